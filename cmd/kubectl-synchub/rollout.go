@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
 const rolloutStatusLong = `Show how far the rollout of an EdgePlacement of the current workspace has come, and wait for its end.
@@ -125,7 +125,7 @@ func rolloutProgress(of *edgev2alpha1.EdgePlacement, objects int, fingerprint st
 	switch {
 	case condition.Status == metav1.ConditionTrue:
 		return fmt.Sprintf("%s is rolled out: %s", of.Name, condition.Message), true, nil
-	case condition.Reason == placement.ReasonProgressing:
+	case condition.Reason == rules.ReasonProgressing:
 		return "Waiting for the rollout: " + condition.Message, false, nil
 	default:
 		return fmt.Sprintf("%s is not rolled out.", of.Name), false, fmt.Errorf("%s: %s", condition.Reason, condition.Message)
@@ -143,7 +143,7 @@ func progressOfAll(of *edgev2alpha1.EdgePlacement) (line string, done bool, err 
 			continue
 		}
 		switch condition.Reason {
-		case placement.ReasonPending, placement.ReasonSyncing, placement.ReasonInProgress, placement.ReasonWaitingForRollout:
+		case rules.ReasonPending, rules.ReasonSyncing, rules.ReasonInProgress, rules.ReasonWaitingForRollout:
 			return "Waiting for the rollout: " + condition.Message, false, nil
 		default:
 			return fmt.Sprintf("%s is not rolled out.", of.Name), false, fmt.Errorf("%s: %s", condition.Reason, condition.Message)

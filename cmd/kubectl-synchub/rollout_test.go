@@ -23,7 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
 func TestRolloutProgress(t *testing.T) {
@@ -31,7 +31,7 @@ func TestRolloutProgress(t *testing.T) {
 	is := func(kind, status, reason string) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: reason, Message: "as it is."}
 	}
-	ready, healthy := is("Ready", "True", placement.ReasonInSync), is("Healthy", "True", placement.ReasonCurrent)
+	ready, healthy := is("Ready", "True", rules.ReasonInSync), is("Healthy", "True", rules.ReasonCurrent)
 	for name, c := range map[string]struct {
 		conditions   []metav1.Condition
 		generation   int32
@@ -39,19 +39,19 @@ func TestRolloutProgress(t *testing.T) {
 		done         bool
 		line, err    string
 	}{
-		"of another generation":   {[]metav1.Condition{is("RolledOut", "True", placement.ReasonComplete)}, 1, false, false, "see the objects", ""},
-		"of other objects":        {[]metav1.Condition{is("RolledOut", "True", placement.ReasonComplete)}, 2, true, false, "see the objects", ""},
-		"complete":                {[]metav1.Condition{is("RolledOut", "True", placement.ReasonComplete)}, 2, false, true, "is rolled out", ""},
-		"on its way":              {[]metav1.Condition{is("RolledOut", "False", placement.ReasonProgressing)}, 2, false, false, "Waiting for the rollout", ""},
-		"paused":                  {[]metav1.Condition{is("RolledOut", "False", placement.ReasonPaused)}, 2, false, false, "not rolled out", "Paused: as it is."},
-		"stopped":                 {[]metav1.Condition{is("RolledOut", "False", placement.ReasonStopped)}, 2, false, false, "not rolled out", "Stopped: as it is."},
+		"of another generation":   {[]metav1.Condition{is("RolledOut", "True", rules.ReasonComplete)}, 1, false, false, "see the objects", ""},
+		"of other objects":        {[]metav1.Condition{is("RolledOut", "True", rules.ReasonComplete)}, 2, true, false, "see the objects", ""},
+		"complete":                {[]metav1.Condition{is("RolledOut", "True", rules.ReasonComplete)}, 2, false, true, "is rolled out", ""},
+		"on its way":              {[]metav1.Condition{is("RolledOut", "False", rules.ReasonProgressing)}, 2, false, false, "Waiting for the rollout", ""},
+		"paused":                  {[]metav1.Condition{is("RolledOut", "False", rules.ReasonPaused)}, 2, false, false, "not rolled out", "Paused: as it is."},
+		"stopped":                 {[]metav1.Condition{is("RolledOut", "False", rules.ReasonStopped)}, 2, false, false, "not rolled out", "Stopped: as it is."},
 		"everywhere at once":      {[]metav1.Condition{ready, healthy}, 2, false, true, "is rolled out", ""},
 		"without any health":      {[]metav1.Condition{ready}, 2, false, false, "whether shop is Healthy", ""},
-		"not everywhere yet":      {[]metav1.Condition{is("Ready", "False", placement.ReasonSyncing), healthy}, 2, false, false, "Waiting for the rollout", ""},
-		"not healthy yet":         {[]metav1.Condition{ready, is("Healthy", "False", placement.ReasonInProgress)}, 2, false, false, "Waiting for the rollout", ""},
-		"refused somewhere":       {[]metav1.Condition{is("Ready", "False", placement.ReasonObjectsFailed)}, 2, false, false, "not rolled out", "ObjectsFailed"},
-		"unhealthy somewhere":     {[]metav1.Condition{ready, is("Healthy", "False", placement.ReasonUnhealthy)}, 2, false, false, "not rolled out", "Unhealthy"},
-		"without any destination": {[]metav1.Condition{is("Ready", "False", placement.ReasonNoLocation)}, 2, false, false, "not rolled out", "NoLocation"},
+		"not everywhere yet":      {[]metav1.Condition{is("Ready", "False", rules.ReasonSyncing), healthy}, 2, false, false, "Waiting for the rollout", ""},
+		"not healthy yet":         {[]metav1.Condition{ready, is("Healthy", "False", rules.ReasonInProgress)}, 2, false, false, "Waiting for the rollout", ""},
+		"refused somewhere":       {[]metav1.Condition{is("Ready", "False", rules.ReasonObjectsFailed)}, 2, false, false, "not rolled out", "ObjectsFailed"},
+		"unhealthy somewhere":     {[]metav1.Condition{ready, is("Healthy", "False", rules.ReasonUnhealthy)}, 2, false, false, "not rolled out", "Unhealthy"},
+		"without any destination": {[]metav1.Condition{is("Ready", "False", rules.ReasonNoLocation)}, 2, false, false, "not rolled out", "NoLocation"},
 	} {
 		of := &edgev2alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Name: "shop", Generation: 2}}
 		of.Status = edgev2alpha1.EdgePlacementStatus{SpecGeneration: c.generation, Selected: 1, ObservedObjects: "1-a", Conditions: c.conditions}

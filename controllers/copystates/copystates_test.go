@@ -303,7 +303,7 @@ func newTestStore(t *testing.T, mark string) (store *Store, published func() int
 // Only copies whose state differs for their present content are published.
 func TestStorePublishesChanges(t *testing.T) {
 	store, published := newTestStore(t, "two")
-	refused := newCopy("", objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonForbidden, Message: "no"}})
+	refused := newCopy("", objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden, Message: "no"}})
 	for _, step := range []struct {
 		name      string
 		set       *codec.Set
@@ -334,7 +334,7 @@ func (h owner) Owns(types.UID) bool { return bool(h) }
 func TestStates(t *testing.T) {
 	store, _ := newTestStore(t, "one")
 	store.Set(syncTarget, newSet(t, newCopy("one", healthy), newCopy("two", healthy)))
-	refused := objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonForbidden}}
+	refused := objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden}}
 	local := &fakeSync{copies: []objectsync.PlacementCopy{newCopy("one", refused)}}
 	for name, test := range map[string]struct {
 		owner  Owner

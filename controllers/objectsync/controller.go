@@ -409,7 +409,7 @@ func (c *Controller) onAvailabilityChanged() {
 		c.firstPass.finish()
 	} else {
 		// An answer 404 of an API that was not served proved nothing about its object.
-		c.retry(ReasonNotServed)
+		c.retry(plan.ReasonNotServed)
 	}
 	c.recheckStart()
 	// An API that is not served has no objects, so the initial sync may be complete.

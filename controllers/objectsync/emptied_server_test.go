@@ -322,7 +322,7 @@ func TestEmptiedMapThatIsImmutable(t *testing.T) {
 	t.Parallel()
 	s := newShaper(t)
 	s.create("spec: {fixed: {a: x}}")
-	if err := s.apply("spec: {fixed: {}}"); err == nil || ReasonFor(err) != ReasonImmutable || strings.Contains(err.Error(), "null") {
+	if err := s.apply("spec: {fixed: {}}"); err == nil || ReasonFor(err) != plan.ReasonImmutable || strings.Contains(err.Error(), "null") {
 		t.Errorf("got %v", err)
 	}
 	s.expect("spec: {fixed: {a: x}}", "spec: {fixed: {a: x}}")
@@ -337,7 +337,7 @@ func TestNullOverFieldsOfOthers(t *testing.T) {
 	s.somebody(types.MergePatchType, `{"spec": {"nullable": {"b": "z"}}}`, metav1.PatchOptions{})
 	for range 2 {
 		err := s.apply("spec: {nullable: null}")
-		if err == nil || ReasonFor(err) != ReasonContended || !strings.Contains(err.Error(), "somebody") || !strings.Contains(err.Error(), ".spec.nullable") {
+		if err == nil || ReasonFor(err) != plan.ReasonContended || !strings.Contains(err.Error(), "somebody") || !strings.Contains(err.Error(), ".spec.nullable") {
 			t.Fatalf("got %v", err)
 		}
 		live := s.live()

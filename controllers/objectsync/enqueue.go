@@ -55,13 +55,13 @@ func (c *Controller) Resume() {
 }
 
 // Uncordon enqueues the objects that failed because of the cordon.
-func (c *Controller) Uncordon() { c.retry(ReasonTargetCordoned) }
+func (c *Controller) Uncordon() { c.retry(plan.ReasonTargetCordoned) }
 
 // Release enqueues the objects whose copies were held because kcp went back to an earlier state.
-func (c *Controller) Release() { c.retry(ReasonStoreWentBack) }
+func (c *Controller) Release() { c.retry(plan.ReasonStoreWentBack) }
 
 // RetryConflicts enqueues the objects whose name is taken, after the adoption policy has changed.
-func (c *Controller) RetryConflicts() { c.retry(ReasonConflict) }
+func (c *Controller) RetryConflicts() { c.retry(plan.ReasonConflict) }
 
 // SyncTargetChanged enqueues all keys if a mutation reads the SyncTarget.
 func (c *Controller) SyncTargetChanged() {
@@ -298,7 +298,7 @@ func (c *Controller) targetListener(ctx context.Context) targets.Listener {
 			if gone {
 				c.enqueue(defaultPriority, c.states.failedKeys(func(key types.NamespacedName, failure Failure) bool {
 					// Rules that change namespaces may have meant any of them.
-					return failure.Reason == ReasonNamespaceTerminating && (key.Namespace == name || c.mayChangeNamespace())
+					return failure.Reason == plan.ReasonNamespaceTerminating && (key.Namespace == name || c.mayChangeNamespace())
 				})...)
 			}
 		},
@@ -317,7 +317,7 @@ func (c *Controller) targetListener(ctx context.Context) targets.Listener {
 		OnCRD: func(resource schema.GroupResource) {
 			if c.targetResourceFor(resource) != nil {
 				c.enqueue(defaultPriority, c.states.failedKeys(func(_ types.NamespacedName, failure Failure) bool {
-					return failure.Reason == ReasonNotServed
+					return failure.Reason == plan.ReasonNotServed
 				})...)
 			}
 		},

@@ -262,9 +262,9 @@ func TestSuspensionChanged(t *testing.T) {
 func TestEventsRequeueFailedObjects(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
 	fail := func(name, reason string) { r.states.setFailure(shop(name), Failure{Reason: reason, Message: "m"}) }
-	fail("ending", ReasonNamespaceTerminating)
-	fail("unserved", ReasonNotServed)
-	fail("wrong", ReasonInvalid)
+	fail("ending", plan.ReasonNamespaceTerminating)
+	fail("unserved", plan.ReasonNotServed)
+	fail("wrong", plan.ReasonInvalid)
 	listener := r.targetListener(t.Context())
 	listener.OnNamespace("shop", false)
 	listener.OnNamespace("bank", true)
@@ -357,7 +357,7 @@ func TestWhatIsKnownOutlastsAMailboxThatCannotBeRead(t *testing.T) {
 	r.OnChange = func() { reported++ }
 	// The target is away, which only a resource that is published no more does not wait for.
 	r.Resource.Unpublishing = true
-	r.states.setFailure(shop("failed"), Failure{Reason: ReasonConflict})
+	r.states.setFailure(shop("failed"), Failure{Reason: plan.ReasonConflict})
 	r.states.setHeldBack(shop("held-back"), true)
 	r.states.setFormer(shop("former"), true)
 	for _, name := range []string{"failed", "held-back", "former"} {

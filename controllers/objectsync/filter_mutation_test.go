@@ -66,14 +66,14 @@ func TestFilterByContent(t *testing.T) {
 	h.expectOnTarget(configMapsV1, "second")
 	h.expectOnTarget(configMapsV1, "third")
 	box("first", "down", "other: 'yes'")
-	h.expectFailure(configMapsV1, "first", ReasonRuleFailed)
+	h.expectFailure(configMapsV1, "first", plan.ReasonRuleFailed)
 	box("second", "down", "flag: 'no'")
 	box("third", "up", "flag: 'yes'")
 	h.expectGoneFromTarget(configMapsV1, "second")
 	h.expectGoneFromTarget(configMapsV1, "third")
 	h.expectUnchangedOnTarget(configMapsV1, first)
 	h.restart()
-	h.expectFailure(configMapsV1, "first", ReasonRuleFailed)
+	h.expectFailure(configMapsV1, "first", plan.ReasonRuleFailed)
 	h.expectUnchangedOnTarget(configMapsV1, first)
 	h.configure()
 	h.expectGoneFromTarget(configMapsV1, "first")
@@ -91,7 +91,7 @@ func TestMutationsThatNeverConverge(t *testing.T) {
 	t.Run("down", func(t *testing.T) {
 		h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "mutation: {down: ["+counting+"]}")}, configMapsTravel)
 		h.putConfigMap("first", "a: b")
-		h.expectFailure(configMapsV1, "first", ReasonContended)
+		h.expectFailure(configMapsV1, "first", plan.ReasonContended)
 		if made := h.onTarget(configMapsV1, "first"); count(made) > 5 {
 			t.Errorf("it was changed %d times", count(made))
 		}
@@ -103,7 +103,7 @@ func TestMutationsThatNeverConverge(t *testing.T) {
 		h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "mutation: {up: ["+counting+"]}")}, "upsync: [{apiGroup: '', resources: [configmaps], namespaces: [NS], names: [first]}]")
 		put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+h.namespace+"}, data: {a: b}}")
 		h.expectInMailbox(configMapsV1, "first")
-		h.expectFailure(configMapsV1, "first", ReasonContended)
+		h.expectFailure(configMapsV1, "first", plan.ReasonContended)
 		if made := h.configMapInMailbox("first"); count(made) > 5 {
 			t.Errorf("it was changed %d times", count(made))
 		}
@@ -123,14 +123,14 @@ func TestMutationsThatLookAtTheOtherSide(t *testing.T) {
 	h.restart()
 	h.expectUnchangedOnTarget(configMapsV1, made)
 	h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+h.namespace+"}, data: {wrong: {a: b}}}")
-	h.expectFailure(configMapsV1, "first", ReasonInvalid)
+	h.expectFailure(configMapsV1, "first", plan.ReasonInvalid)
 	controller, key := h.controllers[configMapsV1], shop("first")
 	key.Namespace = h.namespace
 	for range 6 {
 		if _, err := controller.Reconcile(log.IntoContext(t.Context(), logr.Discard()), key); err == nil {
 			t.Error("what the target refuses is no failure")
 		}
-		if failure := controller.states.failures()[key]; failure.Reason != ReasonInvalid {
+		if failure := controller.states.failures()[key]; failure.Reason != plan.ReasonInvalid {
 			t.Fatalf("it fails for the reason %s: %s", failure.Reason, failure.Message)
 		}
 	}
@@ -149,7 +149,7 @@ func TestMutationsThatReadTheSyncTarget(t *testing.T) {
 	h.put(secretsV1, "{apiVersion: v1, kind: Secret, metadata: {name: plain, namespace: "+h.namespace+"}}")
 	plain := h.expectOnTarget(secretsV1, "plain")
 	// A label that is missing is a failure, and says so.
-	h.expectFailure(configMapsV1, "first", ReasonRuleFailed)
+	h.expectFailure(configMapsV1, "first", plan.ReasonRuleFailed)
 	h.setLabels(map[string]string{"region": "eu"})
 	first := h.expectOnTarget(configMapsV1, "first", holds("region", "eu for florin"))
 	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: "+h.namespace+"}, data: {a: b}}")
@@ -161,7 +161,7 @@ func TestMutationsThatReadTheSyncTarget(t *testing.T) {
 	h.expectInMailbox(configMapsV1, "theirs", holds("region", "us for florin"))
 	// Without the label the copy stays as it is.
 	h.setLabels(nil)
-	h.expectFailure(configMapsV1, "first", ReasonRuleFailed)
+	h.expectFailure(configMapsV1, "first", plan.ReasonRuleFailed)
 	h.expectUnchangedOnTarget(configMapsV1, first)
 	h.expectUnchangedOnTarget(secretsV1, plain)
 }
@@ -204,7 +204,7 @@ func TestProjection(t *testing.T) {
 	h.publish(same)
 	kept := h.expectOnTarget(configMapsV1, "same")
 	box("second", "a: c")
-	h.expectFailure(boxes, "second", ReasonConflict)
+	h.expectFailure(boxes, "second", plan.ReasonConflict)
 	h.expectUnchangedOnTarget(configMapsV1, kept)
 	h.drop(boxes, h.namespace, "first")
 	h.expectOnTarget(configMapsV1, "same", holds("a", "c"))

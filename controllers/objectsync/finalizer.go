@@ -28,17 +28,13 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// Finalizer keeps a mailbox object until its copies are gone from the target. The hub sets it only on objects of APIs that it
-// exports itself, and only if the PublishedResource says so. kcp refuses the hub's writes to other objects once a workspace
-// has unbound the export, so the finalizer could never be removed.
-const Finalizer = "synchub.dev/wait-for-target"
-
 // HasFinalizer reports whether the hub's finalizer is on a mailbox object.
 func HasFinalizer(source *unstructured.Unstructured) bool {
-	return source != nil && slices.Contains(source.GetFinalizers(), Finalizer)
+	return source != nil && slices.Contains(source.GetFinalizers(), plan.Finalizer)
 }
 
 // configureFinalizer sets the finalizer on an object that is about to be downsynced, or removes it if the PublishedResource does
@@ -46,7 +42,7 @@ func HasFinalizer(source *unstructured.Unstructured) bool {
 func (c *Controller) configureFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
 	switch {
 	case c.Resource.WaitForTarget && !HasFinalizer(source):
-		return c.setFinalizers(ctx, key, source, append(slices.Clone(source.GetFinalizers()), Finalizer))
+		return c.setFinalizers(ctx, key, source, append(slices.Clone(source.GetFinalizers()), plan.Finalizer))
 	case !c.Resource.WaitForTarget:
 		return c.removeFinalizer(ctx, key, source)
 	default:
@@ -64,7 +60,7 @@ func (c *Controller) removeFinalizer(ctx context.Context, key types.NamespacedNa
 
 // withoutFinalizer returns the other finalizers of an object.
 func withoutFinalizer(source *unstructured.Unstructured) []string {
-	return slices.DeleteFunc(slices.Clone(source.GetFinalizers()), func(finalizer string) bool { return finalizer == Finalizer })
+	return slices.DeleteFunc(slices.Clone(source.GetFinalizers()), func(finalizer string) bool { return finalizer == plan.Finalizer })
 }
 
 // RemoveFinalizer removes the finalizer from a mailbox object that no controller reconciles any more.
@@ -78,7 +74,7 @@ func RemoveFinalizer(ctx context.Context, client dynamic.ResourceInterface, sour
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot take the finalizer %s off %s %s: %w", Finalizer, source.GetKind(), source.GetName(), err)
+		return fmt.Errorf("cannot take the finalizer %s off %s %s: %w", plan.Finalizer, source.GetKind(), source.GetName(), err)
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func TestWaitEnds(t *testing.T) {
 			for _, name := range []string{"first", "refused", taken} {
 				h.expectFinalizer(name, true)
 			}
-			h.expectFailure(configMapsV1, taken, ReasonConflict)
+			h.expectFailure(configMapsV1, taken, plan.ReasonConflict)
 			// The mailbox does not take the first tries.
 			tries := 3
 			h.refuseWrites(func(verb, name string) *metav1.Status {
@@ -189,8 +189,8 @@ func TestWaitOfWhatIsBeingDeleted(t *testing.T) {
 		put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+taken+", namespace: "+h.namespace+"}}")
 		h.putConfigMap(taken, "a: b")
 		h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: invalid, namespace: "+h.namespace+"}, data: {wrong: {a: b}}}")
-		h.expectFailure(configMapsV1, taken, ReasonConflict)
-		h.expectFailure(configMapsV1, "invalid", ReasonInvalid)
+		h.expectFailure(configMapsV1, taken, plan.ReasonConflict)
+		h.expectFailure(configMapsV1, "invalid", plan.ReasonInvalid)
 		for _, name := range []string{taken, "invalid"} {
 			h.expectFinalizer(name, true)
 			h.drop(configMapsV1, h.namespace, name)
@@ -208,7 +208,7 @@ func TestWaitOfWhatIsBeingDeleted(t *testing.T) {
 		filtered := h.resources[0]
 		filtered.Rules = rulesOf(t, "filter: {cel: \"self.data.none == 'yes'\"}")
 		h.publish(filtered)
-		h.expectFailure(configMapsV1, "first", ReasonRuleFailed)
+		h.expectFailure(configMapsV1, "first", plan.ReasonRuleFailed)
 		h.drop(configMapsV1, h.namespace, "first")
 		h.expectGoneFromTarget(configMapsV1, "first")
 		gone(h, "first")
@@ -280,7 +280,7 @@ func TestWaitForATargetThatDoesNotServe(t *testing.T) {
 	gadget := plan.Resource{PublishedResource: "gadgets", GroupVersionResource: gadgets, Kind: "Gadget", Namespaced: true, Exported: true, WaitForTarget: true}
 	h := newHub(t, []plan.Resource{gadget}, "namespaceScope: {namespaces: [NS], resources: [{group: none.example.org, resource: gadgets}]}")
 	h.stop()
-	h.put(gadgets, "{apiVersion: none.example.org/v1, kind: Gadget, metadata: {name: a, namespace: "+h.namespace+", finalizers: [example.org/theirs, "+Finalizer+"]}}")
+	h.put(gadgets, "{apiVersion: none.example.org/v1, kind: Gadget, metadata: {name: a, namespace: "+h.namespace+", finalizers: [example.org/theirs, "+plan.Finalizer+"]}}")
 	h.drop(gadgets, h.namespace, "a")
 	h.start()
 	h.until("the object is let go of", func() bool {
@@ -302,7 +302,7 @@ func TestObjectsWithFinalizerCount(t *testing.T) {
 	})
 	h.configure()
 	h.expectGoneFromTarget(configMapsV1, "first")
-	h.expectFailure(configMapsV1, "first", ReasonMailboxRefused)
+	h.expectFailure(configMapsV1, "first", plan.ReasonMailboxRefused)
 	h.until("the controller has tried", func() bool { return h.controllers[configMapsV1].activeReconciles.Load() == 0 })
 	if h.controllers[configMapsV1].IsEmpty() {
 		t.Error("there is nothing left, though an object is held")

@@ -23,13 +23,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 var someKey = types.NamespacedName{Namespace: "shop", Name: "till"}
 
 func TestFailuresAreToldOnce(t *testing.T) {
 	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
-	conflict, conflictAgain := Failure{Reason: ReasonConflict, Message: "first"}, Failure{Reason: ReasonConflict, Message: "second"}
+	conflict, conflictAgain := Failure{Reason: plan.ReasonConflict, Message: "first"}, Failure{Reason: plan.ReasonConflict, Message: "second"}
 	if before, failed := states.clearFailure(someKey); failed || before != (Failure{}) {
 		t.Errorf("an object that never failed was said to have: %v", before)
 	}
@@ -45,7 +47,7 @@ func TestFailuresAreToldOnce(t *testing.T) {
 	if snapshot[someKey] != conflictAgain || len(snapshot) != 1 {
 		t.Errorf("the last message does not count: %v", snapshot)
 	}
-	third := Failure{Reason: ReasonForbidden, Message: "third"}
+	third := Failure{Reason: plan.ReasonForbidden, Message: "third"}
 	set(someKey, third, conflictAgain, true)
 	set(types.NamespacedName{Name: "other"}, conflict, Failure{}, true)
 	if snapshot[someKey] != conflictAgain {
@@ -64,12 +66,12 @@ func TestFailuresAreToldOnce(t *testing.T) {
 func TestFailing(t *testing.T) {
 	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
 	here, there := types.NamespacedName{Namespace: "shop", Name: "a"}, types.NamespacedName{Namespace: "bank", Name: "b"}
-	states.setFailure(here, Failure{Reason: ReasonNamespaceTerminating, Message: "m"})
-	states.setFailure(there, Failure{Reason: ReasonNamespaceTerminating, Message: "m"})
-	states.setFailure(someKey, Failure{Reason: ReasonNotServed, Message: "m"})
+	states.setFailure(here, Failure{Reason: plan.ReasonNamespaceTerminating, Message: "m"})
+	states.setFailure(there, Failure{Reason: plan.ReasonNamespaceTerminating, Message: "m"})
+	states.setFailure(someKey, Failure{Reason: plan.ReasonNotServed, Message: "m"})
 	failing := func(is func(types.NamespacedName, Failure) bool) int { return len(states.failedKeys(is)) }
 	in := states.failedKeys(func(key types.NamespacedName, failure Failure) bool {
-		return failure.Reason == ReasonNamespaceTerminating && key.Namespace == "shop"
+		return failure.Reason == plan.ReasonNamespaceTerminating && key.Namespace == "shop"
 	})
 	if !slices.Equal(in, []types.NamespacedName{here}) {
 		t.Errorf("in the namespace fail %v", in)

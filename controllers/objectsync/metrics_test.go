@@ -45,11 +45,11 @@ func TestMetrics(t *testing.T) {
 	florin.observeReconcile(outcome{decision: plan.Decision{Action: plan.Create, Cause: plan.Missing}}, time.Second, nil)
 	florin.observeReconcile(outcome{decision: plan.Decision{Action: plan.Create, Cause: plan.Missing}, up: true}, time.Second, errFieldConflict)
 	florin.observeLatency(outcome{decision: plan.Decision{Action: plan.Create}}, pendingChange{mailbox: time.Unix(1, 0)}, time.Unix(2, 0))
-	florin.failureChanged("", ReasonForbidden)
-	florin.failureChanged("", ReasonConflict)
-	florin.failureChanged(ReasonConflict, ReasonForbidden)
-	florin.failureChanged(ReasonForbidden, "")
-	guilder.failureChanged("", ReasonForbidden)
+	florin.failureChanged("", plan.ReasonForbidden)
+	florin.failureChanged("", plan.ReasonConflict)
+	florin.failureChanged(plan.ReasonConflict, plan.ReasonForbidden)
+	florin.failureChanged(plan.ReasonForbidden, "")
+	guilder.failureChanged("", plan.ReasonForbidden)
 	want := map[string]float64{
 		"actions_total Create Missing down configmaps done": 1, "actions_total Create Missing up configmaps failed": 1, "latency_seconds down configmaps": 1,
 		"failing_objects Forbidden configmaps": 1, "failing_objects Conflict configmaps": 0,
@@ -107,9 +107,9 @@ func TestSharedSeries(t *testing.T) {
 			for _, m := range []*controllerMetrics{test.former, test.latter} {
 				m.observeReconcile(created, time.Second, nil)
 				m.observeLatency(created, pendingChange{mailbox: time.Unix(1, 0)}, time.Unix(2, 0))
-				m.failureChanged("", ReasonForbidden)
+				m.failureChanged("", plan.ReasonForbidden)
 			}
-			test.former.failureChanged("", ReasonForbidden)
+			test.former.failureChanged("", plan.ReasonForbidden)
 			if got := seriesOf(t, "shared"); !maps.Equal(got, test.both) {
 				t.Errorf("want of both %v, got %v", test.both, got)
 			}
@@ -148,8 +148,8 @@ func beBusy(syncTarget types.UID, resource string, aggregate bool) (controller *
 	for _, direction := range []string{directionDown, directionUp, directionStatus} {
 		m.latencies.WithLabelValues(direction).Observe(1)
 	}
-	m.failureChanged("", ReasonInvalid)
-	m.failureChanged("", ReasonConflict)
+	m.failureChanged("", plan.ReasonInvalid)
+	m.failureChanged("", plan.ReasonConflict)
 	return &Controller{Options: Options{Clock: clock.RealClock{}}, metrics: m, states: newKeyStates(clock.RealClock{})}, release
 }
 

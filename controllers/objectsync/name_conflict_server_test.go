@@ -87,7 +87,7 @@ func TestAdoption(t *testing.T) {
 			err := hand.applySource(source, ownership.PolicyDelete)
 			after := hand.get(source)
 			if !test.adopted {
-				if ReasonFor(err) != ReasonConflict || !reflect.DeepEqual(after, before) {
+				if ReasonFor(err) != plan.ReasonConflict || !reflect.DeepEqual(after, before) {
 					t.Errorf("%v; the object was %v\nand is %v", err, before, after)
 				}
 				return
@@ -218,7 +218,7 @@ func TestReclaimByOtherMarks(t *testing.T) {
 				}
 				return
 			}
-			if ReasonFor(err) != ReasonConflict || !strings.Contains(err.Error(), test.says) || !reflect.DeepEqual(after, before) {
+			if ReasonFor(err) != plan.ReasonConflict || !strings.Contains(err.Error(), test.says) || !reflect.DeepEqual(after, before) {
 				t.Errorf("%v; the object was %v\nand is %v", err, before, after)
 			}
 		})
@@ -274,7 +274,7 @@ func checkTakenBack(t *testing.T, hand *targetHarness, source *unstructured.Unst
 		}
 		return
 	}
-	if ReasonFor(err) != ReasonConflict || !strings.Contains(err.Error(), "spec.adoption") || reason == nil {
+	if ReasonFor(err) != plan.ReasonConflict || !strings.Contains(err.Error(), "spec.adoption") || reason == nil {
 		t.Errorf("%v, %+v", err, observed)
 	}
 }
@@ -338,7 +338,7 @@ func TestReplace(t *testing.T) {
 				}
 				return
 			}
-			if ReasonFor(err) != ReasonImmutable || !strings.Contains(err.Error(), "spec.class") {
+			if ReasonFor(err) != plan.ReasonImmutable || !strings.Contains(err.Error(), "spec.class") {
 				t.Errorf("want it refused, got %v", err)
 			}
 			if got := hand.get(first); got.GetUID() != first.GetUID() || got.GetResourceVersion() != first.GetResourceVersion() {
@@ -377,7 +377,7 @@ func TestEnsureNamespace(t *testing.T) {
 	// One that was there before is not.
 	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+other+"}}")
 	found := fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+other+", uid: source}}")
-	if err := owner.applySource(found, ownership.PolicyDelete); ReasonFor(err) != ReasonConflict {
+	if err := owner.applySource(found, ownership.PolicyDelete); ReasonFor(err) != plan.ReasonConflict {
 		t.Errorf("a namespace of somebody else: %v", err)
 	}
 	adopting := newTargetHarness(t, connection, namespaces, "Namespace", plan.Resource{DeletesContents: true, Adoption: synchubv1alpha1.AdoptionAlways})
@@ -435,7 +435,7 @@ func TestAdoptionReplacesNothing(t *testing.T) {
 		hand := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", plan.Resource{Adoption: policy, Replace: true})
 		source := configMap(t, name, "data: {a: x}, immutable: true")
 		before := hand.get(source)
-		want := map[synchubv1alpha1.AdoptionPolicy]string{synchubv1alpha1.AdoptionAlways: ReasonImmutable, synchubv1alpha1.AdoptionIfIdentical: ReasonConflict}[policy]
+		want := map[synchubv1alpha1.AdoptionPolicy]string{synchubv1alpha1.AdoptionAlways: plan.ReasonImmutable, synchubv1alpha1.AdoptionIfIdentical: plan.ReasonConflict}[policy]
 		if err := hand.applySource(source, ownership.PolicyDelete); ReasonFor(err) != want {
 			t.Errorf("%s: want the reason %s, got %v", policy, want, err)
 		}
@@ -444,8 +444,8 @@ func TestAdoptionReplacesNothing(t *testing.T) {
 		}
 		// Somebody makes the object unchangeable just after the dry run.
 		desired := hand.desired(source, ownership.PolicyDelete)
-		if err := hand.applyInPlace(t.Context(), hand.observeTarget(source), desired, before.GetUID()); ReasonFor(err) != ReasonImmutable {
-			t.Errorf("%s: want the reason %s, got %v", policy, ReasonImmutable, err)
+		if err := hand.applyInPlace(t.Context(), hand.observeTarget(source), desired, before.GetUID()); ReasonFor(err) != plan.ReasonImmutable {
+			t.Errorf("%s: want the reason %s, got %v", policy, plan.ReasonImmutable, err)
 		}
 		if after := hand.get(source); after.GetUID() != before.GetUID() || after.GetDeletionTimestamp() != nil {
 			t.Errorf("%s: %v was replaced by %v", policy, before, after)

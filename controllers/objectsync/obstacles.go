@@ -134,6 +134,6 @@ func (c *Controller) reportKeptFields(ctx context.Context, current plan.Copy, de
 	key := types.NamespacedName{Namespace: desired.Mark.Source.Namespace, Name: desired.Mark.Source.Name}
 	if source, known := c.mailboxObject(key); known && source != nil {
 		message := events.Truncate("These fields are not in the mailbox any more, and stay on the target: " + strings.Join(texts, "; "))
-		c.writeEvent(requestmetrics.WithClass(ctx, requestmetrics.Extra), source, Failure{Reason: ReasonFieldsKept, Message: message})
+		c.writeEvent(requestmetrics.WithClass(ctx, requestmetrics.Extra), source, Failure{Reason: plan.ReasonFieldsKept, Message: message})
 	}
 }

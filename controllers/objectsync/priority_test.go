@@ -19,6 +19,7 @@ package objectsync
 import (
 	"testing"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
@@ -54,7 +55,7 @@ func TestAChangeComesFirst(t *testing.T) {
 		},
 		"the cordon ends": func(r *enqueueHarness) {
 			for name := range many {
-				r.states.setFailure(shop(name), Failure{Reason: ReasonTargetCordoned})
+				r.states.setFailure(shop(name), Failure{Reason: plan.ReasonTargetCordoned})
 			}
 			r.Uncordon()
 		},

@@ -37,7 +37,7 @@ func TestCheckUpsync(t *testing.T) {
 	bounds := &policy.NamespacePolicy{Protected: policy.DefaultProtectedNamespaces, Allowed: policy.NamespacePatterns{"kube-public"}, Only: []string{"shop", "kube-system", "kube-public"}}
 	refused := []UnavailableResource{
 		{GroupResource: schema.GroupResource{Group: "down.io"}, Kind: "Skid", Reason: policy.ReasonConversionNotPublished, Message: "no"},
-		{GroupResource: schema.GroupResource{Group: "down.io"}, Kind: "Crate", Reason: ReasonNotServed, Message: "no"},
+		{GroupResource: schema.GroupResource{Group: "down.io"}, Kind: "Crate", Reason: plan.ReasonNotServed, Message: "no"},
 	}
 	for name, test := range map[string]struct {
 		mailbox, target, kind string

@@ -34,39 +34,18 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// Reasons of failures, in events and in the status of SyncerConfigs. Package policy has those of denials.
+// Reasons that other controllers name by this package.
 const (
-	ReasonAdmissionDenied      = "AdmissionDenied"
-	ReasonConflict             = "Conflict"
-	ReasonContended            = "Contended"
-	ReasonForbidden            = "Forbidden"
-	ReasonImmutable            = "Immutable"
-	ReasonInvalid              = "Invalid"
-	ReasonRuleFailed           = "RuleFailed"
-	ReasonMailboxLimitExceeded = "MailboxLimitExceeded"
-	// Reasons of the SyncTarget's condition if only the objects of one resource, or only the configs, exceed a limit.
-	ReasonResourceLimitExceeded = "ResourceLimitExceeded"
-	ReasonConfigLimitExceeded   = "ConfigLimitExceeded"
-	ReasonMailboxRefused        = "MailboxRefused"
-	ReasonNamespaceTerminating  = "NamespaceTerminating"
-	ReasonNotServed             = "NotServed"
-	ReasonQuotaExceeded         = "QuotaExceeded"
-	ReasonRemovedByCluster      = "RemovedByCluster"
-	ReasonRemovedInMailbox      = "RemovedInMailbox"
-	// ReasonStoreWentBack: kcp went back to an earlier state, so the copy is neither removed nor overwritten.
-	ReasonStoreWentBack = "StoreWentBack"
-	// ReasonFieldsKept is the reason of an event, not of a failure: the hub gave a field up that stays on the target.
-	ReasonFieldsKept        = "FieldsKept"
-	ReasonTargetCordoned    = "TargetCordoned"
-	ReasonTargetUnreachable = "TargetUnreachable"
-	ReasonTooLarge          = "TooLarge"
-	ReasonFailed            = "Failed"
+	ReasonConflict              = plan.ReasonConflict
+	ReasonNotServed             = plan.ReasonNotServed
+	ReasonMailboxLimitExceeded  = plan.ReasonMailboxLimitExceeded
+	ReasonResourceLimitExceeded = plan.ReasonResourceLimitExceeded
+	ReasonConfigLimitExceeded   = plan.ReasonConfigLimitExceeded
 )
 
 var (
@@ -95,7 +74,7 @@ func newRemovedError(desired *transform.Desired) *removedError {
 type Failure struct {
 	// Reason is one of the Reason constants; Message is for people, at most 1024 bytes.
 	Reason, Message string
-	// Removal is true if the reason is [ReasonStoreWentBack], and the copy would be removed.
+	// Removal is true if the reason is [plan.ReasonStoreWentBack], and the copy would be removed.
 	Removal bool
 }
 
@@ -166,45 +145,30 @@ func newFailure(err error) Failure {
 
 // ReasonFor returns the reason of a failure.
 func ReasonFor(err error) string {
-	var tooLarge *transform.TooLargeError
-	var refused *transform.InvalidObjectError
-	var taken *nameTakenError
-	var immutable *immutableError
-	var rule *observe.RuleError
-	var mutated *mutation.Error
-	var outside *policy.DeniedError
-	var held *plan.HeldError
-	var removed *removedError
+	reason := observe.ReasonFor(err)
+	_, isTaken := errors.AsType[*nameTakenError](err)
+	_, isImmutable := errors.AsType[*immutableError](err)
+	_, isRemoved := errors.AsType[*removedError](err)
 	switch {
-	case errors.As(err, &held):
-		return ReasonStoreWentBack
+	case reason != "":
+		return reason
 	case isLimitError(err):
-		return ReasonMailboxLimitExceeded
-	case errors.As(err, &outside):
-		return outside.Reason
-	case errors.As(err, &taken), errors.Is(err, errNameTakenInMailbox):
-		return ReasonConflict
+		return plan.ReasonMailboxLimitExceeded
+	case isTaken, errors.Is(err, errNameTakenInMailbox):
+		return plan.ReasonConflict
 	case errors.Is(err, errFieldConflict):
-		return ReasonContended
-	case errors.As(err, &removed):
-		return ReasonRemovedByCluster
+		return plan.ReasonContended
+	case isRemoved:
+		return plan.ReasonRemovedByCluster
 	case errors.Is(err, errRemovedInMailbox):
-		return ReasonRemovedInMailbox
+		return plan.ReasonRemovedInMailbox
 	case errors.Is(err, errCordoned):
-		return ReasonTargetCordoned
-	case errors.As(err, &tooLarge):
-		return ReasonTooLarge
-	case errors.As(err, &refused):
-		return ReasonInvalid
-	case errors.As(err, &rule), errors.As(err, &mutated):
-		return ReasonRuleFailed
-	case errors.As(err, &immutable):
-		return ReasonImmutable
-	case errors.Is(err, observe.ErrNotServed):
-		return ReasonNotServed
+		return plan.ReasonTargetCordoned
+	case isImmutable:
+		return plan.ReasonImmutable
 	case errors.Is(err, errMailboxRefused):
 		// The following reasons are about responses of the target.
-		return ReasonMailboxRefused
+		return plan.ReasonMailboxRefused
 	default:
 		return reasonForResponse(err)
 	}
@@ -215,27 +179,27 @@ func reasonForResponse(err error) string {
 	var network net.Error
 	switch {
 	case apierrors.IsRequestEntityTooLargeError(err), tooLargeToStore.MatchString(err.Error()):
-		return ReasonTooLarge
+		return plan.ReasonTooLarge
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return ReasonNamespaceTerminating
+		return plan.ReasonNamespaceTerminating
 	case isAdmissionDenied(err):
-		return ReasonAdmissionDenied
+		return plan.ReasonAdmissionDenied
 	case apierrors.IsForbidden(err) && quotaMessage.MatchString(err.Error()):
-		return ReasonQuotaExceeded
+		return plan.ReasonQuotaExceeded
 	case isMissingRight(err):
-		return ReasonForbidden
+		return plan.ReasonForbidden
 	case apierrors.IsForbidden(err):
 		// Another admission plugin than a webhook or a policy: Pod Security, LimitRange, the resize of a volume.
-		return ReasonAdmissionDenied
+		return plan.ReasonAdmissionDenied
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), strings.Contains(err.Error(), "failed to create typed patch object"):
-		return ReasonInvalid
+		return plan.ReasonInvalid
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-		return ReasonNotServed
+		return plan.ReasonNotServed
 	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown &&
 		(errors.As(err, &network) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)):
-		return ReasonTargetUnreachable
+		return plan.ReasonTargetUnreachable
 	default:
-		return ReasonFailed
+		return plan.ReasonFailed
 	}
 }
 

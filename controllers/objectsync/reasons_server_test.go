@@ -116,57 +116,57 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 		fields []string
 	}{
 		"the template of a Job": {
-			"batch/v1, kind: Job", "spec: {template: " + never("") + "}", "spec: {template: " + never("b") + "}", ReasonImmutable, []string{"spec.template"},
+			"batch/v1, kind: Job", "spec: {template: " + never("") + "}", "spec: {template: " + never("b") + "}", plan.ReasonImmutable, []string{"spec.template"},
 		},
 		"the selector of a Deployment": {
 			"apps/v1, kind: Deployment", "spec: {selector: {matchLabels: {app: a}}, template: " + always("") + "}",
 			"spec: {selector: {matchLabels: {app: a, tier: b}}, template: " + strings.Replace(always(""), "app: a", "app: a, tier: b", 1) + "}",
-			ReasonImmutable, []string{"spec.selector"},
+			plan.ReasonImmutable, []string{"spec.selector"},
 		},
 		"the address of a Service": {
-			"v1, kind: Service", "spec: {ports: [{port: 80}]}", "spec: {clusterIP: None, ports: [{port: 80}]}", ReasonImmutable, []string{"spec.clusterIPs[0]"},
+			"v1, kind: Service", "spec: {ports: [{port: 80}]}", "spec: {clusterIP: None, ports: [{port: 80}]}", plan.ReasonImmutable, []string{"spec.clusterIPs[0]"},
 		},
 		"the volume claims of a StatefulSet": {
 			"apps/v1, kind: StatefulSet", "spec: {serviceName: a, selector: {matchLabels: {app: a}}, template: " + always("") + "}",
 			"spec: {serviceName: a, selector: {matchLabels: {app: a}}, template: " + always("") +
 				", volumeClaimTemplates: [{metadata: {name: d}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}",
-			ReasonImmutable, []string{"spec"},
+			plan.ReasonImmutable, []string{"spec"},
 		},
 		"an immutable ConfigMap": {
-			"v1, kind: ConfigMap", "data: {a: b}, immutable: true", "data: {a: c}, immutable: true", ReasonImmutable, []string{"data"},
+			"v1, kind: ConfigMap", "data: {a: b}, immutable: true", "data: {a: c}, immutable: true", plan.ReasonImmutable, []string{"data"},
 		},
 		"the type of a Secret": {
-			"v1, kind: Secret", "type: Opaque", "type: example.org/other", ReasonImmutable, []string{"type"},
+			"v1, kind: Secret", "type: Opaque", "type: example.org/other", plan.ReasonImmutable, []string{"type"},
 		},
 		"the role of a RoleBinding": {
 			"rbac.authorization.k8s.io/v1, kind: RoleBinding", "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: a}",
-			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: b}", ReasonImmutable, []string{"roleRef"},
+			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: b}", plan.ReasonImmutable, []string{"roleRef"},
 		},
 		"the mode of a PersistentVolumeClaim": {
 			"v1, kind: PersistentVolumeClaim", "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}",
-			"spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}", ReasonImmutable, []string{"spec"},
+			"spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}", plan.ReasonImmutable, []string{"spec"},
 		},
 		"a field with a rule": {
-			"example.org/v1, kind: Gauge", "spec: {class: a}", "spec: {class: b}", ReasonImmutable, []string{"spec.class"},
+			"example.org/v1, kind: Gauge", "spec: {class: a}", "spec: {class: b}", plan.ReasonImmutable, []string{"spec.class"},
 		},
 		"a field with a rule in other words": {
-			"example.org/v1, kind: Gauge", "spec: {unit: a}", "spec: {unit: b, limit: 3}", ReasonImmutable, []string{"spec.unit"},
+			"example.org/v1, kind: Gauge", "spec: {unit: a}", "spec: {unit: b, limit: 3}", plan.ReasonImmutable, []string{"spec.unit"},
 		},
 		"a value that is too large": {
-			"example.org/v1, kind: Gauge", "spec: {limit: 3}", "spec: {limit: 10}", ReasonInvalid, nil,
+			"example.org/v1, kind: Gauge", "spec: {limit: 3}", "spec: {limit: 10}", plan.ReasonInvalid, nil,
 		},
 		"labels that do not fit, however they are called": {
 			"apps/v1, kind: Deployment", "spec: {selector: {matchLabels: {app: a}}, template: " + always("") + "}",
-			"spec: {selector: {matchLabels: {app: a}}, template: " + strings.Replace(always(""), "app: a", "app: immutable", 1) + "}", ReasonInvalid, nil,
+			"spec: {selector: {matchLabels: {app: a}}, template: " + strings.Replace(always(""), "app: a", "app: immutable", 1) + "}", plan.ReasonInvalid, nil,
 		},
 		"a value of the wrong type": {
-			"example.org/v1, kind: Gauge", "spec: {note: a}", "spec: {note: {a: b}}", ReasonInvalid, nil,
+			"example.org/v1, kind: Gauge", "spec: {note: a}", "spec: {note: {a: b}}", plan.ReasonInvalid, nil,
 		},
 		"what a policy denies": {
-			"v1, kind: ConfigMap", "data: {a: b}", "data: {poison: x}", ReasonAdmissionDenied, nil,
+			"v1, kind: ConfigMap", "data: {a: b}", "data: {poison: x}", plan.ReasonAdmissionDenied, nil,
 		},
 		"what a policy denies as if it were a rule": {
-			"v1, kind: ConfigMap", "data: {a: b}", "data: {fixed: x}", ReasonAdmissionDenied, nil,
+			"v1, kind: ConfigMap", "data: {a: b}", "data: {fixed: x}", plan.ReasonAdmissionDenied, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 			// Whatever is refused, of an object that was replaced meanwhile no field is immutable: the next look shows the
 			// other one.
 			err = hand.applyToTarget(t.Context(), hand.observeTarget(found), desired, "00000000-0000-0000-0000-000000000000")
-			if err == nil || errors.As(err, &immutable) || ReasonFor(err) == ReasonImmutable {
+			if err == nil || errors.As(err, &immutable) || ReasonFor(err) == plan.ReasonImmutable {
 				t.Errorf("of one that was replaced: %s: %v", ReasonFor(err), err)
 			}
 		})
@@ -213,21 +213,21 @@ func TestReasonsOfRefusedObjects(t *testing.T) {
 		manifest, want   string
 		missingNamespace bool
 	}{
-		"in a namespace that is missing": {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: missing}}", ReasonNotServed, true},
-		"a kind that is not served":      {"{apiVersion: example.org/v1, kind: Valve, metadata: {name: missing, namespace: missing}}", ReasonNotServed, false},
-		"a version that is not served":   {"{apiVersion: example.org/v2, kind: Gauge, metadata: {name: missing, namespace: missing}}", ReasonNotServed, false},
-		"in a namespace that is ending":  {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ending}}", ReasonNamespaceTerminating, false},
-		"with a name that is not legal":  {"{apiVersion: v1, kind: ConfigMap, metadata: {name: Not_Legal, namespace: default}}", ReasonInvalid, false},
-		"with a value of another type":   {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}, data: {a: 1}}", ReasonInvalid, false},
-		"that a policy denies":           {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}, data: {poison: x}}", ReasonAdmissionDenied, false},
+		"in a namespace that is missing": {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: missing}}", plan.ReasonNotServed, true},
+		"a kind that is not served":      {"{apiVersion: example.org/v1, kind: Valve, metadata: {name: missing, namespace: missing}}", plan.ReasonNotServed, false},
+		"a version that is not served":   {"{apiVersion: example.org/v2, kind: Gauge, metadata: {name: missing, namespace: missing}}", plan.ReasonNotServed, false},
+		"in a namespace that is ending":  {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ending}}", plan.ReasonNamespaceTerminating, false},
+		"with a name that is not legal":  {"{apiVersion: v1, kind: ConfigMap, metadata: {name: Not_Legal, namespace: default}}", plan.ReasonInvalid, false},
+		"with a value of another type":   {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}, data: {a: 1}}", plan.ReasonInvalid, false},
+		"that a policy denies":           {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}, data: {poison: x}}", plan.ReasonAdmissionDenied, false},
 		"that is too large to send": {
-			"{apiVersion: example.org/v1, kind: Gauge, metadata: {name: a, namespace: default}, spec: {note: " + strings.Repeat("x", 4<<20) + "}}", ReasonTooLarge, false,
+			"{apiVersion: example.org/v1, kind: Gauge, metadata: {name: a, namespace: default}, spec: {note: " + strings.Repeat("x", 4<<20) + "}}", plan.ReasonTooLarge, false,
 		},
 		"that is too large to store": {
-			"{apiVersion: example.org/v1, kind: Gauge, metadata: {name: a, namespace: default}, spec: {note: " + strings.Repeat("x", 1700<<10) + "}}", ReasonTooLarge, false,
+			"{apiVersion: example.org/v1, kind: Gauge, metadata: {name: a, namespace: default}, spec: {note: " + strings.Repeat("x", 1700<<10) + "}}", plan.ReasonTooLarge, false,
 		},
 		"that is too large to keep": {
-			"{apiVersion: example.org/v1, kind: Gauge, metadata: {name: a, namespace: default}, spec: {note: " + strings.Repeat("x", 2<<20) + "}}", ReasonTooLarge, false,
+			"{apiVersion: example.org/v1, kind: Gauge, metadata: {name: a, namespace: default}, spec: {note: " + strings.Repeat("x", 2<<20) + "}}", plan.ReasonTooLarge, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestReasonOverQuota(t *testing.T) {
 		_, last = connection.Create(t.Context(), resourceOf(object), object)
 		return apierrors.IsForbidden(last) && !strings.Contains(last.Error(), "status unknown")
 	})
-	if got := ReasonFor(last); got != ReasonQuotaExceeded {
-		t.Errorf("want %s, got %s: %v", ReasonQuotaExceeded, got, last)
+	if got := ReasonFor(last); got != plan.ReasonQuotaExceeded {
+		t.Errorf("want %s, got %s: %v", plan.ReasonQuotaExceeded, got, last)
 	}
 }

@@ -38,6 +38,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -58,58 +59,58 @@ func TestReasonFor(t *testing.T) {
 		err  error
 		want string
 	}{
-		"too large for the mark":            {&transform.TooLargeError{Size: 1}, ReasonTooLarge},
-		"too large for the server":          {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), ReasonTooLarge},
-		"a taken name":                      {&nameTakenError{reason: "no mark"}, ReasonConflict},
-		"a taken name in the mailbox":       {fmt.Errorf("%w: configmaps shop/till", errNameTakenInMailbox), ReasonConflict},
-		"a name that a race has taken":      {fmt.Errorf("%w: %w", errMailboxRefused, fmt.Errorf("%w: %w", errNameTakenInMailbox, apierrors.NewAlreadyExists(configMaps, "x"))), ReasonConflict},
-		"another writer":                    {fmt.Errorf("%w: [other]", errFieldConflict), ReasonContended},
-		"a cordon":                          {errCordoned, ReasonTargetCordoned},
-		"not replaced because of a cordon":  {fmt.Errorf("%w; %w", &immutableError{[]string{"spec"}, errors.New("no")}, errCordoned), ReasonTargetCordoned},
-		"refused by the hub":                {&transform.InvalidObjectError{Field: "metadata.name", Message: "no"}, ReasonInvalid},
-		"a field that stays":                {&immutableError{[]string{"spec"}, apierrors.NewInvalid(configMap, "x", nil)}, ReasonImmutable},
-		"a field that stays in the mailbox": {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewInvalid(configMap, "x", nil)), ReasonMailboxRefused},
-		"a kind that nobody serves":         {fmt.Errorf("%w: Widget.example.com", observe.ErrNotServed), ReasonNotServed},
-		"over quota":                        {apierrors.NewForbidden(configMaps, "x", errors.New("exceeded quota: few, requested: configmaps=1")), ReasonQuotaExceeded},
+		"too large for the mark":            {&transform.TooLargeError{Size: 1}, plan.ReasonTooLarge},
+		"too large for the server":          {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), plan.ReasonTooLarge},
+		"a taken name":                      {&nameTakenError{reason: "no mark"}, plan.ReasonConflict},
+		"a taken name in the mailbox":       {fmt.Errorf("%w: configmaps shop/till", errNameTakenInMailbox), plan.ReasonConflict},
+		"a name that a race has taken":      {fmt.Errorf("%w: %w", errMailboxRefused, fmt.Errorf("%w: %w", errNameTakenInMailbox, apierrors.NewAlreadyExists(configMaps, "x"))), plan.ReasonConflict},
+		"another writer":                    {fmt.Errorf("%w: [other]", errFieldConflict), plan.ReasonContended},
+		"a cordon":                          {errCordoned, plan.ReasonTargetCordoned},
+		"not replaced because of a cordon":  {fmt.Errorf("%w; %w", &immutableError{[]string{"spec"}, errors.New("no")}, errCordoned), plan.ReasonTargetCordoned},
+		"refused by the hub":                {&transform.InvalidObjectError{Field: "metadata.name", Message: "no"}, plan.ReasonInvalid},
+		"a field that stays":                {&immutableError{[]string{"spec"}, apierrors.NewInvalid(configMap, "x", nil)}, plan.ReasonImmutable},
+		"a field that stays in the mailbox": {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewInvalid(configMap, "x", nil)), plan.ReasonMailboxRefused},
+		"a kind that nobody serves":         {fmt.Errorf("%w: Widget.example.com", observe.ErrNotServed), plan.ReasonNotServed},
+		"over quota":                        {apierrors.NewForbidden(configMaps, "x", errors.New("exceeded quota: few, requested: configmaps=1")), plan.ReasonQuotaExceeded},
 		"denied by a webhook": {
-			apierrors.NewForbidden(configMaps, "x", errors.New(`admission webhook "no.example.com" denied the request: no`)), ReasonAdmissionDenied,
+			apierrors.NewForbidden(configMaps, "x", errors.New(`admission webhook "no.example.com" denied the request: no`)), plan.ReasonAdmissionDenied,
 		},
 		"denied by a webhook, with a code of its own": {
-			&apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: 418, Message: `admission webhook "no.example.com" denied the request without explanation`}}, ReasonAdmissionDenied,
+			&apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: 418, Message: `admission webhook "no.example.com" denied the request without explanation`}}, plan.ReasonAdmissionDenied,
 		},
-		"what only sounds like a denial":    {errors.New(`admission webhook "no.example.com" denied the request: no`), ReasonFailed},
-		"refused without a cause":           {apierrors.NewForbidden(configMaps, "x", errors.New("no")), ReasonAdmissionDenied},
-		"namespace terminating":             {terminating, ReasonNamespaceTerminating},
-		"invalid":                           {apierrors.NewInvalid(configMap, "x", nil), ReasonInvalid},
-		"bad request":                       {apierrors.NewBadRequest("unknown field"), ReasonInvalid},
-		"not found":                         {apierrors.NewNotFound(configMaps, "x"), ReasonNotServed},
-		"resource not served":               {apierrors.NewGenericServerResponse(404, "patch", configMaps, "x", "", 0, true), ReasonNotServed},
-		"method not supported":              {apierrors.NewMethodNotSupported(configMaps, "patch"), ReasonNotServed},
-		"conflict":                          {apierrors.NewConflict(configMaps, "x", errors.New("replaced")), ReasonFailed},
-		"exists":                            {fmt.Errorf("%w: x", targets.ErrAlreadyExists), ReasonFailed},
-		"already exists":                    {apierrors.NewAlreadyExists(configMaps, "x"), ReasonFailed},
-		"unauthorized":                      {apierrors.NewUnauthorized("expired"), ReasonFailed},
-		"gone":                              {apierrors.NewResourceExpired("old"), ReasonFailed},
-		"too many requests":                 {apierrors.NewTooManyRequests("slow down", 1), ReasonFailed},
-		"internal error":                    {apierrors.NewInternalError(errors.New("oops")), ReasonFailed},
-		"service unavailable":               {apierrors.NewServiceUnavailable("starting"), ReasonFailed},
-		"the server's own timeout":          {apierrors.NewServerTimeout(configMaps, "patch", 1), ReasonFailed},
-		"the server's timeout of a request": {apierrors.NewTimeoutError("too slow", 1), ReasonFailed},
-		"anything else":                     {errors.New("oops"), ReasonFailed},
-		"connection refused":                {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), ReasonTargetUnreachable},
-		"connection reset":                  {dial(os.NewSyscallError("read", syscall.ECONNRESET)), ReasonTargetUnreachable},
-		"no route":                          {dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), ReasonTargetUnreachable},
-		"no such host":                      {dial(&net.DNSError{Err: "no such host", Name: "nowhere", IsNotFound: true}), ReasonTargetUnreachable},
-		"connection closed":                 {&url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: io.EOF}, ReasonTargetUnreachable},
-		"deadline exceeded":                 {context.DeadlineExceeded, ReasonTargetUnreachable},
-		"deadline of a context":             {deadline.Err(), ReasonTargetUnreachable},
-		"deadline of a request":             {&url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: context.DeadlineExceeded}, ReasonTargetUnreachable},
-		"deadline of the operating system":  {dial(os.ErrDeadlineExceeded), ReasonTargetUnreachable},
-		"deadline while waiting for a turn": {fmt.Errorf("client rate limiter Wait returned an error: %w", context.DeadlineExceeded), ReasonTargetUnreachable},
-		"two errors":                        {fmt.Errorf("%w; and %w", errors.New("oops"), context.DeadlineExceeded), ReasonTargetUnreachable},
-		"kcp is away":                       {fmt.Errorf("%w: %w", errMailboxRefused, dial(os.NewSyscallError("connect", syscall.ECONNREFUSED))), ReasonMailboxRefused},
-		"kcp forbids the status":            {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewForbidden(configMaps, "x", errors.New("no"))), ReasonMailboxRefused},
-		"kcp has no such object":            {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewNotFound(configMaps, "x")), ReasonMailboxRefused},
+		"what only sounds like a denial":    {errors.New(`admission webhook "no.example.com" denied the request: no`), plan.ReasonFailed},
+		"refused without a cause":           {apierrors.NewForbidden(configMaps, "x", errors.New("no")), plan.ReasonAdmissionDenied},
+		"namespace terminating":             {terminating, plan.ReasonNamespaceTerminating},
+		"invalid":                           {apierrors.NewInvalid(configMap, "x", nil), plan.ReasonInvalid},
+		"bad request":                       {apierrors.NewBadRequest("unknown field"), plan.ReasonInvalid},
+		"not found":                         {apierrors.NewNotFound(configMaps, "x"), plan.ReasonNotServed},
+		"resource not served":               {apierrors.NewGenericServerResponse(404, "patch", configMaps, "x", "", 0, true), plan.ReasonNotServed},
+		"method not supported":              {apierrors.NewMethodNotSupported(configMaps, "patch"), plan.ReasonNotServed},
+		"conflict":                          {apierrors.NewConflict(configMaps, "x", errors.New("replaced")), plan.ReasonFailed},
+		"exists":                            {fmt.Errorf("%w: x", targets.ErrAlreadyExists), plan.ReasonFailed},
+		"already exists":                    {apierrors.NewAlreadyExists(configMaps, "x"), plan.ReasonFailed},
+		"unauthorized":                      {apierrors.NewUnauthorized("expired"), plan.ReasonFailed},
+		"gone":                              {apierrors.NewResourceExpired("old"), plan.ReasonFailed},
+		"too many requests":                 {apierrors.NewTooManyRequests("slow down", 1), plan.ReasonFailed},
+		"internal error":                    {apierrors.NewInternalError(errors.New("oops")), plan.ReasonFailed},
+		"service unavailable":               {apierrors.NewServiceUnavailable("starting"), plan.ReasonFailed},
+		"the server's own timeout":          {apierrors.NewServerTimeout(configMaps, "patch", 1), plan.ReasonFailed},
+		"the server's timeout of a request": {apierrors.NewTimeoutError("too slow", 1), plan.ReasonFailed},
+		"anything else":                     {errors.New("oops"), plan.ReasonFailed},
+		"connection refused":                {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), plan.ReasonTargetUnreachable},
+		"connection reset":                  {dial(os.NewSyscallError("read", syscall.ECONNRESET)), plan.ReasonTargetUnreachable},
+		"no route":                          {dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), plan.ReasonTargetUnreachable},
+		"no such host":                      {dial(&net.DNSError{Err: "no such host", Name: "nowhere", IsNotFound: true}), plan.ReasonTargetUnreachable},
+		"connection closed":                 {&url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: io.EOF}, plan.ReasonTargetUnreachable},
+		"deadline exceeded":                 {context.DeadlineExceeded, plan.ReasonTargetUnreachable},
+		"deadline of a context":             {deadline.Err(), plan.ReasonTargetUnreachable},
+		"deadline of a request":             {&url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: context.DeadlineExceeded}, plan.ReasonTargetUnreachable},
+		"deadline of the operating system":  {dial(os.ErrDeadlineExceeded), plan.ReasonTargetUnreachable},
+		"deadline while waiting for a turn": {fmt.Errorf("client rate limiter Wait returned an error: %w", context.DeadlineExceeded), plan.ReasonTargetUnreachable},
+		"two errors":                        {fmt.Errorf("%w; and %w", errors.New("oops"), context.DeadlineExceeded), plan.ReasonTargetUnreachable},
+		"kcp is away":                       {fmt.Errorf("%w: %w", errMailboxRefused, dial(os.NewSyscallError("connect", syscall.ECONNREFUSED))), plan.ReasonMailboxRefused},
+		"kcp forbids the status":            {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewForbidden(configMaps, "x", errors.New("no"))), plan.ReasonMailboxRefused},
+		"kcp has no such object":            {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewNotFound(configMaps, "x")), plan.ReasonMailboxRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, err := range []error{test.err, fmt.Errorf("configmaps a/x: %w", test.err)} {
@@ -134,7 +135,7 @@ func TestImmutableError(t *testing.T) {
 		}
 	}
 	both := fmt.Errorf("%w; it was not replaced: %w", refused, apierrors.NewBadRequest("no"))
-	if !errors.Is(refused, cause) || ReasonFor(both) != ReasonImmutable {
+	if !errors.Is(refused, cause) || ReasonFor(both) != plan.ReasonImmutable {
 		t.Errorf("the reason for %v is %s", both, ReasonFor(both))
 	}
 }
@@ -177,27 +178,27 @@ func TestReasonOfForbidden(t *testing.T) {
 		name, text string
 		want       string
 	}{
-		{pods, "x", `User "system:serviceaccount:synchub:agent" cannot create resource "pods" in API group "" in the namespace "shop"`, ReasonForbidden},
-		{pods, "", `User "hub" cannot patch resource "pods/status" in API group "" in the namespace "shop": RBAC: clusterrole.rbac.authorization.k8s.io "x" not found`, ReasonForbidden},
-		{pods, "x", `User "a \"b\" c" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "shop"`, ReasonForbidden},
-		{schema.GroupResource{}, "", `User "hub" cannot get path "/api"`, ReasonForbidden},
+		{pods, "x", `User "system:serviceaccount:synchub:agent" cannot create resource "pods" in API group "" in the namespace "shop"`, plan.ReasonForbidden},
+		{pods, "", `User "hub" cannot patch resource "pods/status" in API group "" in the namespace "shop": RBAC: clusterrole.rbac.authorization.k8s.io "x" not found`, plan.ReasonForbidden},
+		{pods, "x", `User "a \"b\" c" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "shop"`, plan.ReasonForbidden},
+		{schema.GroupResource{}, "", `User "hub" cannot get path "/api"`, plan.ReasonForbidden},
 		{roles, "x", `user "hub" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:
-{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`, ReasonForbidden},
-		{pods, "x", `cannot set an ownerRef on a resource you can't delete: User "hub" cannot delete resource`, ReasonForbidden},
-		{schema.GroupResource{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}, "x", `user not permitted to approve requests with signerName "kubernetes.io/kubelet-serving"`, ReasonForbidden},
+{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`, plan.ReasonForbidden},
+		{pods, "x", `cannot set an ownerRef on a resource you can't delete: User "hub" cannot delete resource`, plan.ReasonForbidden},
+		{schema.GroupResource{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}, "x", `user not permitted to approve requests with signerName "kubernetes.io/kubelet-serving"`, plan.ReasonForbidden},
 
-		{pods, "x", `violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "main" must set securityContext.allowPrivilegeEscalation=false)`, ReasonAdmissionDenied},
-		{pods, "x", `[maximum cpu usage per Container is 1, but limit is 2, maximum memory usage per Container is 1Gi, but limit is 2Gi]`, ReasonAdmissionDenied},
-		{claims, "x", `minimum storage usage per PersistentVolumeClaim is 5Gi, but request is 1Gi`, ReasonAdmissionDenied},
-		{claims, "x", `only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize`, ReasonAdmissionDenied},
-		{pods, "x", `error looking up service account shop/till: serviceaccount "till" not found`, ReasonAdmissionDenied},
-		{pods, "x", `no PriorityClass with name high was found`, ReasonAdmissionDenied},
-		{schema.GroupResource{Resource: "services"}, "x", `spec.externalIPs: Forbidden: Use of external IPs is denied by admission control.`, ReasonAdmissionDenied},
-		{pods, "x", `image policy webhook backend denied one or more images: User cannot create resource`, ReasonAdmissionDenied},
+		{pods, "x", `violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "main" must set securityContext.allowPrivilegeEscalation=false)`, plan.ReasonAdmissionDenied},
+		{pods, "x", `[maximum cpu usage per Container is 1, but limit is 2, maximum memory usage per Container is 1Gi, but limit is 2Gi]`, plan.ReasonAdmissionDenied},
+		{claims, "x", `minimum storage usage per PersistentVolumeClaim is 5Gi, but request is 1Gi`, plan.ReasonAdmissionDenied},
+		{claims, "x", `only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize`, plan.ReasonAdmissionDenied},
+		{pods, "x", `error looking up service account shop/till: serviceaccount "till" not found`, plan.ReasonAdmissionDenied},
+		{pods, "x", `no PriorityClass with name high was found`, plan.ReasonAdmissionDenied},
+		{schema.GroupResource{Resource: "services"}, "x", `spec.externalIPs: Forbidden: Use of external IPs is denied by admission control.`, plan.ReasonAdmissionDenied},
+		{pods, "x", `image policy webhook backend denied one or more images: User cannot create resource`, plan.ReasonAdmissionDenied},
 
-		{pods, "x", `exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1`, ReasonQuotaExceeded},
-		{pods, "x", `failed quota: few: must specify limits.cpu for: main`, ReasonQuotaExceeded},
-		{pods, "x", `status unknown for quota: few, resources: pods`, ReasonQuotaExceeded},
+		{pods, "x", `exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1`, plan.ReasonQuotaExceeded},
+		{pods, "x", `failed quota: few: must specify limits.cpu for: main`, plan.ReasonQuotaExceeded},
+		{pods, "x", `status unknown for quota: few, resources: pods`, plan.ReasonQuotaExceeded},
 	} {
 		if got := ReasonFor(fmt.Errorf("pods shop/x: %w", apierrors.NewForbidden(test.resource, test.name, errors.New(test.text)))); got != test.want {
 			t.Errorf("%s: want %s, got %s", test.text, test.want, got)

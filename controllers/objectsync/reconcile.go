@@ -102,7 +102,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		return reconcile.Result{RequeueAfter: outcome.requeueAfter}, nil
 	}
 	failure := newFailure(c.redact(err))
-	if failure.Reason == ReasonTargetUnreachable || apierrors.IsUnauthorized(err) {
+	if failure.Reason == plan.ReasonTargetUnreachable || apierrors.IsUnauthorized(err) {
 		c.Connection.ProbeNow()
 		if hasPending {
 			c.states.putBackChanges(key, pending)
@@ -161,8 +161,8 @@ func (c *Controller) recordState(key types.NamespacedName, outcome outcome, err 
 // isRetriedByEvent reports whether an event will enqueue the key when the cause of the failure is gone: [Controller.Uncordon]
 // for a cordon, [Controller.Release] for a kcp that went back, the mailbox cache for exceeded limits.
 func (c *Controller) isRetriedByEvent(failure Failure) bool {
-	return failure.Reason == ReasonTargetCordoned && c.isCordoned() || failure.Reason == ReasonMailboxLimitExceeded ||
-		failure.Reason == ReasonStoreWentBack && c.Held()
+	return failure.Reason == plan.ReasonTargetCordoned && c.isCordoned() || failure.Reason == plan.ReasonMailboxLimitExceeded ||
+		failure.Reason == plan.ReasonStoreWentBack && c.Held()
 }
 
 // recordLatency measures the time since the change that led to the outcome. A pass that is to be repeated counts later.
@@ -178,9 +178,9 @@ func (c *Controller) recordLatency(key types.NamespacedName, outcome outcome, pe
 // the absence of a source is verified again, which each deletion needs, so the number of failed passes decides about those.
 func retryAfter(failure Failure, outcome outcome, failedPasses int) time.Duration {
 	switch failure.Reason {
-	case ReasonContended, ReasonRemovedByCluster, ReasonRemovedInMailbox:
+	case plan.ReasonContended, plan.ReasonRemovedByCluster, plan.ReasonRemovedInMailbox:
 		return outcome.requeueAfter
-	case ReasonForbidden:
+	case plan.ReasonForbidden:
 		return forbiddenRetryDelay + time.Duration(rand.Int64N(int64(forbiddenRetryDelay/10))) //nolint:gosec // jitter needs no secrecy
 	}
 	if outcome.decision.Action == plan.Delete || outcome.decision.Action == plan.Release {
@@ -242,11 +242,11 @@ func isHeldBack(decision plan.Decision) bool {
 // warn writes an event about a failure on the mailbox object. Exceeded limits are reported in the config instead: an event for
 // each object would make things worse.
 func (c *Controller) warn(ctx context.Context, key types.NamespacedName, failure Failure) {
-	if failure.Reason == ReasonMailboxLimitExceeded {
+	if failure.Reason == plan.ReasonMailboxLimitExceeded {
 		return
 	}
 	object, known := c.mailboxObject(key)
-	if known && object == nil && failure.Reason == ReasonRemovedInMailbox {
+	if known && object == nil && failure.Reason == plan.ReasonRemovedInMailbox {
 		// The event is about the name: its user looks for the object there.
 		object = &unstructured.Unstructured{}
 		object.SetGroupVersionKind(c.Resource.GroupVersion().WithKind(c.Resource.Kind))

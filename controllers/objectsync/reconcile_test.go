@@ -27,14 +27,14 @@ import (
 func TestRetryAfter(t *testing.T) {
 	repair := outcome{requeueAfter: 15 * time.Second}
 	for range 100 {
-		if after := retryAfter(Failure{Reason: ReasonForbidden}, outcome{}, 1); after < 5*time.Minute || after >= 5*time.Minute+30*time.Second {
+		if after := retryAfter(Failure{Reason: plan.ReasonForbidden}, outcome{}, 1); after < 5*time.Minute || after >= 5*time.Minute+30*time.Second {
 			t.Fatalf("a permission is asked for again after %s", after)
 		}
 	}
-	if after := retryAfter(Failure{Reason: ReasonContended}, repair, 1); after != repair.requeueAfter {
+	if after := retryAfter(Failure{Reason: plan.ReasonContended}, repair, 1); after != repair.requeueAfter {
 		t.Errorf("a repair that has to wait is tried after %s", after)
 	}
-	for _, reason := range []string{ReasonInvalid, ReasonFailed, ReasonNotServed, ReasonTargetUnreachable} {
+	for _, reason := range []string{plan.ReasonInvalid, plan.ReasonFailed, plan.ReasonNotServed, plan.ReasonTargetUnreachable} {
 		if after := retryAfter(Failure{Reason: reason}, outcome{requeueAfter: time.Second}, 1); after != 0 {
 			t.Errorf("%s must be left to the queue, not tried after %s", reason, after)
 		}
@@ -45,7 +45,7 @@ func TestRetryAfter(t *testing.T) {
 func TestRefusedDeletionsAreRetriedLessAndLess(t *testing.T) {
 	for _, action := range []plan.Action{plan.Delete, plan.Release} {
 		for failedPasses, want := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 8: 12800 * time.Millisecond, 13: 5 * time.Minute, 1000: 5 * time.Minute} {
-			if after := retryAfter(Failure{Reason: ReasonNotServed}, outcome{decision: plan.Decision{Action: action}}, failedPasses); after != want {
+			if after := retryAfter(Failure{Reason: plan.ReasonNotServed}, outcome{decision: plan.Decision{Action: action}}, failedPasses); after != want {
 				t.Errorf("after %d failed passes, %s is tried after %s instead of %s", failedPasses, action, after, want)
 			}
 		}

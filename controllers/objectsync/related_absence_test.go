@@ -259,15 +259,15 @@ func TestRelatedObjectsOfAPrimaryThatCannotBeUnderstood(t *testing.T) {
 	// The filter fails for the first, and the second names what cannot be a name.
 	h.putConfigMap("first", "key: one")
 	h.putConfigMap("second", "flag: 'yes', key: 'not/legal'")
-	h.expectFailure(configMapsV1, "first", ReasonRuleFailed)
-	h.expectFailure(configMapsV1, "second", ReasonRuleFailed)
+	h.expectFailure(configMapsV1, "first", plan.ReasonRuleFailed)
+	h.expectFailure(configMapsV1, "second", plan.ReasonRuleFailed)
 	h.putConfigMap("third", "flag: 'yes'")
 	h.expectOnTarget(configMapsV1, "third", holds("key", ""))
 	three := h.onTarget(secretsV1, "three")
 	h.expectUnchangedOnTarget(secretsV1, one, two, three)
 	h.expectUnchangedOnTarget(configMapsV1, first)
 	h.restart()
-	h.expectFailure(configMapsV1, "first", ReasonRuleFailed)
+	h.expectFailure(configMapsV1, "first", plan.ReasonRuleFailed)
 	h.expectUnchangedOnTarget(secretsV1, one, two, three)
 	h.expectUnchangedOnTarget(configMapsV1, first)
 	// Meanwhile others travel.
@@ -322,7 +322,7 @@ func TestRelatedObjectsOfARefusedPrimary(t *testing.T) {
 	h.putSecret("one", "a: eA==")
 	h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: broken, namespace: "+h.namespace+"}, data: {key: one, wrong: {a: b}}}")
 	h.expectOnTarget(secretsV1, "one")
-	h.expectFailure(configMapsV1, "broken", ReasonInvalid)
+	h.expectFailure(configMapsV1, "broken", plan.ReasonInvalid)
 	h.drop(configMapsV1, h.namespace, "broken")
 	h.expectGoneFromTarget(secretsV1, "one")
 }

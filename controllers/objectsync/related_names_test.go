@@ -115,7 +115,7 @@ related:
 	h.expectGoneFromTarget(secretsV1, "a-one")
 	// What cannot be a name is told, where the original is.
 	box("'A_B'")
-	h.expectFailure(secretsV1, "one", ReasonInvalid)
+	h.expectFailure(secretsV1, "one", plan.ReasonInvalid)
 	h.expectUnchangedOnTarget(secretsV1, h.onTarget(secretsV1, "b-one"))
 	if h.onTarget(secretsV1, "one") != nil || h.get(secretsV1, h.namespace, "made") != nil {
 		t.Error("something is called as it was")

@@ -153,7 +153,7 @@ func TestFieldOfAnotherManagerInTheWay(t *testing.T) {
 	}
 	before := h.get(source)
 	err := h.applyToTarget(t.Context(), h.observeTarget(before), h.desired(fixtures.Object(t, strings.ReplaceAll(recreated, "NAME", name)), ownership.PolicyDelete), before.GetUID())
-	if ReasonFor(err) != ReasonInvalid || !strings.Contains(err.Error(), "spec.strategy.rollingUpdate, which tuner keeps there") {
+	if ReasonFor(err) != plan.ReasonInvalid || !strings.Contains(err.Error(), "spec.strategy.rollingUpdate, which tuner keeps there") {
 		t.Errorf("got %v: %v", ReasonFor(err), err)
 	}
 	if after := h.get(source); after.GetResourceVersion() != before.GetResourceVersion() {

@@ -126,7 +126,7 @@ func TestCopyThatTheTargetRemoves(t *testing.T) {
 	for resource, text := range map[schema.GroupVersionResource]string{secretsV1: "ServiceAccount " + h.namespace + "/till", configMapsV1: "controller"} {
 		h.until(resource.Resource+" are reported", func() bool {
 			for _, failure := range h.controllers[resource].states.failures() {
-				return failure.Reason == ReasonRemovedByCluster && strings.Contains(failure.Message, text)
+				return failure.Reason == plan.ReasonRemovedByCluster && strings.Contains(failure.Message, text)
 			}
 			return false
 		})
@@ -285,7 +285,7 @@ func TestUpsyncedObjectThatTheMailboxRemoves(t *testing.T) {
 		h.waitUntilIdle()
 		h.drop(configMapsV1, h.namespace, "theirs")
 	}
-	h.expectFailure(configMapsV1, "theirs", ReasonRemovedInMailbox)
+	h.expectFailure(configMapsV1, "theirs", plan.ReasonRemovedInMailbox)
 	h.waitUntilIdle()
 	if h.get(configMapsV1, h.namespace, "theirs") != nil {
 		t.Error("it was made again at once")
@@ -297,7 +297,7 @@ func TestUpsyncedObjectThatTheMailboxRemoves(t *testing.T) {
 			reason, _, _ := unstructured.NestedString(event.Object, "reason")
 			name, _, _ := unstructured.NestedString(event.Object, "involvedObject", "name")
 			kind, _, _ := unstructured.NestedString(event.Object, "involvedObject", "kind")
-			if reason == ReasonRemovedInMailbox && name == "theirs" && kind == "ConfigMap" {
+			if reason == plan.ReasonRemovedInMailbox && name == "theirs" && kind == "ConfigMap" {
 				return true
 			}
 		}

@@ -54,7 +54,7 @@ func TestUpsyncedObjectsAreRenamedWithoutAGap(t *testing.T) {
 		return nil
 	})
 	h.configure(renamingConfig("third", "second"))
-	h.expectFailure(configMapsV1, "third", ReasonMailboxRefused)
+	h.expectFailure(configMapsV1, "third", plan.ReasonMailboxRefused)
 	if after := h.configMapInMailbox("first"); after == nil || after.GetUID() != first.GetUID() {
 		t.Errorf("it has gone before it came: %v", after)
 	}

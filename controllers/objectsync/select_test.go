@@ -341,10 +341,10 @@ func TestDownStateBeyondLimits(t *testing.T) {
 			object, situation string
 			want              plan.State
 		}{
-			{nil, "selected", "present placed", ReasonMailboxLimitExceeded},
-			{nil, "selected", "present nothing", ReasonMailboxLimitExceeded},
+			{nil, "selected", "present placed", plan.ReasonMailboxLimitExceeded},
+			{nil, "selected", "present nothing", plan.ReasonMailboxLimitExceeded},
 			{nil, "other", "present placed", plan.Unknown},
-			{all, "other", "present placed", ReasonMailboxLimitExceeded},
+			{all, "other", "present placed", plan.ReasonMailboxLimitExceeded},
 			{all, "other", "terminating placed", plan.Terminating},
 			{all, "other", "gone placed", plan.SourceNotFound},
 		} {

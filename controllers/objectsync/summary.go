@@ -72,7 +72,7 @@ type UnavailableResource struct {
 	// GroupResource and Kind are those on the target.
 	GroupResource schema.GroupResource
 	Kind          string
-	// Reason is [ReasonNotServed], [ReasonForbidden] or a reason of package policy; Message is for people.
+	// Reason is [plan.ReasonNotServed], [plan.ReasonForbidden] or a reason of package policy; Message is for people.
 	Reason, Message string
 }
 
@@ -208,7 +208,7 @@ type syncState struct{ synced, ready bool }
 func (c *Controller) addToSummaries(summaries map[string]*ConfigSummary, selected selection.Selection, key types.NamespacedName, state syncState, known knownStates) {
 	failure, failed := known.failures[key]
 	deferred := known.deferred[key]
-	if failure.Reason == ReasonMailboxLimitExceeded {
+	if failure.Reason == plan.ReasonMailboxLimitExceeded {
 		// The mailbox's usage and limits change without an event for this object.
 		inMailbox, _ := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
 		failure = newFailure(c.Mailboxes.ObjectLimitError(c.Resource.GroupVersionResource, c.Mailbox, inMailbox))
@@ -282,7 +282,7 @@ func (c *Controller) Summary() Summary {
 		sum.Failed++
 		sum.Failures = append(sum.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
 		switch {
-		case failure.Reason != ReasonStoreWentBack:
+		case failure.Reason != plan.ReasonStoreWentBack:
 		case failure.Removal:
 			sum.HeldRemovals++
 		default:

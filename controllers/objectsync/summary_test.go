@@ -55,7 +55,7 @@ func TestSummary(t *testing.T) {
 	h.expectOnTarget(configMapsV1, "first")
 	h.expectOnTarget(configMapsV1, "second")
 	counts("two are in sync", "2 in sync, 1 failed, 0 of a former mailbox")
-	if first := FirstFailures(h.controllers[configMapsV1].Summary().Failures, 20); len(first) != 1 || first[0].Name != "taken" || first[0].Reason != ReasonConflict {
+	if first := FirstFailures(h.controllers[configMapsV1].Summary().Failures, 20); len(first) != 1 || first[0].Name != "taken" || first[0].Reason != plan.ReasonConflict {
 		t.Errorf("the failed object is not named: %+v", first)
 	}
 	h.stop()
@@ -140,7 +140,7 @@ spec: {policyName: NS, validationActions: [Deny]}
 	summaries := map[string]*ConfigSummary{}
 	controller.SummarizeConfigs(summaries)
 	for config, summary := range summaries {
-		if summary.Selected != 0 || summary.Failed != 1 || summary.Undeleted != 1 || len(summary.Failures) != 1 || summary.Failures[0].Failure.Reason != ReasonAdmissionDenied || summary.Failures[0].Key != key {
+		if summary.Selected != 0 || summary.Failed != 1 || summary.Undeleted != 1 || len(summary.Failures) != 1 || summary.Failures[0].Failure.Reason != plan.ReasonAdmissionDenied || summary.Failures[0].Key != key {
 			t.Errorf("%s: %+v", config, summary)
 		}
 	}

@@ -81,10 +81,10 @@ func TestMoving(t *testing.T) {
 		chosen, allOver bool
 	}{
 		"on its way":    {pair{desired: true}, true, true},
-		"failing":       {pair{desired: true, failure: &failure{Reason: ReasonConflict}}, true, false},
+		"failing":       {pair{desired: true, failure: &failure{Reason: plan.ReasonConflict}}, true, false},
 		"untried":       {pair{desired: true, placed: true}, true, true},
 		"not in sync":   {pair{desired: true, placed: true, syncState: &copySyncState{}}, true, true},
-		"refused":       {pair{desired: true, placed: true, syncState: &copySyncState{failure: &failure{Reason: ReasonConflict}}}, true, false},
+		"refused":       {pair{desired: true, placed: true, syncState: &copySyncState{failure: &failure{Reason: plan.ReasonConflict}}}, true, false},
 		"in sync":       {pair{desired: true, placed: true, syncState: &copySyncState{synced: true}}, false, false},
 		"waiting":       {pair{desired: true, hasCopy: true, waiting: true}, false, false},
 		"waiting, new":  {pair{desired: true, waiting: true}, true, true},

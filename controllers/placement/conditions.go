@@ -28,6 +28,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
 // readyCondition returns the condition Ready of a placement.
@@ -39,29 +40,29 @@ func readyCondition(found outcome, counted *tally) metav1.Condition {
 	case found.reason != "":
 		ready.Reason, ready.Message = found.reason, found.message
 	case found.resolution.Locations == 0:
-		ready.Reason = ReasonNoLocation
+		ready.Reason = rules.ReasonNoLocation
 		ready.Message = "No Location that spec.locationSelectors select is available to this workspace, of the workspaces in spec.inventoryWorkspaces if there are any. " +
 			"The administrator of an inventory makes a Location available by spec.availableTo.workspaces of the Location."
 	case destinations == 0:
-		ready.Reason, ready.Message = ReasonNoSyncTarget, "The selected Locations have no SyncTarget."
+		ready.Reason, ready.Message = rules.ReasonNoSyncTarget, "The selected Locations have no SyncTarget."
 	case counted.selected == 0:
-		ready.Reason, ready.Message = ReasonSelectsNothing, "No object of the workspace passes a test of spec.downsync. Objects of APIs that the hub does not publish are never selected."
+		ready.Reason, ready.Message = rules.ReasonSelectsNothing, "No object of the workspace passes a test of spec.downsync. Objects of APIs that the hub does not publish are never selected."
 	case counted.failed > 0:
-		ready.Reason = ReasonObjectsFailed
+		ready.Reason = rules.ReasonObjectsFailed
 		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination cannot be placed or synced; see status.failures.%s", counted.failed, expected, unservedMessage(counted.unserved))
 	case counted.waiting > 0:
-		ready.Reason = ReasonWaitingForRollout
+		ready.Reason = rules.ReasonWaitingForRollout
 		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination are placed, and %d wait for the rollout; see the condition %s.", counted.placed, expected, counted.waiting, edgev2alpha1.ConditionRolledOut)
 	case counted.placed < expected && len(counted.slow) > 0:
-		ready.Reason = ReasonMailboxSlow
+		ready.Reason = rules.ReasonMailboxSlow
 		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination are placed. The mailboxes of these SyncTargets take long to accept objects, which an admission webhook there may cause: %s.", counted.placed, expected, firstUnsynced(counted.slow))
 	case counted.placed < expected:
-		ready.Reason, ready.Message = ReasonPending, fmt.Sprintf("%d of %d pairs of an object and a destination are placed.", counted.placed, expected)
+		ready.Reason, ready.Message = rules.ReasonPending, fmt.Sprintf("%d of %d pairs of an object and a destination are placed.", counted.placed, expected)
 	case counted.synced < expected:
-		ready.Reason = ReasonSyncing
+		ready.Reason = rules.ReasonSyncing
 		ready.Message = fmt.Sprintf("The clusters of %d of %d pairs of an object and a destination do not have the object as it is here yet: %s.", expected-counted.synced, expected, firstUnsynced(counted.unsynced))
 	default:
-		ready.Status, ready.Reason = metav1.ConditionTrue, ReasonInSync
+		ready.Status, ready.Reason = metav1.ConditionTrue, rules.ReasonInSync
 		ready.Message = fmt.Sprintf("The clusters of %d destinations have all %d selected objects.", destinations, counted.selected) + excludedMessage(counted.excluded)
 	}
 	return ready
@@ -101,12 +102,12 @@ func healthyCondition(found outcome, counted *tally) metav1.Condition {
 	switch {
 	case found.reason != "" || expected == 0:
 	case counted.unhealthy > 0:
-		healthy.Reason = ReasonUnhealthy
+		healthy.Reason = rules.ReasonUnhealthy
 		healthy.Message = fmt.Sprintf("The health of %d of %d pairs of an object and a destination is Failed or Unknown; see status.failures.", counted.unhealthy, expected)
 	case counted.healthy < expected:
-		healthy.Reason, healthy.Message = ReasonInProgress, fmt.Sprintf("%d of %d pairs of an object and a destination are healthy.", counted.healthy, expected)
+		healthy.Reason, healthy.Message = rules.ReasonInProgress, fmt.Sprintf("%d of %d pairs of an object and a destination are healthy.", counted.healthy, expected)
 	default:
-		healthy.Status, healthy.Reason = metav1.ConditionTrue, ReasonCurrent
+		healthy.Status, healthy.Reason = metav1.ConditionTrue, rules.ReasonCurrent
 		healthy.Message = fmt.Sprintf("All %d selected objects do their work on %d clusters.", counted.selected, len(found.resolution.Destinations)) + excludedMessage(counted.excluded)
 	}
 	return healthy
@@ -127,24 +128,24 @@ func rolloutCondition(found outcome, counted *tally) metav1.Condition {
 	named := status.FailedClusters
 	switch {
 	case int(status.Succeeded) == len(found.resolution.Destinations) && counted.failed > 0:
-		condition.Reason = ReasonObjectsFailed
+		condition.Reason = rules.ReasonObjectsFailed
 		condition.Message = fmt.Sprintf("All %d destinations have all objects that can be placed, and these are healthy. %d pairs of an object and a destination cannot be placed: %s; see status.failures.",
 			status.Succeeded, counted.failed, firstFailures(counted.failures))
 	case int(status.Succeeded) == len(found.resolution.Destinations):
-		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonComplete
+		condition.Status, condition.Reason = metav1.ConditionTrue, rules.ReasonComplete
 		condition.Message = fmt.Sprintf("All %d destinations have all objects, and these are healthy.", status.Succeeded)
 		if why := counted.rollout.notKept; why != "" {
 			condition.Message += " No PlacementRevision keeps these objects, so no undo can bring them back: " + why + "."
 		}
 	case counted.rollout.paused:
-		condition.Reason, condition.Message = ReasonPaused, "spec.paused is true, so no change goes to any destination. "+counts
+		condition.Reason, condition.Message = rules.ReasonPaused, "spec.paused is true, so no change goes to any destination. "+counts
 	case counted.rollout.stopped:
-		condition.Reason = ReasonStopped
+		condition.Reason = rules.ReasonStopped
 		condition.Message = fmt.Sprintf("%s The waiting ones do not go on because of the failed ones (%s): mend the objects or the clusters, or permit more by maxFailures and progressDeadline.", counts, strings.Join(named, ", "))
 	case status.Progressing == 0 && status.Waiting == 0:
-		condition.Reason, condition.Message = ReasonDestinationsFailed, fmt.Sprintf("%s Failed: %s.", counts, strings.Join(named, ", "))
+		condition.Reason, condition.Message = rules.ReasonDestinationsFailed, fmt.Sprintf("%s Failed: %s.", counts, strings.Join(named, ", "))
 	default:
-		condition.Reason, condition.Message = ReasonProgressing, counts
+		condition.Reason, condition.Message = rules.ReasonProgressing, counts
 	}
 	return condition
 }
@@ -180,7 +181,7 @@ func rolloutStatus(found outcome, counted *tally) *edgev2alpha1.RolloutStatus {
 func upsyncCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionUpsyncDenied, Status: metav1.ConditionTrue}
 	if denied := len(found.upsyncDenied); denied > 0 {
-		condition.Reason = ReasonUpsyncDenied
+		condition.Reason = rules.ReasonUpsyncDenied
 		condition.Message = fmt.Sprintf("spec.upsync does not apply to %d destinations (%s): the administrator of the inventory allows it by spec.availableTo.upsync of a Location.",
 			denied, strings.Join(found.upsyncDenied[:min(denied, maxNamed)], ", "))
 	}
@@ -191,7 +192,7 @@ func upsyncCondition(found outcome) metav1.Condition {
 func choiceCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionTooFewClusters, Status: metav1.ConditionTrue}
 	if chosen := len(found.resolution.Destinations); found.choice != nil && found.reason == "" && chosen < found.choice.Number {
-		condition.Reason = ReasonTooFewClusters
+		condition.Reason = rules.ReasonTooFewClusters
 		condition.Message = fmt.Sprintf("spec.numberOfClusters is %d, and %d are chosen: %d SyncTargets match, and the others are not Ready, or cordoned or drained.",
 			found.choice.Number, chosen, found.resolution.Matching)
 	}
@@ -209,7 +210,7 @@ func apisMissingCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionAPIsMissing, Status: metav1.ConditionTrue}
 	var sentences []string
 	if unaccepted := found.missingAPIs.unaccepted; len(unaccepted) > 0 {
-		condition.Reason = ReasonClaimsNotAccepted
+		condition.Reason = rules.ReasonClaimsNotAccepted
 		sentences = append(sentences, fmt.Sprintf("The binding of this workspace does not show the hub %s, so none of these objects is placed. "+
 			"Run `kubectl synchub bind compute` again, which accepts the claims that the export has got since.", joinFirst(unaccepted)))
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
 // SyncStates tells how far the sync controllers have come with the copies in mailboxes, as [syncmanager.Manager] does.
@@ -77,10 +78,10 @@ func (c *Controller) observeSyncState(key pairKey, s *pairSnapshot, decision pla
 func newCopySyncState(state objectsync.ObjectState) *copySyncState {
 	switch {
 	case state.Excluded:
-		return &copySyncState{isBlocked: true, failure: &failure{ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
-	case state.Failure != nil && state.Failure.Reason == objectsync.ReasonConflict:
+		return &copySyncState{isBlocked: true, failure: &failure{rules.ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
+	case state.Failure != nil && state.Failure.Reason == plan.ReasonConflict:
 		// The message of the sync controller may name the objects of others.
-		return &copySyncState{isBlocked: true, failure: &failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: choose another name, or ask who administers the cluster to delete that object"}}
+		return &copySyncState{isBlocked: true, failure: &failure{plan.ReasonConflict, "the cluster has an object of this name that this placement did not make: choose another name, or ask who administers the cluster to delete that object"}}
 	case state.Failure != nil:
 		return &copySyncState{
 			isBlocked: isBlocking(state), failure: &failure{state.Failure.Reason, events.Truncate(state.Failure.Message)},
@@ -95,7 +96,7 @@ func newCopySyncState(state objectsync.ObjectState) *copySyncState {
 // isBlocking reports whether a cluster lacks an object, because the API is missing there or the hub has no right to write it.
 func isBlocking(state objectsync.ObjectState) bool {
 	hasNone := state.Health == health.Health{Status: health.InProgress}
-	return hasNone && (state.Failure.Reason == objectsync.ReasonNotServed || state.Failure.Reason == objectsync.ReasonForbidden)
+	return hasNone && (state.Failure.Reason == plan.ReasonNotServed || state.Failure.Reason == plan.ReasonForbidden)
 }
 
 // hasArrived reports whether the cluster has the content of the copy or, unless it must, cannot have it.

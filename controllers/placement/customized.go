@@ -183,7 +183,7 @@ func (w *workspace) customizer(name types.NamespacedName) (customizer *edgev2alp
 	}
 	customizer = &edgev2alpha1.Customizer{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(cached.Object, customizer); err != nil {
-		return nil, false, &customization.Error{Reason: ReasonInvalid, Field: fmt.Sprintf("Customizer %s", name), Message: "it cannot be read: " + err.Error()}
+		return nil, false, &customization.Error{Reason: plan.ReasonInvalid, Field: fmt.Sprintf("Customizer %s", name), Message: "it cannot be read: " + err.Error()}
 	}
 	return customizer, true, nil
 }

@@ -34,84 +34,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
-)
-
-// Reasons of the condition Ready of an EdgePlacement, and of failures of single objects. Package policy has those of denials.
-const (
-	// ReasonInSync: the cluster of each destination has each selected object.
-	ReasonInSync = "InSync"
-	// ReasonPending: some objects are on their way to the mailboxes.
-	ReasonPending = "Pending"
-	// ReasonSyncing: some objects are on their way from the mailboxes to the clusters.
-	ReasonSyncing = "Syncing"
-	// ReasonWaitingForRollout: an object waits until the rollout lets it go to the destination.
-	ReasonWaitingForRollout = "WaitingForRollout"
-	// ReasonComplete: all destinations have all objects, and these are healthy.
-	ReasonComplete = "Complete"
-	// ReasonProgressing: the rollout goes on.
-	ReasonProgressing = "Progressing"
-	// ReasonPaused: the rollout goes on when spec.paused is false.
-	ReasonPaused = "Paused"
-	// ReasonStopped: destinations wait because others have failed.
-	ReasonStopped = "Stopped"
-	// ReasonDestinationsFailed: no destination waits or comes further, and some have failed.
-	ReasonDestinationsFailed = "DestinationsFailed"
-	// ReasonMailboxSlow: the mailbox takes long to accept objects, and some are still to come to it.
-	ReasonMailboxSlow = "MailboxSlow"
-	// ReasonStoreWentBack: a copy is held, because kcp went back to an earlier state. ReasonOlderVersions is the reason of the condition of
-	// that name.
-	ReasonStoreWentBack = "StoreWentBack"
-	ReasonOlderVersions = "OlderVersions"
-	// ReasonPlacing: an object is on its way to the mailbox.
-	ReasonPlacing = "Placing"
-	// ReasonObjectsFailed: some objects cannot be placed, or synced with a cluster; status.failures says which.
-	ReasonObjectsFailed = "ObjectsFailed"
-	// ReasonNoLocation: no Location that the placement selects is available to the workspace.
-	ReasonNoLocation = "NoLocation"
-	// ReasonPathUnverified: the hub cannot verify the path of the workspace, by which Locations are available to it.
-	ReasonPathUnverified = "PathUnverified"
-	// ReasonUpsyncDenied: a Location does not let the workspace upsync.
-	ReasonUpsyncDenied = "UpsyncDenied"
-	// ReasonTooFewClusters: fewer SyncTargets than wanted can take the objects.
-	ReasonTooFewClusters = "TooFewClusters"
-	// ReasonWithdrawing: the placement is deleted, and copies are left to withdraw.
-	ReasonWithdrawing = "Withdrawing"
-	// ReasonNoSyncTarget: the selected Locations have no SyncTarget.
-	ReasonNoSyncTarget = "NoSyncTarget"
-	// ReasonSelectsNothing: the placement has no test for objects, or no object passes any.
-	ReasonSelectsNothing = "SelectsNothing"
-	// ReasonInvalid: a field of the placement or of an object is invalid.
-	ReasonInvalid = "Invalid"
-	// ReasonClaimsNotAccepted: the binding of the workspace does not accept claims of the workload export.
-	ReasonClaimsNotAccepted = "ClaimsNotAccepted"
-	// ReasonLimitExceeded: the workspace has more pairs of an object and a destination, or more objects, than it may have.
-	ReasonLimitExceeded = "LimitExceeded"
-	// ReasonConflict: the mailbox has an object of that name that did not come from the placement.
-	ReasonConflict = "Conflict"
-	// ReasonContended: somebody in the mailbox keeps changing the copy.
-	ReasonContended = "Contended"
-	// ReasonNotServed: the mailbox lacks the API.
-	ReasonNotServed = "NotServed"
-	// ReasonTooLarge: the object is too large for a mark, or customization would make it too large.
-	ReasonTooLarge = "TooLarge"
-	// ReasonUnknownParameter: the object, or its Customizer, names a parameter that neither the SyncTarget nor its Location has.
-	ReasonUnknownParameter = customization.ReasonUnknownParameter
-	// ReasonCustomizerNotFound: the workspace does not have the Customizer that the object names.
-	ReasonCustomizerNotFound = "CustomizerNotFound"
-	// ReasonPrivileged: the object would act inside the mailbox workspace.
-	ReasonPrivileged = "Privileged"
-	// ReasonExcludedByUpsync: the name of the object on the cluster is selected for upsync.
-	ReasonExcludedByUpsync = "ExcludedByUpsync"
-	// ReasonAggregationFailed: spec.statusExpression of the PublishedResource fails for the statuses of an object.
-	ReasonAggregationFailed = "AggregationFailed"
-	// ReasonUnhealthy: the cluster has given up on the object.
-	ReasonUnhealthy = "Unhealthy"
-	// ReasonCurrent and ReasonInProgress are the reasons of the condition Healthy, by the names of kstatus.
-	ReasonCurrent    = "Current"
-	ReasonInProgress = "InProgress"
-	// ReasonMailboxRefused: the mailbox refused the object, or its withdrawal.
-	ReasonMailboxRefused = "MailboxRefused"
 )
 
 // failure is why an object cannot be placed at a destination.
@@ -149,7 +73,7 @@ func privilegedError(resource schema.GroupResource) error {
 	if resource == crdGroupResource {
 		message += ". Or ask the operator of the hub to publish the API with spec.installCRD: the hub then installs the definition on the clusters"
 	}
-	return &policy.DeniedError{Reason: ReasonPrivileged, Message: message}
+	return &policy.DeniedError{Reason: rules.ReasonPrivileged, Message: message}
 }
 
 // reservedNameError returns why an object is not placed whose name kcp or the hub uses in each mailbox.
@@ -183,25 +107,25 @@ func reasonOf(err error) string {
 	case errors.As(err, &customized):
 		return customized.Reason
 	case errors.As(err, &missing):
-		return ReasonCustomizerNotFound
+		return rules.ReasonCustomizerNotFound
 	case errors.As(err, &denied):
 		return denied.Reason
 	case errors.Is(err, errWorkspaceLimit):
-		return ReasonLimitExceeded
+		return rules.ReasonLimitExceeded
 	case errors.Is(err, errStoreWentBack):
-		return ReasonStoreWentBack
+		return plan.ReasonStoreWentBack
 	case errors.Is(err, errConflict):
-		return ReasonConflict
+		return plan.ReasonConflict
 	case errors.Is(err, errContended), errors.Is(err, errRemoved):
-		return ReasonContended
+		return plan.ReasonContended
 	case errors.As(err, &tooLarge):
-		return ReasonTooLarge
+		return plan.ReasonTooLarge
 	case errors.As(err, &invalid), apierrors.IsInvalid(err):
-		return ReasonInvalid
+		return plan.ReasonInvalid
 	case errors.As(err, &notServed):
-		return ReasonNotServed
+		return plan.ReasonNotServed
 	default:
-		return ReasonMailboxRefused
+		return plan.ReasonMailboxRefused
 	}
 }
 
@@ -233,7 +157,7 @@ func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnaps
 		w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 	}
 	w.lock.Unlock()
-	w.awaitName(key, why.Reason == ReasonConflict)
+	w.awaitName(key, why.Reason == plan.ReasonConflict)
 	if changed {
 		w.reportRequests.Publish(w.cluster)
 	}
@@ -241,7 +165,7 @@ func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnaps
 		// The workspace may be slow to accept events, for which the mailbox cannot help.
 		w.enqueue(task{resource: key.resource, name: key.name, warning: why})
 	}
-	if why.Reason != ReasonMailboxRefused && !isTransient(err) {
+	if why.Reason != plan.ReasonMailboxRefused && !isTransient(err) {
 		return nil
 	}
 	return err
@@ -271,7 +195,7 @@ func (o *object) hasFailure(reason string) bool {
 func (w *workspace) warn(ctx context.Context, key objectKey, why failure) {
 	object, _ := w.Workloads.Get(key.resource, w.cluster, key.name)
 	client, ok := w.Workloads.Client(w.cluster)
-	if object == nil || !ok || why.Reason == ReasonLimitExceeded {
+	if object == nil || !ok || why.Reason == rules.ReasonLimitExceeded {
 		return
 	}
 	if err := events.WarnObject(ctx, client, object, why.Reason, why.Message, w.Clock.Now()); err != nil {

@@ -27,22 +27,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
 func TestReasons(t *testing.T) {
 	secrets := schema.GroupResource{Resource: "secrets"}
 	for reason, err := range map[string]error{
-		ReasonPrivileged:          privilegedError(secrets),
+		rules.ReasonPrivileged:    privilegedError(secrets),
 		policy.ReasonNameReserved: &policy.DeniedError{Reason: policy.ReasonNameReserved, Message: "x"},
-		ReasonLimitExceeded:       errWorkspaceLimit,
-		ReasonConflict:            errConflict,
-		ReasonContended:           fmt.Errorf("%w: [spec]", errContended),
-		ReasonTooLarge:            &transform.TooLargeError{},
-		ReasonInvalid:             apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "a", nil),
-		ReasonNotServed:           &notServedError{secrets},
-		ReasonMailboxRefused:      apierrors.NewForbidden(secrets, "a", errors.New("no")),
+		rules.ReasonLimitExceeded: errWorkspaceLimit,
+		plan.ReasonConflict:       errConflict,
+		plan.ReasonContended:      fmt.Errorf("%w: [spec]", errContended),
+		plan.ReasonTooLarge:       &transform.TooLargeError{},
+		plan.ReasonInvalid:        apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "a", nil),
+		plan.ReasonNotServed:      &notServedError{secrets},
+		plan.ReasonMailboxRefused: apierrors.NewForbidden(secrets, "a", errors.New("no")),
 	} {
 		if got := reasonOf(fmt.Errorf("cannot place it: %w", err)); got != reason {
 			t.Errorf("%v: %s", err, got)

@@ -333,7 +333,7 @@ func (w *workspace) wasPlaced(key pairKey) bool {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	_, found := w.pairAt(key)
-	return found != nil && (found.placed || found.failure != nil && found.failure.Reason == ReasonContended)
+	return found != nil && (found.placed || found.failure != nil && found.failure.Reason == plan.ReasonContended)
 }
 
 // refundRepair takes back a repair that could not be made.

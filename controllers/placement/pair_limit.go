@@ -49,7 +49,7 @@ func (w *workspace) excludeCostly(next *placements) {
 			continue
 		}
 		result := next.outcomes[one.UID]
-		result.reason = ReasonLimitExceeded
+		result.reason = rules.ReasonLimitExceeded
 		result.message = fmt.Sprintf("The label selectors in spec.downsync have %d terms and values, and those of all placements of the workspace may have %d. "+
 			"Nothing new of this placement is placed: select by fewer labels and values, or by namespaces and names.", one.Cost(), maxCost)
 		next.outcomes[one.UID] = result
@@ -90,7 +90,7 @@ func (w *workspace) excludeBeyondLimit(next *placements, observed []*unstructure
 			within = append(within, one)
 			continue
 		}
-		result.reason = ReasonLimitExceeded
+		result.reason = rules.ReasonLimitExceeded
 		next.outcomes[one.UID] = result
 		next.partial = true
 		next.resolveBy(w.Clock.Now().Add(limitRecheck))
@@ -181,6 +181,6 @@ func (t *tally) addBeyondLimit(key objectKey, object *object, placement *placeme
 	}
 	t.failed += int64(lacking)
 	if first := slices.IndexFunc(placement.Destinations, func(of rules.Destination) bool { return of.Mailbox != "" && !isDesired(of.Mailbox) }); first >= 0 {
-		addFirst(&t.failures, key, placement.Destinations[first].Name, failure{ReasonLimitExceeded, pairLimitMessage})
+		addFirst(&t.failures, key, placement.Destinations[first].Name, failure{rules.ReasonLimitExceeded, pairLimitMessage})
 	}
 }

@@ -167,7 +167,7 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 		}
 		if err != nil {
 			next.partial = true
-			result.reason, result.message = ReasonInvalid, err.Error()
+			result.reason, result.message = plan.ReasonInvalid, err.Error()
 			// The placement keeps its choice until it is valid again.
 			result.chosen = w.outcomeBefore(object.GetUID(), object.GetName()).chosen
 			next.outcomes[object.GetUID()] = result
@@ -188,7 +188,7 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 		inForce.setDestinations(&result)
 		result.byLabels = one.SelectsByLabels()
 		if path == "" && result.resolution.Locations == 0 {
-			result.reason, result.message = ReasonPathUnverified, pathUnverifiedMessage
+			result.reason, result.message = rules.ReasonPathUnverified, pathUnverifiedMessage
 		}
 		result.upsyncDenied = upsyncDenied(one, result.resolution)
 		next.outcomes[object.GetUID()] = result

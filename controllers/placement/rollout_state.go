@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -54,7 +55,7 @@ func (p *pair) phase() pairPhase {
 		return notCounted
 	case p.observedChanges != p.changes:
 		return phaseUnobserved
-	case p.failure != nil && !p.hasCopy && p.failure.Reason != ReasonMailboxRefused:
+	case p.failure != nil && !p.hasCopy && p.failure.Reason != plan.ReasonMailboxRefused:
 		return phaseBlocked
 	case p.failure != nil:
 		return phaseFailed

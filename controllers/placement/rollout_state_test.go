@@ -27,6 +27,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
@@ -44,10 +45,10 @@ func TestPairPhase(t *testing.T) {
 		"changed":             {pair{desired: true, placed: true, syncState: healthy, changes: 2, observedChanges: 1}, phaseUnobserved},
 		"not placed":          {pair{desired: true}, phasePending},
 		"undecided":           {pair{desired: true, placed: true, undecided: true, syncState: healthy}, phasePending},
-		"refused":             {pair{desired: true, failure: &failure{Reason: ReasonMailboxRefused}}, phaseFailed},
-		"refused a change":    {pair{desired: true, hasCopy: true, failure: &failure{Reason: ReasonInvalid}}, phaseFailed},
-		"never placed":        {pair{desired: true, failure: &failure{Reason: ReasonPrivileged}}, phaseBlocked},
-		"never there":         {pair{desired: true, placed: true, syncState: &copySyncState{isBlocked: true, failure: &failure{Reason: ReasonConflict}}}, phaseBlocked},
+		"refused":             {pair{desired: true, failure: &failure{Reason: plan.ReasonMailboxRefused}}, phaseFailed},
+		"refused a change":    {pair{desired: true, hasCopy: true, failure: &failure{Reason: plan.ReasonInvalid}}, phaseFailed},
+		"never placed":        {pair{desired: true, failure: &failure{Reason: rules.ReasonPrivileged}}, phaseBlocked},
+		"never there":         {pair{desired: true, placed: true, syncState: &copySyncState{isBlocked: true, failure: &failure{Reason: plan.ReasonConflict}}}, phaseBlocked},
 		"nobody has tried it": {pair{desired: true, placed: true}, phaseProgressing},
 		"on its way":          {pair{desired: true, placed: true, syncState: &copySyncState{}}, phaseProgressing},
 		"refused there":       {pair{desired: true, placed: true, syncState: &copySyncState{failure: &failure{}}}, phaseFailed},
@@ -124,17 +125,17 @@ func TestRolloutCondition(t *testing.T) {
 	}{
 		"no strategy":          {three, tally{selected: 1}, ""},
 		"nothing selected":     {three, tally{rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, ""},
-		"not in force":         {outcome{reason: ReasonInvalid}, tally{selected: 1, rollout: &rolloutSummary{}}, ""},
-		"complete":             {three, tally{selected: 1, rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, ReasonComplete},
-		"complete and paused":  {three, tally{selected: 1, rollout: &rolloutSummary{paused: true, counts: [4]int{0, 0, 3, 0}}}, ReasonComplete},
-		"paused":               {three, tally{selected: 1, rollout: &rolloutSummary{paused: true, counts: [4]int{1, 1, 1, 0}}}, ReasonPaused},
-		"on its way":           {three, tally{selected: 1, rollout: &rolloutSummary{counts: [4]int{1, 1, 0, 1}, failed: []string{"florin"}}}, ReasonProgressing},
-		"stopped":              {three, tally{selected: 1, rollout: &rolloutSummary{stopped: true, counts: [4]int{1, 0, 1, 1}, failed: []string{"florin"}}}, ReasonStopped},
-		"some cannot be there": {three, tally{selected: 2, failed: 3, failures: []edgev2alpha1.PlacementPair{{SyncTarget: "florin"}}, rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, ReasonObjectsFailed},
-		"failed at last":       {three, tally{selected: 1, rollout: &rolloutSummary{counts: [4]int{0, 0, 2, 1}, failed: []string{"florin"}}}, ReasonDestinationsFailed},
+		"not in force":         {outcome{reason: plan.ReasonInvalid}, tally{selected: 1, rollout: &rolloutSummary{}}, ""},
+		"complete":             {three, tally{selected: 1, rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, rules.ReasonComplete},
+		"complete and paused":  {three, tally{selected: 1, rollout: &rolloutSummary{paused: true, counts: [4]int{0, 0, 3, 0}}}, rules.ReasonComplete},
+		"paused":               {three, tally{selected: 1, rollout: &rolloutSummary{paused: true, counts: [4]int{1, 1, 1, 0}}}, rules.ReasonPaused},
+		"on its way":           {three, tally{selected: 1, rollout: &rolloutSummary{counts: [4]int{1, 1, 0, 1}, failed: []string{"florin"}}}, rules.ReasonProgressing},
+		"stopped":              {three, tally{selected: 1, rollout: &rolloutSummary{stopped: true, counts: [4]int{1, 0, 1, 1}, failed: []string{"florin"}}}, rules.ReasonStopped},
+		"some cannot be there": {three, tally{selected: 2, failed: 3, failures: []edgev2alpha1.PlacementPair{{SyncTarget: "florin"}}, rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, rules.ReasonObjectsFailed},
+		"failed at last":       {three, tally{selected: 1, rollout: &rolloutSummary{counts: [4]int{0, 0, 2, 1}, failed: []string{"florin"}}}, rules.ReasonDestinationsFailed},
 	} {
 		condition := rolloutCondition(c.outcome, &c.tally)
-		if condition.Reason != c.reason || (condition.Status == "True") != (c.reason == ReasonComplete) || (condition.Message == "") != (c.reason == "") {
+		if condition.Reason != c.reason || (condition.Status == "True") != (c.reason == rules.ReasonComplete) || (condition.Message == "") != (c.reason == "") {
 			t.Errorf("%s: %+v", name, condition)
 		}
 		if status := rolloutStatus(c.outcome, &c.tally); (status == nil) != (c.reason == "") {
@@ -165,8 +166,8 @@ func TestBlockedObjectsStopNoRollout(t *testing.T) {
 		state objectsync.ObjectState
 		want  bool
 	}{
-		"no right to create it": {objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonForbidden}, Health: health.Health{Status: health.InProgress}}, true},
-		"no right to change it": {objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonForbidden}, Health: health.Health{Status: health.Current}}, false},
+		"no right to create it": {objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden}, Health: health.Health{Status: health.InProgress}}, true},
+		"no right to change it": {objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden}, Health: health.Health{Status: health.Current}}, false},
 		"refused by a policy":   {objectsync.ObjectState{Failure: &objectsync.Failure{Reason: "AdmissionDenied"}, Health: health.Health{Status: health.InProgress}}, false},
 	} {
 		if got := newCopySyncState(c.state).isBlocked; got != c.want {

@@ -370,7 +370,7 @@ func TestUnserved(t *testing.T) {
 		t.Errorf("unknown: %v, %v", s, err)
 	}
 	w.setSelected(key.objectKey, []*placementInForce{placementAt(0, nil, 1)}, plan.Terminating, false)
-	if s, err := w.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s == nil || newFailure(err).Reason != ReasonNotServed {
+	if s, err := w.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s == nil || newFailure(err).Reason != plan.ReasonNotServed {
 		t.Errorf("wanted: %v, %v", s, err)
 	}
 }

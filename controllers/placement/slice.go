@@ -27,13 +27,14 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
 // writeSlice creates or updates the SinglePlacementSlice of a placement if it differs. While a mistake hides destinations, whose copies
 // stay, the slice stays too: after a restart of the hub it tells which SyncTargets were chosen.
 func (w *workspace) writeSlice(ctx context.Context, client dynamic.Interface, placement, existing *unstructured.Unstructured, found outcome) error {
-	if existing != nil && (found.reason == ReasonInvalid || found.hasMissingTarget()) {
+	if existing != nil && (found.reason == plan.ReasonInvalid || found.hasMissingTarget()) {
 		return nil
 	}
 	slice := edgev2alpha1.SinglePlacementSlice{

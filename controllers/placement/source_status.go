@@ -36,6 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/redact"
@@ -331,7 +332,7 @@ func (w *workspace) patchSource(ctx context.Context, key objectKey, patch mailbo
 
 // aggregationFailed reports a rule that cannot combine the statuses of an object, once for each text. The status stays as it is.
 func (w *workspace) aggregationFailed(ctx context.Context, key objectKey, err error) {
-	why := failure{ReasonAggregationFailed, redact.Text(err.Error())}
+	why := failure{rules.ReasonAggregationFailed, redact.Text(err.Error())}
 	w.lock.Lock()
 	entry := w.objects[key]
 	isNew := entry != nil && entry.aggregationError != why.Message

@@ -105,7 +105,7 @@ func (w *workspace) outcomeOf(placement *unstructured.Unstructured, summed summa
 	}
 	found, ok = summed.outcomes[placement.GetUID()]
 	if found.reason == "" && found.byLabels && !summed.readsAll {
-		found.reason, found.message = ReasonLimitExceeded, objectLimitMessage
+		found.reason, found.message = rules.ReasonLimitExceeded, objectLimitMessage
 	}
 	return found, ok
 }
@@ -235,7 +235,7 @@ func (w *workspace) withdrawing(placement *unstructured.Unstructured, summed sum
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	result := outcome{
-		generation: placement.GetGeneration(), reason: ReasonWithdrawing,
+		generation: placement.GetGeneration(), reason: rules.ReasonWithdrawing,
 		message: fmt.Sprintf("%d copies of objects of this workspace are left to withdraw.%s", summed.withdrawing, summed.blockedWithdrawal),
 	}
 	if w.placements != nil && w.placements.partial {

@@ -28,6 +28,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -47,20 +48,20 @@ func TestReadyCondition(t *testing.T) {
 		tally   tally
 		reason  string
 	}{
-		"it is invalid":                      {outcome{reason: ReasonInvalid, message: "spec.downsync[0]", resolution: destinations(1)}, tally{selected: 1, placed: 1}, ReasonInvalid},
-		"no Location":                        {outcome{}, tally{selected: 1}, ReasonNoLocation},
-		"a Location without SyncTargets":     {outcome{resolution: rules.Resolution{Locations: 1}}, tally{selected: 1}, ReasonNoSyncTarget},
-		"no object":                          {outcome{resolution: destinations(2)}, tally{}, ReasonSelectsNothing},
-		"one fails":                          {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5, failed: 1}, ReasonObjectsFailed},
-		"one is on its way":                  {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5}, ReasonPending},
-		"a mailbox is not there yet":         {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 3}, ReasonPending},
-		"all are placed at all destinations": {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 6}, ReasonInSync},
-		"a mailbox is slow":                  {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5, slow: map[string]int{"cluster-1": 1}}, ReasonMailboxSlow},
-		"a cluster is behind":                {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 5, unsynced: map[string]int{"cluster-1": 1}}, ReasonSyncing},
-		"a cluster refuses one":              {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 5, failed: 1}, ReasonObjectsFailed},
+		"it is invalid":                      {outcome{reason: plan.ReasonInvalid, message: "spec.downsync[0]", resolution: destinations(1)}, tally{selected: 1, placed: 1}, plan.ReasonInvalid},
+		"no Location":                        {outcome{}, tally{selected: 1}, rules.ReasonNoLocation},
+		"a Location without SyncTargets":     {outcome{resolution: rules.Resolution{Locations: 1}}, tally{selected: 1}, rules.ReasonNoSyncTarget},
+		"no object":                          {outcome{resolution: destinations(2)}, tally{}, rules.ReasonSelectsNothing},
+		"one fails":                          {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5, failed: 1}, rules.ReasonObjectsFailed},
+		"one is on its way":                  {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5}, rules.ReasonPending},
+		"a mailbox is not there yet":         {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 3}, rules.ReasonPending},
+		"all are placed at all destinations": {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 6}, rules.ReasonInSync},
+		"a mailbox is slow":                  {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5, slow: map[string]int{"cluster-1": 1}}, rules.ReasonMailboxSlow},
+		"a cluster is behind":                {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 5, unsynced: map[string]int{"cluster-1": 1}}, rules.ReasonSyncing},
+		"a cluster refuses one":              {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 5, failed: 1}, rules.ReasonObjectsFailed},
 	} {
 		ready := readyCondition(c.outcome, &c.tally)
-		if ready.Reason != c.reason || ready.Message == "" || (ready.Status == "True") != (c.reason == ReasonInSync) {
+		if ready.Reason != c.reason || ready.Message == "" || (ready.Status == "True") != (c.reason == rules.ReasonInSync) {
 			t.Errorf("%s: %s %s: %s", name, ready.Status, ready.Reason, ready.Message)
 		}
 	}
@@ -70,16 +71,16 @@ func TestReadyCondition(t *testing.T) {
 func TestReadyNamesMissingAPIs(t *testing.T) {
 	const inMailbox, onCluster = logicalcluster.Name("m"), logicalcluster.Name("c")
 	one := &placementInForce{mailboxes: map[logicalcluster.Name]rules.Destination{inMailbox: {}, onCluster: {}}}
-	unserved := failure{Reason: ReasonNotServed, Message: "no"}
+	unserved := failure{Reason: plan.ReasonNotServed, Message: "no"}
 	counted := &tally{}
 	for resource, failing := range map[string]map[logicalcluster.Name]*pair{
 		"widgets": {inMailbox: {desired: true, failure: &unserved}}, "gadgets": {onCluster: {desired: true, placed: true, syncState: &copySyncState{failure: &unserved}}},
-		"secrets": {inMailbox: {desired: true, failure: &failure{Reason: ReasonConflict}}},
+		"secrets": {inMailbox: {desired: true, failure: &failure{Reason: plan.ReasonConflict}}},
 	} {
 		counted.add(objectKey{resource: schema.GroupVersionResource{Group: "acme.io", Resource: resource}}, &object{pairs: failing}, one, nil)
 	}
 	ready := readyCondition(outcome{resolution: destinations(2)}, counted)
-	if ready.Reason != ReasonObjectsFailed || !strings.HasSuffix(ready.Message, "see status.failures. Some destinations do not serve gadgets.acme.io, widgets.acme.io.") {
+	if ready.Reason != rules.ReasonObjectsFailed || !strings.HasSuffix(ready.Message, "see status.failures. Some destinations do not serve gadgets.acme.io, widgets.acme.io.") {
 		t.Errorf("%s: %s", ready.Reason, ready.Message)
 	}
 	counted.unserved = map[string]struct{}{}
@@ -104,7 +105,7 @@ func TestSlowMailboxesAreNamed(t *testing.T) {
 		"new":        {pair{desired: true}, 1},
 		"changed":    {pair{desired: true, placed: true, changes: 2, observedChanges: 1}, 1},
 		"placed":     {pair{desired: true, placed: true}, 0},
-		"failed":     {pair{desired: true, failure: &failure{Reason: ReasonConflict}}, 0},
+		"failed":     {pair{desired: true, failure: &failure{Reason: plan.ReasonConflict}}, 0},
 		"undesired":  {pair{hasCopy: true}, 0},
 		"rolled out": {pair{desired: true, waiting: true}, 0},
 	} {
@@ -121,7 +122,7 @@ func TestFailuresAreStable(t *testing.T) {
 	failing := func(name string, mailboxes ...logicalcluster.Name) (objectKey, *object) {
 		entry := &object{pairs: map[logicalcluster.Name]*pair{}}
 		for _, mailbox := range mailboxes {
-			entry.pairs[mailbox] = &pair{desired: true, failure: &failure{Reason: ReasonConflict, Message: "taken"}}
+			entry.pairs[mailbox] = &pair{desired: true, failure: &failure{Reason: plan.ReasonConflict, Message: "taken"}}
 		}
 		return objectKey{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, types.NamespacedName{Namespace: "shop", Name: name}}, entry
 	}
@@ -208,15 +209,15 @@ func TestHealthyCondition(t *testing.T) {
 		tally   tally
 		reason  string
 	}{
-		"it is invalid":          {outcome{reason: ReasonInvalid, resolution: destinations(1)}, tally{selected: 1, placed: 1, synced: 1, healthy: 1}, ""},
+		"it is invalid":          {outcome{reason: plan.ReasonInvalid, resolution: destinations(1)}, tally{selected: 1, placed: 1, synced: 1, healthy: 1}, ""},
 		"no object":              {outcome{resolution: destinations(2)}, tally{}, ""},
-		"one does not work yet":  {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 2, healthy: 1}, ReasonInProgress},
-		"one is not synced":      {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 1, healthy: 1}, ReasonInProgress},
-		"a cluster has given up": {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 2, healthy: 1, unhealthy: 1}, ReasonUnhealthy},
-		"all work":               {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 2, healthy: 2}, ReasonCurrent},
+		"one does not work yet":  {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 2, healthy: 1}, rules.ReasonInProgress},
+		"one is not synced":      {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 1, healthy: 1}, rules.ReasonInProgress},
+		"a cluster has given up": {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 2, healthy: 1, unhealthy: 1}, rules.ReasonUnhealthy},
+		"all work":               {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 2, healthy: 2}, rules.ReasonCurrent},
 	} {
 		healthy := healthyCondition(c.outcome, &c.tally)
-		if healthy.Reason != c.reason || (healthy.Message == "") != (c.reason == "") || (healthy.Status == "True") != (c.reason == ReasonCurrent) {
+		if healthy.Reason != c.reason || (healthy.Message == "") != (c.reason == "") || (healthy.Status == "True") != (c.reason == rules.ReasonCurrent) {
 			t.Errorf("%s: %s %s: %s", name, healthy.Status, healthy.Reason, healthy.Message)
 		}
 	}
@@ -279,11 +280,11 @@ func TestCopyProgress(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	taken := newCopySyncState(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonConflict, Message: "it came from secrets other/password"}})
-	if taken.failure.Reason != ReasonConflict || strings.Contains(taken.failure.Message, "password") {
+	taken := newCopySyncState(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonConflict, Message: "it came from secrets other/password"}})
+	if taken.failure.Reason != plan.ReasonConflict || strings.Contains(taken.failure.Message, "password") {
 		t.Errorf("%+v", taken.failure)
 	}
-	if excluded := newCopySyncState(objectsync.ObjectState{Synced: true, Excluded: true}); excluded.synced || excluded.failure.Reason != ReasonExcludedByUpsync {
+	if excluded := newCopySyncState(objectsync.ObjectState{Synced: true, Excluded: true}); excluded.synced || excluded.failure.Reason != rules.ReasonExcludedByUpsync {
 		t.Errorf("%+v", excluded)
 	}
 }

@@ -28,6 +28,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
 // heldRetryInterval is how often the hub looks whether an operator has confirmed that kcp was restored.
@@ -75,7 +76,7 @@ func (c *Controller) heldDestinations(found outcome) (held []string) {
 func storeWentBackCondition(held []string) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionStoreWentBack, Status: metav1.ConditionTrue}
 	if len(held) > 0 {
-		condition.Reason = ReasonOlderVersions
+		condition.Reason = rules.ReasonOlderVersions
 		condition.Message = fmt.Sprintf("kcp went back to an earlier state, as after a restore from a backup. Until the administrators of %d destinations confirm that, "+
 			"the hub withdraws nothing from them, and overwrites nothing there: %s. Put back what is missing here.", len(held), joinFirst(held))
 	}

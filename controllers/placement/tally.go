@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -98,17 +99,17 @@ func (t *tally) addPair(key objectKey, syncTarget string, found *pair, isBehind,
 		t.fail(key, syncTarget, *found.failure)
 	case found.waiting:
 		t.waiting++
-		addFirst(&t.inProgressPairs, key, syncTarget, failure{ReasonWaitingForRollout, ""})
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{rules.ReasonWaitingForRollout, ""})
 	case found.desired && isSlow:
 		t.pending = true
 		if t.slow == nil {
 			t.slow = map[string]int{}
 		}
 		t.slow[syncTarget]++
-		addFirst(&t.inProgressPairs, key, syncTarget, failure{ReasonMailboxSlow, slowMailboxMessage})
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{rules.ReasonMailboxSlow, slowMailboxMessage})
 	case found.desired:
 		t.pending = true
-		addFirst(&t.inProgressPairs, key, syncTarget, failure{ReasonPlacing, ""})
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{rules.ReasonPlacing, ""})
 	}
 }
 
@@ -116,7 +117,7 @@ func (t *tally) addPair(key objectKey, syncTarget string, found *pair, isBehind,
 func (t *tally) fail(key objectKey, syncTarget string, why failure) {
 	t.failed++
 	addFirst(&t.failures, key, syncTarget, why)
-	if why.Reason == ReasonNotServed {
+	if why.Reason == plan.ReasonNotServed {
 		if t.unserved == nil {
 			t.unserved = map[string]struct{}{}
 		}
@@ -136,7 +137,7 @@ func (t *tally) addSyncState(key objectKey, syncTarget string, state *copySyncSt
 			t.unsynced = map[string]int{}
 		}
 		t.unsynced[syncTarget]++
-		addFirst(&t.inProgressPairs, key, syncTarget, failure{ReasonSyncing, ""})
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{rules.ReasonSyncing, ""})
 		return
 	}
 	t.synced++
@@ -145,7 +146,7 @@ func (t *tally) addSyncState(key objectKey, syncTarget string, state *copySyncSt
 		t.healthy++
 	case health.Failed, health.Unknown:
 		t.unhealthy++
-		addFirst(&t.failures, key, syncTarget, failure{ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
+		addFirst(&t.failures, key, syncTarget, failure{rules.ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
 	case health.InProgress, health.Terminating:
 		addFirst(&t.inProgressPairs, key, syncTarget, failure{state.health.Status.String(), state.health.Message})
 	}

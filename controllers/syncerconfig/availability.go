@@ -43,8 +43,8 @@ import (
 type UnavailableEntry struct {
 	// Field is the path of the entry in the config, and Resource is the name of the resource in the entry.
 	Field, Resource string
-	// Reason is [ReasonNotPublished], [edgev2alpha1.ReasonNamingConflict], [objectsync.ReasonNotServed],
-	// [objectsync.ReasonForbidden], [ReasonNotVisible], [schemacheck.ReasonVersionNotServed],
+	// Reason is [ReasonNotPublished], [edgev2alpha1.ReasonNamingConflict], [plan.ReasonNotServed],
+	// [plan.ReasonForbidden], [ReasonNotVisible], [schemacheck.ReasonVersionNotServed],
 	// [schemacheck.ReasonSchemaIncompatible] or a reason of package policy.
 	Reason string
 	// Message is the message of the target or the hub; empty if the resource is not published.
@@ -138,7 +138,7 @@ func (s Availability) unavailableOnTarget(entry selection.Entry, resource plan.R
 			continue
 		}
 		// "*" selects the APIs that exist; it is no fault of the config that the target serves fewer than are published.
-		if isWildcard(entry) && (unavailable.Reason == objectsync.ReasonNotServed || unavailable.Reason == schemacheck.ReasonVersionNotServed) {
+		if isWildcard(entry) && (unavailable.Reason == plan.ReasonNotServed || unavailable.Reason == schemacheck.ReasonVersionNotServed) {
 			continue
 		}
 		if slices.ContainsFunc(matching, func(target plan.TargetAPI) bool {
@@ -237,7 +237,7 @@ func (s Availability) DeniedConversion(field string, converted conversion.Conver
 // the better explanation.
 func (s Availability) unavailableMessage(unavailable objectsync.UnavailableResource) string {
 	state, ok := s.CRDs[unavailable.GroupResource]
-	if ok && !state.Ready && unavailable.Reason == objectsync.ReasonNotServed {
+	if ok && !state.Ready && unavailable.Reason == plan.ReasonNotServed {
 		return state.Message
 	}
 	return strings.TrimSpace(unavailable.Message)

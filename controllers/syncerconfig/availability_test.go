@@ -161,10 +161,10 @@ func TestUnavailableEntries(t *testing.T) {
 			}
 		}
 	}
-	noWidgets := lacking("widgets.up.com", "widgets.up.com", "Widget", objectsync.ReasonNotServed)
-	noGadgets := lacking("widgets.up.com", "gadgets.down.com", "Gadget", objectsync.ReasonNotServed)
-	unknownGadgets := lacking("widgets.up.com", ".down.com", "Gadget", objectsync.ReasonNotServed)
-	closedWidgets := lacking("widgets.up.com", "widgets.up.com", "Widget", objectsync.ReasonForbidden)
+	noWidgets := lacking("widgets.up.com", "widgets.up.com", "Widget", plan.ReasonNotServed)
+	noGadgets := lacking("widgets.up.com", "gadgets.down.com", "Gadget", plan.ReasonNotServed)
+	unknownGadgets := lacking("widgets.up.com", ".down.com", "Gadget", plan.ReasonNotServed)
+	closedWidgets := lacking("widgets.up.com", "widgets.up.com", "Widget", plan.ReasonForbidden)
 	pattern := func(group, kind, name string) conversion.Pattern {
 		return conversion.Pattern{Group: group, Kind: kind, Name: name}
 	}
@@ -192,33 +192,33 @@ func TestUnavailableEntries(t *testing.T) {
 		want        string
 	}{
 		"all is well":               {entry: down("up.com", "widgets")},
-		"not served":                {entry: down("up.com", "widgets"), lacking: noWidgets, reason: objectsync.ReasonNotServed, want: "e (up.com widgets): says the target"},
-		"not permitted":             {entry: down("up.com", "widgets"), lacking: closedWidgets, reason: objectsync.ReasonForbidden, want: "e (up.com widgets): says the target"},
+		"not served":                {entry: down("up.com", "widgets"), lacking: noWidgets, reason: plan.ReasonNotServed, want: "e (up.com widgets): says the target"},
+		"not permitted":             {entry: down("up.com", "widgets"), lacking: closedWidgets, reason: plan.ReasonForbidden, want: "e (up.com widgets): says the target"},
 		"another one is not served": {entry: down("", "configmaps"), lacking: noWidgets},
-		"by kind":                   {entry: selection.Entry{Field: "e", Group: "up.com", Kind: "Widget"}, lacking: noWidgets, reason: objectsync.ReasonNotServed, want: "e (up.com Widget): says the target"},
+		"by kind":                   {entry: selection.Entry{Field: "e", Group: "up.com", Kind: "Widget"}, lacking: noWidgets, reason: plan.ReasonNotServed, want: "e (up.com Widget): says the target"},
 		"all of the group, of which one is not served": {entry: down("up.com", "*"), lacking: noWidgets},
-		"all of the group, of which one is closed":     {entry: down("up.com", "*"), lacking: closedWidgets, reason: objectsync.ReasonForbidden, want: "e (up.com * as widgets.up.com): says the target"},
+		"all of the group, of which one is closed":     {entry: down("up.com", "*"), lacking: closedWidgets, reason: plan.ReasonForbidden, want: "e (up.com * as widgets.up.com): says the target"},
 
 		"converted, and what it becomes is not served": {
 			entry: down("up.com", "widgets"), conversions: []conversion.Conversion{toGadgets}, lacking: noGadgets,
-			reason: objectsync.ReasonNotServed, want: "e (up.com widgets as gadgets.down.com): says the target",
+			reason: plan.ReasonNotServed, want: "e (up.com widgets as gadgets.down.com): says the target",
 		},
 		"converted to what the target has never heard of": {
 			entry: down("up.com", "widgets"), conversions: []conversion.Conversion{toGadgets}, lacking: unknownGadgets,
-			reason: objectsync.ReasonNotServed, want: "e (up.com widgets as Gadget.down.com): says the target",
+			reason: plan.ReasonNotServed, want: "e (up.com widgets as Gadget.down.com): says the target",
 		},
 		"up, converted from what the target has never heard of": {
 			entry: upKind("down.com", "", "Gadget"), conversions: []conversion.Conversion{toGadgets}, lacking: unknownGadgets,
-			reason: objectsync.ReasonNotServed, want: "e (down.com Gadget): says the target",
+			reason: plan.ReasonNotServed, want: "e (down.com Gadget): says the target",
 		},
 		"converted, and only what it was is not served": {entry: down("up.com", "widgets"), conversions: []conversion.Conversion{toGadgets}, lacking: noWidgets},
 		"converted in part, and what one becomes is not served": {
 			entry: down("up.com", "widgets"), conversions: []conversion.Conversion{oneToGadget}, lacking: noGadgets,
-			reason: objectsync.ReasonNotServed, want: "e (up.com widgets as gadgets.down.com): says the target",
+			reason: plan.ReasonNotServed, want: "e (up.com widgets as gadgets.down.com): says the target",
 		},
 		"converted in part, and the rest is not served": {
 			entry: down("up.com", "widgets"), conversions: []conversion.Conversion{oneToGadget}, lacking: noWidgets,
-			reason: objectsync.ReasonNotServed, want: "e (up.com widgets): says the target",
+			reason: plan.ReasonNotServed, want: "e (up.com widgets): says the target",
 		},
 		"the first conversion leaves nothing to the second": {entry: down("up.com", "widgets"), conversions: []conversion.Conversion{allToDown, toGadgets}, lacking: noGadgets},
 		"a conversion of another version":                   {entry: down("up.com", "widgets"), conversions: []conversion.Conversion{otherVersion}, lacking: noGadgets},
@@ -227,7 +227,7 @@ func TestUnavailableEntries(t *testing.T) {
 
 		"up":                              {entry: up("up.com", "widgets")},
 		"up, not published":               {entry: up("down.com", "gadgets"), reason: syncerconfig.ReasonNotPublished, want: "e (down.com gadgets)"},
-		"up, not served":                  {entry: up("up.com", "widgets"), lacking: noWidgets, reason: objectsync.ReasonNotServed, want: "e (up.com widgets): says the target"},
+		"up, not served":                  {entry: up("up.com", "widgets"), lacking: noWidgets, reason: plan.ReasonNotServed, want: "e (up.com widgets): says the target"},
 		"up, all of the group":            {entry: up("up.com", "*"), lacking: noWidgets},
 		"up, converted":                   {entry: up("down.com", "gadgets"), conversions: []conversion.Conversion{toGadgets}},
 		"up, converted, by kind":          {entry: upKind("down.com", "v1", "Gadget"), conversions: []conversion.Conversion{toGadgets}},
@@ -238,13 +238,13 @@ func TestUnavailableEntries(t *testing.T) {
 		"up, in a version that nothing has":                  {entry: upKind("down.com", "v9", "Gadget"), conversions: []conversion.Conversion{toGadgets}, reason: syncerconfig.ReasonNotPublished, want: "e (down.com/v9 Gadget)"},
 		"up, converted, not served": {
 			entry: up("down.com", "gadgets"), conversions: []conversion.Conversion{toGadgets}, lacking: noGadgets,
-			reason: objectsync.ReasonNotServed, want: "e (down.com gadgets): says the target",
+			reason: plan.ReasonNotServed, want: "e (down.com gadgets): says the target",
 		},
 		"up, converted in part, the other is not served": {entry: up("down.com", "gadgets"), conversions: []conversion.Conversion{oneToGadget}, lacking: noWidgets},
 		"up, what no conversion makes":                   {entry: up("up.com", "widgets"), conversions: []conversion.Conversion{toGadgets}, lacking: noGadgets},
 		"up, what no conversion makes, not served": {
 			entry: up("up.com", "widgets"), conversions: []conversion.Conversion{toGadgets}, lacking: noWidgets,
-			reason: objectsync.ReasonNotServed, want: "e (up.com widgets): says the target",
+			reason: plan.ReasonNotServed, want: "e (up.com widgets): says the target",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,6 +31,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
 )
@@ -99,7 +100,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	long := strings.Repeat("ä", 5000)
 	failed := failure("", "configmaps", "a", "x")
 	failed.Failure.Message = long
-	entry := syncerconfig.UnavailableEntry{Field: "spec.clusterScope[0]", Resource: "configmaps", Reason: objectsync.ReasonForbidden, Message: events.Truncate(long)}
+	entry := syncerconfig.UnavailableEntry{Field: "spec.clusterScope[0]", Resource: "configmaps", Reason: plan.ReasonForbidden, Message: events.Truncate(long)}
 	for name, change := range map[string]func(*syncerconfig.ObservedConfig){
 		"a failure": func(f *syncerconfig.ObservedConfig) { f.Tally.Failures = []objectsync.ObjectFailure{failed} },
 		"a problem": func(f *syncerconfig.ObservedConfig) {

@@ -89,7 +89,7 @@ func newReport(view syncmanager.View, keepCounts bool) report {
 func withVersionReasons(unavailable []objectsync.UnavailableResource, fits map[schema.GroupResource]schemacheck.State) []objectsync.UnavailableResource {
 	for i := range unavailable {
 		state := fits[unavailable[i].GroupResource]
-		if unavailable[i].Reason == objectsync.ReasonNotServed && state.Reason == schemacheck.ReasonVersionNotServed {
+		if unavailable[i].Reason == plan.ReasonNotServed && state.Reason == schemacheck.ReasonVersionNotServed {
 			unavailable[i].Reason, unavailable[i].Message = state.Reason, state.Message
 		}
 	}

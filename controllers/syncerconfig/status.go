@@ -30,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/conditions"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
@@ -203,16 +204,16 @@ func readyCondition(findings ObservedConfig, tally *objectsync.ConfigSummary) me
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
 	case findings.EvictedReason != "":
-		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, events.Truncate(findings.EvictedReason)
+		condition.Reason, condition.Message = plan.ReasonMailboxLimitExceeded, events.Truncate(findings.EvictedReason)
 	case findings.BeyondLimits:
-		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, beyondLimitsMessage
+		condition.Reason, condition.Message = plan.ReasonMailboxLimitExceeded, beyondLimitsMessage
 	case len(findings.Problems) > 0:
 		problem := findings.Problems[0]
 		condition.Reason, condition.Message = ReasonInvalidEntry, events.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))
 	case len(findings.UnavailableEntries) > 0:
 		condition.Reason, condition.Message = unavailableReason(findings.UnavailableEntries)
 	case limitFailureMessage(tally) != "":
-		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, events.Truncate(limitFailureMessage(tally))
+		condition.Reason, condition.Message = plan.ReasonMailboxLimitExceeded, events.Truncate(limitFailureMessage(tally))
 	case tally.Failed > 0:
 		condition.Reason, condition.Message = ReasonObjectsFailed, failedMessage(tally)
 	case findings.Suspended:
@@ -259,7 +260,7 @@ func leftToTargetMessage(tally *objectsync.ConfigSummary) string {
 func limitFailureMessage(tally *objectsync.ConfigSummary) string {
 	messages := map[string]struct{}{}
 	for _, failure := range tally.Failures {
-		if failure.Failure.Reason == objectsync.ReasonMailboxLimitExceeded {
+		if failure.Failure.Reason == plan.ReasonMailboxLimitExceeded {
 			messages[failure.Failure.Message] = struct{}{}
 		}
 	}
@@ -279,9 +280,9 @@ func unavailableReason(shortfalls []UnavailableEntry) (reason, message string) {
 		{edgev2alpha1.ReasonNamingConflict, "Not served by the mailbox, see the condition " + edgev2alpha1.ConditionAPIsMissing},
 		{ReasonNotVisible, "Not visible to the hub in the mailbox, so that the counts are older"},
 		{targets.ReasonNotReadable, "Not readable on the target, so that the counts are older"},
-		{objectsync.ReasonNotServed, "Not served by the target"},
+		{plan.ReasonNotServed, "Not served by the target"},
 		{schemacheck.ReasonVersionNotServed, "Served by the target in other versions only"},
-		{objectsync.ReasonForbidden, "Not permitted on the target"},
+		{plan.ReasonForbidden, "Not permitted on the target"},
 		{schemacheck.ReasonSchemaIncompatible, "Not synced, because it may not fit into the target"},
 		{schemacheck.ReasonSchemaTooLarge, "Not synced, because the target's schema is too large to be compared"},
 	} {

@@ -39,7 +39,7 @@ func failure(group, resource, namespace, name string) objectsync.ObjectFailure {
 	return objectsync.ObjectFailure{
 		Resource: plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
 		Key:      types.NamespacedName{Namespace: namespace, Name: name},
-		Failure:  objectsync.Failure{Reason: objectsync.ReasonConflict, Message: name + " is taken"},
+		Failure:  objectsync.Failure{Reason: plan.ReasonConflict, Message: name + " is taken"},
 	}
 }
 
@@ -129,15 +129,15 @@ func TestStatus(t *testing.T) {
 		},
 		"not served": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) {
-				f.UnavailableEntries = []syncerconfig.UnavailableEntry{{Field: "spec.a", Resource: "a", Reason: objectsync.ReasonNotServed, Message: "no such thing."}}
+				f.UnavailableEntries = []syncerconfig.UnavailableEntry{{Field: "spec.a", Resource: "a", Reason: plan.ReasonNotServed, Message: "no such thing."}}
 			}),
 			"False NotServed", "Not served by the target: spec.a (a): no such thing.", nil,
 		},
 		"the worst shortfall first": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) {
 				f.UnavailableEntries = append([]syncerconfig.UnavailableEntry{
-					{Field: "spec.a", Resource: "a", Reason: objectsync.ReasonForbidden, Message: "you may not"},
-					{Field: "spec.b", Resource: "b", Reason: objectsync.ReasonNotServed},
+					{Field: "spec.a", Resource: "a", Reason: plan.ReasonForbidden, Message: "you may not"},
+					{Field: "spec.b", Resource: "b", Reason: plan.ReasonNotServed},
 				}, unpublished("c")...)
 				f.Suspended, f.Tally.Failed = true, 1
 			}),
@@ -145,7 +145,7 @@ func TestStatus(t *testing.T) {
 		},
 		"not permitted and failed": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) {
-				f.UnavailableEntries, f.Tally.Failed = []syncerconfig.UnavailableEntry{{Field: "spec.a", Resource: "a", Reason: objectsync.ReasonForbidden}}, 1
+				f.UnavailableEntries, f.Tally.Failed = []syncerconfig.UnavailableEntry{{Field: "spec.a", Resource: "a", Reason: plan.ReasonForbidden}}, 1
 			}),
 			"False Forbidden", "spec.a (a)", nil,
 		},
@@ -316,12 +316,12 @@ func TestCopiesThatCannotBeDeleted(t *testing.T) {
 // Objects may be beyond several limits. The message names each limit, in a stable order.
 func TestObjectsBeyondLimits(t *testing.T) {
 	beyond := func(message string) objectsync.ObjectFailure {
-		return objectsync.ObjectFailure{Failure: objectsync.Failure{Reason: objectsync.ReasonMailboxLimitExceeded, Message: message}}
+		return objectsync.ObjectFailure{Failure: objectsync.Failure{Reason: plan.ReasonMailboxLimitExceeded, Message: message}}
 	}
 	failures := []objectsync.ObjectFailure{beyond("too many secrets"), beyond("too many objects"), beyond("too many secrets")}
 	for range 2 {
 		next := syncerconfig.NextStatus(syncerconfig.ObservedConfig{Selects: true, Tally: &objectsync.ConfigSummary{Selected: 4, Failed: 3, Failures: failures}}, edgev2alpha1.SyncerConfigStatus{})
-		if ready := next.Conditions[0]; ready.Reason != objectsync.ReasonMailboxLimitExceeded || ready.Message != "too many objects; too many secrets" {
+		if ready := next.Conditions[0]; ready.Reason != plan.ReasonMailboxLimitExceeded || ready.Message != "too many objects; too many secrets" {
 			t.Errorf("got %+v", ready)
 		}
 		slices.Reverse(failures)
@@ -335,7 +335,7 @@ func TestBeyondLimits(t *testing.T) {
 	if len(next.Conditions) != 1 || next.ObservedGeneration != 2 {
 		t.Fatalf("got %+v", next)
 	}
-	if ready := next.Conditions[0]; ready.Status != metav1.ConditionFalse || ready.Reason != objectsync.ReasonMailboxLimitExceeded || !strings.Contains(ready.Message, "256 configs") {
+	if ready := next.Conditions[0]; ready.Status != metav1.ConditionFalse || ready.Reason != plan.ReasonMailboxLimitExceeded || !strings.Contains(ready.Message, "256 configs") {
 		t.Errorf("got %+v", ready)
 	}
 	if again := syncerconfig.NextStatus(syncerconfig.ObservedConfig{BeyondLimits: true, Generation: 2}, next); !reflect.DeepEqual(next, again) {

@@ -24,7 +24,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
@@ -86,17 +87,17 @@ var _ = Describe("a placement on some of many clusters", thorough, Label("placem
 		By("mistakes in the Location and in the placement change nothing, and are no reason to choose another cluster afterwards, or after a restart")
 		// The schema refuses other invalid selectors.
 		patch(ctx, inventory.Config, locations, "", "prod", `{"spec": {"instanceSelector": {"matchLabels": {"-": "prod"}}}}`)
-		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonNoLocation))
+		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(rules.ReasonNoLocation))
 		selectLocations := func(key string) {
 			patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"locationSelectors": [{"matchLabels": {"`+key+`": "prod"}}]}}`)
 		}
 		selectLocations("-")
-		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonInvalid))
+		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(plan.ReasonInvalid))
 		quiet(ctx)
 		Expect(hub.Kill9()).To(Succeed())
 		startHub(ctx)
 		selectLocations("env")
-		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonNoLocation))
+		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(rules.ReasonNoLocation))
 		patch(ctx, inventory.Config, locations, "", "prod", `{"spec": {"instanceSelector": {"matchLabels": {"-": null}}}}`)
 		Eventually(chosen).WithContext(ctx).Should(Equal(second))
 		quiet(ctx)

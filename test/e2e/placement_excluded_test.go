@@ -24,7 +24,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
 var _ = Describe("objects that cannot be placed", thorough, Label("placement"), func() {
@@ -46,7 +46,7 @@ var _ = Describe("objects that cannot be placed", thorough, Label("placement"), 
 		for _, name := range []string{"florin", "guilder"} {
 			eventuallyExists(ctx, target(name), configMaps, ns, "prices")
 		}
-		Eventually(placementCondition).WithContext(ctx).WithArguments(workload, "shop", edgev2alpha1.ConditionRolledOut, "reason").Should(Equal(placement.ReasonObjectsFailed))
+		Eventually(placementCondition).WithContext(ctx).WithArguments(workload, "shop", edgev2alpha1.ConditionRolledOut, "reason").Should(Equal(rules.ReasonObjectsFailed))
 		Expect(placementCondition(ctx, workload, "shop", edgev2alpha1.ConditionRolledOut, "message")).To(ContainSubstring("roles.rbac.authorization.k8s.io " + ns + "/reader on florin (Privileged)"))
 
 		By("the others are counted with their reasons")

@@ -24,7 +24,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
@@ -84,7 +84,7 @@ var _ = Describe("a rollout", func() {
 		Eventually(edition("guilder")).WithContext(ctx).Should(Equal("1"))
 		Eventually(edition("florin")).WithContext(ctx).Should(Equal("1"))
 		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
-		Expect(rolledOut()).To(Equal(placement.ReasonComplete))
+		Expect(rolledOut()).To(Equal(rules.ReasonComplete))
 		Expect(counts()).To(Equal("2 0 0 0 "))
 
 		By("a paused one goes nowhere")
@@ -92,12 +92,12 @@ var _ = Describe("a rollout", func() {
 		Expect(plugin("pause", "shop")).To(ContainSubstring("already paused"))
 		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "specGeneration").Should(Equal("2"))
 		apply(ctx, workload.Config, rollingTill("2"))
-		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonPaused))
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(rules.ReasonPaused))
 		quiet(ctx)
 		Expect(edition("guilder")()).To(Equal("1"))
-		Expect(readyReason(ctx, workload, "shop")).To(Equal(placement.ReasonWaitingForRollout))
+		Expect(readyReason(ctx, workload, "shop")).To(Equal(rules.ReasonWaitingForRollout))
 		Expect(plugin("resume", "shop")).To(ContainSubstring("resumed"))
-		Eventually(rolledOut).WithContext(ctx).ShouldNot(Equal(placement.ReasonPaused))
+		Eventually(rolledOut).WithContext(ctx).ShouldNot(Equal(rules.ReasonPaused))
 		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
 		Expect(edition("florin")()).To(Equal("2"))
 
@@ -105,12 +105,12 @@ var _ = Describe("a rollout", func() {
 		Expect(plugin("pause", "shop")).To(ContainSubstring("paused"))
 		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"rolloutStrategy": null}}`)
 		apply(ctx, workload.Config, rollingTill("2a"))
-		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonPaused))
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(rules.ReasonPaused))
 		Expect(edition("guilder")()).To(Equal("2"))
 		Expect(plugin("resume", "shop", "--wait", "--timeout=2m")).To(And(ContainSubstring("resumed"), ContainSubstring("shop is rolled out")))
 		Expect(edition("guilder")()).To(Equal("2a"))
 		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"rolloutStrategy": {"type": "ProgressivePerGroup", "groupBy": "wave"}}}`)
-		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonComplete))
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(rules.ReasonComplete))
 
 		By("who waits for an edit does not take the state before it for that after it")
 		apply(ctx, workload.Config, rollingTill("2b"))
@@ -131,10 +131,10 @@ revision: 99
 
 		By("a failure in the first group stops it")
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "none"}}}`)
-		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonDestinationsFailed))
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(rules.ReasonDestinationsFailed))
 		apply(ctx, workload.Config, rollingTill("3"))
 		Eventually(edition("guilder")).WithContext(ctx).Should(Equal("3"))
-		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonStopped))
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(rules.ReasonStopped))
 		Expect(counts()).To(Equal("0 0 1 1 "))
 		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "rollout", "failedClusters")).To(ContainSubstring("guilder"))
 		Expect(edition("florin")()).To(Equal("2b"))
@@ -149,27 +149,27 @@ revision: 99
 		Eventually(plugin).WithArguments("history", "shop").Should(MatchRegexp(`(?m)^5 +1 `))
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "none"}}}`)
 		// Otherwise the new edition could be healthy there before the hub has seen the annotation.
-		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonDestinationsFailed))
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(rules.ReasonDestinationsFailed))
 		apply(ctx, workload.Config, rollingTill("3"))
 		Eventually(edition("guilder")).WithContext(ctx).Should(Equal("3"))
-		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonStopped))
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(rules.ReasonStopped))
 
 		By("a restart does not let it go on, and writes nothing")
 		// The cluster may show the failure of the edition before for a moment.
 		settled(ctx)
-		Expect(rolledOut()).To(Equal(placement.ReasonStopped))
+		Expect(rolledOut()).To(Equal(rules.ReasonStopped))
 		Expect(hub.Kill9()).To(Succeed())
 		startHub(ctx)
 		Eventually(placedPairs).WithContext(ctx).Should(BeNumerically(">=", 1))
 		settled(ctx)
 		Expect(requestCounts(ctx)).To(BeEmpty())
 		Expect(edition("florin")()).To(Equal("2b"))
-		Expect(rolledOut()).To(Equal(placement.ReasonStopped))
+		Expect(rolledOut()).To(Equal(rules.ReasonStopped))
 
 		By("a mended cluster lets it go on")
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "linux"}}}`)
 		Eventually(edition("florin")).WithContext(ctx).Should(Equal("3"))
-		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonComplete))
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(rules.ReasonComplete))
 
 		By("the sixth edition takes the place of the first")
 		Eventually(plugin).WithArguments("history", "shop").Should(And(MatchRegexp(`(?m)^6 +1 `), Not(MatchRegexp(`(?m)^1 +1 `)), MatchRegexp(`(?m)^99 +0 `)))

@@ -26,6 +26,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
@@ -69,7 +70,7 @@ var _ = Describe("the status of a placement", Label("placement"), func() {
 		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "prices", "1"), till(ns, ""), placementOn("shop", ns)))
 		Eventually(counts("selected", "placed", "synced", "healthy", "failed")).WithContext(ctx).Should(Equal("2 4 4 4 0 "), "a ConfigMap and a Deployment on two clusters")
 		Expect(framework.Condition(ctx, workload.Config, edgePlacements, "", "shop", edgev2alpha1.ConditionHealthy)).To(Equal("True"))
-		Expect(readyReason(ctx, workload, "shop")).To(Equal(placement.ReasonInSync))
+		Expect(readyReason(ctx, workload, "shop")).To(Equal(rules.ReasonInSync))
 		Eventually(value).WithContext(ctx).WithArguments(mailboxOf(ctx, inventory, "florin"), syncerConfigs, "", placement.ConfigName, "status", "ready").Should(Equal("2"))
 
 		plugin := func(args ...string) string { return runPlugin(ctx, workload.Path, args...) }

@@ -30,6 +30,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
@@ -316,7 +317,7 @@ rules: []
 		remove(ctx, cluster, configMaps, ns, "report")
 		eventuallyGone(ctx, mailbox, configMaps, ns, "report")
 		apply(ctx, workload.Config, configMap(ns, "report", "down"))
-		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").Should(And(ContainSubstring("report"), ContainSubstring(placement.ReasonExcludedByUpsync)))
+		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").Should(And(ContainSubstring("report"), ContainSubstring(rules.ReasonExcludedByUpsync)))
 		Expect(framework.Exists(ctx, cluster, configMaps, ns, "report")).To(BeFalse())
 		remove(ctx, workload.Config, configMaps, ns, "report")
 

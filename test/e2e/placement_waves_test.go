@@ -32,7 +32,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework/fleet"
 )
@@ -101,7 +101,7 @@ spec:
 		before := requestCounts(ctx)
 		fails.Store(true)
 		apply(ctx, workload.Config, till("2"))
-		Eventually(placementCondition).WithContext(ctx).WithArguments(workload, "shop", edgev2alpha1.ConditionRolledOut, "reason").Should(Equal(placement.ReasonStopped))
+		Eventually(placementCondition).WithContext(ctx).WithArguments(workload, "shop", edgev2alpha1.ConditionRolledOut, "reason").Should(Equal(rules.ReasonStopped))
 		Expect(editions()).To(Equal(strings.Repeat("2 ", 10) + strings.Repeat("1 ", 10)))
 		Expect([]string{rollout("succeeded"), rollout("failed"), rollout("waiting"), rollout("failedClusters")}).To(Equal([]string{"9", "1", "10", "[" + made[broken].Name + "]"}))
 		quiet(ctx)
@@ -113,7 +113,7 @@ spec:
 		fails.Store(false)
 		apply(ctx, workload.Config, till("3"))
 		Eventually(editions, 2*time.Minute).WithContext(ctx).Should(Equal(everywhere("3")))
-		Eventually(placementCondition).WithContext(ctx).WithArguments(workload, "shop", edgev2alpha1.ConditionRolledOut, "reason").Should(Equal(placement.ReasonComplete))
+		Eventually(placementCondition).WithContext(ctx).WithArguments(workload, "shop", edgev2alpha1.ConditionRolledOut, "reason").Should(Equal(rules.ReasonComplete))
 	}, NodeTimeout(6*time.Minute))
 })
 

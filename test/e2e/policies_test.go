@@ -34,12 +34,12 @@ import (
 // from PublishedResources, so their CRDs are in the mailbox under denatured names. The CRDs that only the engine uses are
 // there under their own names.
 var (
-	rules           = custom("warden.example.com", "v1", "rules", "Rule")
-	clusterRules    = api{GroupVersionResource: rules.GroupVersion().WithResource("clusterrules"), kind: "ClusterRule", clusterScoped: true}
+	wardenRules     = custom("warden.example.com", "v1", "rules", "Rule")
+	clusterRules    = api{GroupVersionResource: wardenRules.GroupVersion().WithResource("clusterrules"), kind: "ClusterRule", clusterScoped: true}
 	findings        = custom("warden.example.com", "v1", "findings", "Finding")
-	clusterFindings = api{GroupVersionResource: rules.GroupVersion().WithResource("clusterfindings"), kind: "ClusterFinding", clusterScoped: true}
+	clusterFindings = api{GroupVersionResource: wardenRules.GroupVersion().WithResource("clusterfindings"), kind: "ClusterFinding", clusterScoped: true}
 
-	wardensPublic  = []api{rules, clusterRules, findings, clusterFindings}
+	wardensPublic  = []api{wardenRules, clusterRules, findings, clusterFindings}
 	wardensPrivate = []api{
 		custom("warden.example.com", "v1", "scans", "Scan"), custom("warden.example.com", "v1", "cleanups", "Cleanup"),
 		custom("warden.example.com", "v1", "exemptions", "Exemption"), custom("warden.example.com", "v1", "digests", "Digest"),
@@ -50,7 +50,7 @@ var (
 	// wardensResources are the resources of the engine's namespaced objects.
 	wardensResources = []schema.GroupVersionResource{
 		serviceAccounts.GroupVersionResource, configMaps, services.GroupVersionResource, deployments,
-		accessV1.WithResource("roles"), accessV1.WithResource("rolebindings"), rules.GroupVersionResource,
+		accessV1.WithResource("roles"), accessV1.WithResource("rolebindings"), wardenRules.GroupVersionResource,
 	}
 )
 
@@ -139,7 +139,7 @@ var _ = Describe("a policy engine", thorough, func() {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, deployments, "warden", "warden", "Available").Should(Equal("True"))
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, "warden").Should(HavePrefix("True"))
 		Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", "warden", "status", "synced").Should(Equal(wardensObjects))
-		Expect(value(ctx, cluster, rules.GroupVersionResource, "warded", "require-owner", "spec", "require", "labels", "owner")).To(Equal("?*"))
+		Expect(value(ctx, cluster, wardenRules.GroupVersionResource, "warded", "require-owner", "spec", "require", "labels", "owner")).To(Equal("?*"))
 		Expect(framework.Exists(ctx, cluster, clusterRules.GroupVersionResource, "", "warden-namespaces-have-teams")).To(BeTrue())
 		Expect(value(ctx, cluster, accessV1.WithResource("clusterrolebindings"), "", "warden:findings", "roleRef", "name")).To(Equal("warden:findings"))
 
@@ -167,7 +167,7 @@ var _ = Describe("a policy engine", thorough, func() {
 		patch(ctx, inventory.Config, syncTargets, "", "hosting", `{"spec": {"suspend": true}}`)
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "hosting", "SyncerReady").Should(ContainSubstring("suspend"))
 		private := wardensResources[:len(wardensResources)-1]
-		apply(ctx, mailbox, documents(wardensConfig(byScope("warden", private...)+byObject("warded", rules.GroupVersionResource)), warden()))
+		apply(ctx, mailbox, documents(wardensConfig(byScope("warden", private...)+byObject("warded", wardenRules.GroupVersionResource)), warden()))
 
 		waves := [][]string{
 			{"namespaces/warden", "namespaces/warded"},

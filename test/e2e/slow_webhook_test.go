@@ -41,7 +41,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
-	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
@@ -178,9 +178,9 @@ var _ = Describe("a workspace whose admission webhook is slow", func() {
 		Eventually(identities).WithContext(ctx).WithArguments(target("guilder"), configMaps, ns, "slow").WithTimeout(60 * time.Second).Should(HaveLen(count))
 		apply(ctx, workload.Config, configMap(ns, "prices", "2"))
 		Eventually(value).WithContext(ctx).WithArguments(target("guilder"), configMaps, ns, "prices", "data", "entry").WithTimeout(time.Minute).Should(Equal("2"))
-		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonMailboxSlow))
+		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(rules.ReasonMailboxSlow))
 		Expect(message(ctx, workload.Config, edgePlacements, "shop", "Ready")).To(And(ContainSubstring("florin ("), Not(ContainSubstring("guilder"))))
-		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "progressing")).To(ContainSubstring(placement.ReasonMailboxSlow))
+		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "progressing")).To(ContainSubstring(rules.ReasonMailboxSlow))
 
 		webhook.release()
 		Eventually(identities).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "slow").Should(HaveLen(count))

@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -47,7 +47,7 @@ func (e *explainer) explainTarget() {
 	case e.source != nil:
 		e.addStep(StepTarget, OK, "the cluster has it")
 	case e.observed == nil && e.belongsOnTarget():
-		e.addStep(StepTarget, Stopped, "the cluster has an object of this name that is not the mailbox's: %s", ownerMessage(e.notOwnedErr)).withReason(objectsync.ReasonConflict).
+		e.addStep(StepTarget, Stopped, "the cluster has an object of this name that is not the mailbox's: %s", ownerMessage(e.notOwnedErr)).withReason(plan.ReasonConflict).
 			withAdvice("remove it there, choose another name, or let spec.adoption of the PublishedResource or of the SyncTarget take it over")
 	case e.observed == nil:
 		e.addStep(StepTarget, OK, "the cluster has an object of this name that is not the mailbox's: %s", ownerMessage(e.notOwnedErr))
@@ -65,7 +65,7 @@ func (e *explainer) explainAbsent() {
 		e.addStep(StepTarget, Waiting, "the cluster does not have it any more; once that is verified it goes from the mailbox")
 	case e.belongsOnTarget() && e.facts.SyncTarget.Spec.Unschedulable:
 		e.addStep(StepTarget, Stopped, "the cluster does not have %s, and nothing new is made there while the SyncTarget is cordoned", e.targetRef.displayName()).
-			withReason(objectsync.ReasonTargetCordoned).withAdvice("kubectl synchub uncordon %s", e.facts.SyncTarget.Name)
+			withReason(plan.ReasonTargetCordoned).withAdvice("kubectl synchub uncordon %s", e.facts.SyncTarget.Name)
 	case e.belongsOnTarget() && e.hasFinished():
 		e.addStep(StepTarget, OK, "it has run to completion there, and was removed since; the hub runs it again once it changes, or is made again").withReason(string(plan.Finished))
 	case e.belongsOnTarget():
@@ -93,7 +93,7 @@ func (e *explainer) explainContent() {
 	}
 	switch planned := e.planned; {
 	case planned.Desired == nil:
-		e.addStep(StepContent, Stopped, "%s", inOneLine(planned.Err)).withReason(objectsync.ReasonFor(planned.Err))
+		e.addStep(StepContent, Stopped, "%s", inOneLine(planned.Err)).withReason(observe.ReasonFor(planned.Err))
 	case planned.Err != nil:
 		e.addStep(StepContent, Unknown, "it cannot be compared: %s", inOneLine(planned.Err))
 	default:
@@ -137,11 +137,11 @@ func (e *explainer) explainTakenName(from ownership.Source) {
 	name := types.NamespacedName{Namespace: from.Namespace, Name: from.Name}
 	if name == e.facts.Key {
 		e.addStep(StepContent, Stopped, "the cluster's object is the copy of a former object of this name, which the hub may not remove").
-			withReason(objectsync.ReasonConflict).withAdvice("remove it there, or choose another name")
+			withReason(plan.ReasonConflict).withAdvice("remove it there, or choose another name")
 		return
 	}
 	e.addStep(StepContent, Stopped, "the cluster's object came from another one of the mailbox: %s %s", from.Resource, name).
-		withReason(objectsync.ReasonConflict).withAdvice("give one of them another name")
+		withReason(plan.ReasonConflict).withAdvice("give one of them another name")
 }
 
 // deferredFields describes the differences in fields that the hub leaves to the target until the source changes. It
@@ -239,7 +239,7 @@ func (e *explainer) compareStatus() {
 	onTarget, err := e.observer.ReturnedStatus(e.facts.Target.Value, mailbox, e.down.Selection)
 	switch {
 	case err != nil:
-		e.addStep(StepStatus, Stopped, "%s", inOneLine(err)).withReason(objectsync.ReasonFor(err))
+		e.addStep(StepStatus, Stopped, "%s", inOneLine(err)).withReason(observe.ReasonFor(err))
 	case transform.EqualStatus(transform.StatusOf(mailbox.Object["status"]), e.resource().MailboxStatus(mailbox, onTarget, true)):
 		e.addStep(StepStatus, OK, "the mailbox shows the cluster's status")
 	default:

@@ -26,7 +26,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
@@ -140,7 +140,7 @@ func (e *explainer) explainObject() {
 		e.addStep(StepObject, Unknown, "it cannot be read in the mailbox: %s", inOneLine(e.facts.Object.Err))
 	case object == nil:
 		e.explainMissingObject()
-	case object.GetDeletionTimestamp() != nil && objectsync.HasFinalizer(object):
+	case object.GetDeletionTimestamp() != nil && slices.Contains(object.GetFinalizers(), plan.Finalizer):
 		e.addStep(StepObject, Waiting, "it is being deleted, and waits in the mailbox until it is gone from the cluster").withReason("Terminating")
 	case object.GetDeletionTimestamp() != nil:
 		e.addStep(StepObject, Stopped, "it is being deleted in the mailbox, and so it goes from the cluster").withReason("Terminating")
@@ -175,7 +175,7 @@ func (e *explainer) explainUpsync() {
 		e.addStep(StepObject, Stopped, "it is not in the mailbox; a config selects it for coming up from the cluster, but by its label or mark a hub brought it there, "+
 			"and such objects are never upsynced").withReason("BroughtByHub")
 	case e.up.Err != nil:
-		e.addStep(StepObject, Stopped, "it does not come up from the cluster, though a config selects it: %s", inOneLine(e.up.Err)).withReason(objectsync.ReasonFor(e.up.Err))
+		e.addStep(StepObject, Stopped, "it does not come up from the cluster, though a config selects it: %s", inOneLine(e.up.Err)).withReason(observe.ReasonFor(e.up.Err))
 	default:
 		e.addStep(StepObject, Waiting, "it is not in the mailbox; a config selects it for coming up from the cluster")
 	}

@@ -24,7 +24,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/test/fixtures"
@@ -153,7 +153,7 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 	"an object that waits for the target": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			f.Object.Value.SetDeletionTimestamp(&metav1.Time{Time: now})
-			f.Object.Value.SetFinalizers([]string{objectsync.Finalizer})
+			f.Object.Value.SetFinalizers([]string{plan.Finalizer})
 		},
 		step: explain.StepObject, state: explain.Waiting, reason: "Terminating",
 	},

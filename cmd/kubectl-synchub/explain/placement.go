@@ -29,7 +29,6 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/placement"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
@@ -198,7 +197,7 @@ func placementNames(placements []*edgev2alpha1.EdgePlacement) (names []string) {
 }
 
 // notInForce are the reasons of the condition Ready for which a placement places nothing new.
-var notInForce = []string{placement.ReasonInvalid, placement.ReasonLimitExceeded}
+var notInForce = []string{plan.ReasonInvalid, rules.ReasonLimitExceeded}
 
 // explainDestination explains whether the cluster is a destination of an EdgePlacement that selects the object.
 func (e *placementExplainer) explainDestination() bool {
@@ -251,11 +250,11 @@ func (e *placementExplainer) explainProgress() bool {
 	case placed.Healthy:
 		e.presence = Present
 		e.addStep(StepProgress, OK, "the cluster has it, and it is healthy, as the hub saw it last")
-	case placement.ReasonWaitingForRollout:
+	case rules.ReasonWaitingForRollout:
 		e.addStep(StepProgress, Stopped, "the rollout does not let the object, or its last change, go to %s yet: see `kubectl synchub rollout status`", e.facts.SyncTarget).withReason(state.State)
-	case placement.ReasonPlacing:
+	case rules.ReasonPlacing:
 		e.addStep(StepProgress, Waiting, "it is on its way to the mailbox of %s", e.facts.SyncTarget).withReason(state.State)
-	case placement.ReasonSyncing:
+	case rules.ReasonSyncing:
 		e.addStep(StepProgress, Waiting, "it is on its way from the mailbox to the cluster, or the cluster is away").withReason(state.State)
 	default:
 		e.explainOther(state)
@@ -268,7 +267,7 @@ func (e *placementExplainer) explainOther(state placed.State) {
 	case !state.Failed:
 		e.presence = Present
 		e.addStep(StepProgress, Waiting, "the cluster has it, but it does not do its work there yet: %s", sentence(state.Message)).withReason(state.State)
-	case state.State == placement.ReasonUnhealthy:
+	case state.State == rules.ReasonUnhealthy:
 		e.presence = Present
 		e.addStep(StepProgress, Stopped, "the cluster has it, but it does not do its work there: %s", sentence(state.Message)).withReason(state.State)
 	default:

@@ -26,7 +26,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // explainCompatibility explains whether the target accepts objects of the resource.
@@ -95,9 +95,9 @@ func (e *explainer) beyondLimits() *metav1.Condition {
 		return nil
 	}
 	switch beyond.Reason {
-	case objectsync.ReasonMailboxLimitExceeded:
+	case plan.ReasonMailboxLimitExceeded:
 		return beyond
-	case objectsync.ReasonResourceLimitExceeded:
+	case plan.ReasonResourceLimitExceeded:
 		if e.publishedResource == nil || e.publishedResource.Spec.Limits != nil {
 			return beyond
 		}

@@ -23,7 +23,7 @@ import (
 	"strings"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
@@ -133,7 +133,7 @@ func (e *explainer) explainFilter() {
 		e.addStep(StepFilter, Unknown, "the labels of its namespace, for which spec.filter asks, cannot be seen")
 	case e.resource().GetRules().Filter == nil:
 	case e.down.Err != nil:
-		e.addStep(StepFilter, Stopped, "spec.filter of the PublishedResource %s fails: %s", e.publishedResource.Name, inOneLine(errors.Unwrap(e.down.Err))).withReason(objectsync.ReasonRuleFailed)
+		e.addStep(StepFilter, Stopped, "spec.filter of the PublishedResource %s fails: %s", e.publishedResource.Name, inOneLine(errors.Unwrap(e.down.Err))).withReason(plan.ReasonRuleFailed)
 	case state == plan.Selected:
 		e.addStep(StepFilter, OK, "spec.filter of the PublishedResource lets it pass")
 	case e.relation() != "":
@@ -152,7 +152,7 @@ func (e *explainer) explainName() {
 	isConverted := e.resource().Kind != "" && e.targetRef.Kind != e.resource().Kind
 	switch err := e.down.DestinationErr; {
 	case err != nil:
-		e.addStep(StepName, Stopped, "%s", inOneLine(err)).withReason(objectsync.ReasonFor(err))
+		e.addStep(StepName, Stopped, "%s", inOneLine(err)).withReason(observe.ReasonFor(err))
 	case e.isExcluded():
 		e.addStep(StepName, Stopped, "its object on the cluster is selected for upsync as well, so it does not go down").withReason("SelectedUp").
 			withAdvice("take it out of upsync, or do not select it for going down")

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/redact"
@@ -81,7 +82,7 @@ func want(state objectsync.ObjectState) objectsync.ObjectState {
 		return objectsync.ObjectState{Excluded: true, Health: health.Health{Status: health.InProgress}}
 	case state.Failure != nil:
 		message := redact.Truncate(state.Failure.Message, maxMessage)
-		if state.Failure.Reason == objectsync.ReasonConflict {
+		if state.Failure.Reason == plan.ReasonConflict {
 			message = ""
 		}
 		return objectsync.ObjectState{Failure: &objectsync.Failure{Reason: state.Failure.Reason, Message: message}, Health: health.Health{Status: health.InProgress}}
@@ -96,7 +97,7 @@ func want(state objectsync.ObjectState) objectsync.ObjectState {
 func TestStatesArriveAsTheyWereSent(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
-	reasons := []string{objectsync.ReasonConflict, objectsync.ReasonForbidden, "Invalid", "QuotaExceeded"}
+	reasons := []string{plan.ReasonConflict, plan.ReasonForbidden, "Invalid", "QuotaExceeded"}
 	for range 200 {
 		var copies []objectsync.PlacementCopy
 		messages := 0
@@ -150,7 +151,7 @@ func TestNobodyHasToldOfAnyCopy(t *testing.T) {
 func TestFirstMessagesOnly(t *testing.T) {
 	var copies []objectsync.PlacementCopy
 	for i := range 1000 {
-		copies = append(copies, newCopy(deployments, i, failed(objectsync.ReasonForbidden, strings.Repeat("<\x01>", 400))))
+		copies = append(copies, newCopy(deployments, i, failed(plan.ReasonForbidden, strings.Repeat("<\x01>", 400))))
 		copies = append(copies, newCopy(configMaps, i, synced(health.Failed, "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U")))
 	}
 	content := Encode(sealer, syncTarget, mailbox, copies)
@@ -180,7 +181,7 @@ func TestSize(t *testing.T) {
 	if size := len(Encode(sealer, syncTarget, mailbox, copies[:10_000])); size > 81_000 {
 		t.Errorf("10,000 copies take %d bytes", size)
 	}
-	refused := newCopy(configMaps, 0, failed(objectsync.ReasonForbidden, "no"))
+	refused := newCopy(configMaps, 0, failed(plan.ReasonForbidden, "no"))
 	set := roundTrip(t, append(copies, refused))
 	if got, _ := set.State(configMaps.GroupResource(), refused.Key, objectsync.PlacementCopyVersion{}); got.Failure == nil {
 		t.Error("beyond the limit, failures must not be left out")
@@ -204,12 +205,12 @@ func TestManyReasons(t *testing.T) {
 	}
 	set := roundTrip(t, append(copies, newCopy(configMaps, 1, synced(health.Current, ""))))
 	for _, c := range copies {
-		if got, _ := set.State(c.Resource.GroupResource(), c.Key, c.Version); got.Failure == nil || got.Failure.Reason != c.State.Failure.Reason && got.Failure.Reason != objectsync.ReasonFailed {
+		if got, _ := set.State(c.Resource.GroupResource(), c.Key, c.Version); got.Failure == nil || got.Failure.Reason != c.State.Failure.Reason && got.Failure.Reason != plan.ReasonFailed {
 			t.Errorf("%s: got %+v", c.State.Failure.Reason, got.Failure)
 		}
 	}
 	invalid := newCopy(configMaps, 0, failed("not a reason", "no"))
-	if got, _ := roundTrip(t, []objectsync.PlacementCopy{invalid}).State(configMaps.GroupResource(), invalid.Key, objectsync.PlacementCopyVersion{}); got.Failure == nil || got.Failure.Reason != objectsync.ReasonFailed {
+	if got, _ := roundTrip(t, []objectsync.PlacementCopy{invalid}).State(configMaps.GroupResource(), invalid.Key, objectsync.PlacementCopyVersion{}); got.Failure == nil || got.Failure.Reason != plan.ReasonFailed {
 		t.Errorf("got %+v", got.Failure)
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/redact"
@@ -47,7 +48,7 @@ var validReason = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
 // reasonOf returns a reason that can be decoded.
 func reasonOf(reason string) string {
 	if !validReason.MatchString(reason) {
-		return objectsync.ReasonFailed
+		return plan.ReasonFailed
 	}
 	return reason
 }

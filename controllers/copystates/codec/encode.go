@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/redact"
@@ -92,7 +93,7 @@ func (s state) isOfObject() bool { return s.Excluded || s.Reason != "" }
 func (s state) hasMessage() bool {
 	if s.isOfObject() {
 		// Placement has a message of its own for conflicts, since that of the sync controller may name the objects of others.
-		return !s.Excluded && s.Reason != objectsync.ReasonConflict
+		return !s.Excluded && s.Reason != plan.ReasonConflict
 	}
 	return s.Health == health.Failed || s.Health == health.Unknown
 }
@@ -181,7 +182,7 @@ func limitReasons(entries []entry) {
 	kept := slices.Sorted(maps.Keys(known))[:maxReasons]
 	for i := range entries {
 		if _, found := slices.BinarySearch(kept, entries[i].state.Reason); !found {
-			entries[i].state.Reason = objectsync.ReasonFailed
+			entries[i].state.Reason = plan.ReasonFailed
 		}
 	}
 }

@@ -1,0 +1,51 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package plan
+
+// Reasons of failures, in events and in the statuses of SyncTargets, configs and EdgePlacements. Package policy has those of denials.
+const (
+	ReasonAdmissionDenied      = "AdmissionDenied"
+	ReasonConflict             = "Conflict"
+	ReasonContended            = "Contended"
+	ReasonForbidden            = "Forbidden"
+	ReasonImmutable            = "Immutable"
+	ReasonInvalid              = "Invalid"
+	ReasonRuleFailed           = "RuleFailed"
+	ReasonMailboxLimitExceeded = "MailboxLimitExceeded"
+	// Reasons of the SyncTarget's condition if only the objects of one resource, or only the configs, exceed a limit.
+	ReasonResourceLimitExceeded = "ResourceLimitExceeded"
+	ReasonConfigLimitExceeded   = "ConfigLimitExceeded"
+	ReasonMailboxRefused        = "MailboxRefused"
+	ReasonNamespaceTerminating  = "NamespaceTerminating"
+	ReasonNotServed             = "NotServed"
+	ReasonQuotaExceeded         = "QuotaExceeded"
+	ReasonRemovedByCluster      = "RemovedByCluster"
+	ReasonRemovedInMailbox      = "RemovedInMailbox"
+	// ReasonStoreWentBack: kcp went back to an earlier state, so the copy is neither removed nor overwritten.
+	ReasonStoreWentBack = "StoreWentBack"
+	// ReasonFieldsKept is the reason of an event, not of a failure: the hub gave a field up that stays on the target.
+	ReasonFieldsKept        = "FieldsKept"
+	ReasonTargetCordoned    = "TargetCordoned"
+	ReasonTargetUnreachable = "TargetUnreachable"
+	ReasonTooLarge          = "TooLarge"
+	ReasonFailed            = "Failed"
+)
+
+// Finalizer keeps a mailbox object until its copies are gone from the target. The hub sets it only on objects of APIs that it
+// exports itself, and only if the PublishedResource says so. kcp refuses the hub's writes to other objects once a workspace
+// has unbound the export, so the finalizer could never be removed.
+const Finalizer = "synchub.dev/wait-for-target"
