@@ -112,15 +112,20 @@ func (o *explainOptions) useRules(facts *explain.Facts, rules explain.Observed[*
 	if len(o.files) > 0 || o.hosting.isSet() {
 		return
 	}
+	facts.Published = publishedByRules(rules)
+}
+
+// publishedByRules returns the PublishedResources that the rules of a workspace describe.
+func publishedByRules(rules explain.Observed[*edgev2alpha1.SyncRulesStatus]) (published explain.Observed[[]synchubv1alpha1.PublishedResource]) {
 	if rules.Value == nil {
-		facts.Published.Err = fmt.Errorf("the hosting cluster was not named, and the SyncRules of the workspace cannot be read: %w", cmp.Or(rules.Err, errNoRules))
-		return
+		published.Err = fmt.Errorf("the SyncRules of the workspace cannot be read: %w", cmp.Or(rules.Err, errNoRules))
+		return published
 	}
-	published, absent, err := publishedresource.FromSyncRules(rules.Value)
+	found, absent, err := publishedresource.FromSyncRules(rules.Value)
 	if len(absent) > 0 {
 		err = errors.Join(err, fmt.Errorf("the rules are too large to be shown in the workspace: those of %s are missing", strings.Join(absent, ", ")))
 	}
-	facts.Published = explain.Observed[[]synchubv1alpha1.PublishedResource]{Value: published, Err: err}
+	return explain.Observed[[]synchubv1alpha1.PublishedResource]{Value: found, Err: err}
 }
 
 // errNoRules means that the hub has not written SyncRules.
@@ -233,10 +238,7 @@ func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (observed
 	return observed
 }
 
-var (
-	namespacesResource      = corev1.SchemeGroupVersion.WithResource("namespaces")
-	logicalClustersResource = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
-)
+var namespacesResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 // readMailbox reads the facts in the mailbox. The error says why the mailbox is not readable.
 func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, resource string) error {
@@ -270,32 +272,11 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 		// As in kubectl, the flag sets the namespace if the argument has none.
 		facts.Key.Namespace = *o.cluster.Namespace
 	}
-	if facts.Hub == "" {
-		facts.Hub = o.hub(ctx, status.Workspace)
-	}
 	facts.Configs = mailbox.configs(ctx)
 	if facts.Served.Value.Namespaced == (facts.Key.Namespace != "") {
 		mailbox.readObject(ctx, facts)
 	}
 	return nil
-}
-
-// hub returns the UID of the LogicalCluster of the provider workspace, which is the parent of the mailbox. It is
-// empty if the user may not read that workspace.
-func (o *explainOptions) hub(ctx context.Context, mailbox string) types.UID {
-	end := strings.LastIndex(mailbox, ":")
-	if end < 0 {
-		return ""
-	}
-	workspace, err := o.workspaceReader(mailbox[:end])
-	if err != nil {
-		return ""
-	}
-	itself, err := workspace.get(ctx, logicalClustersResource, types.NamespacedName{Name: "cluster"})
-	if err != nil || itself == nil {
-		return ""
-	}
-	return itself.GetUID()
 }
 
 func (r *reader) configs(ctx context.Context) (seen explain.Observed[explain.Configs]) {
@@ -307,18 +288,22 @@ func (r *reader) configs(ctx context.Context) (seen explain.Observed[explain.Con
 	var syncerConfigs edgev2alpha1.SyncerConfigList
 	var edgeSyncConfigs edgev2alpha1.EdgeSyncConfigList
 	seen.Err = errors.Join(workspace.List(ctx, &syncerConfigs), workspace.List(ctx, &edgeSyncConfigs))
-	// A config that is being deleted is not in force.
-	for i := range syncerConfigs.Items {
-		if config := &syncerConfigs.Items[i]; config.DeletionTimestamp == nil {
-			seen.Value.SyncerConfigs = append(seen.Value.SyncerConfigs, config)
-		}
-	}
-	for i := range edgeSyncConfigs.Items {
-		if config := &edgeSyncConfigs.Items[i]; config.DeletionTimestamp == nil {
-			seen.Value.EdgeSyncConfigs = append(seen.Value.EdgeSyncConfigs, config)
-		}
-	}
+	seen.Value.SyncerConfigs = inForce[*edgev2alpha1.SyncerConfig](syncerConfigs.Items)
+	seen.Value.EdgeSyncConfigs = inForce[*edgev2alpha1.EdgeSyncConfig](edgeSyncConfigs.Items)
 	return seen
+}
+
+// inForce returns the configs that are not being deleted.
+func inForce[P interface {
+	*T
+	client.Object
+}, T any](all []T) (found []P) {
+	for i := range all {
+		if config := P(&all[i]); config.GetDeletionTimestamp() == nil {
+			found = append(found, config)
+		}
+	}
+	return found
 }
 
 // readObject reads the object in the mailbox, its namespace and the events about it.

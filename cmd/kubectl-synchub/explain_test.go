@@ -40,6 +40,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/naming"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
@@ -227,6 +228,7 @@ func TestExplain(t *testing.T) {
 	})
 	t.Run("it is stopped", func(t *testing.T) { tellsWhatStops(t, ask) })
 	t.Run("by the hosting cluster", func(t *testing.T) { asksTheHostingCluster(t, f) })
+	t.Run("by the rules of the workspace", func(t *testing.T) { readsTheRules(t, f) })
 	t.Run("mistakes", func(t *testing.T) { refusesQuestions(t, ask) })
 	t.Run("what cannot be read", func(t *testing.T) { tellsWhatItCannotRead(t, f, ducat, ask) })
 }
@@ -280,6 +282,36 @@ func asksTheHostingCluster(t *testing.T, f *testFleet) {
 	if got := answer(t, "ducat", "cm", "bakery/settings"); stepOf(got, explain.StepPublished).State != explain.Unknown {
 		t.Errorf("got %+v", got)
 	}
+}
+
+// readsTheRules runs explain, and render, with what the hub shows of its rules.
+func readsTheRules(t *testing.T, f *testFleet) {
+	t.Helper()
+	crd, err := os.ReadFile("../../apis/schemas/crds/edge.kubestellar.io_syncrules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite.Apply(t, f.Config, string(crd))
+	suite.WaitUntil(t, "SyncRules are served", func() bool { return f.admin.List(t.Context(), &edgev2alpha1.SyncRulesList{}) == nil })
+	rules := &edgev2alpha1.SyncRules{ObjectMeta: metav1.ObjectMeta{Name: edgev2alpha1.SyncRulesName}}
+	f.make(t, rules)
+	rules.Status, err = publishedresource.SyncRulesOf(publishedresource.Hub{UID: "a-hub"}, nil, []synchubv1alpha1.PublishedResource{fixtures.Decode[synchubv1alpha1.PublishedResource](t, renamed)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.admin.Status().Update(t.Context(), rules); err != nil {
+		t.Fatal(err)
+	}
+	got := answer(t, "ducat", "cm", "bakery/settings")
+	if stepOf(got, explain.StepPublished).State != explain.OK || !strings.Contains(stepOf(got, explain.StepName).What, "bakery/ducat-settings") {
+		t.Errorf("got %+v", got)
+	}
+	object := write(t, map[string]string{"object.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: bakery}}"})[0]
+	if out := succeed(t, "published-resource", "render", "--object", object, "--sync-target", "ducat").out; !strings.Contains(out, "name: ducat-settings") {
+		t.Errorf("got %s", out)
+	}
+	secret := write(t, map[string]string{"secret.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: bakery}}"})[0]
+	fail(t, "no PublishedResource publishes secrets", "published-resource", "render", "--object", secret)
 }
 
 func stepOf(explained explain.Explanation, name string) explain.Step {

@@ -84,10 +84,7 @@ func selects(placement *rules.Placement, resource schema.GroupVersionResource, o
 	if !rules.IsPlaceable(plan.Resource{GroupVersionResource: resource}, object) {
 		return false
 	}
-	selected, _ := placement.Selects(&rules.Object{
-		Group: resource.Group, Resource: resource.Resource, Namespace: object.GetNamespace(), Name: object.GetName(), Labels: labels.Set(object.GetLabels()),
-		NamespaceLabels: func() (labels.Labels, bool) { return namespaceLabels(object.GetNamespace()) },
-	})
+	selected, _ := placement.Selects(rules.ObjectOf(resource.GroupResource(), object, func() (labels.Labels, bool) { return namespaceLabels(object.GetNamespace()) }))
 	return selected
 }
 

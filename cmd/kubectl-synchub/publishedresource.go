@@ -40,7 +40,10 @@ mailboxes get the API, and, with --object, what a target is given for an object 
 
 Nothing is changed anywhere. What is needed to define the API is looked for in the files first: a
 CustomResourceDefinition, or the ConfigMap that the PublishedResource names. Only what is not there is asked of the
-hosting cluster, or of the cluster that --kubeconfig and --context name.`
+hosting cluster, or of the cluster that --kubeconfig and --context name.
+
+Without -f, the rules are those that the hub shows in the current workspace, as SyncRules: the workspace is a mailbox or a
+workload workspace, and only what becomes of the objects is printed.`
 
 const renderExample = `  # The claim for ConfigMaps, offline
   kubectl synchub published-resource render -f configmaps.yaml
@@ -49,7 +52,10 @@ const renderExample = `  # The claim for ConfigMaps, offline
   kubectl synchub published-resource render -f widgets.yaml -f widgets-crd.yaml --object widget.yaml
 
   # The schema of a kind that the current cluster serves
-  kubectl synchub published-resource render -f deployments.yaml`
+  kubectl synchub published-resource render -f deployments.yaml
+
+  # What becomes of an object of the current workspace, by the rules of the hub
+  kubectl synchub published-resource render --object widget.yaml`
 
 // renderOptions are the flags of render.
 type renderOptions struct {
@@ -63,7 +69,7 @@ type renderOptions struct {
 func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &renderOptions{IOStreams: streams, cluster: newClusterFlags(true)}
 	command := &cobra.Command{
-		Use:     "render -f FILE [--object FILE]",
+		Use:     "render [-f FILE] [--object FILE]",
 		Short:   "Print the effect of a PublishedResource",
 		Long:    renderLong,
 		Example: renderExample,
@@ -79,7 +85,7 @@ func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringToStringVar(&options.environment.Labels, "sync-target-labels", nil, "the labels of the SyncTarget, for mutations")
 	flags.StringToStringVar(&options.environment.Annotations, "sync-target-annotations", nil, "the annotations of the SyncTarget, for mutations")
 	options.cluster.AddFlags(flags)
-	_ = command.MarkFlagRequired("filename")
+	command.MarkFlagsOneRequired("filename", "object")
 	setFormats(command, []string{"yaml", "json"})
 	return command
 }
@@ -93,13 +99,58 @@ func (o *renderOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(input.published) == 0 {
+	printer := &printer{streams: o.IOStreams, format: o.output}
+	switch {
+	case len(o.files) == 0:
+		return o.renderByRules(ctx, objects, printer)
+	case len(input.published) == 0:
 		return errors.New("-f: there is no PublishedResource in the files")
 	}
-	printer := &printer{streams: o.IOStreams, format: o.output}
 	for i := range input.published {
 		if err := o.render(ctx, &input.published[i], input, objects, printer); err != nil {
 			return fmt.Errorf("PublishedResource %s: %w", input.published[i].Name, err)
+		}
+	}
+	return printer.flush()
+}
+
+// renderByRules prints what becomes of objects by the rules that the hub shows in the current workspace.
+func (o *renderOptions) renderByRules(ctx context.Context, objects *manifests, printer *printer) error {
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	workspace, err := newReader(config)
+	if err != nil {
+		return err
+	}
+	published := publishedByRules(workspace.rules(ctx))
+	if published.Err != nil {
+		return published.Err
+	}
+	for _, object := range objects.others {
+		kind := object.GroupVersionKind()
+		mapping, err := workspace.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			return err
+		}
+		resource := mapping.Resource.GroupResource()
+		api, err := workspace.served(resource)
+		if err != nil {
+			return err
+		}
+		made, err := render.Served(published.Value, resource, api, o.environment)
+		switch {
+		case err != nil:
+			return err
+		case made == nil && resource == namespacesResource.GroupResource():
+			// The Namespace was passed for its labels only.
+			continue
+		case made == nil:
+			return fmt.Errorf("%s %s: no PublishedResource publishes %s", object.GetKind(), nameOf(object), resource)
+		}
+		if err := printer.renderedObject(made, object, objects.namespaces[object.GetNamespace()]); err != nil {
+			return err
 		}
 	}
 	return printer.flush()

@@ -29,7 +29,7 @@ func TestRenderRefuses(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"no file":                      {args: []string{}, want: []string{`required flag(s) "filename" not set`}},
+		"no file":                      {args: []string{}, want: []string{"at least one of the flags in the group [filename object] is required"}},
 		"a file that does not exist":   {args: []string{"-f", "absent.yaml"}, want: []string{"absent.yaml", "no such file"}},
 		"an unknown output":            {args: []string{"-f", "-", "-o", "wide"}, want: []string{`--output: "wide" is none of yaml, json`}},
 		"an argument":                  {args: []string{"x"}, want: []string{`unexpected argument "x"`, "published-resource render --help"}},

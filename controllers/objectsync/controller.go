@@ -164,15 +164,8 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		options.SyncTargetInput = func() map[string]any { return named }
 	}
 	c := &Controller{
-		Options: options,
-		planner: plan.Planner{Resource: options.Resource, Down: transform.Down{
-			Owner: options.Owner, Hasher: options.Hasher, Mailbox: options.Mailbox.String(), SyncTarget: options.SyncTarget,
-			Resource: options.Resource.GroupResource(), Namespaced: options.Resource.Namespaced,
-		}, Up: transform.Up{
-			Owner: options.Owner, Hasher: options.Hasher, Mailbox: options.Mailbox.String(), SyncTarget: options.SyncTarget,
-			Resource: options.Resource.GroupResource(), Namespaced: options.Resource.Namespaced,
-			Version: options.Resource.Version, Kind: options.Resource.Kind, Pruner: options.Pruner,
-		}},
+		Options:        options,
+		planner:        plan.NewPlanner(options.Resource, options.Owner, options.Hasher, options.Mailbox, options.SyncTarget),
 		selector:       Selector(options.Owner),
 		fieldManager:   ownership.FieldManager(options.Owner.Hub),
 		states:         newKeyStates(options.Clock),
@@ -181,6 +174,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		firstPass:      newFirstPass(),
 		startSignal:    make(chan struct{}, 1),
 	}
+	c.planner.Up.Pruner = options.Pruner
 	// The caches of mailboxes do not report a resourceVersion for the whole cache.
 	c.states.targetExpectations.CacheHasReached = func(at plan.Ref, resourceVersion string) bool {
 		return c.targetResourceFor(at.Resource).cache.HasReached(at.Key.Namespace, resourceVersion)

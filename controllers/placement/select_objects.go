@@ -34,17 +34,13 @@ import (
 
 // ruleObject returns the facts about an object by which placements select it.
 func ruleObject(workloads *mailboxes.Mailboxes, cluster logicalcluster.Name, resource plan.Resource, object *unstructured.Unstructured) *rules.Object {
-	return &rules.Object{
-		Group: resource.Group, Resource: resource.Resource, Namespace: object.GetNamespace(), Name: object.GetName(),
-		Labels: plan.MetadataMap(object, "labels"),
-		NamespaceLabels: func() (labels.Labels, bool) {
-			namespace, state := workloads.Get(namespaces, cluster, types.NamespacedName{Name: object.GetNamespace()})
-			if state != mailboxes.Present {
-				return nil, false
-			}
-			return plan.MetadataMap(namespace, "labels"), true
-		},
-	}
+	return rules.ObjectOf(resource.GroupResource(), object, func() (labels.Labels, bool) {
+		namespace, state := workloads.Get(namespaces, cluster, types.NamespacedName{Name: object.GetNamespace()})
+		if state != mailboxes.Present {
+			return nil, false
+		}
+		return plan.MetadataMap(namespace, "labels"), true
+	})
 }
 
 // selectObject decides which placements select an object, and enqueues its pairs: all of them if the object may have changed,

@@ -17,10 +17,13 @@ limitations under the License.
 package publishedresource
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	gosync "sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -73,6 +76,29 @@ func (c *Compiler) Compile(published *synchubv1alpha1.PublishedResource, api API
 		resource.WaitForTarget = deletion.WaitForTarget && api.Exported
 	}
 	return resource, nil
+}
+
+// CompileServed compiles the PublishedResource in force for a resource of a mailbox, as its users see them. served is the API as the mailbox
+// serves it, or nil if it does not; its fields Native and Exported are ignored. The PublishedResource is nil if there is none.
+func CompileServed(all []synchubv1alpha1.PublishedResource, resource schema.GroupResource, served *API) (*synchubv1alpha1.PublishedResource, plan.Resource, error) {
+	api, isNative := NativeAPI(synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource})
+	switch {
+	case served != nil:
+		api = *served
+		api.Native, api.Exported = isNative, !isNative
+	case !isNative:
+		api = API{GroupVersionResource: resource.WithVersion(""), Exported: true}
+	}
+	published := FindOldest(all, InMailbox, resource, api.Kind)
+	if published == nil {
+		return nil, RelatedAPI(api), nil
+	}
+	api.Version = cmp.Or(InMailbox(&published.Spec).Version, api.Version)
+	compiled, err := NewCompiler().Compile(published, api)
+	if err != nil {
+		return published, RelatedAPI(api), err
+	}
+	return published, compiled, nil
 }
 
 // RelatedAPI returns the resource of an API that nobody publishes and that is synced only for related objects.

@@ -22,6 +22,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -196,7 +197,14 @@ var contentCases = map[string]testCase{
 		state: explain.Unknown, says: []string{"does not own .spec.replicas there"},
 	},
 	"more failures than are listed": {
-		change: func(_ *testing.T, f *explain.Facts) { config(f).Status.Failed = 11 }, state: explain.Unknown, says: []string{"not all are listed"},
+		change: func(_ *testing.T, f *explain.Facts) {
+			config(f).Status.Failed = 11
+			f.Target = explain.Observed[*unstructured.Unstructured]{Err: errDenied}
+		},
+		state: explain.Unknown, onTarget: explain.PresenceUnknown, says: []string{"not all are listed"},
+	},
+	"more failures than are listed, but the cluster has it": {
+		change: func(_ *testing.T, f *explain.Facts) { config(f).Status.Failed = 11 }, state: explain.OK,
 	},
 	"a name that is taken": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value.SetAnnotations(nil) },

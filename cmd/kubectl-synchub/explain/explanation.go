@@ -17,19 +17,16 @@ limitations under the License.
 package explain
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // State is the outcome of a step.
@@ -46,8 +43,12 @@ const (
 	Unknown State = "unknown"
 )
 
-// Names of the steps, in order.
+// Names of the steps, in order. The first four are in a workload workspace.
 const (
+	StepWorkload      = "Workload"
+	StepPlacement     = "Placement"
+	StepDestination   = "Destination"
+	StepProgress      = "Progress"
 	StepSyncTarget    = "SyncTarget"
 	StepConnection    = "Connection"
 	StepMailbox       = "Mailbox"
@@ -106,172 +107,74 @@ type Explanation struct {
 	Result    Result `json:"result"`
 }
 
-// Explain says why the object is on the target, or is not.
-func Explain(facts *Facts) Explanation {
-	e := newExplainer(facts)
-	for _, step := range []func(){
-		e.explainSyncTarget, e.explainConnection, e.explainMailbox, e.explainPublished, e.explainObject, e.explainSelection, e.explainFilter,
-		e.explainName, e.explainCompatibility, e.explainReport, e.explainTarget, e.explainContent, e.explainStatus,
-	} {
-		step()
+// Then returns the explanation with the steps of another one after its own. The other one is about the mailbox, and decides
+// unless a step in the workload workspace stops the object.
+func (e Explanation) Then(inMailbox Explanation) Explanation {
+	e.Steps = slices.Concat(e.Steps, inMailbox.Steps)
+	if e.Result.State != Stopped {
+		e.Result = inMailbox.Result
 	}
-	return Explanation{
-		SyncTarget: facts.SyncTarget.Name,
-		Group:      facts.Resource.Group, Resource: facts.Resource.Resource,
-		Namespace: facts.Key.Namespace, Name: facts.Key.Name,
-		Steps: e.steps, Result: e.result(),
-	}
+	return e
 }
 
-// result returns the result of the steps.
-func (e *explainer) result() Result {
-	presence := e.presence()
-	text := e.presenceMessage(presence)
-	result := e.stepList.result(presence, text)
-	if result.Step != "" {
-		return result
-	}
-	if e.source != nil {
-		result = e.stepList.result(presence, text+", where it came up from")
-	}
-	switch {
-	case result.State != OK || !e.goesDown():
-	case presence == Absent && e.hasFinished():
-		result.Text += ": it has run to completion there"
-	default:
-		result.Text += ", in sync with the mailbox"
-	}
-	return result
-}
-
-func (e *explainer) presence() Presence {
-	switch {
-	case e.targetRefErr != nil || e.facts.Target.Err != nil:
-		return PresenceUnknown
-	case e.facts.Target.Value == nil:
-		return Absent
-	default:
-		return Present
-	}
-}
-
-// presenceMessage describes whether the object is on the target.
-func (e *explainer) presenceMessage(presence Presence) string {
-	object, target := e.facts.Key.Name, e.facts.SyncTarget.Name
-	switch {
-	case presence == PresenceUnknown:
-		return fmt.Sprintf("Whether %s is on %s cannot be seen", object, target)
-	case presence == Absent:
-		return fmt.Sprintf("%s is not on %s", object, target)
-	case e.observed == nil && e.source == nil:
-		return fmt.Sprintf("%s has an object %s that did not come from the mailbox", target, e.targetRef.Name)
-	default:
-		return fmt.Sprintf("%s is on %s", object, target)
-	}
-}
-
-// stepList collects steps.
-type stepList struct{ steps []Step }
-
-func (l *stepList) addStep(step string, state State, what string, values ...any) *Step {
-	l.steps = append(l.steps, Step{Step: step, State: state, What: fmt.Sprintf(what, values...)})
-	return &l.steps[len(l.steps)-1]
-}
-
-// result returns the first step that stops the object. A step with an unknown outcome stops nothing.
-func (l *stepList) result(presence Presence, presenceMessage string) Result {
-	result := Result{OnTarget: presence, State: OK, Text: presenceMessage}
-	var unknown []Step
-	for _, step := range l.steps {
-		switch step.State {
-		case Stopped, Waiting:
-			result.Step, result.State = step.Step, step.State
-			result.Text += ": " + step.What
+// setResult sets the first step that stops the object. A step with an unknown outcome stops nothing. ifOK completes the text if no step
+// stops the object.
+func (e *Explanation) setResult(presence Presence, text, ifOK string) {
+	e.Result = Result{OnTarget: presence, State: OK, Text: text + ifOK}
+	for _, step := range e.Steps {
+		switch {
+		case step.State == Stopped, step.State == Waiting:
+			e.Result = Result{OnTarget: presence, Step: step.Step, State: step.State, Text: text + ": " + step.What}
 			if step.Do != "" {
-				result.Text += "; " + step.Do
+				e.Result.Text += "; " + step.Do
 			}
-			return result
-		case Unknown:
-			unknown = append(unknown, step)
-		case OK:
+			return
+		case step.State == Unknown && e.Result.State == OK:
+			e.Result.State = Unknown
+			e.Result.Text = fmt.Sprintf("%s. Nothing that could be seen is in its way, but not all could: %s: %s", text, step.Step, step.What)
 		}
 	}
-	if len(unknown) > 0 {
-		result.State = Unknown
-		result.Text += fmt.Sprintf(". Nothing that could be seen is in its way, but not all could: %s: %s", unknown[0].Step, unknown[0].What)
-	}
-	return result
 }
 
-// withReason sets the reason.
-func (s *Step) withReason(reason string) *Step {
-	s.Reason = reason
+// newStep returns a step without its name. The reason may be empty.
+func newStep(state State, reason, what string, values ...any) *Step {
+	return &Step{State: state, Reason: reason, What: fmt.Sprintf(what, values...)}
+}
+
+// errorStep returns the step for an error for which the hub would fail.
+func errorStep(err error) *Step {
+	return newStep(Stopped, cmp.Or(observe.ReasonFor(err), plan.ReasonFailed), "%s", inOneLine(err))
+}
+
+// conditionStep returns the step for a condition that is not True. A reason that describes an ongoing start is Waiting, because it ends
+// without intervention.
+func conditionStep(condition *metav1.Condition) *Step {
+	state := Stopped
+	if slices.Contains([]string{targets.ReasonConnecting, "Initializing", "Starting"}, condition.Reason) {
+		state = Waiting
+	}
+	return newStep(state, condition.Reason, "%s", sentence(condition.Message))
+}
+
+// advise says how to solve the problem.
+func (s *Step) advise(what string, values ...any) *Step {
+	s.Do = fmt.Sprintf(what, values...)
 	return s
 }
 
-// withAdvice sets the advice.
-func (s *Step) withAdvice(what string, values ...any) {
-	s.Do = fmt.Sprintf(what, values...)
+// sentence returns a message in a form that fits into a sentence.
+func sentence(message string) string {
+	return strings.TrimSuffix(strings.Join(strings.Fields(message), " "), ".")
 }
 
-// Observed is the result of a read.
-type Observed[T any] struct {
-	// Value is the result, or the zero value if nothing exists.
-	Value T
-	// Err says why the result is unknown.
-	Err error
-}
+func inOneLine(err error) string { return sentence(err.Error()) }
 
-// Facts are all inputs of Explain.
-type Facts struct {
-	Now        time.Time
-	SyncTarget *edgev2alpha1.SyncTarget
-	// Hub is the UID of the provider workspace's LogicalCluster. If it is empty, marks tell the hub.
-	Hub types.UID
-	// ProtectedNamespaces are the hub's. If there are none, only its reports show them.
-	ProtectedNamespaces []string
+// maxListed is the maximum number of names in a message.
+const maxListed = 3
 
-	// Resource and Key name the object in the mailbox.
-	Resource schema.GroupResource
-	Key      types.NamespacedName
-	// Served is the API as the mailbox serves it, or nil if the mailbox does not serve it. Its fields Native and
-	// Exported are ignored.
-	Served Observed[*publishedresource.API]
-	// Published are all PublishedResources. With an error, there may be others.
-	Published Observed[[]synchubv1alpha1.PublishedResource]
-	// Configs of the mailbox.
-	Configs Observed[Configs]
-	// Object and Namespace are in the mailbox. They are nil if they do not exist.
-	Object, Namespace Observed[*unstructured.Unstructured]
-	// Events about the object in the mailbox, as far as the user may read them.
-	Events []corev1.Event
-	// Target is the object at [Facts.TargetRef] on the target, or nil.
-	Target Observed[*unstructured.Unstructured]
-}
-
-// Configs select objects in a mailbox.
-type Configs struct {
-	SyncerConfigs   []*edgev2alpha1.SyncerConfig
-	EdgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig
-}
-
-// TargetRef is the location of an object on the target.
-type TargetRef struct {
-	plan.TargetAPI
-	types.NamespacedName
-}
-
-// displayName returns the name of the object on the target.
-func (r TargetRef) displayName() string { return strings.TrimPrefix(r.String(), "/") }
-
-// API returns the mailbox's resource, in the synced version if that is known.
-func (f *Facts) API() schema.GroupVersionResource {
-	return newExplainer(f).resource().GroupVersionResource
-}
-
-// TargetRef returns the location of the object on the target. The error says why the location is unknown. The result
-// may lack the version, and either the resource name or the kind.
-func (f *Facts) TargetRef() (TargetRef, error) {
-	e := newExplainer(f)
-	return e.targetRef, e.targetRefErr
+func joinFirst(names []string) string {
+	if more := len(names) - maxListed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }

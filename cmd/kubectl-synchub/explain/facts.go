@@ -17,25 +17,90 @@ limitations under the License.
 package explain
 
 import (
-	"slices"
+	"strings"
+	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// mailboxFacts implements [observe.Mailbox] with what the user may read in the mailbox.
-type mailboxFacts explainer
+// Observed is the result of a read.
+type Observed[T any] struct {
+	// Value is the result, or the zero value if nothing exists.
+	Value T
+	// Err says why the result is unknown.
+	Err error
+}
+
+// Facts are all inputs of Explain.
+type Facts struct {
+	Now        time.Time
+	SyncTarget *edgev2alpha1.SyncTarget
+	// Hub is the UID of the provider workspace's LogicalCluster. If it is empty, marks tell the hub.
+	Hub types.UID
+	// ProtectedNamespaces are the hub's. If there are none, only its reports show them.
+	ProtectedNamespaces []string
+
+	// Resource and Key name the object in the mailbox.
+	Resource schema.GroupResource
+	Key      types.NamespacedName
+	// Served is the API as the mailbox serves it, or nil if the mailbox does not serve it. Its fields Native and
+	// Exported are ignored.
+	Served Observed[*publishedresource.API]
+	// Published are all PublishedResources. With an error, there may be others.
+	Published Observed[[]synchubv1alpha1.PublishedResource]
+	// Configs of the mailbox.
+	Configs Observed[Configs]
+	// Object and Namespace are in the mailbox. They are nil if they do not exist.
+	Object, Namespace Observed[*unstructured.Unstructured]
+	// Events about the object in the mailbox, as far as the user may read them.
+	Events []corev1.Event
+	// Target is the object at [Facts.TargetRef] on the target, or nil.
+	Target Observed[*unstructured.Unstructured]
+}
+
+// Configs select objects in a mailbox.
+type Configs struct {
+	SyncerConfigs   []*edgev2alpha1.SyncerConfig
+	EdgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig
+}
+
+// TargetRef is the location of an object on the target.
+type TargetRef struct {
+	plan.TargetAPI
+	types.NamespacedName
+}
+
+// displayName returns the name of the object on the target.
+func (r TargetRef) displayName() string { return strings.TrimPrefix(r.String(), "/") }
+
+// API returns the mailbox's resource, in the synced version if that is known.
+func (f *Facts) API() schema.GroupVersionResource {
+	return newObservation(f).resource().GroupVersionResource
+}
+
+// TargetRef returns the location of the object on the target. The error says why the location is unknown. The result
+// may lack the version, and either the resource name or the kind.
+func (f *Facts) TargetRef() (TargetRef, error) {
+	o := newObservation(f)
+	return o.ref, o.refErr
+}
+
+// mailboxReader implements [observe.Mailbox] with what the user may read in the mailbox.
+type mailboxReader struct{ *Facts }
 
 // NamespaceLabels implements [observe.Mailbox].
-func (f *mailboxFacts) NamespaceLabels(name string) (labels map[string]string, known bool) {
-	namespace := f.facts.Namespace.Value
+func (r mailboxReader) NamespaceLabels(name string) (labels map[string]string, known bool) {
+	namespace := r.Namespace.Value
 	if namespace == nil || namespace.GetName() != name {
 		return nil, false
 	}
@@ -43,86 +108,72 @@ func (f *mailboxFacts) NamespaceLabels(name string) (labels map[string]string, k
 }
 
 // PartOf implements [observe.Mailbox].
-func (*mailboxFacts) PartOf(*unstructured.Unstructured) observe.Part { return observe.Whole }
+func (mailboxReader) PartOf(*unstructured.Unstructured) observe.Part { return observe.Whole }
 
 // RequestWhole implements [observe.Mailbox].
-func (*mailboxFacts) RequestWhole(*unstructured.Unstructured) error { return nil }
+func (mailboxReader) RequestWhole(*unstructured.Unstructured) error { return nil }
 
-// targetFacts implements [observe.Target] with the one object that the user may read on the target.
-type targetFacts explainer
+// targetReader implements [observe.Target] with the one object that the user may read on the target.
+type targetReader struct{ *observation }
 
 // APIOf implements [observe.Target].
-func (f *targetFacts) APIOf(kind schema.GroupKind) (plan.TargetAPI, error) {
-	own := f.planner.Resource.TargetAPI()
+func (r targetReader) APIOf(kind schema.GroupKind) (plan.TargetAPI, error) {
+	own := r.resource().TargetAPI()
 	if own.Group == kind.Group && own.Kind == kind.Kind {
 		return own, nil
 	}
 	// A conversion changes the kind. Only the target knows the resource of the new kind.
 	converted := plan.TargetAPI{Kind: kind.Kind}
 	converted.Group = kind.Group
-	if names := f.selected.Conversion; names != nil {
+	if names := r.selected.Conversion; names != nil {
 		converted.Version = names.Downstream.Version
 	}
 	return converted, nil
 }
 
 // KindOf implements [observe.Target].
-func (f *targetFacts) KindOf(resource schema.GroupResource) schema.GroupVersionKind {
-	if own := f.planner.Resource.TargetAPI(); own.GroupResource() == resource {
+func (r targetReader) KindOf(resource schema.GroupResource) schema.GroupVersionKind {
+	if own := r.resource().TargetAPI(); own.GroupResource() == resource {
 		return own.GroupVersion().WithKind(own.Kind)
 	}
 	return schema.GroupVersionKind{}
 }
 
 // CheckKind implements [observe.Target].
-func (*targetFacts) CheckKind(schema.GroupKind) error { return nil }
+func (targetReader) CheckKind(schema.GroupKind) error { return nil }
 
-// CheckNamespace implements [observe.Target]. An option of the hub decides which namespaces are protected. Without its rules, a protected
-// namespace is known only from its reports.
-func (f *targetFacts) CheckNamespace(name string, protectedToo bool) error {
-	namespaces := &policy.NamespacePolicy{Protected: policy.NamespacePatterns(f.facts.ProtectedNamespaces)}
-	if bounds := f.facts.SyncTarget.Spec.Namespaces; bounds != nil {
+// CheckNamespace implements [observe.Target].
+func (r targetReader) CheckNamespace(name string, protectedToo bool) error {
+	namespaces := &policy.NamespacePolicy{Protected: policy.NamespacePatterns(r.ProtectedNamespaces)}
+	if bounds := r.SyncTarget.Spec.Namespaces; bounds != nil {
 		namespaces.Only, namespaces.Allowed = bounds.Only, policy.NamespacePatterns(bounds.AllowProtected)
-	}
-	if len(f.facts.ProtectedNamespaces) == 0 && (*explainer)(f).isReported(policy.ReasonNamespaceProtected) {
-		namespaces.Protected = policy.DefaultProtectedNamespaces
 	}
 	return namespaces.Check(name, protectedToo)
 }
 
 // CheckProtected implements [observe.Target].
-func (*targetFacts) CheckProtected(string, bool) error { return nil }
+func (targetReader) CheckProtected(string, bool) error { return nil }
 
 // NamespaceLabels implements [observe.Target].
-func (*targetFacts) NamespaceLabels(string) (labels map[string]string, known bool) { return nil, false }
+func (targetReader) NamespaceLabels(string) (labels map[string]string, known bool) { return nil, false }
 
 // CopiesOf implements [observe.Target].
-func (f *targetFacts) CopiesOf(source types.NamespacedName) []plan.Copy {
-	if f.observed == nil {
+func (r targetReader) CopiesOf(source types.NamespacedName) []plan.Copy {
+	if r.copied == nil {
 		return nil
 	}
-	from, group := f.observed.Mark.Source, f.planner.Resource.GroupResource()
-	if from.Group != group.Group || from.Resource != group.Resource || from.Namespace != source.Namespace || from.Name != source.Name {
+	from, resource := r.copied.Mark.Source, r.resource()
+	if from.Group != resource.Group || from.Resource != resource.Resource || from.Namespace != source.Namespace || from.Name != source.Name {
 		return nil
 	}
-	return []plan.Copy{f.CopyAt(f.targetRef.TargetAPI, f.targetRef.NamespacedName)}
+	return []plan.Copy{r.CopyAt(r.ref.TargetAPI, r.ref.NamespacedName)}
 }
 
 // CopyAt implements [observe.Target].
-func (f *targetFacts) CopyAt(api plan.TargetAPI, key types.NamespacedName) plan.Copy {
+func (r targetReader) CopyAt(api plan.TargetAPI, key types.NamespacedName) plan.Copy {
 	place := plan.Copy{API: api, Key: key}
-	if f.observed != nil && key == f.targetRef.NamespacedName && api.GroupResource() == f.targetRef.GroupResource() {
-		place.Object, place.Observed = f.facts.Target.Value, f.observed
+	if r.copied != nil && place.Ref() == r.ref.Ref(r.ref.NamespacedName) {
+		place.Object, place.Observed = r.Target.Value, r.copied
 	}
 	return place
-}
-
-// isReported reports whether the status of a config has the reason.
-func (e *explainer) isReported(reason string) bool {
-	return slices.ContainsFunc(e.reports(), func(reported report) bool {
-		ready := meta.FindStatusCondition(reported.Conditions, edgev2alpha1.ConditionReady)
-		return ready != nil && ready.Reason == reason || slices.ContainsFunc(reported.Failures, func(failure edgev2alpha1.ObjectFailure) bool {
-			return failure.Reason == reason
-		})
-	})
 }

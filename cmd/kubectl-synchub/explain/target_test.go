@@ -21,6 +21,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
@@ -109,4 +110,39 @@ var targetCases = map[string]testCase{
 		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value, f.Target.Err = nil, errDenied },
 		state:  explain.Unknown, onTarget: explain.PresenceUnknown, says: []string{"Whether web is on florin cannot be seen", "you may not", "--target-kubeconfig"},
 	},
+	"the target cannot be asked, but the hub counted the object": {
+		change: counted(func(*explain.Facts) {}),
+		state:  explain.OK, onTarget: explain.Present, says: []string{"web is on florin, in sync with the mailbox", "the hub counted its objects there 60s ago", "you may not"},
+	},
+	"the target cannot be asked, and the object changed since the hub counted": {
+		change: counted(func(f *explain.Facts) {
+			f.Object.Value.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl", Time: &metav1.Time{Time: now}}})
+		}),
+		state: explain.Unknown, onTarget: explain.PresenceUnknown,
+	},
+	"the target cannot be asked, and the config changed since the hub counted": {
+		change: counted(func(f *explain.Facts) { config(f).CreationTimestamp = metav1.Time{Time: now} }),
+		state:  explain.Unknown, onTarget: explain.PresenceUnknown,
+	},
+	"the target cannot be asked, and a change waits": {
+		change: counted(func(f *explain.Facts) { status(f).PendingSince = &metav1.Time{Time: now} }),
+		state:  explain.Unknown, onTarget: explain.PresenceUnknown,
+	},
+	"the target cannot be asked, and not all failures are listed": {
+		change: counted(func(f *explain.Facts) { status(f).Counts.Failed = 1 }),
+		state:  explain.Unknown, onTarget: explain.PresenceUnknown,
+	},
+	"the target cannot be asked, and no config selects the object": {
+		change: counted(func(f *explain.Facts) { f.Configs.Value.SyncerConfigs = nil }),
+		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", onTarget: explain.PresenceUnknown,
+	},
+}
+
+// counted makes the target unreadable, and the object one that the hub has counted.
+func counted(change func(*explain.Facts)) func(*testing.T, *explain.Facts) {
+	return func(_ *testing.T, f *explain.Facts) {
+		f.Target = explain.Observed[*unstructured.Unstructured]{Err: errDenied}
+		status(f).Counts = &edgev2alpha1.TargetCounts{Synced: 1}
+		change(f)
+	}
 }

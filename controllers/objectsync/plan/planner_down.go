@@ -19,6 +19,7 @@ package plan
 import (
 	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -105,6 +106,21 @@ type Planner struct {
 	// content of an object that was desired before. The planner then takes the content of copies as written, and leaves their comparison to
 	// the caller.
 	HasContent func(before *transform.Desired) bool
+}
+
+// NewPlanner returns a planner for a resource in the mailbox of a SyncTarget.
+func NewPlanner(resource Resource, owner ownership.Owner, hasher ownership.Hasher, mailbox logicalcluster.Name, syncTarget string) Planner {
+	return Planner{
+		Resource: resource,
+		Down: transform.Down{
+			Owner: owner, Hasher: hasher, Mailbox: mailbox.String(), SyncTarget: syncTarget,
+			Resource: resource.GroupResource(), Namespaced: resource.Namespaced,
+		},
+		Up: transform.Up{
+			Owner: owner, Hasher: hasher, Mailbox: mailbox.String(), SyncTarget: syncTarget,
+			Resource: resource.GroupResource(), Namespaced: resource.Namespaced, Version: resource.Version, Kind: resource.Kind,
+		},
+	}
 }
 
 // PlanDown decides about a mailbox object and its copies on the target.

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -173,6 +174,14 @@ type Object struct {
 	Labels          labels.Labels
 	// NamespaceLabels returns the labels of the object's Namespace; known is false while they are unknown.
 	NamespaceLabels func() (set labels.Labels, known bool)
+}
+
+// ObjectOf returns the facts about an object. namespaceLabels is for [Object.NamespaceLabels].
+func ObjectOf(resource schema.GroupResource, object *unstructured.Unstructured, namespaceLabels func() (set labels.Labels, known bool)) *Object {
+	return &Object{
+		Group: resource.Group, Resource: resource.Resource, Namespace: object.GetNamespace(), Name: object.GetName(),
+		Labels: plan.MetadataMap(object, "labels"), NamespaceLabels: namespaceLabels,
+	}
 }
 
 // IsPlaceable reports whether an object may be placed at all: kcp did not make it, and it is no copy itself.

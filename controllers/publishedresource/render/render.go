@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -33,7 +34,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/inventories"
 )
@@ -74,6 +74,16 @@ func New(ctx context.Context, resource *synchubv1alpha1.PublishedResource, defin
 	}
 	preview.resource, err = publishedresource.NewCompiler().Compile(resource, api)
 	return preview, err
+}
+
+// Served returns the rendering of the PublishedResource in force for a resource that a mailbox serves, without the objects by which mailboxes
+// get the API. It is nil if there is no PublishedResource.
+func Served(all []synchubv1alpha1.PublishedResource, resource schema.GroupResource, served *publishedresource.API, environment Environment) (*Rendering, error) {
+	published, compiled, err := publishedresource.CompileServed(all, resource, served)
+	if published == nil || err != nil {
+		return nil, err
+	}
+	return &Rendering{environment: environment, resource: compiled}, nil
 }
 
 // api returns the API in mailboxes, and sets Schema or Claim.
@@ -136,16 +146,11 @@ func (p *Rendering) Down(source *unstructured.Unstructured, namespaceLabels map[
 			return Result{}, nil
 		}
 	}
-	down := transform.Down{
-		Mailbox: p.environment.Mailbox, SyncTarget: p.environment.SyncTarget,
-		Resource: p.resource.GroupResource(), Namespaced: source.GetNamespace() != "",
-		Hasher: ownership.NewHasher([]byte("preview")),
-	}
+	planner := plan.NewPlanner(p.resource, ownership.Owner{}, ownership.NewHasher([]byte("preview")), logicalcluster.Name(p.environment.Mailbox), p.environment.SyncTarget)
+	planner.Down.Namespaced = source.GetNamespace() != ""
 	spec := p.resource.DownSpec(ownership.PolicyDelete, nil)
 	spec.Inputs.SyncTarget = mutation.SyncTarget(p.environment.SyncTarget, p.environment.Labels, inventories.ParameterAnnotations(&metav1.ObjectMeta{Annotations: p.environment.Annotations}))
-	planned := plan.Planner{Resource: p.resource, Down: down}.PlanDown(&plan.Snapshot{
-		InMailbox: source, Readable: true, Down: &plan.DownSnapshot{State: plan.Selected, Spec: spec},
-	})
+	planned := planner.PlanDown(&plan.Snapshot{InMailbox: source, Readable: true, Down: &plan.DownSnapshot{State: plan.Selected, Spec: spec}})
 	if planned.Err != nil {
 		return Result{}, planned.Err
 	}

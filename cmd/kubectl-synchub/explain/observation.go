@@ -1,0 +1,246 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package explain
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/targetversion"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/inventories"
+)
+
+// observation is what the hub's own code observes and plans, with the facts in place of the hub's caches.
+type observation struct {
+	*Facts
+	// published is the PublishedResource in force. It is nil if there is none or it is unknown.
+	published *synchubv1alpha1.PublishedResource
+	// compileErr is the error of the PublishedResource.
+	compileErr error
+	matcher    *selection.Matcher
+	// planner has the resource: how the hub syncs objects, as far as that is known.
+	planner  plan.Planner
+	observer *observe.Observer
+	// version says in which version the hub writes objects to the target, and why. It is empty if there is only one version.
+	version string
+
+	// selected is the selection of the object itself by configs, before the filter and without relations.
+	selected   selection.Selection
+	isSelected bool
+	// source is the mark of an upsynced object, which names its original. noDownsync is why the hub never downsyncs the object.
+	source     *ownership.Mark
+	noDownsync plan.NoDownsyncReason
+
+	ref    TargetRef
+	refErr error
+	// copied is set if the target's object belongs to the hub. Otherwise notOwnedErr says who owns it. relation is the relation by which the
+	// hub downsynced the object, by its mark. It is empty for an object that was selected itself.
+	copied      *plan.TargetObject
+	notOwnedErr error
+	relation    string
+
+	// down are the facts by which the hub decides about the object and its copy, and planned is its decision. filterErr is set if the
+	// filter's answer is unknown; then they are those of an object that passes.
+	down      *plan.DownSnapshot
+	planned   plan.Plan
+	filterErr error
+	// up is what the hub decides about the target's object, if the mailbox does not have the object and a config selects it for upsync.
+	up *plan.Plan
+	// goesDown is true if the hub downsyncs the object because of its own selection, and belongs if it does so for whatever reason, unless the
+	// object's place on the target is selected for upsync.
+	goesDown, belongs bool
+}
+
+func newObservation(facts *Facts) *observation {
+	o := &observation{Facts: facts, matcher: selection.Compile(facts.Configs.Value.SyncerConfigs, facts.Configs.Value.EdgeSyncConfigs)}
+	var resource plan.Resource
+	if o.published, resource, o.compileErr = publishedresource.CompileServed(facts.Published.Value, facts.Resource, facts.Served.Value); o.published == nil || o.compileErr != nil {
+		// If no PublishedResource could be read, assume that configs select the resource.
+		resource.RelatedOnly = o.published == nil && facts.Published.Err == nil
+	}
+	o.chooseVersion(&resource)
+	o.newObserver(resource)
+	if object := facts.Object.Value; object != nil {
+		o.source, o.noDownsync = o.observer.UpsyncMark(object), plan.WhyNotDownsynced(o.owner(), object)
+		o.selected, o.isSelected = resource.Selects(o.matcher, object)
+	}
+	o.ref, o.refErr = o.targetRef()
+	if target := facts.Target.Value; target != nil {
+		mark, err := plan.TargetMark(o.owner(), target)
+		if o.notOwnedErr = err; err == nil {
+			o.copied, o.relation = resource.NewTargetObject(o.owner(), o.mailbox(), target, mark), mark.Relation
+		}
+	}
+	o.plan()
+	return o
+}
+
+func (o *observation) resource() *plan.Resource { return &o.planner.Resource }
+
+func (o *observation) owner() ownership.Owner { return o.planner.Down.Owner }
+
+func (o *observation) mailbox() logicalcluster.Name {
+	if mailbox := o.SyncTarget.Status.Mailbox; mailbox != nil {
+		return logicalcluster.Name(mailbox.Cluster)
+	}
+	return ""
+}
+
+// hub returns the UID of the hub. If the caller did not pass it, hub takes it from a mark that contains the UID of
+// the SyncTarget.
+func (o *observation) hub() types.UID {
+	for _, object := range []*unstructured.Unstructured{o.Target.Value, o.Object.Value} {
+		if o.Hub != "" || object == nil {
+			continue
+		}
+		if mark, err := ownership.ParseMark(object.GetAnnotations()[ownership.MarkAnnotation]); err == nil && mark.SyncTarget == o.SyncTarget.UID {
+			return mark.Hub
+		}
+	}
+	return o.Hub
+}
+
+// chooseVersion finds the version in which the hub writes objects to the target, if there are several. The version
+// that the hub used last shows which versions the target serves.
+func (o *observation) chooseVersion(resource *plan.Resource) {
+	all := resource.TargetVersions()
+	if o.Served.Value != nil && o.published == nil {
+		all = o.Served.Value.Versions
+	}
+	if len(all) < 2 {
+		return
+	}
+	var by selection.NamedVersion
+	if named := resource.NamedVersions(o.matcher); len(named) > 0 {
+		by = named[0]
+	}
+	choice := targetversion.Choose(all, by.Version, targetversion.Target{Previous: o.lastVersion(resource.TargetAPI().GroupResource())})
+	*resource = resource.WithTargetVersion(choice.Version)
+	switch choice.Reason {
+	case targetversion.Named:
+		o.version = fmt.Sprintf("%s, which %s of %s names", choice.Version, by.Field, by.Config)
+	case targetversion.Newest:
+		o.version = fmt.Sprintf("%s, since it does not serve %s", choice.Version, all[0])
+	default:
+		o.version = fmt.Sprintf("%s, which is preferred to %s", choice.Version, strings.Join(all[1:], ", "))
+	}
+}
+
+// lastVersion returns the version in which the hub last used a resource of the target. It is empty if unknown.
+func (o *observation) lastVersion(resource schema.GroupResource) string {
+	if recorded := o.syncedResource(resource); recorded != nil && len(recorded.Versions) > 0 {
+		return recorded.Versions[0]
+	}
+	return ""
+}
+
+// syncedResource returns what the hub reports about a resource of the target, or nil.
+func (o *observation) syncedResource(resource schema.GroupResource) *edgev2alpha1.SyncedResource {
+	all := o.SyncTarget.Status.SyncedResources
+	index := slices.IndexFunc(all, func(one edgev2alpha1.SyncedResource) bool {
+		return one.Group == resource.Group && one.Resource == resource.Resource
+	})
+	if index < 0 {
+		return nil
+	}
+	return &all[index]
+}
+
+// newObserver prepares the hub's own code that observes and plans.
+func (o *observation) newObserver(resource plan.Resource) {
+	owner := ownership.Owner{Hub: o.hub(), SyncTarget: o.SyncTarget.UID, Sealer: ownership.InsecureSealer}
+	// Only the hub has the key, so explain compares no hashes.
+	o.planner = plan.NewPlanner(resource, owner, ownership.NewHasher([]byte("explain")), o.mailbox(), o.SyncTarget.Name)
+	o.planner.HasContent = func(before *transform.Desired) bool { return len(o.differingPaths(before)) == 0 }
+	input := mutation.SyncTarget(o.SyncTarget.Name, o.SyncTarget.Labels, inventories.ParameterAnnotations(o.SyncTarget))
+	o.observer = observe.New(observe.Observer{
+		Mailbox: mailboxReader{o.Facts}, Target: targetReader{o}, Planner: &o.planner,
+		Registry: related.NewRegistry(), RequestCompleteness: func(func() bool) {},
+		// Primaries are not read, so whether one still claims the object is as unknown as if its PublishedResource were gone.
+		IsPublished:     func(string) bool { return false },
+		SyncTargetInput: func() map[string]any { return input }, ReadsCopies: true,
+	})
+}
+
+// targetRef returns the location on the target to which the object is downsynced, or from which it was upsynced.
+func (o *observation) targetRef() (TargetRef, error) {
+	own := o.resource().TargetAPI()
+	switch object := o.Object.Value; {
+	case o.source != nil:
+		from := o.source.Source
+		if resource := (schema.GroupResource{Group: from.Group, Resource: from.Resource}); own.GroupResource() != resource {
+			own = plan.TargetAPI{GroupVersionResource: resource.WithVersion(o.lastVersion(resource))}
+		}
+		return TargetRef{own, types.NamespacedName{Namespace: from.Namespace, Name: from.Name}}, nil
+	case object != nil:
+		selected := plan.ObjectSelection{Selection: o.selected}
+		selected.Policy = cmp.Or(selected.Policy, ownership.PolicyDelete)
+		destination, _, err := o.observer.DestinationOf(o.matcher, object, selected, nil)
+		if destination.Key.Name != "" {
+			// The hub may not use the place, which is known nevertheless.
+			err = nil
+		}
+		return TargetRef{destination.API, destination.Key}, err
+	case o.resource().GetRules().Naming != nil:
+		return TargetRef{}, errors.New("its name there is made of the object in the mailbox, which is not there")
+	default:
+		return TargetRef{own, o.Key}, nil
+	}
+}
+
+// plan observes the object and plans as the hub does. It takes an absence as verified, to find out what follows.
+func (o *observation) plan() {
+	s := &plan.Snapshot{Key: o.Key, Matcher: o.matcher, InMailbox: o.Object.Value, Readable: o.Object.Err == nil}
+	o.down = o.observer.Down(s)
+	if o.isSelected && errors.Is(o.down.Selection.Unresolved, observe.ErrNotReadable) {
+		o.filterErr = o.down.Selection.Unresolved
+		rules := *o.resource().Rules
+		rules.Filter = nil
+		o.resource().Rules = &rules
+		o.down = o.observer.Down(s)
+	}
+	o.down.AbsenceVerified = true
+	s.Down = o.down
+	o.planned = o.planner.PlanDown(s)
+	o.goesDown = o.down.State == plan.Selected || o.down.Err != nil
+	o.belongs = o.goesDown && o.planned.Decision.Cause != plan.ExcludedByUpsync || s.InMailbox != nil && o.relation != ""
+	if s.InMailbox != nil || o.Target.Value == nil || o.copied != nil || o.Configs.Err != nil {
+		return
+	}
+	if s.Up = o.observer.Up(s, nil, o.ref.TargetAPI, o.Target.Value); s.Up.State == plan.Selected {
+		up := o.planner.PlanUp(s)
+		o.up = &up
+	}
+}
