@@ -62,14 +62,7 @@ func newConfirmClusterCommand(streams genericiooptions.IOStreams) *cobra.Command
 // confirmCluster confirms the cluster that the hub has observed. It writes the observed ID, so that it does not
 // confirm a cluster that the kubeconfig reaches later.
 func (o *inventoryOptions) confirmCluster(ctx context.Context, name string, wait waitFlags) error {
-	if err := cmp.Or(o.complete(), wait.checkTimeout()); err != nil {
-		return err
-	}
-	inventory, err := o.inventory()
-	if err != nil {
-		return err
-	}
-	syncTarget, err := getSyncTarget(ctx, inventory, name)
+	inventory, syncTarget, err := o.getSyncTarget(ctx, name, wait.checkTimeout())
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ limitations under the License.
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,14 +120,7 @@ func (o *confirmRestoreOptions) confirmAll(ctx context.Context) error {
 
 // confirmOne confirms the restore for one SyncTarget, and lists the copies that differ if it is given a kubeconfig of the cluster.
 func (o *confirmRestoreOptions) confirmOne(ctx context.Context, name string) error {
-	if err := cmp.Or(o.complete(), o.wait.checkTimeout()); err != nil {
-		return err
-	}
-	inventory, err := o.inventory()
-	if err != nil {
-		return err
-	}
-	syncTarget, err := getSyncTarget(ctx, inventory, name)
+	inventory, syncTarget, err := o.getSyncTarget(ctx, name, o.wait.checkTimeout())
 	if err != nil {
 		return err
 	}
@@ -187,7 +179,7 @@ func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2
 	if syncTarget.Status.Mailbox == nil {
 		return fmt.Errorf("the SyncTarget %s has no mailbox", syncTarget.Name)
 	}
-	mailbox, err := o.mailboxReader(syncTarget.Status.Mailbox.Cluster)
+	mailbox, err := o.readerIn(syncTarget.Status.Mailbox.Cluster)
 	if err != nil {
 		return err
 	}
@@ -217,18 +209,6 @@ func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2
 		o.note(unseen)
 	}
 	return found.complete()
-}
-
-// mailboxReader returns a reader for a workspace of the kcp that serves the inventory workspace.
-func (o *confirmRestoreOptions) mailboxReader(workspace string) (*reader, error) {
-	config, err := o.cluster.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	if config, err = inWorkspace(config, workspace); err != nil {
-		return nil, err
-	}
-	return newReader(config)
 }
 
 // stateOfSource says how the original of a copy differs from the one for which the copy was written; empty if it does not, or is newer.

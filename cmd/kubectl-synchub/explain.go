@@ -138,11 +138,11 @@ func (o *explainOptions) run(ctx context.Context, target, resource, name string)
 	if err != nil {
 		return err
 	}
-	workspace, err := o.client()
+	workspace, here, err := o.clients()
 	if err != nil {
 		return err
 	}
-	inWorkload, err := o.placementFacts(ctx, workspace, target, resource, key)
+	inWorkload, err := o.placementFacts(ctx, workspace, here, target, resource, key)
 	if err != nil {
 		return err
 	}

@@ -30,15 +30,7 @@ import (
 
 // placementFacts reads the facts about an object of the current workspace. They are nil if the workspace is no workload workspace,
 // or if it is an inventory workspace too, and does not have the object: then the question is about a mailbox.
-func (o *explainOptions) placementFacts(ctx context.Context, workspace client.Client, target, resource string, key types.NamespacedName) (*explain.PlacementFacts, error) {
-	config, err := o.cluster.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	here, err := newReader(config)
-	if err != nil {
-		return nil, err
-	}
+func (o *explainOptions) placementFacts(ctx context.Context, workspace client.Client, here *reader, target, resource string, key types.NamespacedName) (*explain.PlacementFacts, error) {
 	if !here.serves("edgeplacements") {
 		return nil, nil //nolint:nilnil // the workspace is no workload workspace
 	}
@@ -67,20 +59,14 @@ func (o *explainOptions) placementFacts(ctx context.Context, workspace client.Cl
 
 // readPlacedObject reads the object of a workload workspace, and reports whether there is one. The error says why the question makes
 // no sense there.
-func (o *explainOptions) readPlacedObject(ctx context.Context, here *reader, facts *explain.PlacementFacts, resource string) (found bool, err error) {
-	facts.Resource, err = here.find(resource)
+func (o *explainOptions) readPlacedObject(ctx context.Context, here *reader, facts *explain.PlacementFacts, resource string) (exists bool, err error) {
+	found, served, err := o.resolve(here, resource, &facts.Key)
+	facts.Resource = found
 	switch {
 	case meta.IsNoMatchError(err):
 		return false, fmt.Errorf("the workload workspace does not serve %s: publish it, and run `kubectl synchub bind compute` again for its claim: %w", resource, err)
 	case err != nil:
 		return false, err
-	}
-	served, err := here.served(facts.Resource.GroupResource())
-	if err != nil {
-		return false, err
-	}
-	if served != nil && served.Namespaced && facts.Key.Namespace == "" {
-		facts.Key.Namespace = *o.cluster.Namespace
 	}
 	if served != nil && served.Namespaced != (facts.Key.Namespace != "") {
 		return false, namespaceError(facts.Resource.GroupResource(), served.Namespaced)
@@ -103,7 +89,7 @@ func (o *explainOptions) explainFromWorkload(ctx context.Context, facts *explain
 	if inventory == "" || explanation.Result.State == explain.Stopped {
 		return explanation, nil
 	}
-	reader, err := o.workspaceReader(inventory)
+	reader, err := o.readerIn(inventory)
 	if err != nil {
 		return explanation, err
 	}

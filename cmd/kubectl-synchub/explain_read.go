@@ -179,18 +179,6 @@ func newTargetReader(config *rest.Config) (*reader, error) {
 	return newReader(withRequestLimits(config))
 }
 
-// workspaceReader returns a reader for another workspace of the kcp that serves the inventory workspace.
-func (o *explainOptions) workspaceReader(workspace string) (*reader, error) {
-	config, err := o.cluster.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	if config, err = inWorkspace(config, workspace); err != nil {
-		return nil, err
-	}
-	return newReader(config)
-}
-
 // guessResource returns the resource of an argument when the mailbox cannot resolve it. It asks the target, or else
 // parses the argument literally.
 func guessResource(target *reader, resource string) schema.GroupResource {
@@ -238,6 +226,19 @@ func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (observed
 	return observed
 }
 
+// resolve returns the resource that an argument names, and how the workspace serves it. As in kubectl, the flag sets the namespace if the
+// argument for the name has none.
+func (o *explainOptions) resolve(workspace *reader, resource string, key *types.NamespacedName) (found schema.GroupVersionResource, served *publishedresource.API, err error) {
+	if found, err = workspace.find(resource); err != nil {
+		return found, nil, err
+	}
+	served, err = workspace.served(found.GroupResource())
+	if served != nil && served.Namespaced && key.Namespace == "" {
+		key.Namespace = *o.cluster.Namespace
+	}
+	return found, served, err
+}
+
 var namespacesResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 // readMailbox reads the facts in the mailbox. The error says why the mailbox is not readable.
@@ -246,7 +247,7 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 	if status == nil || status.Cluster == "" {
 		return errors.New("there is none yet")
 	}
-	mailbox, err := o.workspaceReader(status.Cluster)
+	mailbox, err := o.readerIn(status.Cluster)
 	if err != nil {
 		return err
 	}
@@ -256,21 +257,14 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 	if rules := mailbox.rules(ctx); rules.Value != nil || o.workloadRules.Value == nil {
 		o.useRules(facts, rules)
 	}
-	found, err := mailbox.find(resource)
+	found, served, err := o.resolve(mailbox, resource, &facts.Key)
+	facts.Resource, facts.Served.Value = found.GroupResource(), served
 	switch {
 	case meta.IsNoMatchError(err):
 		facts.Resource = parseResource(resource)
 		return nil
-	case err != nil:
+	case err != nil, served == nil:
 		return err
-	}
-	facts.Resource = found.GroupResource()
-	if facts.Served.Value, err = mailbox.served(facts.Resource); err != nil || facts.Served.Value == nil {
-		return err
-	}
-	if facts.Served.Value.Namespaced && facts.Key.Namespace == "" {
-		// As in kubectl, the flag sets the namespace if the argument has none.
-		facts.Key.Namespace = *o.cluster.Namespace
 	}
 	facts.Configs = mailbox.configs(ctx)
 	if facts.Served.Value.Namespaced == (facts.Key.Namespace != "") {

@@ -310,8 +310,8 @@ func readsTheRules(t *testing.T, f *testFleet) {
 	if out := succeed(t, "published-resource", "render", "--object", object, "--sync-target", "ducat").out; !strings.Contains(out, "name: ducat-settings") {
 		t.Errorf("got %s", out)
 	}
-	secret := write(t, map[string]string{"secret.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: bakery}}"})[0]
-	fail(t, "no PublishedResource publishes secrets", "published-resource", "render", "--object", secret)
+	unpublished := write(t, map[string]string{"service.yaml": "{apiVersion: v1, kind: Service, metadata: {name: a, namespace: bakery}}"})[0]
+	fail(t, "no PublishedResource publishes services", "published-resource", "render", "--object", unpublished)
 }
 
 func stepOf(explained explain.Explanation, name string) explain.Step {

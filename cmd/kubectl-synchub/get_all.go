@@ -150,7 +150,7 @@ func (o *getAllOptions) run(ctx context.Context, resource string, names []string
 	if _, err := o.output.ToPrinter(); err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
-	provider, err := o.providerReader()
+	provider, err := o.readerIn(o.provider)
 	if err != nil {
 		return err
 	}

@@ -161,18 +161,6 @@ func (r *mailboxesReader) find(ctx context.Context, name string, provider *reade
 	return nil
 }
 
-// providerReader returns a reader for the provider workspace.
-func (o *getAllOptions) providerReader() (*reader, error) {
-	config, err := o.cluster.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	if config, err = inWorkspace(config, o.provider); err != nil {
-		return nil, err
-	}
-	return newReader(config)
-}
-
 // endpointURLs returns the URLs of the mailbox export's endpoints.
 func (o *getAllOptions) endpointURLs(ctx context.Context, provider *reader) (urls []string, err error) {
 	slice, err := provider.get(ctx, endpointSlicesResource, types.NamespacedName{Name: bootstrap.MailboxExport})

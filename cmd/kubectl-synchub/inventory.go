@@ -18,6 +18,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,6 +95,18 @@ func (o *workspaceOptions) clients() (client.WithWatch, *reader, error) {
 	}
 	reader, err := newReader(config)
 	return workspace, reader, err
+}
+
+// readerIn returns a reader of all kinds in another workspace of the same kcp.
+func (o *workspaceOptions) readerIn(workspace string) (*reader, error) {
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	if config, err = inWorkspace(config, workspace); err != nil {
+		return nil, err
+	}
+	return newReader(config)
 }
 
 // inventoryOptions are the flags of all commands that change SyncTargets.
@@ -252,13 +265,21 @@ func (o *inventoryOptions) progress(format string, values ...any) {
 	fmt.Fprintln(o.ErrOut, sanitizeLine(fmt.Sprintf(format, values...)))
 }
 
-// getSyncTarget returns the SyncTarget of the given name.
-func getSyncTarget(ctx context.Context, inventory *registration.Inventory, name string) (*edgev2alpha1.SyncTarget, error) {
+// getSyncTarget completes the options, and returns the inventory of the current workspace with one of its SyncTargets. It returns the first of
+// the given errors of other options, if there is one.
+func (o *inventoryOptions) getSyncTarget(ctx context.Context, name string, others ...error) (*registration.Inventory, *edgev2alpha1.SyncTarget, error) {
+	if err := cmp.Or(o.complete(), cmp.Or(others...)); err != nil {
+		return nil, nil, err
+	}
+	inventory, err := o.inventory()
+	if err != nil {
+		return nil, nil, err
+	}
 	syncTarget, err := inventory.SyncTarget(ctx, name)
 	if err == nil && syncTarget == nil {
 		err = registration.NotFound(name)
 	}
-	return syncTarget, err
+	return inventory, syncTarget, err
 }
 
 // patchSyncTarget writes what changed in a SyncTarget since before, except in a client-side dry run.

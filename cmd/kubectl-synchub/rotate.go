@@ -69,14 +69,7 @@ func newRotateCommand(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *registerOptions) rotate(ctx context.Context, name string, revoke bool) error {
-	if err := cmp.Or(o.complete(), o.checkTimeout()); err != nil {
-		return err
-	}
-	inventory, err := o.inventory()
-	if err != nil {
-		return err
-	}
-	syncTarget, err := getSyncTarget(ctx, inventory, name)
+	_, syncTarget, err := o.getSyncTarget(ctx, name, o.checkTimeout())
 	if err != nil {
 		return err
 	}

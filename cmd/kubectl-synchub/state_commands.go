@@ -130,14 +130,7 @@ func newStateCommand(streams genericiooptions.IOStreams, state stateCommand) *co
 
 // setState changes a SyncTarget, unless it already is in the state.
 func (o *inventoryOptions) setState(ctx context.Context, name string, state stateCommand) (*edgev2alpha1.SyncTarget, error) {
-	if err := o.complete(); err != nil {
-		return nil, err
-	}
-	inventory, err := o.inventory()
-	if err != nil {
-		return nil, err
-	}
-	syncTarget, err := getSyncTarget(ctx, inventory, name)
+	inventory, syncTarget, err := o.getSyncTarget(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -64,6 +64,6 @@ func Explain(facts *Facts) Explanation {
 	case !o.goesDown:
 		ifOK = ""
 	}
-	explanation.setResult(presence, text, ifOK)
+	explanation.Result = resultOf(explanation.Steps, presence, text, ifOK)
 	return explanation
 }

@@ -117,23 +117,23 @@ func (e Explanation) Then(inMailbox Explanation) Explanation {
 	return e
 }
 
-// setResult sets the first step that stops the object. A step with an unknown outcome stops nothing. ifOK completes the text if no step
+// resultOf returns the first step that stops the object. A step with an unknown outcome stops nothing. ifOK completes the text if no step
 // stops the object.
-func (e *Explanation) setResult(presence Presence, text, ifOK string) {
-	e.Result = Result{OnTarget: presence, State: OK, Text: text + ifOK}
-	for _, step := range e.Steps {
+func resultOf(steps []Step, presence Presence, text, ifOK string) Result {
+	result := Result{OnTarget: presence, State: OK, Text: text + ifOK}
+	for _, step := range steps {
 		switch {
 		case step.State == Stopped, step.State == Waiting:
-			e.Result = Result{OnTarget: presence, Step: step.Step, State: step.State, Text: text + ": " + step.What}
 			if step.Do != "" {
-				e.Result.Text += "; " + step.Do
+				step.What += "; " + step.Do
 			}
-			return
-		case step.State == Unknown && e.Result.State == OK:
-			e.Result.State = Unknown
-			e.Result.Text = fmt.Sprintf("%s. Nothing that could be seen is in its way, but not all could: %s: %s", text, step.Step, step.What)
+			return Result{OnTarget: presence, Step: step.Step, State: step.State, Text: text + ": " + step.What}
+		case step.State == Unknown && result.State == OK:
+			result.State = Unknown
+			result.Text = fmt.Sprintf("%s. Nothing that could be seen is in its way, but not all could: %s: %s", text, step.Step, step.What)
 		}
 	}
+	return result
 }
 
 // newStep returns a step without its name. The reason may be empty.

@@ -183,7 +183,9 @@ func (o *observation) newObserver(resource plan.Resource) {
 	owner := ownership.Owner{Hub: o.hub(), SyncTarget: o.SyncTarget.UID, Sealer: ownership.InsecureSealer}
 	// Only the hub has the key, so explain compares no hashes.
 	o.planner = plan.NewPlanner(resource, owner, ownership.NewHasher([]byte("explain")), o.mailbox(), o.SyncTarget.Name)
-	o.planner.HasContent = func(before *transform.Desired) bool { return len(o.differingPaths(before)) == 0 }
+	o.planner.HasContent = func(before *transform.Desired) bool {
+		return len(transform.DifferingPaths(before.Object.Object, o.Target.Value.Object)) == 0
+	}
 	input := mutation.SyncTarget(o.SyncTarget.Name, o.SyncTarget.Labels, inventories.ParameterAnnotations(o.SyncTarget))
 	o.observer = observe.New(observe.Observer{
 		Mailbox: mailboxReader{o.Facts}, Target: targetReader{o}, Planner: &o.planner,

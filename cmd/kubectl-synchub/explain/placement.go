@@ -96,7 +96,7 @@ func FromWorkload(facts *PlacementFacts) Explanation {
 			}
 		}
 	}
-	explanation.setResult(presence, text, "")
+	explanation.Result = resultOf(explanation.Steps, presence, text, "")
 	return explanation
 }
 

@@ -97,7 +97,12 @@ func explainMailbox(o *observation) *Step {
 // explainPublished explains whether the resource is published and whether the mailbox serves it. If the rules are unknown, the next steps leave
 // out what follows from them.
 func explainPublished(o *observation) *Step {
-	missing, notReady := o.apisMissing(), o.notReady()
+	missing := o.apisMissing()
+	var notReady *metav1.Condition
+	if o.published != nil && !meta.IsStatusConditionTrue(o.published.Status.Conditions, synchubv1alpha1.ConditionReady) {
+		// A PublishedResource from a file has no conditions.
+		notReady = meta.FindStatusCondition(o.published.Status.Conditions, synchubv1alpha1.ConditionReady)
+	}
 	switch {
 	case o.published == nil && o.Published.Err == nil:
 		return explainUnpublished(o)
@@ -148,20 +153,12 @@ func (o *observation) apisMissing() *metav1.Condition {
 	if missing == nil || missing.Status != metav1.ConditionTrue {
 		return nil
 	}
-	// The names precede the colon.
+	// The names precede the colon, with commas between them.
 	names, _, _ := strings.Cut(missing.Message, ":")
-	if !slices.Contains(strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' }), o.Resource.String()) {
+	if !slices.Contains(strings.Fields(strings.ReplaceAll(names, ",", " ")), o.Resource.String()) {
 		return nil
 	}
 	return missing
-}
-
-// notReady returns the condition of the PublishedResource that is not True, or nil. A PublishedResource from a file has no conditions.
-func (o *observation) notReady() *metav1.Condition {
-	if o.published == nil || meta.IsStatusConditionTrue(o.published.Status.Conditions, synchubv1alpha1.ConditionReady) {
-		return nil
-	}
-	return meta.FindStatusCondition(o.published.Status.Conditions, synchubv1alpha1.ConditionReady)
 }
 
 // relations names the entries of related, as "<PublishedResource>/<identifier>", that can select objects of the resource.

@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,13 +62,13 @@ func explainCompatibility(o *observation) *Step {
 
 // explainReport explains the object's failure as the hub reports it, which includes errors from the target.
 func explainReport(o *observation) *Step {
-	failure, reporter := o.failure()
+	failure, name := o.failure()
 	last, beyond := o.lastEvent(), o.beyondLimits()
 	switch {
 	case !o.belongs && o.noDownsync == "":
 		return nil
 	case failure != nil:
-		return newStep(Stopped, failure.Reason, "%s: %s", reporter, sentence(failure.Message))
+		return newStep(Stopped, failure.Reason, "%s: %s", name, sentence(failure.Message))
 	case o.copied != nil, o.noDownsync != "":
 		return nil
 	case last != nil && o.isCountedSince(last.LastTimestamp):
@@ -124,7 +125,7 @@ func (o *observation) reporters() (all []reporter) {
 }
 
 // failure returns the object's failure and the name of the object that reports it.
-func (o *observation) failure() (found *edgev2alpha1.ObjectFailure, reporter string) {
+func (o *observation) failure() (found *edgev2alpha1.ObjectFailure, name string) {
 	for _, one := range o.reporters() {
 		for i, failure := range one.status.Failures {
 			if failure.Group == o.Resource.Group && failure.Resource == o.Resource.Resource && failure.Namespace == o.Key.Namespace && failure.Name == o.Key.Name {
@@ -157,15 +158,10 @@ func (o *observation) isReportedInSync() bool {
 	}
 	var latest metav1.Time
 	for _, one := range append(o.reporters(), reporter{object: o.Object.Value}) {
-		times := []metav1.Time{one.object.GetCreationTimestamp()}
-		for _, entry := range one.object.GetManagedFields() {
-			if entry.Subresource == "" && entry.Time != nil {
-				times = append(times, *entry.Time)
-			}
-		}
-		for _, at := range times {
-			if latest.Before(&at) {
-				latest = at
+		created := one.object.GetCreationTimestamp()
+		for _, entry := range slices.Concat(one.object.GetManagedFields(), []metav1.ManagedFieldsEntry{{Time: &created}}) {
+			if entry.Subresource == "" && latest.Before(entry.Time) {
+				latest = *entry.Time
 			}
 		}
 	}
@@ -191,10 +187,6 @@ func (o *observation) lastEvent() (last *corev1.Event) {
 
 // explainTarget explains which object the target has.
 func explainTarget(o *observation) *Step {
-	owner := "it has no mark of the hub"
-	if o.notOwnedErr != nil && !errors.Is(o.notOwnedErr, ownership.ErrUnmarked) {
-		owner = inOneLine(o.notOwnedErr)
-	}
 	switch {
 	case o.refErr != nil:
 		return nil
@@ -203,26 +195,41 @@ func explainTarget(o *observation) *Step {
 			o.age(*o.SyncTarget.Status.LastSyncerHeartbeatTime), inOneLine(o.Target.Err))
 	case o.Target.Err != nil:
 		return newStep(Unknown, "", "the cluster cannot be asked: %s", inOneLine(o.Target.Err)).advise("give --target-kubeconfig")
-	case o.Target.Value == nil && o.source != nil:
+	case o.Target.Value == nil:
+		return explainAbsent(o)
+	case o.source != nil:
+		return newStep(OK, "", "the cluster has it")
+	case o.copied != nil && o.decided(StepTarget) != nil:
+		return o.decided(StepTarget)
+	case o.copied != nil:
+		return newStep(OK, "", "the cluster has it, with the hub's mark")
+	}
+	owner := inOneLine(o.notOwnedErr)
+	if errors.Is(o.notOwnedErr, ownership.ErrUnmarked) {
+		owner = "it has no mark of the hub"
+	}
+	step := newStep(OK, "", "the cluster has an object of this name that is not the mailbox's: %s", owner)
+	if o.belongs {
+		step.State, step.Reason = Stopped, plan.ReasonConflict
+		step.advise("remove it there, choose another name, or let spec.adoption of the PublishedResource or of the SyncTarget take it over")
+	}
+	return step
+}
+
+// explainAbsent explains why the target does not have the object.
+func explainAbsent(o *observation) *Step {
+	switch {
+	case o.source != nil:
 		return newStep(Waiting, "", "the cluster does not have it any more; once that is verified it goes from the mailbox")
-	case o.Target.Value == nil && !o.belongs:
+	case !o.belongs:
 		return newStep(OK, "", "the cluster does not have it")
-	case o.Target.Value == nil && o.SyncTarget.Spec.Unschedulable:
+	case o.SyncTarget.Spec.Unschedulable:
 		return newStep(Stopped, plan.ReasonTargetCordoned, "the cluster does not have %s, and nothing new is made there while the SyncTarget is cordoned", o.ref.displayName()).
 			advise("kubectl synchub uncordon %s", o.SyncTarget.Name)
-	case o.Target.Value != nil && o.source != nil:
-		return newStep(OK, "", "the cluster has it")
-	case o.Target.Value != nil && o.copied == nil && o.belongs:
-		return newStep(Stopped, plan.ReasonConflict, "the cluster has an object of this name that is not the mailbox's: %s", owner).
-			advise("remove it there, choose another name, or let spec.adoption of the PublishedResource or of the SyncTarget take it over")
-	case o.Target.Value != nil && o.copied == nil:
-		return newStep(OK, "", "the cluster has an object of this name that is not the mailbox's: %s", owner)
 	case o.decided(StepTarget) != nil:
 		return o.decided(StepTarget)
-	case o.Target.Value == nil:
-		return newStep(Waiting, "", "the cluster does not have %s yet", o.ref.displayName()).advise("if that stays so, look whether the hub runs")
 	default:
-		return newStep(OK, "", "the cluster has it, with the hub's mark")
+		return newStep(Waiting, "", "the cluster does not have %s yet", o.ref.displayName()).advise("if that stays so, look whether the hub runs")
 	}
 }
 
@@ -278,7 +285,13 @@ func explainContent(o *observation) *Step {
 	case o.decided(StepContent) != nil:
 		return o.decided(StepContent)
 	}
-	differing, deferred, beyond := joinFirst(o.differingPaths(desired)), joinFirst(o.deferredFields(desired)), o.beyondLimits()
+	return explainDifferences(o)
+}
+
+// explainDifferences explains how the copy on the target differs from the desired object.
+func explainDifferences(o *observation) *Step {
+	decision, desired, beyond := o.planned.Decision, o.planned.Desired, o.beyondLimits()
+	differing, deferred := joinFirst(transform.DifferingPaths(desired.Object.Object, o.Target.Value.Object)), joinFirst(deferredFields(o, desired))
 	switch isChanged := decision.Cause == plan.Changed || decision.Cause == plan.Restored; {
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
 		return newStep(OK, "", "it was to be created once, and is left alone since then")
@@ -316,14 +329,9 @@ func explainTakenName(o *observation) *Step {
 	return newStep(Stopped, plan.ReasonConflict, "the cluster's object came from another one of the mailbox: %s %s", from.Resource, name).advise("give one of them another name")
 }
 
-// differingPaths returns the paths at which the target has other values.
-func (o *observation) differingPaths(desired *transform.Desired) []string {
-	return transform.DifferingPaths(desired.Object.Object, o.Target.Value.Object)
-}
-
 // deferredFields describes the differences in fields that the hub leaves to the target until the source changes. It
 // does not show values of a Secret.
-func (o *observation) deferredFields(desired *transform.Desired) (texts []string) {
+func deferredFields(o *observation, desired *transform.Desired) (texts []string) {
 	full, err := o.planner.Down.Desired(o.Object.Value, o.down.Spec)
 	if err != nil {
 		return nil
