@@ -52,7 +52,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/placement"
-	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
@@ -226,14 +226,14 @@ func newLocator(clusters *clusters, quota *mailbox.Quota, options Options) mailb
 }
 
 // newFleet returns placement's view of the inventories.
-func newFleet(clusters *clusters, locator mailbox.Locator, options Options) *fleet.Fleet {
-	return fleet.New(fleet.Options{
+func newFleet(clusters *clusters, locator mailbox.Locator, options Options) *fleetcache.Fleet {
+	return fleetcache.New(fleetcache.Options{
 		Manager: clusters.inventories, Mailboxes: locator, InventoryConfigFor: options.Access.InventoryConfigFor, Scheme: clusters.inventories.GetLocalManager().GetScheme(),
 	})
 }
 
 // newPlacement returns the controller that copies objects of workload workspaces into mailboxes.
-func newPlacement(clusters *clusters, view *fleet.Fleet, states placement.SyncStates, changed *changes, identity bootstrap.Identity, options Options) *placement.Controller {
+func newPlacement(clusters *clusters, view *fleetcache.Fleet, states placement.SyncStates, changed *changes, identity bootstrap.Identity, options Options) *placement.Controller {
 	return placement.New(placement.Options{
 		Workloads: clusters.workloads, Mailboxes: clusters.mailboxes, CachePolicy: clusters.workloadPolicy, Fleet: view, Paths: options.Access, Readiness: &changed.readiness, History: clusters.history,
 		Hub: identity.HubUID, Hasher: ownership.NewHasher(identity.HashKey), Sealer: ownership.NewSealer(identity.HashKey),

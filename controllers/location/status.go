@@ -24,6 +24,7 @@ import (
 	k8slabels "k8s.io/apimachinery/pkg/labels"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/location/selection"
 	"github.com/synchub-dev/synchub/provider/inventories"
 )
 
@@ -42,7 +43,7 @@ func UnusableReason(location *edgev2alpha1.Location) (reason, message string) {
 	if large := inventories.TooLarge(location); large != "" {
 		return ReasonTooLarge, fmt.Sprintf("The hub does not read the Location, since %s. It selects no SyncTargets; shorten it.", large)
 	}
-	if _, err := Selector(&location.Spec); err != nil {
+	if _, err := selection.Selector(&location.Spec); err != nil {
 		return ReasonInvalidSelector, fmt.Sprintf("The Location selects no SyncTargets: %v. Correct the selector.", err)
 	}
 	return "", ""
@@ -58,7 +59,7 @@ func applyStatus(location *edgev2alpha1.Location, syncTargets []edgev2alpha1.Syn
 	selector := k8slabels.Nothing()
 	if reason, message := UnusableReason(location); reason != "" {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reason, message
-	} else if valid, err := Selector(&location.Spec); err == nil {
+	} else if valid, err := selection.Selector(&location.Spec); err == nil {
 		selector = valid
 	}
 	meta.SetStatusCondition(&location.Status.Conditions, ready)
@@ -75,7 +76,7 @@ func countInstances(selector k8slabels.Selector, syncTargets []edgev2alpha1.Sync
 			continue
 		}
 		instances++
-		if IsAvailable(syncTarget) {
+		if selection.IsAvailable(syncTarget) {
 			available++
 		}
 	}

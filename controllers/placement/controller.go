@@ -43,7 +43,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
@@ -81,7 +81,7 @@ type Options struct {
 	Workloads, Mailboxes *mailboxes.Mailboxes
 	// CachePolicy is that of Workloads.
 	CachePolicy *CachePolicy
-	Fleet       *fleet.Fleet
+	Fleet       *fleetcache.Fleet
 	Paths       PathResolver
 	// History knows which SyncTargets are held because kcp went back to an earlier state; nil knows of none.
 	History *storehistory.Guard

@@ -37,12 +37,13 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
 func newTestWorkspace() *workspace {
-	c := &Controller{Options: Options{MaxPairs: DefaultMaxPairs, Clock: clock.RealClock{}, Fleet: fleet.New(fleet.Options{})}, configs: newConfigs(clock.RealClock{})}
+	c := &Controller{Options: Options{MaxPairs: DefaultMaxPairs, Clock: clock.RealClock{}, Fleet: fleetcache.New(fleetcache.Options{})}, configs: newConfigs(clock.RealClock{})}
 	w := newWorkspace(c, "workload")
 	w.placements = &placements{}
 	return w

@@ -20,13 +20,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/inventories/parameters"
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 	"github.com/synchub-dev/synchub/provider/redact"
 )
@@ -48,12 +47,6 @@ const (
 	// maxLocationSpec is the maximum size in bytes of the spec of a Location as JSON. The descriptions of labels alone could
 	// make a valid spec larger.
 	maxLocationSpec = 64 << 10
-)
-
-// Bounds of the annotations that are parameters, in bytes.
-const (
-	// maxParameter is for one of them, maxParameters for all of an object, keys and values.
-	maxParameter, maxParameters = 1 << 10, 16 << 10
 )
 
 // annotationTooLarge marks a cached SyncTarget or Location that was too large. A user who sets it on an object only excludes
@@ -81,7 +74,7 @@ func stripObject(object any) (any, error) {
 }
 
 func stripSyncTarget(syncTarget *edgev2alpha1.SyncTarget) {
-	parameters := ParameterAnnotations(syncTarget)
+	kept := parameters.Of(syncTarget)
 	stripMetadata(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationForceRemoval, edgev2alpha1.AnnotationConfirmedCluster, edgev2alpha1.AnnotationConfirmedRestore, annotationTooLarge)
 	stripSpec(&syncTarget.Spec)
 	if jsonSize(syncTarget.Status) > maxStatus {
@@ -98,7 +91,7 @@ func stripSyncTarget(syncTarget *edgev2alpha1.SyncTarget) {
 		reason = fmt.Sprintf("its labels have more than %d bytes", maxLabels)
 	}
 	if reason == "" {
-		maps.Copy(syncTarget.Annotations, parameters)
+		maps.Copy(syncTarget.Annotations, kept)
 		return
 	}
 	syncTarget.Annotations[annotationTooLarge] = redact.Text(reason)
@@ -106,7 +99,7 @@ func stripSyncTarget(syncTarget *edgev2alpha1.SyncTarget) {
 }
 
 func stripLocation(location *edgev2alpha1.Location) {
-	parameters := ParameterAnnotations(location)
+	kept := parameters.Of(location)
 	stripMetadata(&location.ObjectMeta, annotationTooLarge)
 	location.Finalizers = nil
 	if jsonSize(location.Status) > maxStatus {
@@ -121,7 +114,7 @@ func stripLocation(location *edgev2alpha1.Location) {
 		reason = fmt.Sprintf("its labels have more than %d bytes", maxLabels)
 	}
 	if reason == "" {
-		maps.Copy(location.Annotations, parameters)
+		maps.Copy(location.Annotations, kept)
 		return
 	}
 	location.Annotations[annotationTooLarge] = redact.Text(reason)
@@ -138,31 +131,8 @@ func stripSpec(spec *edgev2alpha1.SyncTargetSpec) {
 	}
 }
 
-// ParameterAnnotations returns the annotations of a cached SyncTarget or Location that users may refer to by name in the objects that they
-// place: those of no domain of kcp, kubectl or the hub, of at most 1 KiB each, and of at most 16 KiB together, in alphabetical order.
-func ParameterAnnotations(object metav1.Object) map[string]string {
-	all, size := object.GetAnnotations(), 0
-	var found map[string]string
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		length := len(key) + len(all[key])
-		if !IsParameterAnnotation(key) || length > maxParameter || size+length > maxParameters {
-			continue
-		}
-		if found == nil {
-			found = map[string]string{}
-		}
-		found[key], size = all[key], size+length
-	}
-	return found
-}
-
-// IsParameterAnnotation reports whether an annotation is meant for users: it is of no domain of a program that reads SyncTargets.
-func IsParameterAnnotation(key string) bool {
-	domain, _, _ := strings.Cut(key, "/")
-	return !slices.ContainsFunc([]string{"kcp.io", "kubectl.kubernetes.io", "synchub.dev"}, func(reserved string) bool {
-		return domain == reserved || strings.HasSuffix(domain, "."+reserved)
-	})
-}
+// ParameterAnnotations returns the annotations of a cached object that users may refer to, see [parameters.Of].
+func ParameterAnnotations(object metav1.Object) map[string]string { return parameters.Of(object) }
 
 // stripMetadata removes owners and all annotations, except the given ones of at most maxAnnotation bytes.
 func stripMetadata(object *metav1.ObjectMeta, annotations ...string) {

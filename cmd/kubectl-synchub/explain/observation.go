@@ -39,7 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/targetversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
-	"github.com/synchub-dev/synchub/provider/inventories"
+	"github.com/synchub-dev/synchub/provider/inventories/parameters"
 )
 
 // observation is what the hub's own code observes and plans, with the facts in place of the hub's caches.
@@ -186,7 +186,7 @@ func (o *observation) newObserver(resource plan.Resource) {
 	o.planner.HasContent = func(before *transform.Desired) bool {
 		return len(transform.DifferingPaths(before.Object.Object, o.Target.Value.Object)) == 0
 	}
-	input := mutation.SyncTarget(o.SyncTarget.Name, o.SyncTarget.Labels, inventories.ParameterAnnotations(o.SyncTarget))
+	input := mutation.SyncTarget(o.SyncTarget.Name, o.SyncTarget.Labels, parameters.Of(o.SyncTarget))
 	o.observer = observe.New(observe.Observer{
 		Mailbox: mailboxReader{o.Facts}, Target: targetReader{o}, Planner: &o.planner,
 		Registry: related.NewRegistry(), RequestCompleteness: func(func() bool) {},

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/inventories"
+	"github.com/synchub-dev/synchub/provider/inventories/parameters"
 )
 
 // IgnoreHeartbeats returns a predicate that drops updates which only change a heartbeat or parameters.
@@ -51,7 +51,7 @@ func withoutHeartbeat(syncTarget *edgev2alpha1.SyncTarget) *edgev2alpha1.SyncTar
 	rest.ResourceVersion, rest.ManagedFields, rest.Labels = "", nil, nil
 	rest.Annotations = map[string]string{}
 	for key, value := range syncTarget.Annotations {
-		if !inventories.IsParameterAnnotation(key) {
+		if !parameters.Is(key) {
 			rest.Annotations[key] = value
 		}
 	}

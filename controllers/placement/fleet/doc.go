@@ -15,9 +15,5 @@ limitations under the License.
 */
 
 // Package fleet is placement's view of all inventory workspaces: their Locations, and their SyncTargets with the
-// mailboxes.
-//
-// The view comes from caches. An object that is missing there proves nothing: an inventory that unbinds, or a list that
-// fails, looks like a deletion. [Fleet.Verify] compares the view of one inventory with kcp itself, and only a verified
-// view justifies the withdrawal of an object from a mailbox.
+// mailboxes. It is pure: package fleetcache fills it.
 package fleet

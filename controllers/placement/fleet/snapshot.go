@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/location"
+	"github.com/synchub-dev/synchub/controllers/location/selection"
 )
 
 // SyncTarget is a cluster in an inventory workspace.
@@ -38,7 +38,7 @@ type SyncTarget struct {
 	Name      string
 	UID       types.UID
 	Labels    map[string]string
-	// Annotations are those of [inventories.ParameterAnnotations].
+	// Annotations are those of [parameters.Of].
 	Annotations map[string]string
 	// LabelsUnknown is true if the SyncTarget is larger than the hub reads. No Location selects it, and it loses nothing.
 	LabelsUnknown bool
@@ -57,7 +57,7 @@ type Location struct {
 	Name      string
 	UID       types.UID
 	Labels    map[string]string
-	// Annotations are those of [inventories.ParameterAnnotations].
+	// Annotations are those of [parameters.Of].
 	Annotations map[string]string
 	// Spec has instanceSelector and availableTo only. It is zero if the Location is larger than the hub reads.
 	Spec edgev2alpha1.LocationSpec
@@ -71,7 +71,7 @@ type Location struct {
 // Selector returns the compiled selector of the Location's instances. It selects nothing if the Location is Unusable or
 // Terminating.
 func (l *Location) Selector() labels.Selector {
-	selector, err := location.Selector(&l.Spec)
+	selector, err := selection.Selector(&l.Spec)
 	if l.Unusable != "" || l.Terminating || err != nil {
 		return labels.Nothing()
 	}
@@ -127,15 +127,15 @@ func (s *Snapshot) SyncTargetOf(mailbox logicalcluster.Name) (syncTarget SyncTar
 }
 
 // IsVerified reports whether objects may be withdrawn from a mailbox if no Location selects its SyncTarget in this
-// snapshot. If it returns false, call [Fleet.Verify] for the inventory and take a new snapshot. It never returns true for a
+// snapshot. If it returns false, have the inventory verified and take a new snapshot. It never returns true for a
 // SyncTarget that is terminating, because its deletionPolicy decides then, or whose labels are unknown.
 func (s *Snapshot) IsVerified(mailbox logicalcluster.Name) bool {
 	syncTarget := s.mailboxes[mailbox]
 	return syncTarget != nil && !syncTarget.LabelsUnknown && !syncTarget.Terminating && s.inventories[syncTarget.Inventory].Verified
 }
 
-// with returns a snapshot in which an inventory is replaced. A nil inventory removes the one of that name.
-func (s *Snapshot) with(name logicalcluster.Name, inventory *Inventory) *Snapshot {
+// With returns a snapshot in which an inventory is replaced. A nil inventory removes the one of that name.
+func (s *Snapshot) With(name logicalcluster.Name, inventory *Inventory) *Snapshot {
 	changed := &Snapshot{inventories: maps.Clone(s.inventories)}
 	if inventory == nil {
 		delete(changed.inventories, name)
@@ -158,21 +158,21 @@ func (s *Snapshot) indexMailboxes() {
 	}
 }
 
-// sorted sorts the SyncTargets and Locations, and returns the inventory.
-func (i *Inventory) sorted() *Inventory {
+// Sorted sorts the SyncTargets and Locations, and returns the inventory.
+func (i *Inventory) Sorted() *Inventory {
 	slices.SortFunc(i.SyncTargets, func(a, b SyncTarget) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(i.Locations, func(a, b Location) int { return cmp.Compare(a.Name, b.Name) })
 	return i
 }
 
-// equal reports whether two views of an inventory show the same, apart from Verified.
-func (i *Inventory) equal(other *Inventory) bool {
+// Equal reports whether two views of an inventory show the same, apart from Verified.
+func (i *Inventory) Equal(other *Inventory) bool {
 	return i != nil && other != nil && apiequality.Semantic.DeepEqual(i.SyncTargets, other.SyncTargets) &&
 		apiequality.Semantic.DeepEqual(i.Locations, other.Locations)
 }
 
-// unusableLocation returns a Location that is unusable, or nil if all are usable.
-func (i *Inventory) unusableLocation() *Location {
+// UnusableLocation returns a Location that is unusable, or nil if all are usable.
+func (i *Inventory) UnusableLocation() *Location {
 	index := slices.IndexFunc(i.Locations, func(l Location) bool { return l.Unusable != "" })
 	if index < 0 {
 		return nil

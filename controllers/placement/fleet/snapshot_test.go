@@ -17,161 +17,13 @@ limitations under the License.
 package fleet
 
 import (
-	"context"
-	"fmt"
-	"slices"
 	"testing"
 
-	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/util/workqueue"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 )
-
-// view returns an inventory with the given names of SyncTargets, which have mailboxes, and a Location that selects all.
-func view(name logicalcluster.Name, syncTargets ...string) *Inventory {
-	inventory := &Inventory{Name: name, Locations: []Location{{Inventory: name, Name: "default", UID: "uid-default"}}}
-	for _, syncTarget := range syncTargets {
-		inventory.SyncTargets = append(inventory.SyncTargets, SyncTarget{
-			Inventory: name, Name: syncTarget, UID: "uid", Labels: map[string]string{"name": syncTarget}, Mailbox: name + "-" + logicalcluster.Name(syncTarget),
-		})
-	}
-	return inventory
-}
-
-// changedOf returns a function that returns the inventories that changed since its last call.
-func changedOf(t *testing.T, fleet *Fleet) func() []logicalcluster.Name {
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[logicalcluster.Name]())
-	t.Cleanup(queue.ShutDown)
-	source := topic.Source(fleet.Changes(), func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], name logicalcluster.Name) {
-		queue.Add(name)
-	})
-	if err := source.Start(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
-	return func() (changed []logicalcluster.Name) {
-		for range queue.Len() {
-			name, _ := queue.Get()
-			queue.Done(name)
-			changed = append(changed, name)
-		}
-		return changed
-	}
-}
-
-func TestSnapshots(t *testing.T) {
-	fleet := New(Options{})
-	changed := changedOf(t, fleet)
-	expect := func(step string, want ...logicalcluster.Name) {
-		t.Helper()
-		if got := changed(); !slices.Equal(got, want) {
-			t.Errorf("%s: the change of %v was published, want %v", step, got, want)
-		}
-	}
-	empty := fleet.Snapshot()
-	fleet.set(view("a", "one", "two"))
-	expect("a new inventory", "a")
-	fleet.set(view("b", "one"))
-	expect("another inventory", "b")
-	both := fleet.Snapshot()
-	fleet.set(view("a", "one", "two"))
-	expect("the same again")
-	if fleet.Snapshot() != both {
-		t.Error("an equal view made another snapshot")
-	}
-	fleet.set(view("a", "two"))
-	expect("a SyncTarget less", "a")
-	fleet.remove("b")
-	expect("an inventory less", "b")
-	fleet.remove("b")
-	expect("the same again")
-
-	// Earlier snapshots stay as they were.
-	last := fleet.Snapshot()
-	for mailbox, want := range map[logicalcluster.Name][]bool{"a-one": {false, true, false}, "a-two": {false, true, true}, "b-one": {false, true, false}, "": {false, false, false}} {
-		for i, snapshot := range []*Snapshot{empty, both, last} {
-			syncTarget, ok := snapshot.SyncTargetOf(mailbox)
-			if ok != want[i] || ok && syncTarget.Mailbox != mailbox {
-				t.Errorf("snapshot %d has %+v for the mailbox %s", i, syncTarget, mailbox)
-			}
-		}
-	}
-	if last.Inventory("b") != nil || len(slices.Collect(both.Inventories())) != 2 {
-		t.Error("the snapshots do not have the right inventories")
-	}
-}
-
-func TestVerified(t *testing.T) {
-	for name, test := range map[string]struct {
-		known, read func(*Inventory)
-		// after is a change of the view after the verification; nil for none.
-		after  func(*Inventory)
-		behind bool
-		// verified is whether the mailbox a-one may lose objects in the end.
-		verified bool
-	}{
-		"equal":                           {verified: true},
-		"kcp lacks a SyncTarget":          {read: func(i *Inventory) { i.SyncTargets = i.SyncTargets[:1] }, behind: true},
-		"kcp lacks the Location":          {read: func(i *Inventory) { i.Locations = nil }, behind: true},
-		"the view lacks the Location":     {known: func(i *Inventory) { i.Locations = nil }, behind: true},
-		"neither has the Location":        {known: func(i *Inventory) { i.Locations = nil }, read: func(i *Inventory) { i.Locations = nil }, verified: true},
-		"a label changed in kcp":          {read: func(i *Inventory) { i.SyncTargets[0].Labels = nil }, behind: true},
-		"another Location has the name":   {read: func(i *Inventory) { i.Locations[0].UID = "other" }, behind: true},
-		"the view changes again":          {after: func(i *Inventory) { i.Locations = nil }},
-		"the view is made anew":           {after: func(*Inventory) {}, verified: true},
-		"the SyncTarget is terminating":   {known: func(i *Inventory) { i.SyncTargets[0].Terminating = true }, read: func(i *Inventory) { i.SyncTargets[0].Terminating = true }},
-		"the SyncTarget is too large":     {known: func(i *Inventory) { i.SyncTargets[0].LabelsUnknown = true }, read: func(i *Inventory) { i.SyncTargets[0].LabelsUnknown = true }},
-		"another SyncTarget is too large": {known: func(i *Inventory) { i.SyncTargets[1].LabelsUnknown = true }, read: func(i *Inventory) { i.SyncTargets[1].LabelsUnknown = true }, verified: true},
-	} {
-		inventory := func(changes ...func(*Inventory)) *Inventory {
-			made := view("a", "one", "two")
-			for _, change := range changes {
-				if change != nil {
-					change(made)
-				}
-			}
-			return made
-		}
-		fleet := New(Options{})
-		fleet.set(inventory(test.known))
-		before := fleet.Snapshot()
-		if err := fleet.markVerified(inventory(test.read)); (err != nil) != test.behind {
-			t.Errorf("%s: got %v", name, err)
-		}
-		if test.after != nil {
-			fleet.set(inventory(test.known, test.after))
-		}
-		if got := fleet.Snapshot().IsVerified("a-one"); got != test.verified {
-			t.Errorf("%s: verified is %v", name, got)
-		}
-		if before.IsVerified("a-one") || fleet.Snapshot().IsVerified("unknown") {
-			t.Errorf("%s: an earlier snapshot or an unknown mailbox is verified", name)
-		}
-	}
-}
-
-// An inventory with an unusable Location is never verified, and an unknown one neither. Both cost no request.
-func TestVerifyRefuses(t *testing.T) {
-	fleet := New(Options{})
-	unusable := view("a", "one")
-	unusable.Locations[0].Unusable = "its selector is invalid"
-	fleet.set(unusable)
-	for _, name := range []logicalcluster.Name{"a", "unknown"} {
-		if err := fleet.Verify(t.Context(), name); err == nil {
-			t.Errorf("%s is verified", name)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	// The verification of a verified inventory costs nothing.
-	fleet.set(view("b", "one"))
-	if err := fleet.markVerified(view("b", "one")); err != nil || fleet.Verify(ctx, "b") != nil {
-		t.Errorf("a verified inventory is verified again: %v", err)
-	}
-}
 
 func TestSelector(t *testing.T) {
 	prod := edgev2alpha1.LocationSpec{InstanceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}}
@@ -189,16 +41,5 @@ func TestSelector(t *testing.T) {
 		if selector.Matches(labels.Set{"env": "prod"}) != test.selects || selector.Matches(labels.Set{"env": "x"}) != test.selectsX {
 			t.Errorf("%s: it is %s", name, selector)
 		}
-	}
-}
-
-func BenchmarkSnapshotOfManyInventories(b *testing.B) {
-	fleet := New(Options{})
-	for i := range 300 {
-		fleet.set(view(logicalcluster.Name(fmt.Sprint(i)), "one", "two", "three"))
-	}
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		fleet.set(view("0", fmt.Sprint(i)))
 	}
 }

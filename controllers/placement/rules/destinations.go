@@ -23,7 +23,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/synchub-dev/synchub/controllers/location"
+	"github.com/synchub-dev/synchub/controllers/location/selection"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 )
@@ -31,7 +31,7 @@ import (
 // Workspace is the workload workspace of a placement.
 type Workspace struct {
 	Cluster logicalcluster.Name
-	// Path is verified (see [location.IsAvailableTo]); empty while it is unknown.
+	// Path is verified (see [selection.IsAvailableTo]); empty while it is unknown.
 	Path string
 }
 
@@ -135,7 +135,7 @@ func isSelected(syncTarget *fleet.SyncTarget, selector labels.Selector) bool {
 
 // mayUse reports whether a Location is available to the workspace: it is the workspace's own, or names the workspace.
 func (w Workspace) mayUse(from *fleet.Location) bool {
-	return from.Inventory == w.Cluster || location.IsAvailableTo(&from.Spec.AvailableTo, w.Path)
+	return from.Inventory == w.Cluster || selection.IsAvailableTo(&from.Spec.AvailableTo, w.Path)
 }
 
 // mayUpsync reports whether a Location that the workspace may use lets it upsync from its clusters.

@@ -35,7 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
-	"github.com/synchub-dev/synchub/provider/inventories"
+	"github.com/synchub-dev/synchub/provider/inventories/parameters"
 )
 
 // ErrNoCRD means that the API needs a schema from the hub, and that no CRD was given to make the schema from.
@@ -149,7 +149,7 @@ func (p *Rendering) Down(source *unstructured.Unstructured, namespaceLabels map[
 	planner := plan.NewPlanner(p.resource, ownership.Owner{}, ownership.NewHasher([]byte("preview")), logicalcluster.Name(p.environment.Mailbox), p.environment.SyncTarget)
 	planner.Down.Namespaced = source.GetNamespace() != ""
 	spec := p.resource.DownSpec(ownership.PolicyDelete, nil)
-	spec.Inputs.SyncTarget = mutation.SyncTarget(p.environment.SyncTarget, p.environment.Labels, inventories.ParameterAnnotations(&metav1.ObjectMeta{Annotations: p.environment.Annotations}))
+	spec.Inputs.SyncTarget = mutation.SyncTarget(p.environment.SyncTarget, p.environment.Labels, parameters.Of(&metav1.ObjectMeta{Annotations: p.environment.Annotations}))
 	planned := planner.PlanDown(&plan.Snapshot{InMailbox: source, Readable: true, Down: &plan.DownSnapshot{State: plan.Selected, Spec: spec}})
 	if planned.Err != nil {
 		return Result{}, planned.Err

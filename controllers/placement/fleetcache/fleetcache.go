@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package fleet
+package fleetcache
 
 import (
 	"context"
@@ -34,6 +34,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
@@ -61,7 +62,7 @@ type Options struct {
 type Fleet struct {
 	Options
 
-	current   atomic.Pointer[Snapshot]
+	current   atomic.Pointer[fleet.Snapshot]
 	changes   topic.Topic[logicalcluster.Name]
 	verifying singleflight.Group
 
@@ -75,16 +76,16 @@ type Fleet struct {
 
 // New returns a fleet without inventories. Call Register to fill it.
 func New(options Options) *Fleet {
-	fleet := &Fleet{
+	cache := &Fleet{
 		Options: options,
 		located: map[logicalcluster.Name]map[types.UID]logicalcluster.Name{}, changedMailboxes: map[logicalcluster.Name]map[types.UID]bool{},
 	}
-	fleet.current.Store(NewSnapshot())
-	return fleet
+	cache.current.Store(fleet.NewSnapshot())
+	return cache
 }
 
 // Snapshot returns the current view.
-func (f *Fleet) Snapshot() *Snapshot { return f.current.Load() }
+func (f *Fleet) Snapshot() *fleet.Snapshot { return f.current.Load() }
 
 // Changes carries the inventories whose view changed. A change of Verified to true is not published.
 func (f *Fleet) Changes() *topic.Topic[logicalcluster.Name] { return &f.changes }
@@ -121,7 +122,7 @@ func (f *Fleet) verify(ctx context.Context, name logicalcluster.Name) error {
 	if known == nil {
 		return errors.New("the hub does not know it, or has not read it yet")
 	}
-	if unusable := known.unusableLocation(); unusable != nil {
+	if unusable := known.UnusableLocation(); unusable != nil {
 		return fmt.Errorf("its Location %s is unusable: %s", unusable.Name, unusable.Unusable)
 	}
 	inventory, err := f.Manager.GetCluster(ctx, multicluster.ClusterName(name))
@@ -140,29 +141,29 @@ func (f *Fleet) verify(ctx context.Context, name logicalcluster.Name) error {
 }
 
 // markVerified marks an inventory as verified if its view equals what was read.
-func (f *Fleet) markVerified(read *Inventory) error {
+func (f *Fleet) markVerified(read *fleet.Inventory) error {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	snapshot := f.Snapshot()
 	known := snapshot.Inventory(read.Name)
-	if !known.equal(read) {
+	if !known.Equal(read) {
 		return errBehind
 	}
 	verified := *known
 	verified.Verified = true
-	f.current.Store(snapshot.with(read.Name, &verified))
+	f.current.Store(snapshot.With(read.Name, &verified))
 	return nil
 }
 
 // set replaces the view of an inventory, and publishes the change if there is one.
-func (f *Fleet) set(view *Inventory) {
+func (f *Fleet) set(view *fleet.Inventory) {
 	f.lock.Lock()
 	snapshot := f.Snapshot()
-	if snapshot.Inventory(view.Name).equal(view) {
+	if snapshot.Inventory(view.Name).Equal(view) {
 		f.lock.Unlock()
 		return
 	}
-	f.current.Store(snapshot.with(view.Name, view))
+	f.current.Store(snapshot.With(view.Name, view))
 	f.lock.Unlock()
 	f.changes.Publish(view.Name)
 }
@@ -175,7 +176,7 @@ func (f *Fleet) remove(name logicalcluster.Name) {
 	snapshot := f.Snapshot()
 	known := snapshot.Inventory(name)
 	if known != nil {
-		f.current.Store(snapshot.with(name, nil))
+		f.current.Store(snapshot.With(name, nil))
 	}
 	f.lock.Unlock()
 	if known != nil {

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package fleet
+package fleetcache
 
 import (
 	"context"
@@ -26,23 +26,26 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/location"
+	"github.com/synchub-dev/synchub/controllers/location/selection"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/provider/inventories"
+	"github.com/synchub-dev/synchub/provider/inventories/parameters"
 )
 
 // newSyncTarget returns the view of a SyncTarget as the inventory cache holds it, without its mailbox.
-func newSyncTarget(inventory logicalcluster.Name, object *edgev2alpha1.SyncTarget) SyncTarget {
-	return SyncTarget{
-		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: inventories.ParameterAnnotations(object),
+func newSyncTarget(inventory logicalcluster.Name, object *edgev2alpha1.SyncTarget) fleet.SyncTarget {
+	return fleet.SyncTarget{
+		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: parameters.Of(object),
 		LabelsUnknown: inventories.TooLarge(object) != "",
-		Unschedulable: location.IsUnschedulable(&object.Spec), Terminating: object.DeletionTimestamp != nil,
+		Unschedulable: selection.IsUnschedulable(&object.Spec), Terminating: object.DeletionTimestamp != nil,
 	}
 }
 
 // newLocation returns the view of a Location as the inventory cache holds it.
-func newLocation(inventory logicalcluster.Name, object *edgev2alpha1.Location) Location {
+func newLocation(inventory logicalcluster.Name, object *edgev2alpha1.Location) fleet.Location {
 	_, unusable := location.UnusableReason(object)
-	return Location{
-		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: inventories.ParameterAnnotations(object),
+	return fleet.Location{
+		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: parameters.Of(object),
 		Spec:     edgev2alpha1.LocationSpec{InstanceSelector: object.Spec.InstanceSelector, AvailableTo: object.Spec.AvailableTo},
 		Unusable: unusable, Terminating: object.DeletionTimestamp != nil,
 	}
@@ -50,12 +53,12 @@ func newLocation(inventory logicalcluster.Name, object *edgev2alpha1.Location) L
 
 // readInventory reads an inventory from kcp itself. The mailboxes are those of the known view, since kcp's inventory
 // workspaces do not tell them. It fails with errBehind as soon as kcp shows more objects than the known view.
-func readInventory(ctx context.Context, reader *inventories.Reader, known *Inventory) (*Inventory, error) {
+func readInventory(ctx context.Context, reader *inventories.Reader, known *fleet.Inventory) (*fleet.Inventory, error) {
 	mailboxes := map[types.UID]logicalcluster.Name{}
 	for i := range known.SyncTargets {
 		mailboxes[known.SyncTargets[i].UID] = known.SyncTargets[i].Mailbox
 	}
-	read := &Inventory{Name: known.Name}
+	read := &fleet.Inventory{Name: known.Name}
 	for object, err := range reader.SyncTargets(ctx) {
 		if err != nil {
 			return nil, err
@@ -74,11 +77,11 @@ func readInventory(ctx context.Context, reader *inventories.Reader, known *Inven
 			return nil, fmt.Errorf("kcp has more Locations: %w", errBehind)
 		}
 	}
-	return read.sorted(), nil
+	return read.Sorted(), nil
 }
 
 // readBound reads an inventory that is bound before and after, so that no object is missing because of its binding.
-func readBound(ctx context.Context, reader *inventories.Reader, known *Inventory) (*Inventory, error) {
+func readBound(ctx context.Context, reader *inventories.Reader, known *fleet.Inventory) (*fleet.Inventory, error) {
 	before, err := reader.BoundVersion(ctx)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package fleet
+package fleetcache
 
 import (
 	"context"
@@ -39,6 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/inventoryrequest"
 	"github.com/synchub-dev/synchub/controllers/internal/predicates"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/provider/inventories"
 )
 
@@ -111,7 +112,7 @@ func (f *Fleet) Reconcile(ctx context.Context, request mcreconcile.Request) (rec
 
 // observe returns the view of an inventory in the caches, or nil if they are not filled. If a mailbox cannot be located, the
 // view lacks that mailbox only, and observe also returns an error.
-func (f *Fleet) observe(ctx context.Context, name logicalcluster.Name, inventory cluster.Cluster) (*Inventory, error) {
+func (f *Fleet) observe(ctx context.Context, name logicalcluster.Name, inventory cluster.Cluster) (*fleet.Inventory, error) {
 	var locations edgev2alpha1.LocationList
 	var syncTargets edgev2alpha1.SyncTargetList
 	err := errors.Join(
@@ -124,7 +125,7 @@ func (f *Fleet) observe(ctx context.Context, name logicalcluster.Name, inventory
 	if err != nil {
 		return nil, err
 	}
-	view := &Inventory{Name: name}
+	view := &fleet.Inventory{Name: name}
 	for i := range locations.Items {
 		view.Locations = append(view.Locations, newLocation(name, &locations.Items[i]))
 	}
@@ -134,7 +135,7 @@ func (f *Fleet) observe(ctx context.Context, name logicalcluster.Name, inventory
 		syncTarget.Mailbox = mailboxes[syncTarget.UID]
 		view.SyncTargets = append(view.SyncTargets, syncTarget)
 	}
-	return view.sorted(), err
+	return view.Sorted(), err
 }
 
 // locate returns the mailboxes of an inventory's SyncTargets. It locates those that are new, that had no mailbox, or whose

@@ -14,7 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package location
+// Package selection says which SyncTargets a Location selects, and which workspaces may use it. It is pure.
+package selection
 
 import (
 	"fmt"

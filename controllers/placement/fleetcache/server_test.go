@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package fleet
+package fleetcache
 
 import (
 	"context"
@@ -33,6 +33,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/test/framework/inventoryenv"
@@ -129,13 +130,13 @@ func TestAgainstKCP(t *testing.T) {
 		suite.Eventually(t, func(g Gomega) {
 			view := env.fleet.Snapshot().Inventory(inventory.Name)
 			g.Expect(view).NotTo(BeNil())
-			g.Expect(view.SyncTargets).To(HaveExactElements(SyncTarget{Inventory: inventory.Name, Name: "one", UID: one.UID, Labels: map[string]string{"env": "prod"}}))
+			g.Expect(view.SyncTargets).To(HaveExactElements(fleet.SyncTarget{Inventory: inventory.Name, Name: "one", UID: one.UID, Labels: map[string]string{"env": "prod"}}))
 			g.Expect(view.Locations).To(HaveLen(1))
 			g.Expect(view.Locations[0].Labels).To(Equal(map[string]string{"env": "prod"}))
 			g.Expect(view.Verified).To(BeFalse())
 		})
 		workspace := env.createMailbox(t, inventory.Name, one)
-		var found SyncTarget
+		var found fleet.SyncTarget
 		suite.Eventually(t, func(g Gomega) {
 			g.Expect(env.hub.Get(t.Context(), types.NamespacedName{Name: workspace.Name}, workspace)).To(Succeed())
 			var ok bool
