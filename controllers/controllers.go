@@ -195,6 +195,10 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	if err != nil {
 		return err
 	}
+	workspaces, err := options.Access.WorkspaceClients(mailbox.RequestTimeout)
+	if err != nil {
+		return err
+	}
 	standby := standbyHosting(hosting, options)
 	owners := hosting
 	if options.Sharded {
@@ -204,7 +208,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		clusters.addTo(hosting, standby),
 		hosting.Add(quota),
 		mailbox.NewController(clusters.inventories, locator, clusters.ledger, clock.RealClock{}, mailbox.Dependencies{
-			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, WorkspaceConfig: options.Access.WorkspaceConfig,
+			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, Workspaces: workspaces,
 		}).Register(),
 		syncTargets.Register(),
 		location.NewController(clusters.inventories, clock.RealClock{}).Register(),
