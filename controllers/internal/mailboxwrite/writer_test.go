@@ -39,12 +39,12 @@ import (
 )
 
 var (
-	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	till       = types.NamespacedName{Namespace: "shop", Name: "till"}
-	conflict   = apierrors.NewConflict(configMaps.GroupResource(), till.Name, errors.New("changed"))
-	exists     = apierrors.NewAlreadyExists(configMaps.GroupResource(), till.Name)
-	gone       = apierrors.NewNotFound(configMaps.GroupResource(), till.Name)
-	notServed  = apierrors.NewGenericServerResponse(404, "delete", configMaps.GroupResource(), till.Name, "404 page not found", 0, true)
+	configMaps   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	till         = types.NamespacedName{Namespace: "shop", Name: "till"}
+	errConflict  = apierrors.NewConflict(configMaps.GroupResource(), till.Name, errors.New("changed"))
+	errExists    = apierrors.NewAlreadyExists(configMaps.GroupResource(), till.Name)
+	errGone      = apierrors.NewNotFound(configMaps.GroupResource(), till.Name)
+	errNotServed = apierrors.NewGenericServerResponse(404, "delete", configMaps.GroupResource(), till.Name, "404 page not found", 0, true)
 )
 
 // oneWorkspace has one workspace, or none without a client.
@@ -130,9 +130,9 @@ func TestCreateOfAnExistingObject(t *testing.T) {
 
 	writer, _ = newTestWriter(func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if action.GetVerb() == "create" {
-			return true, nil, exists
+			return true, nil, errExists
 		}
-		return true, nil, gone
+		return true, nil, errGone
 	})
 	if _, err := writer.Create(t.Context(), "till", configMap("", ""), owner()); err == nil || errors.Is(err, ErrExists) {
 		t.Errorf("an object that cannot be read: %v", err)
@@ -170,19 +170,19 @@ func TestErrorsOfWrites(t *testing.T) {
 		refusal error
 		want    error
 	}{
-		"a create beyond a quota":       {create, "create", conflict, conflict},
-		"an update of a newer object":   {update, "update", conflict, ErrOutdated},
-		"an update of nothing":          {update, "update", gone, gone},
-		"a put of an object that is":    {put, "create", exists, ErrOutdated},
-		"a put of a newer object":       {putAgain, "update", conflict, ErrOutdated},
-		"a patch of a newer object":     {patch, "patch", conflict, ErrOutdated},
-		"a patch of nothing":            {patch, "patch", gone, gone},
-		"a delete of another object":    {remove, "delete", conflict, ErrOutdated},
-		"a delete of nothing":           {remove, "delete", gone, nil},
-		"a delete of what is not there": {remove, "delete", notServed, notServed},
-		"a release of nothing":          {release, "patch", gone, gone},
-		"finalizers of a newer object":  {finalizers, "patch", conflict, ErrOutdated},
-		"finalizers of nothing":         {finalizers, "patch", gone, gone},
+		"a create beyond a quota":      {create, "create", errConflict, errConflict},
+		"an update of a newer object":  {update, "update", errConflict, ErrOutdated},
+		"an update of nothing":         {update, "update", errGone, errGone},
+		"a put of an existing object":  {put, "create", errExists, ErrOutdated},
+		"a put of a newer object":      {putAgain, "update", errConflict, ErrOutdated},
+		"a patch of a newer object":    {patch, "patch", errConflict, ErrOutdated},
+		"a patch of nothing":           {patch, "patch", errGone, errGone},
+		"a delete of another object":   {remove, "delete", errConflict, ErrOutdated},
+		"a delete of nothing":          {remove, "delete", errGone, nil},
+		"a delete without the API":     {remove, "delete", errNotServed, errNotServed},
+		"a release of nothing":         {release, "patch", errGone, errGone},
+		"finalizers of a newer object": {finalizers, "patch", errConflict, ErrOutdated},
+		"finalizers of nothing":        {finalizers, "patch", errGone, errGone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			writer, _ := newTestWriter(refuse(test.verb, test.refusal), configMap("old", "1"))
@@ -219,7 +219,7 @@ func TestDeletionIsExpected(t *testing.T) {
 			t.Errorf("%s: no deletion is expected", name)
 		}
 	}
-	writer, _ := newTestWriter(refuse("patch", gone))
+	writer, _ := newTestWriter(refuse("patch", errGone))
 	if err := writer.SetFinalizers(t.Context(), "till", terminating, nil); err != nil {
 		t.Errorf("a terminating object that is gone: %v", err)
 	}
