@@ -302,7 +302,7 @@ func (w *workspace) annotate(ctx context.Context, key objectKey, source *unstruc
 // sourcePatched returns the error of a write to an object of the workspace. If the object is gone or another one has its name, or if the
 // workspace cannot be reached, an event follows.
 func sourcePatched(key objectKey, err error) error {
-	if err == nil || apierrors.IsNotFound(err) || errors.Is(err, mailboxwrite.ErrOutdated) || errors.Is(err, mailboxwrite.ErrUnreachable) {
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || errors.Is(err, mailboxwrite.ErrUnreachable) {
 		return nil
 	}
 	return fmt.Errorf("cannot return the status of %s %s: %w", key.resource.Resource, key.name, err)

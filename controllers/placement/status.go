@@ -18,7 +18,6 @@ package placement
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -291,7 +290,7 @@ func (w *workspace) writeStatus(ctx context.Context, object *unstructured.Unstru
 		return false, err
 	}
 	err = w.placementWriter.PatchStatus(ctx, keyOf(edgePlacements, object), patch, true)
-	if apierrors.IsNotFound(err) || errors.Is(err, mailboxwrite.ErrOutdated) {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return true, nil
 	}
 	return true, err

@@ -155,11 +155,10 @@ func (w *Writer[K]) Delete(ctx context.Context, key K, uid types.UID, propagatio
 	return nil
 }
 
-// Patch patches an object. It returns [ErrOutdated] if the patch has a resourceVersion that the object no longer has.
+// Patch patches an object.
 func (w *Writer[K]) Patch(ctx context.Context, key K, patch Patch, subresources ...string) (*unstructured.Unstructured, error) {
 	return w.write(ctx, key, func(at Object, objects dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
-		patched, err := objects.Patch(ctx, at.Name.Name, patch.Type, patch.Data, metav1.PatchOptions{FieldManager: w.FieldManager}, subresources...)
-		return patched, asOutdated(err)
+		return objects.Patch(ctx, at.Name.Name, patch.Type, patch.Data, metav1.PatchOptions{FieldManager: w.FieldManager}, subresources...)
 	})
 }
 
@@ -192,7 +191,7 @@ func (w *Writer[K]) Release(ctx context.Context, key K, object *unstructured.Uns
 	return err
 }
 
-// SetFinalizers replaces the finalizers of an object, unless it has changed since the cache showed it. Without a finalizer, a terminating
+// SetFinalizers replaces the finalizers of an object. It returns [ErrOutdated] if the object has changed. Without a finalizer, a terminating
 // object is gone.
 func (w *Writer[K]) SetFinalizers(ctx context.Context, key K, object *unstructured.Unstructured, finalizers []string) error {
 	patch, err := FinalizersPatch(object, finalizers)
@@ -206,7 +205,7 @@ func (w *Writer[K]) SetFinalizers(ctx context.Context, key K, object *unstructur
 	case err == nil && patched.GetDeletionTimestamp() != nil && len(finalizers) == 0:
 		w.expectDeletion(ctx, key, object.GetUID())
 	}
-	return err
+	return asOutdated(err)
 }
 
 // write makes a write, and expects the cache to show the response.

@@ -175,7 +175,7 @@ func TestErrorsOfWrites(t *testing.T) {
 		"an update of nothing":         {update, "update", errGone, errGone},
 		"a put of an existing object":  {put, "create", errExists, ErrOutdated},
 		"a put of a newer object":      {putAgain, "update", errConflict, ErrOutdated},
-		"a patch of a newer object":    {patch, "patch", errConflict, ErrOutdated},
+		"a patch that others overtake": {patch, "patch", errConflict, errConflict},
 		"a patch of nothing":           {patch, "patch", errGone, errGone},
 		"a delete of another object":   {remove, "delete", errConflict, ErrOutdated},
 		"a delete of nothing":          {remove, "delete", errGone, nil},
