@@ -193,11 +193,15 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	if err != nil {
 		return err
 	}
+	workspaces, err := options.Access.WorkspaceClients(mailbox.RequestTimeout)
+	if err != nil {
+		return err
+	}
 	return errors.Join(
 		clusters.addTo(hosting),
 		hosting.Add(quota),
 		mailbox.NewController(clusters.inventories, locator, clusters.ledger, clock.RealClock{}, mailbox.Dependencies{
-			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, WorkspaceConfig: options.Access.WorkspaceConfig,
+			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, Workspaces: workspaces,
 		}).Register(),
 		syncTargets.Register(),
 		location.NewController(clusters.inventories, clock.RealClock{}).Register(),

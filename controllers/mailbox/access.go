@@ -44,8 +44,8 @@ const bindingPrefix = "synchub:"
 const (
 	// slowAccess is after which time the hub reports that a mailbox has not accepted its bindings.
 	slowAccess = 3 * time.Second
-	// requestTimeout bounds one request to a mailbox. It is longer than the 30 seconds that an admission webhook may take.
-	requestTimeout = 40 * time.Second
+	// RequestTimeout bounds one request to a mailbox. It is longer than the 30 seconds that an admission webhook may take.
+	RequestTimeout = 40 * time.Second
 )
 
 // reconcileAccess grants access to a mailbox by spec.mailboxAccess, and sets the condition UndeclaredAccess. It uses the hub's own rights,
@@ -115,12 +115,7 @@ func (c *Controller) updateAccess(ctx context.Context, syncTarget *edgev2alpha1.
 			return nil, err
 		}
 	}
-	config := c.dependencies.WorkspaceConfig(mailbox.Cluster)
-	config.Timeout = requestTimeout
-	client, err := rbacclient.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
+	client := c.dependencies.Workspaces.RBAC.Cluster(logicalcluster.NewPath(mailbox.Cluster))
 	grants := syncTarget.Spec.MailboxAccess
 	if err := reconcileBindings(ctx, c.clock, client.ClusterRoleBindings(), grants); err != nil {
 		return nil, err

@@ -32,8 +32,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,6 +53,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/predicates"
 	"github.com/synchub-dev/synchub/provider/inventories"
+	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
@@ -127,8 +126,8 @@ type Dependencies struct {
 	IsCleanedUp func(syncTarget types.UID) bool
 	// RemoveFinalizers removes the hub's finalizers from the objects in a mailbox.
 	RemoveFinalizers func(ctx context.Context, mailbox logicalcluster.Name) error
-	// WorkspaceConfig returns a client config for a workspace with the hub's own rights, not through an export.
-	WorkspaceConfig func(workspace string) *rest.Config
+	// Workspaces are clients for workspaces with the hub's own rights, not through an export.
+	Workspaces kcp.WorkspaceClients
 }
 
 // NewController returns a controller that creates mailboxes in the workspace of the locator and records them in the ledger.
@@ -392,12 +391,8 @@ func (c *Controller) ensureDefaultNamespace(ctx context.Context, syncTarget type
 	if c.ledger.Get(syncTarget).Mailbox == mailbox {
 		return nil
 	}
-	client, err := coreclient.NewForConfig(c.dependencies.WorkspaceConfig(mailbox))
-	if err != nil {
-		return err
-	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}}
-	_, err = client.Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	_, err := c.dependencies.Workspaces.Core.Cluster(logicalcluster.NewPath(mailbox)).Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

@@ -25,12 +25,14 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -41,6 +43,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/tracing"
 )
@@ -123,6 +126,7 @@ type Controller struct {
 	selector        string
 	fieldManager    string
 	matcher         atomic.Pointer[selection.Matcher]
+	mailboxWriter   mailboxwrite.Writer[types.NamespacedName]
 	targetResources []*targetResource
 	states          *keyStates
 	primaryTracker  *primaryTracker
@@ -175,6 +179,18 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		startSignal:    make(chan struct{}, 1),
 	}
 	c.planner.Up.Pruner = options.Pruner
+	c.mailboxWriter = mailboxwrite.Writer[types.NamespacedName]{
+		Workspaces: options.Mailboxes, FieldManager: c.fieldManager, Expectations: &c.states.mailboxExpectations,
+		Locate: func(key types.NamespacedName) mailboxwrite.Object {
+			return mailboxwrite.Object{Workspace: c.Mailbox, Resource: c.Resource.GroupVersionResource, Name: key}
+		},
+	}
+	c.states.mailboxExpectations.Side, c.states.targetExpectations.Side = requestmetrics.Mailbox, requestmetrics.Target
+	c.states.mailboxExpectations.Cached = func(key types.NamespacedName) *unstructured.Unstructured {
+		cached, _ := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
+		return cached
+	}
+	c.states.targetExpectations.Cached = func(at plan.Ref) *cachedCopy { return c.targetResourceFor(at.Resource).cache.Get(at.Key) }
 	// The caches of mailboxes do not report a resourceVersion for the whole cache.
 	c.states.targetExpectations.CacheHasReached = func(at plan.Ref, resourceVersion string) bool {
 		return c.targetResourceFor(at.Resource).cache.HasReached(at.Key.Namespace, resourceVersion)

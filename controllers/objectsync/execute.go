@@ -31,7 +31,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
-	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
 // executeDown carries out the plan for a mailbox object and its copies.
@@ -114,18 +113,13 @@ func (c *Controller) markFinished(ctx context.Context, s *plan.Snapshot) error {
 	if !ok {
 		return nil
 	}
-	client, err := c.mailboxClient(s.Key.Namespace)
-	if err != nil {
-		// The mailbox became unreadable; its objects are enqueued again when it is back.
-		return nil //nolint:nilerr // see above
-	}
 	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
 		"uid": s.InMailbox.GetUID(), "annotations": map[string]any{ownership.FinishedAnnotation: c.Owner.FinishedValue(run)},
 	}})
 	if err != nil {
 		return err
 	}
-	if _, err := c.patchInMailbox(requestmetrics.WithClass(ctx, requestmetrics.Extra), client, s.Key, patch); err != nil {
+	if _, err := c.mailboxWriter.Patch(requestmetrics.WithClass(ctx, requestmetrics.Extra), s.Key, patch); err != nil && !errors.Is(err, mailboxwrite.ErrUnreachable) {
 		return fmt.Errorf("%w: cannot note that the object has run: %w", errMailboxRefused, err)
 	}
 	return nil
@@ -296,41 +290,4 @@ func requeueIfOutdated(result outcome, err error) (outcome, error) {
 		result.requeueAfter, result.outdated, err = plan.CacheTimeout, true, nil
 	}
 	return result, err
-}
-
-// expectOnTarget uses the response to a write until the cache shows it.
-func (c *Controller) expectOnTarget(ctx context.Context, ref plan.Ref, written *cachedCopy) {
-	c.states.targetExpectations.Finished(ref, written)
-	if shown := tracing.FromContext(ctx).Acknowledgement(string(requestmetrics.Target)); shown != nil {
-		c.states.targetExpectations.OnShown(ref, shown)
-		// The event may have come before the response.
-		c.states.targetExpectations.Observed(ref, c.targetResourceFor(ref.Resource).cache.Get(ref.Key))
-	}
-}
-
-// expectDeletionOnTarget expects the cache to show an accepted delete. A released object counts as deleted.
-func (c *Controller) expectDeletionOnTarget(ctx context.Context, ref plan.Ref, uid types.UID) {
-	c.states.targetExpectations.DeleteAccepted(ref, uid)
-	if shown := tracing.FromContext(ctx).Acknowledgement(string(requestmetrics.Target)); shown != nil {
-		c.states.targetExpectations.OnShown(ref, shown)
-	}
-}
-
-// expectInMailbox uses the response to a write until the cache shows it.
-func (c *Controller) expectInMailbox(ctx context.Context, key types.NamespacedName, written *unstructured.Unstructured) {
-	c.states.mailboxExpectations.Finished(key, written)
-	if shown := tracing.FromContext(ctx).Acknowledgement(string(requestmetrics.Mailbox)); shown != nil {
-		c.states.mailboxExpectations.OnShown(key, shown)
-		// The event may have come before the response.
-		cached, _ := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
-		c.states.mailboxExpectations.Observed(key, cached)
-	}
-}
-
-// expectDeletionInMailbox expects the cache to show an accepted delete.
-func (c *Controller) expectDeletionInMailbox(ctx context.Context, key types.NamespacedName, uid types.UID) {
-	c.states.mailboxExpectations.DeleteAccepted(key, uid)
-	if shown := tracing.FromContext(ctx).Acknowledgement(string(requestmetrics.Mailbox)); shown != nil {
-		c.states.mailboxExpectations.OnShown(key, shown)
-	}
 }

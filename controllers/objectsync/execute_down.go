@@ -246,7 +246,7 @@ func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid type
 		return c.checkIdentity(ref, uid, err)
 	}
 	cached, _ := c.cachedCopyOf(edited, verifiedMark{})
-	c.expectOnTarget(ctx, ref, cached)
+	c.states.targetExpectations.Written(ctx, ref, cached)
 	return nil
 }
 
@@ -254,7 +254,7 @@ func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid type
 // so that they are not taken for drift for ever.
 func (c *Controller) finishTargetWrite(ctx context.Context, ref plan.Ref, answer *unstructured.Unstructured, desired *transform.Desired) error {
 	cached, err := c.cachedCopyOf(answer, verifiedMark{desired.Mark, desired.SealedMark()})
-	c.expectOnTarget(ctx, ref, cached)
+	c.states.targetExpectations.Written(ctx, ref, cached)
 	if err != nil {
 		return fmt.Errorf("the target did not keep the hub's mark: %w", err)
 	}
@@ -298,7 +298,7 @@ func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, ui
 		c.states.deletionStarted(ref, "")
 		return c.checkIdentity(ref, uid, err)
 	}
-	c.expectDeletionOnTarget(ctx, ref, uid)
+	c.states.targetExpectations.DeleteAccepted(ctx, ref, uid)
 	if !existed {
 		c.contradicted(ref, uid)
 	}
@@ -322,7 +322,8 @@ func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) err
 		c.states.deletionStarted(ref, "")
 		return err
 	}
-	c.expectDeletionOnTarget(ctx, ref, observed.UID)
+	// A released object counts as deleted.
+	c.states.targetExpectations.DeleteAccepted(ctx, ref, observed.UID)
 	return nil
 }
 

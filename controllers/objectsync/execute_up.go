@@ -22,16 +22,12 @@ import (
 	"fmt"
 	"maps"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/notfound"
@@ -40,96 +36,44 @@ import (
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // errOutdated means that the object to write has changed since the hub read it, on either side.
-var errOutdated = errors.New("the object has changed meanwhile")
+var errOutdated = mailboxwrite.ErrOutdated
 
-// mailboxClient returns the client for a namespace of the mailbox.
-func (c *Controller) mailboxClient(namespace string) (dynamic.ResourceInterface, error) {
-	client, ok := c.Mailboxes.Client(c.Mailbox)
-	if !ok {
-		return nil, fmt.Errorf("%w: it cannot be reached now", errMailboxRefused)
-	}
-	return mailboxwrite.Objects(client, c.Resource.GroupVersionResource, namespace), nil
-}
-
-// createInMailbox creates the desired object, and first its namespace if that is missing.
-func (c *Controller) createInMailbox(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
-	key := s.Key
-	client, err := c.mailboxClient(key.Namespace)
-	if err != nil {
-		return err
-	}
-	toWrite := c.withStatus(desired.Object, s.Up.Object)
-	c.states.mailboxExpectations.Started(key)
-	created, err := client.Create(ctx, toWrite, metav1.CreateOptions{FieldManager: c.fieldManager})
-	if mailboxwrite.IsMissingNamespace(err, key.Namespace) {
-		extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
-		if err := c.ensureMailboxNamespace(extra, key.Namespace); err != nil {
-			c.states.mailboxExpectations.Finished(key, nil)
-			return err
-		}
-		created, err = client.Create(extra, toWrite, metav1.CreateOptions{FieldManager: c.fieldManager})
-	}
-	if apierrors.IsAlreadyExists(err) {
-		return c.readConflictInMailbox(requestmetrics.WithClass(ctx, requestmetrics.Extra), client, key)
-	}
-	return c.finishMailboxWrite(ctx, s, created, desired, err)
-}
-
-// readConflictInMailbox reads the object that has the name and that the cache does not show yet, to find out whose it is.
-func (c *Controller) readConflictInMailbox(ctx context.Context, client dynamic.ResourceInterface, key types.NamespacedName) error {
-	object, err := client.Get(ctx, key.Name, metav1.GetOptions{})
-	if err != nil {
-		c.states.mailboxExpectations.Finished(key, nil)
-		return fmt.Errorf("%w: it has the object already, but does not show it: %w", errMailboxRefused, err)
-	}
-	object.SetManagedFields(nil)
-	c.states.mailboxExpectations.Finished(key, object)
-	if c.isUpsynced(object) {
-		// Nobody removed it, if the cache showed that: it had lost the object for another cause.
-		c.states.refundRemoval(key)
+// refusedByMailbox returns the error of a write to the mailbox; nil if it has none.
+func refusedByMailbox(err error) error {
+	if err == nil {
 		return nil
 	}
-	return errNameTakenInMailbox
+	return fmt.Errorf("%w: %w", errMailboxRefused, err)
 }
 
-func (c *Controller) ensureMailboxNamespace(ctx context.Context, name string) error {
-	client, ok := c.Mailboxes.Client(c.Mailbox)
-	if !ok {
-		return fmt.Errorf("%w: it cannot be reached now", errMailboxRefused)
+// createInMailbox creates the desired object.
+func (c *Controller) createInMailbox(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
+	created, err := c.mailboxWriter.Create(ctx, s.Key, c.withStatus(desired.Object, s.Up.Object), c.Owner)
+	switch exists := errors.Is(err, mailboxwrite.ErrExists); {
+	case exists && c.isUpsynced(created):
+		// Nobody removed it, if the cache showed that: it had lost the object for another cause.
+		c.states.refundRemoval(s.Key)
+		return nil
+	case exists:
+		return errNameTakenInMailbox
+	default:
+		return c.finishMailboxWrite(ctx, s, created, err)
 	}
-	if err := mailboxwrite.EnsureNamespace(ctx, client, name, c.Owner, c.fieldManager); err != nil {
-		return fmt.Errorf("%w: %w", errMailboxRefused, err)
-	}
-	return nil
 }
 
 // updateInMailbox replaces the content of the mailbox object if nobody has changed it since the pass observed it.
 func (c *Controller) updateInMailbox(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
-	key := s.Key
-	client, err := c.mailboxClient(key.Namespace)
-	if err != nil {
-		return err
-	}
-	c.states.mailboxExpectations.Started(key)
-	updated, err := client.Update(ctx, mailboxwrite.Merge(s.InMailbox, c.withStatus(desired.Object, s.Up.Object)), metav1.UpdateOptions{FieldManager: c.fieldManager})
-	if apierrors.IsConflict(err) {
-		err = errOutdated
-	}
-	return c.finishMailboxWrite(ctx, s, updated, desired, err)
+	updated, err := c.mailboxWriter.Update(ctx, s.Key, s.InMailbox, c.withStatus(desired.Object, s.Up.Object))
+	return c.finishMailboxWrite(ctx, s, updated, err)
 }
 
-// finishMailboxWrite uses the response until the cache shows it, and writes the status.
-func (c *Controller) finishMailboxWrite(ctx context.Context, s *plan.Snapshot, answer *unstructured.Unstructured, desired *transform.Desired, err error) error {
-	key := s.Key
+// finishMailboxWrite writes the status after the other parts.
+func (c *Controller) finishMailboxWrite(ctx context.Context, s *plan.Snapshot, written *unstructured.Unstructured, err error) error {
 	if err != nil {
-		c.states.mailboxExpectations.Finished(key, nil)
-		return fmt.Errorf("%w: %w", errMailboxRefused, err)
+		return refusedByMailbox(err)
 	}
-	answer.SetManagedFields(nil)
-	c.expectInMailbox(ctx, key, answer)
-	c.states.mailboxExpectations.SetDroppedPaths(key, transform.MissingPaths(desired.Object.Object, answer.Object))
 	c.OnChange()
-	_, err = c.writeUpsyncedStatus(ctx, s, answer)
+	_, err = c.writeUpsyncedStatus(ctx, s, written)
 	return err
 }
 
@@ -146,65 +90,28 @@ func (c *Controller) withStatus(desired, object *unstructured.Unstructured) *uns
 
 // deleteFromMailbox deletes an upsynced object.
 func (c *Controller) deleteFromMailbox(ctx context.Context, key types.NamespacedName, inMailbox *unstructured.Unstructured) error {
-	client, err := c.mailboxClient(key.Namespace)
-	if err != nil {
-		return err
-	}
-	uid := inMailbox.GetUID()
-	c.states.mailboxExpectations.Started(key)
-	if err := client.Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !notfound.Proves(err, c.Resource.GroupResource(), key.Name) {
-		c.states.mailboxExpectations.Finished(key, nil)
-		return fmt.Errorf("%w: %w", errMailboxRefused, err)
-	}
-	c.expectDeletionInMailbox(ctx, key, uid)
-	c.forgetSourceDeletion(inMailbox)
-	c.OnChange()
-	return nil
+	return c.withdrawn(inMailbox, c.mailboxWriter.Delete(ctx, key, inMailbox.GetUID(), nil))
 }
 
 // releaseInMailbox removes the hub's marks from an upsynced object, which stays.
 func (c *Controller) releaseInMailbox(ctx context.Context, key types.NamespacedName, inMailbox *unstructured.Unstructured) error {
-	client, err := c.mailboxClient(key.Namespace)
-	if err != nil {
-		return err
-	}
-	annotations := map[string]any{ownership.MarkAnnotation: nil}
+	var ensured string
 	if mark, err := plan.MailboxMark(c.Owner, inMailbox); err == nil && mayReclaim(mark) {
-		annotations[ownership.EnsuredAnnotation] = c.Owner.EnsuredValue(mark.Self)
+		ensured = c.Owner.EnsuredValue(mark.Self)
 	}
-	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
-		"uid":         inMailbox.GetUID(),
-		"labels":      map[string]any{ownership.OwnerLabel: nil},
-		"annotations": annotations,
-	}})
-	if err != nil {
-		return err
-	}
-	if _, err := c.patchInMailbox(ctx, client, key, patch); err != nil {
-		return fmt.Errorf("%w: %w", errMailboxRefused, err)
-	}
-	c.forgetSourceDeletion(inMailbox)
-	c.OnChange()
-	return nil
+	return c.withdrawn(inMailbox, c.mailboxWriter.Release(ctx, key, inMailbox, ensured, false))
 }
 
-// patchInMailbox patches a mailbox object, and uses the response until the cache shows it.
-func (c *Controller) patchInMailbox(ctx context.Context, client dynamic.ResourceInterface, key types.NamespacedName, patch mailboxwrite.Patch, subresources ...string) (*unstructured.Unstructured, error) {
-	c.states.mailboxExpectations.Started(key)
-	patched, err := client.Patch(ctx, key.Name, patch.Type, patch.Data, metav1.PatchOptions{FieldManager: c.fieldManager}, subresources...)
+// withdrawn forgets the source of a mailbox object that was deleted or released, unless that failed.
+func (c *Controller) withdrawn(inMailbox *unstructured.Unstructured, err error) error {
 	if err != nil {
-		c.states.mailboxExpectations.Finished(key, nil)
-		return nil, err
+		return refusedByMailbox(err)
 	}
-	patched.SetManagedFields(nil)
-	c.expectInMailbox(ctx, key, patched)
-	return patched, nil
-}
-
-func (c *Controller) forgetSourceDeletion(inMailbox *unstructured.Unstructured) {
 	if mark, err := plan.MailboxMark(c.Owner, inMailbox); err == nil {
 		c.states.forgetSourceDeleted(upsyncSourceRef(mark))
 	}
+	c.OnChange()
+	return nil
 }
 
 // confirmMissingSource asks the target about an object whose deletion nobody observed: it may have been deleted while the hub

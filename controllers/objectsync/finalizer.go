@@ -65,7 +65,7 @@ func withoutFinalizer(source *unstructured.Unstructured) []string {
 
 // RemoveFinalizer removes the finalizer from a mailbox object that no controller reconciles any more.
 func RemoveFinalizer(ctx context.Context, client dynamic.ResourceInterface, source *unstructured.Unstructured) error {
-	patch, err := finalizersPatch(source, withoutFinalizer(source))
+	patch, err := mailboxwrite.FinalizersPatch(source, withoutFinalizer(source))
 	if err != nil {
 		return err
 	}
@@ -79,34 +79,10 @@ func RemoveFinalizer(ctx context.Context, client dynamic.ResourceInterface, sour
 	return nil
 }
 
-// finalizersPatch replaces the finalizers of an object, with its resourceVersion as a precondition.
-func finalizersPatch(source *unstructured.Unstructured, finalizers []string) (mailboxwrite.Patch, error) {
-	return mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
-		"uid": source.GetUID(), "resourceVersion": source.GetResourceVersion(), "finalizers": finalizers,
-	}})
-}
-
 // setFinalizers replaces the finalizers of a mailbox object, unless it has changed since the pass observed it.
 func (c *Controller) setFinalizers(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, finalizers []string) error {
-	client, err := c.mailboxClient(key.Namespace)
-	if err != nil {
-		return err
-	}
-	patch, err := finalizersPatch(source, finalizers)
-	if err != nil {
-		return err
-	}
-	patched, err := c.patchInMailbox(requestmetrics.WithClass(ctx, requestmetrics.Extra), client, key, patch)
-	switch {
-	case apierrors.IsNotFound(err) && source.GetDeletionTimestamp() != nil:
-		return nil
-	case apierrors.IsConflict(err):
-		return errOutdated
-	case err != nil:
+	if err := c.mailboxWriter.SetFinalizers(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, source, finalizers); err != nil {
 		return fmt.Errorf("%w: cannot change the finalizers: %w", errMailboxRefused, err)
-	case patched.GetDeletionTimestamp() != nil && len(finalizers) == 0:
-		// The removal of the last finalizer deletes the object.
-		c.expectDeletionInMailbox(ctx, key, source.GetUID())
 	}
 	return nil
 }

@@ -132,6 +132,32 @@ func (s *keyStates) detailed(key types.NamespacedName) keyState {
 	return state
 }
 
+// setDetail sets a detail of a key, and reports whether that changed it. A key without details gets none for a zero value.
+func setDetail[V comparable](s *keyStates, key types.NamespacedName, detail func(*details) *V, value V) (changed bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	var zero V
+	if value == zero && s.keys[key].details == nil {
+		return false
+	}
+	state := s.detailed(key)
+	at := detail(state.details)
+	changed = *at != value
+	*at = value
+	s.put(key, state)
+	return changed
+}
+
+// detailOf returns a detail of a key; the zero value if the key has no details.
+func detailOf[V any](s *keyStates, key types.NamespacedName, detail func(*details) V) (value V) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if of := s.keys[key].details; of != nil {
+		value = detail(of)
+	}
+	return value
+}
+
 // putRef stores the state of a name on the target, or drops an empty state.
 func (s *keyStates) putRef(ref plan.Ref, state refState) {
 	if len(state.keys) == 0 && len(state.waiting) == 0 && state.deleted == "" && state.deletedByHub == "" {
@@ -198,19 +224,12 @@ func (s *keyStates) failedKeys(is func(types.NamespacedName, Failure) bool) []ty
 
 // recordWrite records the resourceVersion of the source at a write.
 func (s *keyStates) recordWrite(key types.NamespacedName, resourceVersion string) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	state := s.detailed(key)
-	state.writtenFor = resourceVersion
-	s.put(key, state)
+	setDetail(s, key, func(d *details) *string { return &d.writtenFor }, resourceVersion)
 }
 
 // hasWritten reports whether the last write was for this version of the source.
 func (s *keyStates) hasWritten(key types.NamespacedName, resourceVersion string) bool {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	state := s.keys[key]
-	return state.details != nil && state.writtenFor == resourceVersion
+	return detailOf(s, key, func(d *details) string { return d.writtenFor }) == resourceVersion
 }
 
 // nextRepairDelay returns how long the next repair of drift must wait. It returns zero if the repair may be made now, and counts it.
@@ -237,34 +256,17 @@ func (s *keyStates) forgetHistory(key types.NamespacedName) {
 
 // setDeletion records how a mailbox object was deleted; nil forgets it.
 func (s *keyStates) setDeletion(key types.NamespacedName, deletion *plan.Deletion) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if state := s.keys[key]; deletion != nil || state.details != nil {
-		state = s.detailed(key)
-		state.deletion = deletion
-		s.put(key, state)
-	}
+	setDetail(s, key, func(d *details) **plan.Deletion { return &d.deletion }, deletion)
 }
 
 // deletionOf returns how a mailbox object was deleted; nil if it exists, or if that is not known.
 func (s *keyStates) deletionOf(key types.NamespacedName) *plan.Deletion {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if state := s.keys[key]; state.details != nil {
-		return state.deletion
-	}
-	return nil
+	return detailOf(s, key, func(d *details) *plan.Deletion { return d.deletion })
 }
 
 // setFormer records whether copies stay on the target although their source is gone.
 func (s *keyStates) setFormer(key types.NamespacedName, former bool) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if state := s.keys[key]; former || state.details != nil {
-		state = s.detailed(key)
-		state.former = former
-		s.put(key, state)
-	}
+	setDetail(s, key, func(d *details) *bool { return &d.former }, former)
 }
 
 // formerKeys returns the keys with copies that stay on the target although their source is gone.
@@ -295,16 +297,7 @@ func (s *keyStates) setDeferred(key types.NamespacedName, fields []string) (chan
 
 // setHeldBack records whether an object is held back, and reports whether that changed.
 func (s *keyStates) setHeldBack(key types.NamespacedName, heldBack bool) (changed bool) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if state := s.keys[key]; !heldBack && state.details == nil {
-		return false
-	}
-	state := s.detailed(key)
-	changed = state.heldBack != heldBack
-	state.heldBack = heldBack
-	s.put(key, state)
-	return changed
+	return setDetail(s, key, func(d *details) *bool { return &d.heldBack }, heldBack)
 }
 
 // deferredFields returns the deferred fields of all objects.

@@ -47,21 +47,12 @@ func (s *keyStates) deletionObserved(ref plan.Ref, uid types.UID) (byHub bool) {
 
 // recordRemoval records that somebody else removed the copy of a mailbox object, or an upsynced object from the mailbox.
 func (s *keyStates) recordRemoval(key types.NamespacedName, removed *plan.Removal) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	state := s.detailed(key)
-	state.removed = removed
-	s.put(key, state)
+	setDetail(s, key, func(d *details) **plan.Removal { return &d.removed }, removed)
 }
 
 // removal returns the copy that somebody else removed; nil for none.
 func (s *keyStates) removal(key types.NamespacedName) *plan.Removal {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if details := s.keys[key].details; details != nil {
-		return details.removed
-	}
-	return nil
+	return detailOf(s, key, func(d *details) *plan.Removal { return d.removed })
 }
 
 // forgetRemoval drops the removed copy of an object, unless another one was removed since.
@@ -76,24 +67,12 @@ func (s *keyStates) forgetRemoval(key types.NamespacedName, removed *plan.Remova
 
 // setFinished records whether an object has run to completion and has no copy any more, and reports whether that changed.
 func (s *keyStates) setFinished(key types.NamespacedName, finished bool) (changed bool) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if state := s.keys[key]; !finished && state.details == nil {
-		return false
-	}
-	state := s.detailed(key)
-	changed = state.finished != finished
-	state.finished = finished
-	s.put(key, state)
-	return changed
+	return setDetail(s, key, func(d *details) *bool { return &d.finished }, finished)
 }
 
 // isFinished reports whether an object has run to completion and has no copy any more.
 func (s *keyStates) isFinished(key types.NamespacedName) bool {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	details := s.keys[key].details
-	return details != nil && details.finished
+	return detailOf(s, key, func(d *details) bool { return d.finished })
 }
 
 // refundRemoval takes back the repair of a removed object that was not removed after all.

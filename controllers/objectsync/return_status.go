@@ -18,6 +18,7 @@ package objectsync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,10 +72,6 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 	current := transform.StatusOf(inMailbox.Object["status"])
 	wanted, dropped := c.Pruner.PruneStatus(c.Resource.MailboxStatus(inMailbox, onTarget, applied))
 	c.recordPrunedPaths(configs, dropped)
-	var subresources []string
-	if c.Resource.StatusSubresource {
-		subresources = append(subresources, "status")
-	}
 	if transform.EqualStatus(current, wanted) {
 		return false, nil
 	}
@@ -82,12 +79,10 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 	if err != nil {
 		return false, fmt.Errorf("cannot compare the status: %w", err)
 	}
-	client, err := c.mailboxClient(key.Namespace)
-	if err != nil {
-		// The mailbox became unreadable; its objects are enqueued again when it is back.
-		return false, nil //nolint:nilerr // see above
-	}
-	if _, err := c.patchInMailbox(ctx, client, key, patch, subresources...); err != nil {
+	switch err := c.mailboxWriter.PatchStatus(ctx, key, patch, c.Resource.StatusSubresource); {
+	case errors.Is(err, mailboxwrite.ErrUnreachable):
+		return false, nil
+	case err != nil:
 		return false, fmt.Errorf("%w: cannot write the status: %w", errMailboxRefused, err)
 	}
 	return true, nil

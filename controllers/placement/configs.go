@@ -18,6 +18,7 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,7 +27,6 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,6 +39,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
@@ -219,37 +220,25 @@ func (c *Controller) putConfig(ctx context.Context, key configKey, existing *edg
 		return reconcile.Result{}, nil
 	case !selects && key.workspace != "":
 		c.configs.forget(key)
-		return reconcile.Result{}, c.deleteConfig(ctx, key, existing)
+		return reconcile.Result{}, configWritten(key, c.configWriter.Delete(ctx, key, existing.UID, nil))
 	}
 	if wait := c.configs.countRepair(key, desired); wait > 0 {
 		log.FromContext(ctx).Info("somebody keeps changing a SyncerConfig of the hub, which repairs it less and less often", "wait", wait)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	return reconcile.Result{}, c.writeConfig(ctx, key, existing, desired)
+	return reconcile.Result{}, configWritten(key, c.writeConfig(ctx, key, existing, desired))
 }
 
-// deleteConfig deletes a config, unless another object has its name meanwhile.
-func (c *Controller) deleteConfig(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig) error {
-	client, ok := c.Mailboxes.Client(key.mailbox)
-	if !ok {
-		return fmt.Errorf("the mailbox %s cannot be reached now", key.mailbox)
+// configWritten returns the error of a write to a config. An outdated config is none: the event of the newer one enqueues it again.
+func configWritten(key configKey, err error) error {
+	if err == nil || errors.Is(err, mailboxwrite.ErrOutdated) {
+		return nil
 	}
-	c.configs.writes.Started(key)
-	err := client.Resource(syncerConfigs).Delete(ctx, existing.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &existing.UID}})
-	if err != nil && !apierrors.IsNotFound(err) {
-		c.configs.writes.Finished(key, nil)
-		return fmt.Errorf("cannot delete the SyncerConfig %s of the mailbox %s: %w", existing.Name, key.mailbox, err)
-	}
-	c.configs.writes.DeleteAccepted(key, existing.UID)
-	return nil
+	return fmt.Errorf("cannot write the SyncerConfig %s of the mailbox %s: %w", key.name(), key.mailbox, err)
 }
 
 // writeConfig creates a config, or replaces its spec.
 func (c *Controller) writeConfig(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig, spec edgev2alpha1.SyncerConfigSpec) error {
-	client, ok := c.Mailboxes.Client(key.mailbox)
-	if !ok {
-		return fmt.Errorf("the mailbox %s cannot be reached now", key.mailbox)
-	}
 	config := &edgev2alpha1.SyncerConfig{
 		TypeMeta:   metav1.TypeMeta{APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SyncerConfig"},
 		ObjectMeta: metav1.ObjectMeta{Name: key.name()}, Spec: spec,
@@ -259,25 +248,9 @@ func (c *Controller) writeConfig(ctx context.Context, key configKey, existing *e
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
 	if err != nil {
-		return fmt.Errorf("cannot write the SyncerConfig %s: %w", config.Name, err)
+		return err
 	}
 	delete(content, "status")
-	object, objects := &unstructured.Unstructured{Object: content}, client.Resource(syncerConfigs)
-	c.configs.writes.Started(key)
-	var answer *unstructured.Unstructured
-	if existing == nil {
-		answer, err = objects.Create(ctx, object, metav1.CreateOptions{FieldManager: c.fieldManager})
-	} else {
-		answer, err = objects.Update(ctx, object, metav1.UpdateOptions{FieldManager: c.fieldManager})
-	}
-	if err != nil {
-		c.configs.writes.Finished(key, nil)
-		if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
-			// The event of the newer config enqueues it again.
-			return nil
-		}
-		return fmt.Errorf("cannot write the SyncerConfig %s of the mailbox %s: %w", config.Name, key.mailbox, err)
-	}
-	c.configs.writes.Finished(key, answer)
-	return nil
+	_, err = c.configWriter.Put(ctx, key, &unstructured.Unstructured{Object: content})
+	return err
 }

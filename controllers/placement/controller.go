@@ -38,6 +38,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/lanes"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
@@ -113,6 +114,7 @@ type Controller struct {
 	paths                                            *pathVerifier
 	fieldManager                                     string
 	configs                                          *configs
+	configWriter                                     mailboxwrite.Writer[configKey]
 	names                                            nameWaiters
 
 	// fleetSynced is true once the view of the inventories is complete, see isFleetSynced.
@@ -135,6 +137,12 @@ type Controller struct {
 func New(options Options) *Controller {
 	c := &Controller{Options: options, workspaces: map[logicalcluster.Name]*workspace{}, fieldManager: ownership.FieldManager(options.Hub)}
 	c.paths, c.configs = newPathVerifier(options), newConfigs(options.Clock)
+	c.configWriter = mailboxwrite.Writer[configKey]{
+		Workspaces: options.Mailboxes, FieldManager: c.fieldManager, Expectations: &c.configs.writes,
+		Locate: func(key configKey) mailboxwrite.Object {
+			return mailboxwrite.Object{Workspace: key.mailbox, Resource: syncerConfigs, Name: types.NamespacedName{Name: key.name()}}
+		},
+	}
 	options.Workloads.Observe(workloadObserver{c})
 	options.Mailboxes.Observe(mailboxObserver{c})
 	return c

@@ -18,14 +18,8 @@ package placement
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -43,88 +37,47 @@ func (w *workspace) execute(ctx context.Context, key pairKey, s *pairSnapshot, p
 	case !p.Decision.Action.Writes() && p.Decision.Action != plan.Conflict:
 		return nil
 	}
-	client, ok := w.Mailboxes.Client(key.mailbox)
-	if !ok {
-		return fmt.Errorf("the mailbox of the SyncTarget %s cannot be reached now", s.syncTarget.Name)
-	}
-	objects := mailboxwrite.Objects(client, key.resource, key.name.Namespace)
 	switch p.Decision.Action {
 	case plan.Create:
-		return w.create(ctx, key, s, client, objects, p.Desired)
+		return w.create(ctx, key, s, p.Desired)
 	case plan.Update:
-		return w.update(ctx, key, objects, s.InMailbox, p.Desired)
+		return w.update(ctx, key, s, p.Desired)
 	case plan.Conflict:
-		return w.resolveConflict(ctx, key, s, objects, p.Desired)
+		return w.resolveConflict(ctx, key, s, p.Desired)
 	case plan.Delete:
-		return w.delete(ctx, key, objects, s.InMailbox)
+		// The deletion option of the source goes with it.
+		return w.copyWriter.Delete(ctx, key, s.InMailbox.GetUID(), w.deletions.get(key.objectKey))
 	case plan.Release:
-		return w.release(ctx, key, objects, s)
+		return w.release(ctx, key, s)
 	default:
 		return fmt.Errorf("%s is no decision about a copy", p.Decision)
 	}
 }
 
-// create makes the copy, and first its namespace if that is missing.
-func (w *workspace) create(ctx context.Context, key pairKey, s *pairSnapshot, client dynamic.Interface, objects dynamic.ResourceInterface, desired *transform.Desired) error {
-	options := metav1.CreateOptions{FieldManager: w.fieldManager}
-	w.writes.Started(key)
-	created, err := objects.Create(ctx, desired.Object, options)
-	if mailboxwrite.IsMissingNamespace(err, key.name.Namespace) {
-		extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
-		if err = mailboxwrite.EnsureNamespace(extra, client, key.name.Namespace, s.owner, w.fieldManager); err == nil {
-			created, err = objects.Create(extra, desired.Object, options)
-		}
+// create makes the copy. If the name is taken, the cache is about to show the hub's own object, or it is a conflict.
+func (w *workspace) create(ctx context.Context, key pairKey, s *pairSnapshot, desired *transform.Desired) error {
+	created, err := w.copyWriter.Create(ctx, key, desired.Object, s.owner)
+	if !errors.Is(err, mailboxwrite.ErrExists) {
+		return err
 	}
-	if apierrors.IsAlreadyExists(err) {
-		return w.readConflict(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, s, objects)
-	}
-	return w.recordWrite(key, created, desired, err)
-}
-
-// readConflict reads the object that has the name and that the cache does not show yet, to find out whose it is.
-func (w *workspace) readConflict(ctx context.Context, key pairKey, s *pairSnapshot, objects dynamic.ResourceInterface) error {
-	object, err := objects.Get(ctx, key.name.Name, metav1.GetOptions{})
-	if err != nil {
-		w.writes.Finished(key, nil)
-		return fmt.Errorf("the mailbox has the object already, but does not show it: %w", err)
-	}
-	object.SetManagedFields(nil)
-	w.writes.Finished(key, object)
-	if mark, err := plan.MailboxMark(s.owner, object); err == nil && mark.Mailbox == w.cluster.String() {
-		return errStale
+	if mark, err := plan.MailboxMark(s.owner, created); err == nil && mark.Mailbox == w.cluster.String() {
+		return mailboxwrite.ErrOutdated
 	}
 	return errConflict
 }
 
 // update replaces the content of the copy if nobody has changed it since the pass observed it.
-func (w *workspace) update(ctx context.Context, key pairKey, objects dynamic.ResourceInterface, before *unstructured.Unstructured, desired *transform.Desired) error {
-	w.writes.Started(key)
-	updated, err := objects.Update(ctx, mailboxwrite.Merge(before, desired.Object), metav1.UpdateOptions{FieldManager: w.fieldManager})
-	if apierrors.IsConflict(err) {
-		w.writes.Finished(key, nil)
-		return errStale
-	}
-	return w.recordWrite(key, updated, desired, err)
-}
-
-// recordWrite remembers the response until the cache shows it.
-func (w *workspace) recordWrite(key pairKey, answer *unstructured.Unstructured, desired *transform.Desired, err error) error {
-	if err != nil {
-		w.writes.Finished(key, nil)
-		return err
-	}
-	answer.SetManagedFields(nil)
-	w.writes.Finished(key, answer)
-	w.writes.SetDroppedPaths(key, transform.MissingPaths(desired.Object.Object, answer.Object))
-	return nil
+func (w *workspace) update(ctx context.Context, key pairKey, s *pairSnapshot, desired *transform.Desired) error {
+	_, err := w.copyWriter.Update(ctx, key, s.InMailbox, desired.Object)
+	return err
 }
 
 // resolveConflict takes over an object that has the name if the hub created it: a namespace for copies, or a copy that it released.
-func (w *workspace) resolveConflict(ctx context.Context, key pairKey, s *pairSnapshot, objects dynamic.ResourceInterface, desired *transform.Desired) error {
+func (w *workspace) resolveConflict(ctx context.Context, key pairKey, s *pairSnapshot, desired *transform.Desired) error {
 	if !w.mayTakeOver(key, s) {
 		return errConflict
 	}
-	return w.update(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, objects, s.InMailbox, desired)
+	return w.update(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, s, desired)
 }
 
 // mayTakeOver reports whether the hub created an object for placements and does not own it. A container is free for every workspace, once
@@ -165,45 +118,13 @@ func (w *workspace) hasCopiesOfOthers(key pairKey) bool {
 	return false
 }
 
-// delete deletes the copy, unless another object has its name meanwhile. The deletion option of the source goes with it.
-func (w *workspace) delete(ctx context.Context, key pairKey, objects dynamic.ResourceInterface, inMailbox *unstructured.Unstructured) error {
-	uid := inMailbox.GetUID()
-	w.writes.Started(key)
-	err := objects.Delete(ctx, key.name.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: w.deletions.get(key.objectKey)})
-	if err != nil && !apierrors.IsNotFound(err) {
-		w.writes.Finished(key, nil)
-		if apierrors.IsConflict(err) {
-			return errStale
-		}
-		return err
-	}
-	w.writes.DeleteAccepted(key, uid)
-	return nil
-}
-
 // release removes the mark from the copy, which stays in the mailbox and on the target: it keeps the label by which the mailbox's
 // SyncerConfig selects it. A later placement of the workspace may take it over again. A container loses the label too: its contents are what
 // keeps it, so the hub lets it go on the target as well, where it also stays.
-func (w *workspace) release(ctx context.Context, key pairKey, objects dynamic.ResourceInterface, s *pairSnapshot) error {
-	creator, metadata := s.creator, map[string]any{"uid": s.InMailbox.GetUID()}
-	if s.resource.DeletesContents && s.resource.Retain {
-		creator, metadata["labels"] = s.owner, map[string]any{ownership.OwnerLabel: nil}
+func (w *workspace) release(ctx context.Context, key pairKey, s *pairSnapshot) error {
+	creator, isContainer := s.creator, s.resource.DeletesContents && s.resource.Retain
+	if isContainer {
+		creator = s.owner
 	}
-	metadata["annotations"] = map[string]any{
-		ownership.MarkAnnotation:    nil,
-		ownership.EnsuredAnnotation: creator.EnsuredValue(transform.SelfOf(s.InMailbox)),
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return err
-	}
-	w.writes.Started(key)
-	patched, err := objects.Patch(ctx, key.name.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: w.fieldManager})
-	if err != nil {
-		w.writes.Finished(key, nil)
-		return err
-	}
-	patched.SetManagedFields(nil)
-	w.writes.Finished(key, patched)
-	return nil
+	return w.copyWriter.Release(ctx, key, s.InMailbox, creator.EnsuredValue(transform.SelfOf(s.InMailbox)), !isContainer)
 }

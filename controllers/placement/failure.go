@@ -49,8 +49,6 @@ var (
 	errContended      = errors.New("somebody keeps changing the copy in the mailbox; the hub repairs it less and less often")
 	errRemoved        = errors.New("somebody keeps removing the copy from the mailbox; the hub makes it again less and less often")
 	errWorkspaceLimit = errors.New("the workspace has more objects, or larger ones, than the hub reads: remove some, or ask the operator of the hub for a larger --mailbox-max-objects or --mailbox-max-bytes")
-	// errStale means that the object changed after the cache showed it.
-	errStale = errors.New("the object has changed since the hub read it")
 )
 
 // notServedError means that a mailbox lacks an API.

@@ -18,16 +18,13 @@ package placement
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -99,23 +96,9 @@ func (w *workspace) isWithdrawing(view *fleet.Snapshot) bool {
 
 // setFinalizers replaces the finalizers of a placement, unless it has changed since the cache has shown it.
 func (w *workspace) setFinalizers(ctx context.Context, placement *unstructured.Unstructured, finalizers []string) error {
-	client, ok := w.Workloads.Client(w.cluster)
-	if !ok {
-		return fmt.Errorf("the workspace %s cannot be reached now", w.cluster)
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": placement.GetUID(), "resourceVersion": placement.GetResourceVersion(), "finalizers": finalizers,
-	}})
-	if err != nil {
-		return err
-	}
-	_, err = client.Resource(edgePlacements).Patch(ctx, placement.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: w.fieldManager})
-	switch {
-	case err == nil, apierrors.IsNotFound(err):
+	err := w.placementWriter.SetFinalizers(ctx, keyOf(edgePlacements, placement), placement, finalizers)
+	if err == nil || apierrors.IsNotFound(err) {
 		return nil
-	case apierrors.IsConflict(err):
-		return errStale
-	default:
-		return fmt.Errorf("cannot set the finalizers of the EdgePlacement %s: %w", placement.GetName(), err)
 	}
+	return fmt.Errorf("cannot set the finalizers of the EdgePlacement %s: %w", placement.GetName(), err)
 }

@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -116,7 +117,7 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 		w.refundRepair(key)
 	}
 	switch {
-	case errors.Is(err, errStale):
+	case errors.Is(err, mailboxwrite.ErrOutdated):
 		// The cache is about to show the newer copy.
 		return reconcile.Result{RequeueAfter: plan.CacheTimeout}, false, nil
 	case err != nil:

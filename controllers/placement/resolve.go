@@ -35,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -82,7 +83,7 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 			return reconcile.Result{}, nil
 		}
 		if err := w.addFinalizers(ctx, observed); err != nil {
-			return retryStale(err)
+			return retryOutdated(err)
 		}
 		var err error
 		if next, err = w.resolvePlacements(ctx, observed); err != nil {
@@ -92,21 +93,21 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 	w.putInForce(next)
 	after, err := w.removeFinalizers(ctx)
 	if err != nil {
-		return retryStale(err)
+		return retryOutdated(err)
 	}
 	return reconcile.Result{RequeueAfter: sooner(after, next.resolveDelay(w.Clock.Now()))}, nil
 }
 
-// retryStale retries soon after an object has changed meanwhile: the cache is about to show the newer one.
-func retryStale(err error) (reconcile.Result, error) {
-	if errors.Is(err, errStale) {
-		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
+// retryOutdated retries soon after an object has changed meanwhile: the cache is about to show the newer one.
+func retryOutdated(err error) (reconcile.Result, error) {
+	if errors.Is(err, mailboxwrite.ErrOutdated) {
+		return reconcile.Result{RequeueAfter: outdatedRetryDelay}, nil
 	}
 	return reconcile.Result{}, err
 }
 
-// staleRetryDelay is the delay of a retry after the cache was behind.
-const staleRetryDelay = time.Second
+// outdatedRetryDelay is the delay of a retry after the cache was behind.
+const outdatedRetryDelay = time.Second
 
 // observePlacements returns the placements of the workspace. A placement that vanished counts until its absence is verified; known
 // is false while the workspace cannot be read.

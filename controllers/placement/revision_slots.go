@@ -80,11 +80,7 @@ func (w *workspace) writeRevision(ctx context.Context, revisions dynamic.Resourc
 	if err != nil {
 		return nil, err
 	}
-	if slots[slot].uid == "" {
-		object, err = revisions.Create(ctx, object, metav1.CreateOptions{FieldManager: w.fieldManager})
-	} else {
-		object, err = revisions.Update(ctx, object, metav1.UpdateOptions{FieldManager: w.fieldManager})
-	}
+	object, err = w.placementWriter.Put(ctx, keyOf(placementRevisions, object), object)
 	if apierrors.IsNotFound(err) && slots[slot].uid == "" {
 		return nil, errNoRevisions
 	}

@@ -18,22 +18,22 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
 // writeSlice creates or updates the SinglePlacementSlice of a placement if it differs. While a mistake hides destinations, whose copies
 // stay, the slice stays too: after a restart of the hub it tells which SyncTargets were chosen.
-func (w *workspace) writeSlice(ctx context.Context, client dynamic.Interface, placement, existing *unstructured.Unstructured, found outcome) error {
+func (w *workspace) writeSlice(ctx context.Context, placement, existing *unstructured.Unstructured, found outcome) error {
 	if existing != nil && (found.reason == plan.ReasonInvalid || found.hasMissingTarget()) {
 		return nil
 	}
@@ -65,13 +65,8 @@ func (w *workspace) writeSlice(ctx context.Context, client dynamic.Interface, pl
 	if err != nil {
 		return err
 	}
-	object := &unstructured.Unstructured{Object: content}
-	if existing == nil {
-		_, err = client.Resource(slicesResource).Create(ctx, object, metav1.CreateOptions{FieldManager: w.fieldManager})
-	} else {
-		_, err = client.Resource(slicesResource).Update(ctx, object, metav1.UpdateOptions{FieldManager: w.fieldManager})
-	}
-	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+	_, err = w.placementWriter.Put(ctx, keyOf(slicesResource, placement), &unstructured.Unstructured{Object: content})
+	if errors.Is(err, mailboxwrite.ErrOutdated) {
 		// The event of the newer slice asks for another report.
 		return nil
 	}

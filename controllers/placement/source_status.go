@@ -19,6 +19,7 @@ package placement
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,7 +27,6 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -134,7 +134,7 @@ func (w *workspace) writeReportedState(ctx context.Context, key objectKey, resou
 	if err != nil {
 		return fmt.Errorf("cannot compare the status: %w", err)
 	}
-	return w.patchStatus(ctx, key, resource, patch)
+	return sourcePatched(key, w.sourceWriter.PatchStatus(ctx, key, patch, resource.StatusSubresource))
 }
 
 // removeReportedState removes the status that the hub wrote, and then the annotations. The cache may not have the status of an object
@@ -145,7 +145,7 @@ func (w *workspace) removeReportedState(ctx context.Context, key objectKey, reso
 		if err != nil {
 			return err
 		}
-		if err := w.patchStatus(ctx, key, resource, patch); err != nil {
+		if err := sourcePatched(key, w.sourceWriter.PatchStatus(ctx, key, patch, resource.StatusSubresource)); err != nil {
 			return err
 		}
 	}
@@ -296,38 +296,17 @@ func (w *workspace) annotate(ctx context.Context, key objectKey, source *unstruc
 	if err != nil {
 		return err
 	}
-	return w.patchSource(ctx, key, patch)
+	_, err = w.sourceWriter.Patch(ctx, key, patch)
+	return sourcePatched(key, err)
 }
 
-// patchStatus patches the status of an object of the workspace.
-func (w *workspace) patchStatus(ctx context.Context, key objectKey, resource plan.Resource, patch mailboxwrite.Patch) error {
-	if resource.StatusSubresource {
-		return w.patchSource(ctx, key, patch, "status")
-	}
-	return w.patchSource(ctx, key, patch)
-}
-
-// patchSource patches an object of the workspace, and remembers the answer until the cache shows it.
-func (w *workspace) patchSource(ctx context.Context, key objectKey, patch mailboxwrite.Patch, subresources ...string) error {
-	client, ok := w.Workloads.Client(w.cluster)
-	if !ok {
-		// The workspace became unreadable; its objects are enqueued again when it is back.
+// sourcePatched returns the error of a write to an object of the workspace. If the object is gone or another one has its name, or if the
+// workspace cannot be reached, an event follows.
+func sourcePatched(key objectKey, err error) error {
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || errors.Is(err, mailboxwrite.ErrUnreachable) {
 		return nil
 	}
-	w.sourceWrites.Started(key)
-	patched, err := mailboxwrite.Objects(client, key.resource, key.name.Namespace).
-		Patch(ctx, key.name.Name, patch.Type, patch.Data, metav1.PatchOptions{FieldManager: w.fieldManager}, subresources...)
-	if err != nil {
-		w.sourceWrites.Finished(key, nil)
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			// The object is gone, or another one has its name. An event follows.
-			return nil
-		}
-		return fmt.Errorf("cannot return the status of %s %s: %w", key.resource.Resource, key.name, err)
-	}
-	patched.SetManagedFields(nil)
-	w.sourceWrites.Finished(key, patched)
-	return nil
+	return fmt.Errorf("cannot return the status of %s %s: %w", key.resource.Resource, key.name, err)
 }
 
 // aggregationFailed reports a rule that cannot combine the statuses of an object, once for each text. The status stays as it is.

@@ -18,7 +18,6 @@ package placement
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -31,11 +30,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -62,8 +61,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	// In this order: what is selected before is in the summary.
 	wasSelected := w.wasSelectionComplete()
 	summary, resolved := w.summarize()
-	client, ok := c.Workloads.Client(cluster)
-	if !known || !knownSlices || !resolved || !ok {
+	if !known || !knownSlices || !resolved {
 		return reconcile.Result{}, nil
 	}
 	summary.readsAll = w.readsAllObjects()
@@ -88,7 +86,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 			result.RequeueAfter = sooner(result.RequeueAfter, startupPoll)
 			continue
 		}
-		if err := w.reportOne(ctx, client, placement, byName[placement.GetName()], found, counted); err != nil {
+		if err := w.reportOne(ctx, placement, byName[placement.GetName()], found, counted); err != nil {
 			return reconcile.Result{}, fmt.Errorf("cannot write the status of the EdgePlacement %s: %w", placement.GetName(), err)
 		}
 		if len(c.heldDestinations(found)) > 0 {
@@ -207,15 +205,15 @@ func isReported(placement *unstructured.Unstructured) bool {
 }
 
 // reportOne writes the status and the slice of one placement, where they differ. A deleted placement keeps its slice.
-func (w *workspace) reportOne(ctx context.Context, client dynamic.Interface, placement, slice *unstructured.Unstructured, found outcome, counted *tally) error {
-	wrote, err := w.writeStatus(ctx, client, placement, found, counted)
+func (w *workspace) reportOne(ctx context.Context, placement, slice *unstructured.Unstructured, found outcome, counted *tally) error {
+	wrote, err := w.writeStatus(ctx, placement, found, counted)
 	if wrote {
 		w.setReported()
 	}
 	if err != nil || placement.GetDeletionTimestamp() != nil {
 		return err
 	}
-	return w.writeSlice(ctx, client, placement, slice, found)
+	return w.writeSlice(ctx, placement, slice, found)
 }
 
 func (w *workspace) reportDelay() time.Duration {
@@ -245,7 +243,7 @@ func (w *workspace) withdrawing(placement *unstructured.Unstructured, summed sum
 }
 
 // writeStatus patches the status of a placement if it differs, and reports whether it did.
-func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, object *unstructured.Unstructured, found outcome, counted *tally) (bool, error) {
+func (w *workspace) writeStatus(ctx context.Context, object *unstructured.Unstructured, found outcome, counted *tally) (bool, error) {
 	var placement edgev2alpha1.EdgePlacement
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &placement); err != nil {
 		return false, err
@@ -258,7 +256,7 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	next.MatchingLocationCount = toInt32(int64(found.resolution.Locations))
 	next.Destinations = toInt32(int64(len(found.resolution.Destinations)))
 	next.Selected, next.Placed, next.Failed, next.Failures = counted.selected, counted.placed, counted.failed, counted.failures
-	next.Progressing, next.UnplacedResources = counted.inProgressPairs, c.CachePolicy.unplaced()
+	next.Progressing, next.UnplacedResources = counted.inProgressPairs, w.CachePolicy.unplaced()
 	next.Excluded, next.ExcludedObjects = counted.excluded, counted.excludedObjects
 	if !counted.unobserved {
 		next.ObservedObjects = counted.fingerprint.String()
@@ -270,7 +268,7 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	}
 	conditions := []metav1.Condition{
 		readyCondition(found, counted), healthyCondition(found, counted), rolloutCondition(found, counted),
-		apisMissingCondition(found), upsyncCondition(found), choiceCondition(found), storeWentBackCondition(c.heldDestinations(found)),
+		apisMissingCondition(found), upsyncCondition(found), choiceCondition(found), storeWentBackCondition(w.heldDestinations(found)),
 	}
 	for _, condition := range conditions {
 		condition.ObservedGeneration = found.generation
@@ -285,11 +283,11 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	if apiequality.Semantic.DeepEqual(placement.Status, next) {
 		return false, nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": statusFields(next)})
+	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": statusFields(next)})
 	if err != nil {
 		return false, err
 	}
-	_, err = client.Resource(edgePlacements).Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager}, "status")
+	err = w.placementWriter.PatchStatus(ctx, keyOf(edgePlacements, object), patch, true)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return true, nil
 	}

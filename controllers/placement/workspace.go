@@ -32,6 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
 	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
 	"github.com/synchub-dev/synchub/controllers/internal/lanes"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -95,6 +96,10 @@ type workspace struct {
 	// lanes keep the tasks of slow mailboxes away from the workers of the queue.
 	lanes  *lanes.Reconciler[task, taskLane]
 	cancel context.CancelFunc
+	// copyWriter writes to mailboxes, sourceWriter to the objects of the workspace, and placementWriter to its placements and what the hub
+	// keeps of them.
+	copyWriter                    mailboxwrite.Writer[pairKey]
+	sourceWriter, placementWriter mailboxwrite.Writer[objectKey]
 	// writes are the writes to mailboxes that the caches do not show yet.
 	writes expectations.Writes[pairKey, *unstructured.Unstructured]
 	// sourceWrites are those to the objects of the workspace.
@@ -195,6 +200,15 @@ func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
 	w := &workspace{Controller: c, cluster: cluster, objects: map[objectKey]*object{}, crds: map[objectKey]struct{}{}, customized: newCustomized()}
 	w.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.lock, c.Clock)
 	w.sourceWrites = expectations.New[objectKey, *unstructured.Unstructured](&w.lock, c.Clock)
+	inWorkspace := func(key objectKey) mailboxwrite.Object {
+		return mailboxwrite.Object{Workspace: cluster, Resource: key.resource, Name: key.name}
+	}
+	inMailbox := func(key pairKey) mailboxwrite.Object {
+		return mailboxwrite.Object{Workspace: key.mailbox, Resource: key.resource, Name: key.name}
+	}
+	w.copyWriter = mailboxwrite.Writer[pairKey]{Workspaces: c.Mailboxes, FieldManager: c.fieldManager, Locate: inMailbox, Expectations: &w.writes}
+	w.sourceWriter = mailboxwrite.Writer[objectKey]{Workspaces: c.Workloads, FieldManager: c.fieldManager, Locate: inWorkspace, Expectations: &w.sourceWrites}
+	w.placementWriter = mailboxwrite.Writer[objectKey]{Workspaces: c.Workloads, FieldManager: c.fieldManager, Locate: inWorkspace}
 	w.lanes = lanes.New(lanes.Options[task, taskLane]{
 		Reconciler: w, LaneOf: laneOf, Patience: patience, Timeout: reconcileTimeout, MaxSlow: slowPairs,
 		OnChange: func(taskLane) { c.reportRequests.Publish(cluster) }, Clock: c.Clock,

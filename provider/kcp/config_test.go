@@ -26,7 +26,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -215,5 +217,29 @@ func TestTrustsOnlyTheKubeconfigsCA(t *testing.T) {
 	}
 	if fake.token.Load() != nil {
 		t.Error("the token was sent to it")
+	}
+}
+
+// The clients of all workspaces are within the bounds of the hub's own requests.
+func TestWorkspaceClients(t *testing.T) {
+	fake := newFakeKCP(t)
+	clients, err := mustLoad(t, fake.kubeconfig(t, "first")).WorkspaceClients(time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, workspace := range []string{"root:org:a", "2f5wd0xyz"} {
+		if _, err := clients.Core.Cluster(logicalcluster.NewPath(workspace)).Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := fake.path.Load(); got != "/clusters/"+workspace+"/api/v1/namespaces" {
+			t.Errorf("the request for %s went to %s", workspace, got)
+		}
+		_, _ = clients.RBAC.Cluster(logicalcluster.NewPath(workspace)).RoleBindings("shop").List(t.Context(), metav1.ListOptions{})
+		if got := fake.path.Load(); got != "/clusters/"+workspace+"/apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings" {
+			t.Errorf("the request for %s went to %s", workspace, got)
+		}
+	}
+	if fake.token.Load() != "first" || fake.agent.Load() != "synchub" {
+		t.Errorf("requests have the token %v and the agent %v", fake.token.Load(), fake.agent.Load())
 	}
 }

@@ -49,9 +49,19 @@ type slot struct {
 
 // acquireLarge takes one of the server's slots, unless the response has one. It waits until a slot is free or ctx ends.
 func (s *slot) acquireLarge(ctx context.Context, slots Slots) error {
+	return s.acquire(ctx, &s.large, slots)
+}
+
+// acquireManyValues takes one of manyValuesSlots, unless the response has one.
+func (s *slot) acquireManyValues(ctx context.Context) error {
+	return s.acquire(ctx, &s.manyValues, manyValuesSlots)
+}
+
+// acquire takes one of the slots, unless the response has one in taken.
+func (s *slot) acquire(ctx context.Context, taken *Slots, slots Slots) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if s.large != nil || slots == nil {
+	if *taken != nil || slots == nil {
 		return nil
 	}
 	if s.closed {
@@ -60,24 +70,7 @@ func (s *slot) acquireLarge(ctx context.Context, slots Slots) error {
 	if err := slots.acquire(ctx); err != nil {
 		return err
 	}
-	s.large = slots
-	return nil
-}
-
-// acquireManyValues takes one of manyValuesSlots, unless the response has one.
-func (s *slot) acquireManyValues(ctx context.Context) error {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if s.manyValues != nil {
-		return nil
-	}
-	if s.closed {
-		return net.ErrClosed
-	}
-	if err := manyValuesSlots.acquire(ctx); err != nil {
-		return err
-	}
-	s.manyValues = manyValuesSlots
+	*taken = slots
 	return nil
 }
 

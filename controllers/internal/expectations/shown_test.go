@@ -30,7 +30,7 @@ func TestOnShown(t *testing.T) {
 	type steps = []func(*testWrites)
 	begin := func(m *testWrites) { m.Started(someKey) }
 	applied := func(m *testWrites) { m.Finished(someKey, version("a", "7")) }
-	deleted := func(m *testWrites) { m.DeleteAccepted(someKey, "a") }
+	deleted := func(m *testWrites) { m.DeleteAccepted(t.Context(), someKey, "a") }
 	gone := func(uid types.UID) func(*testWrites) {
 		return func(m *testWrites) { m.DeletionObserved(someKey, uid) }
 	}

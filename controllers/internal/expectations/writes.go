@@ -17,6 +17,7 @@ limitations under the License.
 package expectations
 
 import (
+	"context"
 	"slices"
 	gosync "sync"
 	"time"
@@ -28,6 +29,8 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
 // maxExpectationTimeout bounds the wait for a created object while the cache has not reached the create's resourceVersion: a server
@@ -47,6 +50,10 @@ type Writes[K comparable, O Object] struct {
 	clock clock.PassiveClock
 	// CacheHasReached reports whether the cache has, or may have, reached a resourceVersion.
 	CacheHasReached func(key K, resourceVersion string) bool
+	// Side is where the writes are made, and Cached returns what the side's cache has of a key. With Cached, the trace of a pass records when
+	// the cache shows its write.
+	Side   requestmetrics.Destination
+	Cached func(key K) O
 	// Size is the memory of the remembered responses: a target may respond with anything and never show it. It is counted only
 	// if OnGrowth is set, which is called when it grows.
 	Size     cachesize.Counter
@@ -109,6 +116,21 @@ func (m *Writes[K, O]) Finished(key K, object O) {
 	}
 }
 
+// Written is [Writes.Finished] after a write of a pass that succeeded.
+func (m *Writes[K, O]) Written(ctx context.Context, key K, object O) {
+	m.Finished(key, object)
+	m.traceShown(ctx, key)
+}
+
+// traceShown records in the trace of the pass, if there is one, when the cache shows the last write.
+func (m *Writes[K, O]) traceShown(ctx context.Context, key K) {
+	if shown := tracing.FromContext(ctx).Acknowledgement(string(m.Side)); shown != nil && m.Cached != nil {
+		m.OnShown(key, shown)
+		// The event may have come before the response.
+		m.Observed(key, m.Cached(key))
+	}
+}
+
 // remember keeps the response to a write, and reports whether it did.
 func (m *Writes[K, O]) remember(key K, object O) bool {
 	m.lock.Lock()
@@ -126,8 +148,13 @@ func (m *Writes[K, O]) remember(key K, object O) bool {
 	return true
 }
 
-// DeleteAccepted is called when the server accepted a delete.
-func (m *Writes[K, O]) DeleteAccepted(key K, uid types.UID) {
+// DeleteAccepted is called when the server accepted a delete of a pass.
+func (m *Writes[K, O]) DeleteAccepted(ctx context.Context, key K, uid types.UID) {
+	m.rememberDeletion(key, uid)
+	m.traceShown(ctx, key)
+}
+
+func (m *Writes[K, O]) rememberDeletion(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	entry, ok := m.pending[key]

@@ -132,7 +132,7 @@ func (w *cacheModel) delete() {
 		}
 		w.pass(w.random.IntN(4))
 		w.log("the hub's deletion of %s is answered", seen.GetUID())
-		w.memory.DeleteAccepted(someKey, seen.GetUID())
+		w.memory.DeleteAccepted(w.t.Context(), someKey, seen.GetUID())
 	default:
 		w.log("the hub's deletion of %s is refused", seen.GetUID())
 		w.memory.Finished(someKey, nil)

@@ -66,7 +66,7 @@ func TestWritesOfTargets(t *testing.T) {
 		return func(m *testWrites) { m.Finished(someKey, version(uid, resourceVersion)) }
 	}
 	deleted := func(uid types.UID) func(*testWrites) {
-		return func(m *testWrites) { m.DeleteAccepted(someKey, uid) }
+		return func(m *testWrites) { m.DeleteAccepted(t.Context(), someKey, uid) }
 	}
 	gone := func(uid types.UID) func(*testWrites) {
 		return func(m *testWrites) { m.DeletionObserved(someKey, uid) }
@@ -141,7 +141,7 @@ func TestWriteEndsWhenTheCacheShowsIt(t *testing.T) {
 	}
 
 	memory.Started(someKey)
-	memory.DeleteAccepted(someKey, "a")
+	memory.DeleteAccepted(t.Context(), someKey, "a")
 	memory.Current(someKey, nil)
 	if _, deleted := memory.Current(someKey, version("a", "9")); deleted {
 		t.Error("the deletion is still remembered")
@@ -224,7 +224,7 @@ func TestWritesCountTheirSize(t *testing.T) {
 	for name, end := range map[string]func(*testWrites){
 		"it is shown":            func(m *testWrites) { m.Current(someKey, answer) },
 		"it is gone":             func(m *testWrites) { m.DeletionObserved(someKey, "a") },
-		"it is deleted":          func(m *testWrites) { m.Started(someKey); m.DeleteAccepted(someKey, "a") },
+		"it is deleted":          func(m *testWrites) { m.Started(someKey); m.DeleteAccepted(t.Context(), someKey, "a") },
 		"the next write fails":   func(m *testWrites) { m.Started(someKey); m.Finished(someKey, nil) },
 		"it is never shown":      func(m *testWrites) { clock.Step(plan.CacheTimeout); m.Current(someKey, nil) },
 		"the next write goes on": func(m *testWrites) { m.Started(someKey) },

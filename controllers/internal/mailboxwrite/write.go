@@ -17,34 +17,22 @@ limitations under the License.
 package mailboxwrite
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-
-// Objects returns the client for the objects of a resource in a namespace; an empty namespace is for cluster-scoped objects.
-func Objects(mailbox dynamic.Interface, resource schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	if namespace == "" {
-		return mailbox.Resource(resource)
-	}
-	return mailbox.Resource(resource).Namespace(namespace)
-}
 
 // NamespaceSelf returns how marks name a namespace.
 func NamespaceSelf(name string) ownership.Self { return ownership.Self{Kind: "Namespace", Name: name} }
@@ -57,20 +45,6 @@ func IsMissingNamespace(err error, namespace string) bool {
 	}
 	details := status.Status().Details
 	return details != nil && details.Kind == "namespaces" && details.Name == namespace
-}
-
-// EnsureNamespace creates a namespace for the owner's objects, unless it exists. The owner does not own the namespace, but may
-// later take it over.
-func EnsureNamespace(ctx context.Context, mailbox dynamic.Interface, name string, owner ownership.Owner, fieldManager string) error {
-	namespace := &unstructured.Unstructured{}
-	namespace.SetAPIVersion("v1")
-	namespace.SetKind("Namespace")
-	namespace.SetName(name)
-	namespace.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: owner.EnsuredValue(NamespaceSelf(name))})
-	if _, err := mailbox.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("cannot create the namespace %s: %w", name, err)
-	}
-	return nil
 }
 
 // Merge returns the mailbox object with the content of the desired one. Identity, owners, finalizers, status, the rules of an
@@ -102,6 +76,13 @@ type Patch struct {
 func MergePatch(object map[string]any) (Patch, error) {
 	data, err := json.Marshal(object)
 	return Patch{Type: types.MergePatchType, Data: data}, err
+}
+
+// FinalizersPatch returns a patch that replaces the finalizers of an object, with its UID and resourceVersion as preconditions.
+func FinalizersPatch(object *unstructured.Unstructured, finalizers []string) (Patch, error) {
+	return MergePatch(map[string]any{"metadata": map[string]any{
+		"uid": object.GetUID(), "resourceVersion": object.GetResourceVersion(), "finalizers": finalizers,
+	}})
 }
 
 // StatusPatch returns a patch that turns one status into the other, with the object's UID as a precondition. It is a merge patch, or a JSON

@@ -182,8 +182,8 @@ func reportUnowned(desired any, element fieldpath.PathElement, owned *fieldpath.
 // These are the parsed completedElement and foreignElement.
 var completedPathElement, foreignPathElement = fieldpath.IndexElement(-1), fieldpath.IndexElement(-2)
 
-// isEmptyValue reports whether a value is null, an empty list or a map of only such values.
-func isEmptyValue(desired any) bool {
+// IsEmptyValue reports whether an API server may drop a value: null, an empty list or a map of only such values.
+func IsEmptyValue(desired any) bool {
 	switch typed := desired.(type) {
 	case nil:
 		return true
@@ -191,7 +191,7 @@ func isEmptyValue(desired any) bool {
 		return len(typed) == 0
 	case map[string]any:
 		for _, val := range typed {
-			if !isEmptyValue(val) {
+			if !IsEmptyValue(val) {
 				return false
 			}
 		}
@@ -223,7 +223,7 @@ func ownsNothingWhenApplied(desired any) bool {
 func reportUnownedInMap(desired map[string]any, owned *fieldpath.Set, path fieldpath.Path, report reportFunc) {
 	completed := owned.Members.Has(completedPathElement)
 	for key, val := range desired {
-		if completed && isEmptyValue(val) {
+		if completed && IsEmptyValue(val) {
 			// The API server may drop it from an atomic map.
 			continue
 		}

@@ -21,6 +21,8 @@ import (
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
 // MissingPaths returns the sorted paths of desired whose values actual lacks. It is for mailboxes, where the hub has no
@@ -55,7 +57,7 @@ func MissingPaths(desired, actual map[string]any) []string {
 
 func reportMissing(desired, actual any, path fieldpath.Path, report func(fieldpath.Path)) {
 	if actual == nil {
-		if !isEmptyValue(desired) {
+		if !ownership.IsEmptyValue(desired) {
 			report(path)
 		}
 		return
@@ -83,24 +85,5 @@ func reportMissing(desired, actual any, path fieldpath.Path, report func(fieldpa
 		if !value.Equals(value.NewValueInterface(desired), value.NewValueInterface(actual)) {
 			report(path)
 		}
-	}
-}
-
-// isEmptyValue reports whether an API server may drop a value: an empty list, a map of only such values, or null.
-func isEmptyValue(desired any) bool {
-	switch typed := desired.(type) {
-	case nil:
-		return true
-	case []any:
-		return len(typed) == 0
-	case map[string]any:
-		for _, item := range typed {
-			if !isEmptyValue(item) {
-				return false
-			}
-		}
-		return true
-	default:
-		return false
 	}
 }
