@@ -67,6 +67,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/leases"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
+	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
@@ -145,8 +146,8 @@ type changes struct {
 	connectionChanged, unauthorized topic.Topic[types.UID]
 	// state: the sync manager's state of the SyncTarget. objects: its configs, or the objects that they select.
 	stateChanged, objectsChanged topic.Topic[types.UID]
-	// shard: those that this replica has got or lost.
-	shardChanged topic.Topic[int]
+	// shards: those that this replica has got or lost.
+	shardsChanged topic.Topic[shards.Set]
 	// copies: how far the hub has come with copies of placements in mailboxes.
 	objectStateChanged topic.Topic[objectsync.ObjectRef]
 	// readiness: whether the SyncTarget is Ready. It knows the states, too.
@@ -161,7 +162,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	}
 	changed := &changes{}
 	var syncTargets *synctarget.Controller
-	role, shards, err := newRole(hosting, changed, func(shard int) { syncTargets.StopShard(shard) }, options)
+	role, sharded, err := newRole(hosting, changed, func(shard int) { syncTargets.StopShard(shard) }, options)
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	}
 	syncTargets = synctarget.NewController(synctarget.Options{
 		Tunnel:  tunnels.status(),
-		Replica: options.Replica, Role: role, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
+		Replica: options.Replica, Role: role, OtherOwners: options.Sharded, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connectionChanged, StateChanged: &changed.stateChanged, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		History: clusters.history,
 		Clock:   clock.RealClock{}, Log: options.Log.WithName("synctarget"),
@@ -215,7 +216,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		newSyncRules(hosting, clusters, identity, options).Register(hosting),
 		syncManager.Register(standby),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(owners),
-		division{hosting, owners, shards, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
+		division{hosting, owners, sharded, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
 		tunnels.addTo(hosting),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
 		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(role.Elected.Leads, syncManager, clusters.mailboxes, options.ColdStandby)),
@@ -267,7 +268,6 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 		Mailboxes:            clusters.mailboxes,
 		CachePolicy:          clusters.cachePolicy,
 		WrittenResourceStore: syncmanager.LedgerWrittenResourceStore{Store: clusters.ledger},
-		KnownSyncTargets:     clusters.ledger.SyncTargets,
 		Hub:                  identity.HubUID,
 		Hasher:               ownership.NewHasher(identity.HashKey),
 		Sealer:               ownership.NewSealer(identity.HashKey),
@@ -292,11 +292,8 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
 	}
-	sources := &apiresourceschema.SyncTargets{Inventories: clusters.inventories, ResolvePath: options.Access.LogicalClusterOf, Registry: clusters.targets}
-	var elected leadership.Elected
-	if options.Sharded {
-		// Otherwise the controller runs on the leader only.
-		sources.Connect, elected = syncTargets.ConnectForSchemas, role.Elected
+	sources := &apiresourceschema.SyncTargets{
+		Inventories: clusters.inventories, ResolvePath: options.Access.LogicalClusterOf, Registry: clusters.targets, Connect: syncTargets.ConnectForSchemas,
 	}
 	return apiresourceschema.NewController(apiresourceschema.Options{
 		Hub:               publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
@@ -309,7 +306,7 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		CRDs: publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) {
 			sync.SetCRDs(desiredCRDs(all))
 		}),
-		Elected:  elected,
+		Elected:  role.Elected,
 		Recorder: hosting.GetEventRecorder("synchub"),
 		Clock:    clock.RealClock{},
 	}), nil
@@ -324,7 +321,7 @@ func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		Export:         bootstrap.MailboxExport,
 		WorkloadExport: bootstrap.WorkloadExport,
 		Mailboxes:      clusters.mailboxes,
-		Sync:           fleetCounts(clusters, sync, options),
+		Sync:           syncmanager.NewFleetCounter(sync, clusters.ledger),
 		Workloads:      clusters.workloads,
 		Placement:      placement,
 		Elected:        elected,

@@ -35,7 +35,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/copystates"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
@@ -72,9 +71,17 @@ func digestOf(workspace string) string {
 
 // newRole returns this replica's role. The shards are nil unless SyncTargets are sharded. stop ends this replica's work for a shard.
 func newRole(hosting manager.Manager, changed *changes, stop func(shard int), options Options) (leadership.Role, *shards.Shards, error) {
-	role := leadership.Role{Elected: leadership.Elected(hosting.Elected())}
+	role := leadership.OfLeader(hosting.Elected(), options.Fence)
+	role.Changed = &changed.shardsChanged
 	if !options.Sharded {
-		return role, nil, nil
+		return role, nil, hosting.Add(everyReplica{manager.RunnableFunc(func(ctx context.Context) error {
+			select {
+			case <-role.Elected:
+				role.Changed.Publish(shards.All)
+			case <-ctx.Done():
+			}
+			return nil
+		})})
 	}
 	config := rest.CopyConfig(hosting.GetConfig())
 	// The elections bound their requests by time. They must not wait for those of controllers.
@@ -97,18 +104,10 @@ func newRole(hosting manager.Manager, changed *changes, stop func(shard int), op
 			}
 			return wanted.Matches(labels.Set(lease.Labels)), nil
 		},
-		Stop: stop, OnChange: changed.shardChanged.Publish, Clock: clock.RealClock{}, Log: options.Log.WithName("shards"),
+		Stop: stop, OnChange: func(shard int) { role.Changed.Publish(shards.SetOf(shard)) }, Clock: clock.RealClock{}, Log: options.Log.WithName("shards"),
 	})
-	role.Shards, role.ShardChanged = sharded, &changed.shardChanged
+	role.Shards = sharded
 	return role, sharded, nil
-}
-
-// fleetCounts returns the sync manager, or, with sharded SyncTargets, a manager that also sums the other owners' SyncTargets.
-func fleetCounts(clusters *clusters, sync *syncmanager.Manager, options Options) apiexportcontroller.Syncer {
-	if !options.Sharded {
-		return sync
-	}
-	return syncmanager.NewFleetCounter(sync, clusters.ledger)
 }
 
 // division adds the runnables that replicas need to shard SyncTargets.

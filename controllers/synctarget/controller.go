@@ -95,8 +95,11 @@ type Options struct {
 	Readiness *readiness.Registry
 	// History knows whether kcp went back to an earlier state; nil knows of none.
 	History *storehistory.Guard
-	// Role says which work this replica does. If SyncTargets are not sharded, one that does not lead prepares to lead.
+	// Role is the part of the work that this replica does.
 	Role leadership.Role
+	// OtherOwners is true if replicas beside the leader own SyncTargets. Without, they prepare the SyncTargets for the time when they lead,
+	// and only the leader needs the results.
+	OtherOwners bool
 
 	// Replica is the name of this replica, for status.hub.
 	Replica string
@@ -130,8 +133,6 @@ type Controller struct {
 	uids     map[mcreconcile.Request]types.UID
 	// states holds the state of those SyncTargets.
 	states map[types.UID]*syncTargetState
-	// prepared holds the SyncTargets that were reconciled before this replica led. They are reconciled again when it does.
-	prepared map[mcreconcile.Request]struct{}
 	// schemaSources are the SyncTargets to whose clusters this replica connects to read schemas, although another one may hold them.
 	schemaSources map[types.UID]struct{}
 }
@@ -148,7 +149,6 @@ func NewController(options Options) *Controller {
 		states:      map[types.UID]*syncTargetState{},
 		drains:      map[types.UID]*drainRun{},
 		cleanedUp:   map[types.UID]bool{},
-		prepared:    map[mcreconcile.Request]struct{}{},
 
 		schemaSources: map[types.UID]struct{}{},
 	}
@@ -182,8 +182,9 @@ func (c *Controller) Register() error {
 		WatchesRawSource(topic.Source(c.ConnectionChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.StateChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.Unauthorized, c.onUnauthorized)).
-		WatchesRawSource(leadership.Source(c.Role.Elected, c.onElected)).
-		WatchesRawSource(topic.Source(c.Role.ShardChanged, c.onShardChanged)).
+		// The leader reports exceeded quotas.
+		WatchesRawSource(leadership.Source(c.Role.Elected, func(requestQueue) { c.EnqueueAll() })).
+		WatchesRawSource(topic.Source(c.Role.Changed, c.onShardsChanged)).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](c.followLedger)).
 		WatchesRawSource(slow.Source()).
 		Complete(slow))
@@ -194,16 +195,8 @@ type requestQueue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 // onChanged enqueues a SyncTarget whose connection or sync state changed.
 func (c *Controller) onChanged(_ requestQueue, syncTarget types.UID) { c.enqueue(syncTarget) }
 
-// Reconcile connects one SyncTarget, syncs, drains or cleans up its target, and writes its status. It waits until the ledger is
-// loaded. On a replica that does not lead it only prepares the SyncTarget or, if SyncTargets are sharded and another replica holds it,
-// follows that one.
+// Reconcile connects one SyncTarget, syncs, drains or cleans up its target, and writes its status, if this replica owns it.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
-	if !c.Role.IsSharded() && !c.Role.Leads() {
-		return reconcile.Result{}, c.prepare(ctx, request)
-	}
-	if err := c.Ledger.WaitForLoad(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
 	inventory, err := c.Manager.GetCluster(ctx, request.ClusterName)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -220,16 +213,23 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		// The mailbox controller reports it. The hub does not know the spec of such an object, and must not stop anything because of it.
 		return reconcile.Result{}, nil
 	}
-	c.History.SetSyncTarget(syncTarget.UID, syncTarget.CreationTimestamp.Time, syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedRestore])
-	if c.Role.IsSharded() {
-		c.track(request, syncTarget.UID)
-		if !c.Role.Owns(syncTarget.UID) {
-			return c.reconcileUnowned(ctx, request, inventory, &syncTarget)
-		}
-		ctx = c.Role.Context(ctx, syncTarget.UID)
-		if err := c.takeOver(ctx, syncTarget.UID); err != nil {
+	// A SyncTarget that is tracked is reconciled again when its owner changes, so it is tracked before the owner is read.
+	c.track(request, syncTarget.UID)
+	owns := c.Role.Owns(syncTarget.UID)
+	if (owns || c.OtherOwners) && !c.Ledger.IsLoaded() {
+		if err := c.Ledger.WaitForLoad(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
+		// The SyncTarget may have changed since it was read.
+		return c.Reconcile(ctx, request)
+	}
+	c.History.SetSyncTarget(syncTarget.UID, syncTarget.CreationTimestamp.Time, syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedRestore])
+	if !owns {
+		return c.reconcileUnowned(ctx, request, inventory, &syncTarget)
+	}
+	ctx = c.Role.Context(ctx, syncTarget.UID)
+	if err := c.takeOver(ctx, syncTarget.UID); err != nil {
+		return reconcile.Result{}, err
 	}
 	if syncTarget.DeletionTimestamp != nil {
 		c.indexSecret(request, &syncTarget)
@@ -241,7 +241,7 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 // reconcileNormal reconciles a SyncTarget that is not being deleted, once it has a mailbox. One without gets no connection either, so that it
 // costs nothing.
 func (c *Controller) reconcileNormal(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	if c.Role.IsSharded() && c.Ledger.Get(syncTarget.UID).CleanedUp {
+	if c.Ledger.Get(syncTarget.UID).CleanedUp {
 		// The former owner has seen its deletion, which this replica's cache does not show yet.
 		return reconcile.Result{}, nil
 	}
@@ -257,7 +257,6 @@ func (c *Controller) reconcileNormal(ctx context.Context, request mcreconcile.Re
 	case mailbox.QuotaGranted:
 	}
 	c.indexSecret(request, syncTarget)
-	c.track(request, syncTarget.UID)
 	return c.reconcileTarget(ctx, request, inventory, syncTarget)
 }
 
@@ -369,8 +368,7 @@ func (c *Controller) stopAndDisconnect(syncTarget types.UID) {
 // stopSync does the same, except that it leaves the connection.
 func (c *Controller) stopSync(syncTarget types.UID) {
 	c.stopDrain(syncTarget)
-	c.Sync.StopSync(syncTarget)
-	c.Sync.SetNotSynced(syncTarget, syncmanager.NotSynced{})
+	c.Sync.Forget(syncTarget)
 }
 
 // enqueue enqueues SyncTargets. It does nothing before the controller starts, and for those that the controller has not observed.

@@ -29,8 +29,10 @@ import (
 // nothing. Only the goroutine that reconciles the SyncTarget uses it, except for
 // what the controller's lock guards.
 type syncTargetState struct {
-	// since is when this replica first observed the SyncTarget.
+	// since is when this replica first observed the SyncTarget, as its owner if it is the owner.
 	since time.Time
+	// owned is true once this replica has begun to work for the SyncTarget as its owner. The controller's lock guards it.
+	owned bool
 	// credentialsRefused is true from a refusal of the credentials by the target until the next read of the Secret. The
 	// controller's lock guards it.
 	credentialsRefused bool

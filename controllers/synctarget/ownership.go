@@ -33,10 +33,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// takeOver reads, once, what the former owner of a SyncTarget recorded last. The cache of the ledger may be behind. If somebody has deleted
-// the entry since, it is written again.
+// takeOver begins, once, the work for a SyncTarget that this replica owns now. It reads what the former owner recorded last, because the
+// cache of the ledger may be behind. If somebody has deleted the entry since, it is written again.
 func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
-	state := c.stateOf(syncTarget)
+	state := c.ownedState(syncTarget)
+	if !c.Ledger.IsShared() {
+		// The ledger was read after the former leader's last write.
+		return nil
+	}
 	if state.tookOver {
 		if c.Ledger.Has(syncTarget) {
 			return nil
@@ -50,9 +54,67 @@ func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
 	return nil
 }
 
-// reconcileUnowned stops the work for a SyncTarget that another replica holds, and records which cluster it stands for, to compare with those of this
-// replica's own SyncTargets. The leader also reports an exceeded quota.
+// ownedState returns the state of a tracked SyncTarget that this replica owns. A new owner keeps the Secret, but nothing else that it
+// observed before.
+func (c *Controller) ownedState(syncTarget types.UID) *syncTargetState {
+	found := c.stateOf(syncTarget)
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if !found.owned {
+		*found = syncTargetState{since: c.Clock.Now(), owned: true, secret: found.secret, supersededVersion: found.supersededVersion}
+	}
+	return found
+}
+
+// reconcileUnowned does what this replica does for a SyncTarget of another owner. If that is the leader, this replica may be the next one,
+// and prepares. Otherwise it follows the owner.
 func (c *Controller) reconcileUnowned(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	if !c.OtherOwners {
+		return reconcile.Result{}, c.prepare(ctx, request, inventory, syncTarget)
+	}
+	return c.followOwner(ctx, request, inventory, syncTarget)
+}
+
+// prepare connects a SyncTarget and fills its caches, so that this replica can continue at once when it owns the SyncTarget. It writes
+// nothing. It believes the ledger, not the SyncTarget, and prepares only what the owner has placed before.
+func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
+	known, err := c.Ledger.Read(ctx, syncTarget.UID)
+	if err != nil {
+		return err
+	}
+	if !mayPrepare(syncTarget, known) {
+		c.stopWork(syncTarget.UID)
+		return c.admitTunnel(ctx, request, inventory, syncTarget)
+	}
+	c.indexSecret(request, syncTarget)
+	name := logicalcluster.Name(request.ClusterName)
+	observed := observedState{identified: true}
+	if observed.mailbox, err = c.Mailboxes.Locate(ctx, name, syncTarget); err != nil {
+		return err
+	}
+	c.Registry.SetExpectedCluster(syncTarget.UID, targets.ExpectedCluster{Cluster: targets.Cluster(known.Cluster)})
+	if observed.connection, _, err = c.connect(ctx, inventory, syncTarget, c.stateOf(syncTarget.UID)); err != nil {
+		return err
+	}
+	if observed.connection == nil || observed.connection.Health().Reason == targets.ReasonClusterChanged || observed.mailbox.String() != known.Mailbox {
+		c.stopSync(syncTarget.UID)
+		return nil
+	}
+	target := targetFor(name, syncTarget, observed, known)
+	target.Prepare = true
+	c.Sync.StartSync(target)
+	return nil
+}
+
+// mayPrepare reports whether the owner syncs a SyncTarget, according to the ledger and the spec.
+func mayPrepare(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry) bool {
+	return syncTarget.DeletionTimestamp == nil && !syncTarget.Spec.Suspend && !syncTarget.Spec.Drain &&
+		known.Mailbox != "" && known.Cluster != (ledger.Cluster{}) && !known.ClusterConflict
+}
+
+// followOwner stops the work for a SyncTarget of another owner, and records which cluster it stands for, to compare with those of this
+// replica's own SyncTargets. The leader also reports an exceeded quota.
+func (c *Controller) followOwner(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	if err := c.keepSchemaConnection(ctx, request, inventory, syncTarget); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -80,7 +142,7 @@ func (c *Controller) reconcileUnowned(ctx context.Context, request mcreconcile.R
 	return reconcile.Result{}, nil
 }
 
-// keepSchemaConnection disconnects the cluster of a SyncTarget that another replica holds, unless this replica reads schemas from it.
+// keepSchemaConnection disconnects the cluster of a SyncTarget of another owner, unless this replica reads schemas from it.
 func (c *Controller) keepSchemaConnection(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
 	known := c.Ledger.Get(syncTarget.UID).Cluster
 	c.lock.Lock()
@@ -100,7 +162,7 @@ func (c *Controller) keepSchemaConnection(ctx context.Context, request mcreconci
 	return err
 }
 
-// ConnectForSchemas makes this replica connect to the cluster of a SyncTarget, whichever replica holds it. Schemas are read through this
+// ConnectForSchemas makes this replica connect to the cluster of a SyncTarget, whichever replica owns it. Schemas are read through this
 // connection, nothing is written.
 func (c *Controller) ConnectForSchemas(syncTarget types.UID) {
 	c.lock.Lock()
@@ -114,22 +176,25 @@ func (c *Controller) ConnectForSchemas(syncTarget types.UID) {
 
 // followLedger is a source of the SyncTargets whose entries another replica has changed.
 func (c *Controller) followLedger(ctx context.Context, _ requestQueue) error {
-	if c.Role.IsSharded() {
-		c.Ledger.Subscribe(ctx, func(syncTarget types.UID) { c.enqueue(syncTarget) })
-	}
+	c.Ledger.Subscribe(ctx, func(syncTarget types.UID) { c.enqueue(syncTarget) })
 	return nil
 }
 
-// onShardChanged resets the states of the SyncTargets of a shard that this replica got or lost, and enqueues them.
-func (c *Controller) onShardChanged(queue requestQueue, shard int) {
+// onShardsChanged enqueues the SyncTargets of shards that this replica got or lost. Nothing of their states is kept, except that the new owner
+// keeps the Secrets.
+func (c *Controller) onShardsChanged(queue requestQueue, changed shards.Set) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	now := c.Clock.Now()
 	for syncTarget, request := range c.requests {
-		if shards.Of(syncTarget) == shard {
-			c.states[syncTarget] = &syncTargetState{since: now}
-			queue.Add(request)
+		if !changed.Has(syncTarget) {
+			continue
 		}
+		if c.Role.Owns(syncTarget) {
+			c.states[syncTarget].owned = false
+		} else {
+			c.states[syncTarget] = &syncTargetState{since: c.Clock.Now()}
+		}
+		queue.Add(request)
 	}
 }
 
@@ -137,18 +202,18 @@ func (c *Controller) onShardChanged(queue requestQueue, shard int) {
 // targets.
 func (c *Controller) StopShard(shard int) {
 	c.lock.Lock()
-	var held []types.UID
+	var owned []types.UID
 	for syncTarget := range c.requests {
 		if shards.Of(syncTarget) == shard {
-			held = append(held, syncTarget)
+			owned = append(owned, syncTarget)
 		}
 	}
 	c.lock.Unlock()
 	var stopping gosync.WaitGroup
-	for _, syncTarget := range held {
+	for _, syncTarget := range owned {
 		stopping.Go(func() {
 			c.stopAndDisconnect(syncTarget)
-			// If it comes back, it must be found out anew.
+			// If it comes back, it must be found out again.
 			c.Readiness.Forget(syncTarget)
 		})
 	}

@@ -23,10 +23,13 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -40,53 +43,122 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
+func TestMayPrepare(t *testing.T) {
+	synced := func() (*edgev2alpha1.SyncTarget, *ledger.Entry) {
+		return &edgev2alpha1.SyncTarget{}, &ledger.Entry{Mailbox: "m", Cluster: ledger.Cluster{ID: "c"}}
+	}
+	for name, test := range map[string]struct {
+		change func(*edgev2alpha1.SyncTarget, *ledger.Entry)
+		want   bool
+	}{
+		"synced":                 {func(*edgev2alpha1.SyncTarget, *ledger.Entry) {}, true},
+		"a cluster without ID":   {func(_ *edgev2alpha1.SyncTarget, known *ledger.Entry) { known.Cluster = ledger.Cluster{Server: "s"} }, true},
+		"no mailbox":             {func(_ *edgev2alpha1.SyncTarget, known *ledger.Entry) { known.Mailbox = "" }, false},
+		"not identified":         {func(_ *edgev2alpha1.SyncTarget, known *ledger.Entry) { known.Cluster = ledger.Cluster{} }, false},
+		"the cluster of another": {func(_ *edgev2alpha1.SyncTarget, known *ledger.Entry) { known.ClusterConflict = true }, false},
+		"suspended":              {func(syncTarget *edgev2alpha1.SyncTarget, _ *ledger.Entry) { syncTarget.Spec.Suspend = true }, false},
+		"drained":                {func(syncTarget *edgev2alpha1.SyncTarget, _ *ledger.Entry) { syncTarget.Spec.Drain = true }, false},
+		"deleted": {func(syncTarget *edgev2alpha1.SyncTarget, _ *ledger.Entry) {
+			syncTarget.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		}, false},
+	} {
+		syncTarget, known := synced()
+		test.change(syncTarget, known)
+		if got := mayPrepare(syncTarget, *known); got != test.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
 // ownedShard is the shard of a replica.
 type ownedShard int
 
 func (p ownedShard) Owns(syncTarget types.UID) bool { return shards.Of(syncTarget) == int(p) }
 func (ownedShard) Fence(types.UID) *fence.Fence     { return nil }
 
-// A replica that gets a shard reconciles its SyncTargets as if it had never seen them, and nobody else's.
+// A replica that gets a shard reconciles its SyncTargets and no other ones. It begins as if it had never observed them, but keeps the Secrets.
 func TestShardsChange(t *testing.T) {
 	g := NewWithT(t)
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	own := shards.Of("a")
-	scope := leadership.Role{Elected: make(chan struct{}), Shards: ownedShard(own)}
+	role := leadership.Role{Elected: make(chan struct{}), Shards: ownedShard(own)}
 	controller := NewController(Options{
-		Role: scope, Clock: clock, Sync: syncmanager.New(syncmanager.Options{Role: scope, Clock: clock}),
+		Role: role, Clock: clock, Sync: syncmanager.New(syncmanager.Options{Role: role, Clock: clock}),
 		Registry: targets.NewRegistry(targets.Options{Clock: clock, Log: logr.Discard()}),
 	})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
 	t.Cleanup(queue.ShutDown)
 	controller.queue = queue
-	var wanted []string
-	for _, uid := range []types.UID{"a", "b", "c", "d", "e", "f"} {
+	secret := &corev1.Secret{}
+	all := []types.UID{"a", "b", "c", "d", "e", "f"}
+	// expect expects that the SyncTargets of a shard are enqueued.
+	expect := func(shard int) {
+		t.Helper()
+		var wanted, got []string
+		for _, uid := range all {
+			if shards.Of(uid) == shard {
+				wanted = append(wanted, string(uid))
+			}
+		}
+		for queue.Len() > 0 {
+			request, _ := queue.Get()
+			got = append(got, request.Name)
+			queue.Done(request)
+		}
+		slices.Sort(got)
+		g.Expect(got).To(Equal(wanted))
+	}
+	for _, uid := range all {
 		request := mcreconcile.Request{ClusterName: "i"}
 		request.Name = string(uid)
 		controller.track(request, uid)
-		controller.stateOf(uid).tookOver = true
-		if shards.Of(uid) == own {
-			wanted = append(wanted, string(uid))
-		}
+		state := controller.ownedState(uid)
+		state.tookOver, state.secret, state.supersededVersion = true, secret, "7"
 	}
 	clock.Step(time.Minute)
-	controller.onShardChanged(queue, own)
-	var got []string
-	for queue.Len() > 0 {
-		request, _ := queue.Get()
-		got = append(got, request.Name)
-		queue.Done(request)
-	}
-	slices.Sort(got)
-	g.Expect(got).To(Equal(wanted))
-	g.Expect(controller.stateOf("a").tookOver).To(BeFalse())
-	g.Expect(controller.stateOf("a").since).To(Equal(clock.Now()))
-	for _, uid := range []types.UID{"b", "c", "d", "e", "f"} {
+	controller.onShardsChanged(queue, shards.SetOf(own))
+	expect(own)
+	g.Expect(controller.ownedState("a")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
+	for _, uid := range all[1:] {
 		if shards.Of(uid) != own {
-			g.Expect(controller.stateOf(uid).tookOver).To(BeTrue(), string(uid))
+			g.Expect(controller.ownedState(uid).tookOver).To(BeTrue(), string(uid))
+		}
+	}
+	lost := (own + 1) % shards.Count
+	for _, uid := range all {
+		if shards.Of(uid) != own {
+			lost = shards.Of(uid)
+		}
+	}
+	controller.onShardsChanged(queue, shards.SetOf(lost))
+	expect(lost)
+	for _, uid := range all {
+		if shards.Of(uid) == lost {
+			g.Expect(controller.stateOf(uid)).To(Equal(&syncTargetState{since: clock.Now()}), string(uid))
 		}
 	}
 	controller.StopShard(own)
+}
+
+// A replica that begins to lead reconciles all SyncTargets. Of what it observed before it keeps no more than the Secrets.
+func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
+	g := NewWithT(t)
+	elected := make(chan struct{})
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	controller := NewController(Options{Role: leadership.OfLeader(elected, nil), Clock: clock})
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	controller.queue = queue
+	secret := &corev1.Secret{}
+	for _, uid := range []types.UID{"f1", "g1"} {
+		controller.track(mcreconcile.Request{ClusterName: "i", Request: reconcile.Request{NamespacedName: types.NamespacedName{Name: string(uid)}}}, uid)
+	}
+	*controller.stateOf("f1") = syncTargetState{since: time.Unix(1, 0), secret: secret, supersededVersion: "7", conflictSeen: true, restartTrust: &restartTrust{}}
+	clock.Step(time.Minute)
+	close(elected)
+	controller.onShardsChanged(queue, shards.All)
+	g.Expect(queue.Len()).To(Equal(2))
+	g.Expect(controller.ownedState("f1")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
 }
 
 // A SyncTarget that was served keeps its place while its mailbox is made again: objects are on its target.
@@ -121,7 +193,7 @@ func TestRepeatCleanedUp(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	suite.Apply(t, suite.Target(t).Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ledger.Namespace+"}}")
 	entries := ledger.New(ledger.Options{Client: direct, Reader: direct, Clock: clock, Log: logr.Discard()})
-	controller := NewController(Options{Role: scope, Clock: clock, Ledger: entries})
+	controller := NewController(Options{Role: scope, OtherOwners: true, Clock: clock, Ledger: entries})
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.UID, syncTarget.Name = "a", "florin"
 	controller.track(mcreconcile.Request{ClusterName: "i"}, "a")
