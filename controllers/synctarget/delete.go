@@ -124,7 +124,7 @@ func isResponding(ctx context.Context, connection *targets.Connection) bool {
 // waitForTarget handles a target that cannot be reached. The hub keeps the SyncTarget while objects may be left on the target,
 // unless the SyncTarget has the annotation that forces the removal.
 func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *blocker) (reconcile.Result, error) {
-	current, err := c.getFromServer(ctx, inventory, syncTarget)
+	current, err := getFromServer(ctx, inventory, syncTarget)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -184,13 +184,8 @@ func (c *Controller) updateDeletingStatus(ctx context.Context, inventory cluster
 
 // IsCleanedUp reports whether the hub has finished with the target of a SyncTarget that is being deleted.
 func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if c.Ledger.Get(syncTarget).CleanedUp {
-		// The leader deletes the entry before it removes the finalizer, which may take more than one attempt.
-		c.cleanedUp[syncTarget] = true
-	}
-	return c.cleanedUp[syncTarget]
+	// The leader deletes the entry of the ledger before it removes the finalizer, which may take more than one attempt.
+	return c.isCleanedUp(syncTarget, c.Ledger.Get(syncTarget).CleanedUp)
 }
 
 // repeatCleanedUp records again that the target is cleaned up if the entry in the ledger is gone and the SyncTarget stays: the leader has
@@ -219,9 +214,7 @@ func (c *Controller) recordCleanedUp(ctx context.Context, syncTarget *edgev2alph
 			return err
 		}
 	}
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	c.cleanedUp[syncTarget.UID] = true
+	c.isCleanedUp(syncTarget.UID, true)
 	return nil
 }
 

@@ -29,7 +29,6 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -52,18 +51,6 @@ func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
 	}
 	state.tookOver = true
 	return nil
-}
-
-// ownedState returns the state of a tracked SyncTarget that this replica owns. A new owner keeps the Secret, but nothing else that it
-// observed before.
-func (c *Controller) ownedState(syncTarget types.UID) *syncTargetState {
-	found := c.stateOf(syncTarget)
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if !found.owned {
-		*found = syncTargetState{since: c.Clock.Now(), owned: true, secret: found.secret, supersededVersion: found.supersededVersion}
-	}
-	return found
 }
 
 // reconcileUnowned does what this replica does for a SyncTarget of another owner. If that is the leader, this replica may be the next one,
@@ -118,13 +105,7 @@ func (c *Controller) followOwner(ctx context.Context, request mcreconcile.Reques
 	if err := c.keepSchemaConnection(ctx, request, inventory, syncTarget); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.lock.Lock()
-	concerned := c.identities.set(clusterIdentity{
-		uid: syncTarget.UID, name: syncTarget.Name, inventory: logicalcluster.Name(request.ClusterName),
-		created: syncTarget.CreationTimestamp.Time, cluster: c.Ledger.Get(syncTarget.UID).Cluster.ID,
-	})
-	c.lock.Unlock()
-	c.enqueue(concerned...)
+	c.setIdentity(newClusterIdentity(request, syncTarget, c.Ledger.Get(syncTarget.UID).Cluster.ID))
 	if !c.Role.Leads() {
 		// A reconcile that ran when the shard was lost may have set it.
 		c.Readiness.Forget(syncTarget.UID)
@@ -145,13 +126,8 @@ func (c *Controller) followOwner(ctx context.Context, request mcreconcile.Reques
 // keepSchemaConnection disconnects the cluster of a SyncTarget of another owner, unless this replica reads schemas from it.
 func (c *Controller) keepSchemaConnection(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
 	known := c.Ledger.Get(syncTarget.UID).Cluster
-	c.lock.Lock()
-	_, isSource := c.schemaSources[syncTarget.UID]
-	c.lock.Unlock()
-	if !isSource || known == (ledger.Cluster{}) || syncTarget.DeletionTimestamp != nil {
-		c.lock.Lock()
-		c.secretIndex.delete(request)
-		c.lock.Unlock()
+	if !c.isSchemaSource(syncTarget.UID) || known == (ledger.Cluster{}) || syncTarget.DeletionTimestamp != nil {
+		c.unindexSecret(request)
 		c.stopAndDisconnect(syncTarget.UID)
 		return c.admitTunnel(ctx, request, inventory, syncTarget)
 	}
@@ -162,55 +138,11 @@ func (c *Controller) keepSchemaConnection(ctx context.Context, request mcreconci
 	return err
 }
 
-// ConnectForSchemas makes this replica connect to the cluster of a SyncTarget, whichever replica owns it. Schemas are read through this
-// connection, nothing is written.
-func (c *Controller) ConnectForSchemas(syncTarget types.UID) {
-	c.lock.Lock()
-	_, known := c.schemaSources[syncTarget]
-	c.schemaSources[syncTarget] = struct{}{}
-	c.lock.Unlock()
-	if !known {
-		c.enqueue(syncTarget)
-	}
-}
-
-// followLedger is a source of the SyncTargets whose entries another replica has changed.
-func (c *Controller) followLedger(ctx context.Context, _ requestQueue) error {
-	c.Ledger.Subscribe(ctx, func(syncTarget types.UID) { c.enqueue(syncTarget) })
-	return nil
-}
-
-// onShardsChanged enqueues the SyncTargets of shards that this replica got or lost. Nothing of their states is kept, except that the new owner
-// keeps the Secrets.
-func (c *Controller) onShardsChanged(queue requestQueue, changed shards.Set) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	for syncTarget, request := range c.requests {
-		if !changed.Has(syncTarget) {
-			continue
-		}
-		if c.Role.Owns(syncTarget) {
-			c.states[syncTarget].owned = false
-		} else {
-			c.states[syncTarget] = &syncTargetState{since: c.Clock.Now()}
-		}
-		queue.Add(request)
-	}
-}
-
 // StopShard ends all work of this replica for the SyncTargets of a shard. It returns once the replica no longer writes to their
 // targets.
 func (c *Controller) StopShard(shard int) {
-	c.lock.Lock()
-	var owned []types.UID
-	for syncTarget := range c.requests {
-		if shards.Of(syncTarget) == shard {
-			owned = append(owned, syncTarget)
-		}
-	}
-	c.lock.Unlock()
 	var stopping gosync.WaitGroup
-	for _, syncTarget := range owned {
+	for _, syncTarget := range c.inShard(shard) {
 		stopping.Go(func() {
 			c.stopAndDisconnect(syncTarget)
 			// If it comes back, it must be found out again.

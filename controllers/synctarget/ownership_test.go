@@ -116,7 +116,7 @@ func TestShardsChange(t *testing.T) {
 		state.tookOver, state.secret, state.supersededVersion = true, secret, "7"
 	}
 	clock.Step(time.Minute)
-	controller.onShardsChanged(queue, shards.SetOf(own))
+	controller.resetShards(shards.SetOf(own), role.Owns)
 	expect(own)
 	g.Expect(controller.ownedState("a")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
 	for _, uid := range all[1:] {
@@ -130,7 +130,7 @@ func TestShardsChange(t *testing.T) {
 			lost = shards.Of(uid)
 		}
 	}
-	controller.onShardsChanged(queue, shards.SetOf(lost))
+	controller.resetShards(shards.SetOf(lost), role.Owns)
 	expect(lost)
 	for _, uid := range all {
 		if shards.Of(uid) == lost {
@@ -156,7 +156,7 @@ func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
 	*controller.stateOf("f1") = syncTargetState{since: time.Unix(1, 0), secret: secret, supersededVersion: "7", conflictSeen: true, restartTrust: &restartTrust{}}
 	clock.Step(time.Minute)
 	close(elected)
-	controller.onShardsChanged(queue, shards.All)
+	controller.resetShards(shards.All, controller.Role.Owns)
 	g.Expect(queue.Len()).To(Equal(2))
 	g.Expect(controller.ownedState("f1")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
 }
