@@ -219,7 +219,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		division{hosting, owners, sharded, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
 		tunnels.addTo(hosting),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
-		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(role.Elected.Leads, syncManager, clusters.mailboxes, options.ColdStandby)),
+		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(role.Leads, syncManager, clusters.mailboxes, options.ColdStandby)),
 	)
 }
 

@@ -40,6 +40,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/shards"
 )
 
@@ -158,15 +159,15 @@ func (d division) addCopyStates(states *copystates.Store, sealer *ownership.Seal
 	if err != nil {
 		return fmt.Errorf("cannot make a client for the states of copies: %w", err)
 	}
-	storage, log := copystates.LedgerStorage(provider), d.log.WithName("copystates")
+	configMaps, log := provider.ConfigMaps(ledger.Namespace), d.log.WithName("copystates")
 	watcher, err := copystates.NewWatcher(copystates.WatcherOptions{
-		Storage: storage, Store: states, Sealer: sealer, KnownSyncTargets: d.clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
+		ConfigMaps: configMaps, Store: states, Sealer: sealer, KnownSyncTargets: d.clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
 	})
 	if err != nil {
 		return err
 	}
 	writer := copystates.NewWriter(copystates.WriterOptions{
-		Storage: storage, Sync: d.sync, Sealer: sealer, ObjectStateChanged: &d.changed.objectStateChanged, Owner: d.role, Context: d.role.Context, Clock: clock.RealClock{}, Log: log,
+		ConfigMaps: configMaps, Sync: d.sync, Sealer: sealer, ObjectStateChanged: &d.changed.objectStateChanged, Owner: d.role, Clock: clock.RealClock{}, Log: log,
 	})
 	return errors.Join(d.hosting.Add(watcher), writer.Register(d.owners))
 }
