@@ -92,7 +92,7 @@ func (f *fixture) controllers() map[string]*objectsync.Controller {
 func TestNothingRunsForAnUnknownMailbox(t *testing.T) {
 	f := newFixture(t)
 	f.expectReconciled([]string{})
-	if _, ok := f.manager.View(florin); ok || f.manager.ConfigsKnown(florin) {
+	if _, ok := f.manager.View(florin); ok || f.manager.Status(florin).ConfigsKnown {
 		t.Error("there is a view of a mailbox that cannot be seen")
 	}
 }
@@ -123,7 +123,7 @@ func TestControllersFollowTheConfigs(t *testing.T) {
 	f := newFixture(t)
 	setMatcher(f.manager, selecting("configmaps"))
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
-	if view, ok := f.manager.View(florin); !ok || view.Mailbox != "m" || len(view.Controllers) != 2 || len(view.Published) != 3 || !f.manager.ConfigsKnown(florin) {
+	if view, ok := f.manager.View(florin); !ok || view.Mailbox != "m" || len(view.Controllers) != 2 || len(view.Published) != 3 || !f.manager.Status(florin).ConfigsKnown {
 		t.Errorf("the view is %+v, %v", view, ok)
 	}
 	before := f.controllers()
@@ -180,7 +180,7 @@ func TestUnassignEndsAll(t *testing.T) {
 	f.manager.StopSync(florin)
 	f.manager.StopSync(florin)
 	f.expectReconciled([]string{})
-	if err := f.manager.reconcileGone(t.Context(), held); err != nil || f.manager.ConfigsKnown(florin) {
+	if err := f.manager.reconcileGone(t.Context(), held); err != nil || f.manager.Status(florin).ConfigsKnown {
 		t.Errorf("what was unassigned goes on: %v", err)
 	}
 }

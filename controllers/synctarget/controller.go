@@ -212,16 +212,8 @@ func (c *Controller) reconcileNormal(ctx context.Context, request mcreconcile.Re
 		// The former owner has seen its deletion, which this replica's cache does not show yet.
 		return reconcile.Result{}, nil
 	}
-	switch c.quotaState(request, syncTarget.UID) {
-	case mailbox.QuotaUndecided:
-		if !c.Role.Leads() {
-			// The leader makes the mailbox, and records it in the ledger.
-			return reconcile.Result{}, nil
-		}
-		return reconcile.Result{RequeueAfter: quotaRetryInterval}, nil
-	case mailbox.QuotaExceeded:
-		return c.reportQuotaExceeded(ctx, inventory, syncTarget)
-	case mailbox.QuotaGranted:
+	if granted, result, err := c.awaitQuota(ctx, request, inventory, syncTarget); !granted || err != nil {
+		return result, err
 	}
 	c.indexSecret(request, syncTarget)
 	return c.reconcileTarget(ctx, request, inventory, syncTarget)
@@ -274,16 +266,27 @@ func (c *Controller) quotaState(request mcreconcile.Request, syncTarget types.UI
 	return c.Mailboxes.Quota.State(request, syncTarget)
 }
 
-// reportQuotaExceeded writes into the status that the quota refuses the SyncTarget a mailbox.
-func (c *Controller) reportQuotaExceeded(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+// awaitQuota reports whether the quota grants the SyncTarget a mailbox. If it does not, the status says so. The leader requeues a SyncTarget
+// until that is decided; it makes the mailbox, so that the ledger enqueues the SyncTarget on another replica.
+func (c *Controller) awaitQuota(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (granted bool, result reconcile.Result, err error) {
+	switch c.quotaState(request, syncTarget.UID) {
+	case mailbox.QuotaGranted:
+		return true, reconcile.Result{}, nil
+	case mailbox.QuotaUndecided:
+		if c.Role.Leads() {
+			result.RequeueAfter = quotaRetryInterval
+		}
+		return false, result, nil
+	case mailbox.QuotaExceeded:
+	}
 	stored := syncTarget.DeepCopy()
 	view := statusView{now: c.Clock.Now()}
 	view.problem = &blocker{mailbox.ReasonTooManyMailboxes, c.Mailboxes.Quota.ExceededMessage()}
 	view.apply(syncTarget, &syncTargetState{since: view.now})
-	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
-		return reconcile.Result{}, nil
+	if !apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
+		result, err = c.patchStatus(ctx, inventory, stored, syncTarget)
 	}
-	return c.patchStatus(ctx, inventory, stored, syncTarget)
+	return false, result, err
 }
 
 // patchStatus writes a status that has changed, and names this replica in it. A status that only names another replica is not written

@@ -27,7 +27,6 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -113,14 +112,8 @@ func (c *Controller) followOwner(ctx context.Context, request mcreconcile.Reques
 	if !c.Role.Leads() || syncTarget.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}
-	switch c.quotaState(request, syncTarget.UID) {
-	case mailbox.QuotaUndecided:
-		return reconcile.Result{RequeueAfter: quotaRetryInterval}, nil
-	case mailbox.QuotaExceeded:
-		return c.reportQuotaExceeded(ctx, inventory, syncTarget)
-	case mailbox.QuotaGranted:
-	}
-	return reconcile.Result{}, nil
+	_, result, err := c.awaitQuota(ctx, request, inventory, syncTarget)
+	return result, err
 }
 
 // keepSchemaConnection disconnects the cluster of a SyncTarget of another owner, unless this replica reads schemas from it.
