@@ -184,8 +184,11 @@ func (c *Controller) updateDeletingStatus(ctx context.Context, inventory cluster
 
 // IsCleanedUp reports whether the hub has finished with the target of a SyncTarget that is being deleted.
 func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
-	// The leader deletes the entry of the ledger before it removes the finalizer, which may take more than one attempt.
-	return c.isCleanedUp(syncTarget, c.Ledger.Get(syncTarget).CleanedUp)
+	if c.Ledger.Get(syncTarget).CleanedUp {
+		// The leader deletes the entry of the ledger before it removes the finalizer, which may take more than one attempt.
+		c.update(syncTarget, func(found *entry) { found.isCleanedUp = true })
+	}
+	return c.get(syncTarget).isCleanedUp
 }
 
 // repeatCleanedUp records again that the target is cleaned up if the entry in the ledger is gone and the SyncTarget stays: the leader has
@@ -214,7 +217,7 @@ func (c *Controller) recordCleanedUp(ctx context.Context, syncTarget *edgev2alph
 			return err
 		}
 	}
-	c.isCleanedUp(syncTarget.UID, true)
+	c.update(syncTarget.UID, func(found *entry) { found.isCleanedUp = true })
 	return nil
 }
 

@@ -87,7 +87,7 @@ func (d *drainRun) setFinished() {
 
 // currentDrain returns the running or finished drain of this mode and connection. It stops another drain, and returns nil.
 func (s *store) currentDrain(syncTarget types.UID, mode drain.Mode, connection *targets.Connection) *drainRun {
-	if running := s.drainOf(syncTarget); running != nil && running.mode == mode && running.connection == connection {
+	if running := s.get(syncTarget).drain; running != nil && running.mode == mode && running.connection == connection {
 		return running
 	}
 	s.stopDrain(syncTarget)
@@ -104,7 +104,9 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 	if running := c.currentDrain(uid, mode, connection); running != nil {
 		return running, nil
 	}
-	parent := c.parentContext()
+	c.lock.Lock()
+	parent := c.runContext
+	c.lock.Unlock()
 	// The PublishedResource decides whether a namespace may be deleted with its contents.
 	if parent == nil || !c.Sync.HasPublished() || c.History.Holds(uid) {
 		return nil, nil

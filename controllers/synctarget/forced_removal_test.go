@@ -187,7 +187,7 @@ func TestForcedRemovalWaitsForATargetThatAnswers(t *testing.T) {
 	g.Expect(reason).To(Equal(ReasonRemovalForced))
 	g.Expect(message).To(ContainSubstring("3 objects are still to go, 4 are gone."))
 	g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeTrue())
-	g.Expect(f.drainOf(f.syncTarget.UID)).To(BeNil())
+	g.Expect(f.get(f.syncTarget.UID).drain).To(BeNil())
 	f.hasEvent(t, ReasonRemovalForced)
 }
 
@@ -212,7 +212,7 @@ func TestRemovalWaitsForTheCleanup(t *testing.T) {
 		g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeFalse())
 		f.clock.Step(time.Hour)
 	}
-	f.drainOf(f.syncTarget.UID).setFinished()
+	f.get(f.syncTarget.UID).drain.setFinished()
 	_, reason, _ := f.cleanUp(t)
 	g.Expect(reason).To(Equal(ReasonCleanedUp))
 	g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeTrue())

@@ -119,7 +119,7 @@ func (c *Controller) followOwner(ctx context.Context, request mcreconcile.Reques
 // keepSchemaConnection disconnects the cluster of a SyncTarget of another owner, unless this replica reads schemas from it.
 func (c *Controller) keepSchemaConnection(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
 	known := c.Ledger.Get(syncTarget.UID).Cluster
-	if !c.isSchemaSource(syncTarget.UID) || known == (ledger.Cluster{}) || syncTarget.DeletionTimestamp != nil {
+	if !c.get(syncTarget.UID).isSchemaSource || known == (ledger.Cluster{}) || syncTarget.DeletionTimestamp != nil {
 		c.unindexSecret(request)
 		c.stopAndDisconnect(syncTarget.UID)
 		return c.admitTunnel(ctx, request, inventory, syncTarget)

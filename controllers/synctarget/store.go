@@ -72,15 +72,24 @@ func (s *store) start(ctx context.Context, queue requestQueue) {
 	s.queue, s.runContext = queue, ctx
 }
 
-// parentContext returns the parent context of all drains, nil before the controller starts.
-func (s *store) parentContext() context.Context {
+// get returns a copy of the entry of a SyncTarget, which is zero if there is none.
+func (s *store) get(syncTarget types.UID) entry {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return s.runContext
+	if found := s.entries[syncTarget]; found != nil {
+		return *found
+	}
+	return entry{}
 }
 
-// get returns the entry of a SyncTarget, or adds one. The caller holds the lock.
-func (s *store) get(syncTarget types.UID) *entry {
+// update changes the entry of a SyncTarget, and adds one if there is none. The change must not block.
+func (s *store) update(syncTarget types.UID, change func(*entry)) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	change(s.getOrAdd(syncTarget))
+}
+
+func (s *store) getOrAdd(syncTarget types.UID) *entry {
 	found := s.entries[syncTarget]
 	if found == nil {
 		found = &entry{}
@@ -96,7 +105,7 @@ func (s *store) setUID(request mcreconcile.Request, syncTarget types.UID) (repla
 	defer s.lock.Unlock()
 	replaced, isKnown := s.uids[request]
 	s.uids[request] = syncTarget
-	found := s.get(syncTarget)
+	found := s.getOrAdd(syncTarget)
 	found.request = request
 	if found.state == nil {
 		found.state = &syncTargetState{since: s.clock.Now()}
@@ -168,19 +177,12 @@ func (s *store) enqueueLocked(found *entry) {
 // ConnectForSchemas makes this replica connect to the cluster of a SyncTarget, whichever replica owns it. Schemas are read through this
 // connection, nothing is written.
 func (s *store) ConnectForSchemas(syncTarget types.UID) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if found := s.get(syncTarget); !found.isSchemaSource {
-		found.isSchemaSource = true
-		s.enqueueLocked(found)
-	}
-}
-
-func (s *store) isSchemaSource(syncTarget types.UID) bool {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	found := s.entries[syncTarget]
-	return found != nil && found.isSchemaSource
+	s.update(syncTarget, func(found *entry) {
+		if !found.isSchemaSource {
+			found.isSchemaSource = true
+			s.enqueueLocked(found)
+		}
+	})
 }
 
 // resetShards enqueues the SyncTargets of shards that this replica got or lost. Nothing of their states is kept, except that the new owner
@@ -314,31 +316,8 @@ func (s *store) setIdentity(own clusterIdentity) (conflicting, other *clusterIde
 func (s *store) setDrain(syncTarget types.UID, next *drainRun) (before *drainRun) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	found := s.entries[syncTarget]
-	if found == nil && next == nil {
-		return nil
-	}
-	found = s.get(syncTarget)
-	before, found.drain = found.drain, next
-	return before
-}
-
-func (s *store) drainOf(syncTarget types.UID) *drainRun {
-	s.lock.Lock()
-	defer s.lock.Unlock()
 	if found := s.entries[syncTarget]; found != nil {
-		return found.drain
+		before, found.drain = found.drain, next
 	}
-	return nil
-}
-
-// isCleanedUp reports whether the target of a SyncTarget is cleaned up, as was set before or as recorded is now.
-func (s *store) isCleanedUp(syncTarget types.UID, recorded bool) bool {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if recorded {
-		s.get(syncTarget).isCleanedUp = true
-	}
-	found := s.entries[syncTarget]
-	return found != nil && found.isCleanedUp
+	return before
 }

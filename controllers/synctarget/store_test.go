@@ -38,12 +38,12 @@ func TestMemoryOfSyncTargetsThatAreGone(t *testing.T) {
 	})
 	request := mcreconcile.Request{ClusterName: "i", Request: reconcile.Request{NamespacedName: types.NamespacedName{Name: "florin"}}}
 	controller.ConnectForSchemas("a")
-	g.Expect(controller.isSchemaSource("a")).To(BeTrue())
+	g.Expect(controller.get("a").isSchemaSource).To(BeTrue())
 	g.Expect(controller.stateOf("a").tookOver).To(BeFalse(), "it is not tracked")
 	controller.track(request, "a")
-	g.Expect(controller.isSchemaSource("a")).To(BeTrue())
+	g.Expect(controller.get("a").isSchemaSource).To(BeTrue())
 	controller.setIdentity(clusterIdentity{uid: "a", cluster: "c"})
-	controller.isCleanedUp("a", true)
+	controller.update("a", func(found *entry) { found.isCleanedUp = true })
 	g.Expect(controller.IsCleanedUp("a")).To(BeTrue())
 
 	controller.track(request, "b")
