@@ -37,7 +37,6 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/copystates"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -131,7 +130,8 @@ func (d division) add(states *copystates.Store, sealer *ownership.Sealer) error 
 	if d.shards == nil {
 		return nil
 	}
-	return errors.Join(d.hosting.Add(everyReplica{manager.RunnableFunc(d.awaitReady)}), d.hosting.Add(d.shards), d.addSyncSummaries(), d.addCopyStates(states, sealer))
+	summaries := syncmanager.NewSyncSummaryWriter(d.sync, d.clusters.ledger, &d.changed.readiness, d.log.WithName("answers"))
+	return errors.Join(d.hosting.Add(everyReplica{manager.RunnableFunc(d.awaitReady)}), d.hosting.Add(d.shards), summaries.Register(d.owners), d.addCopyStates(states, sealer))
 }
 
 // awaitReady sets ready once the ledger is loaded and the mailbox caches have synced. Until then the others keep what they hold.
@@ -141,15 +141,6 @@ func (d division) awaitReady(ctx context.Context) error {
 	}
 	d.ready.Store(wait.PollUntilContextCancel(ctx, readyPollInterval, true, hasAll) == nil)
 	return nil
-}
-
-// addSyncSummaries makes each replica summarize its SyncTargets in the ledger, and the leader read whether those of others
-// are Ready.
-func (d division) addSyncSummaries() error {
-	return errors.Join(
-		syncmanager.NewSyncSummaryWriter(d.sync, d.clusters.ledger, &d.changed.readiness, d.log.WithName("answers")).Register(d.owners),
-		d.hosting.Add(&readiness.Follower{Registry: &d.changed.readiness, Ledger: d.clusters.ledger, Owns: d.role.Owns, Clock: clock.RealClock{}}),
-	)
 }
 
 // addCopyStates makes each replica store how far the copies of placements have come on the clusters of its SyncTargets, and the leader

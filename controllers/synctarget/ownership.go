@@ -99,16 +99,19 @@ func mayPrepare(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry) bool {
 }
 
 // followOwner stops the work for a SyncTarget of another owner, and records which cluster it stands for, to compare with those of this
-// replica's own SyncTargets. The leader also reports an exceeded quota.
+// replica's own SyncTargets. The leader also records whether it is Ready, as the owner has written into the ledger, and reports an exceeded quota.
 func (c *Controller) followOwner(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	if err := c.keepSchemaConnection(ctx, request, inventory, syncTarget); err != nil {
-		return reconcile.Result{}, err
-	}
-	c.setIdentity(newClusterIdentity(request, syncTarget, c.Ledger.Get(syncTarget.UID).Cluster.ID))
-	if !c.Role.Leads() {
+	known := c.Ledger.Get(syncTarget.UID)
+	if known.Ready != nil && c.Role.Leads() {
+		c.Readiness.Set(syncTarget.UID, *known.Ready, c.Clock.Now())
+	} else {
 		// A reconcile that ran when the shard was lost may have set it.
 		c.Readiness.Forget(syncTarget.UID)
 	}
+	if err := c.keepSchemaConnection(ctx, request, inventory, syncTarget); err != nil {
+		return reconcile.Result{}, err
+	}
+	c.setIdentity(newClusterIdentity(request, syncTarget, known.Cluster.ID))
 	if !c.Role.Leads() || syncTarget.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}

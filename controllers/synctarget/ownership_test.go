@@ -29,11 +29,13 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/fence"
@@ -159,6 +161,35 @@ func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
 	controller.resetShards(shards.All, controller.Role.Owns)
 	g.Expect(queue.Len()).To(Equal(2))
 	g.Expect(controller.ownedState("f1")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
+}
+
+// The leader learns from the ledger whether SyncTargets of other owners are Ready. Another replica does not need to.
+func TestReadinessOfOtherOwners(t *testing.T) {
+	g := NewWithT(t)
+	elected := make(chan struct{})
+	workspace, clock := crfake.NewClientBuilder().Build(), testclock.NewFakeClock(time.Unix(1000, 0))
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	syncTarget.UID, syncTarget.Name = "a", "florin"
+	controller := NewController(Options{
+		Role: leadership.Role{Elected: elected, Shards: ownedShard(shards.Of("a") + 1)}, OtherOwners: true, Readiness: &readiness.Registry{},
+		Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Clock: clock,
+		Ledger: ledger.New(ledger.Options{Client: workspace, Reader: workspace, Clock: clock, Log: logr.Discard()}),
+	})
+	expect := func(when string, ready *bool, wantReady, wantKnown bool) {
+		t.Helper()
+		g.Expect(controller.Ledger.Update(t.Context(), "a", func(entry *ledger.Entry) { entry.Mailbox, entry.Ready = "m", ready })).To(Succeed())
+		_, err := controller.followOwner(t.Context(), mcreconcile.Request{}, nil, syncTarget)
+		g.Expect(err).NotTo(HaveOccurred())
+		state, known := controller.Readiness.Of("a")
+		g.Expect(known).To(Equal(wantKnown), when)
+		g.Expect(state.Ready).To(Equal(wantReady), when)
+	}
+	controller.Readiness.Set("a", true, clock.Now())
+	expect("this replica does not lead", new(true), false, false)
+	close(elected)
+	expect("it leads", new(true), true, true)
+	expect("the cluster is away", new(false), false, true)
+	expect("the owner has written nothing", nil, false, false)
 }
 
 // A SyncTarget that was served keeps its place while its mailbox is made again: objects are on its target.
