@@ -39,7 +39,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
-	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -138,7 +137,7 @@ func newClusters(ctx context.Context, hosting manager.Manager, identity bootstra
 
 			AggregateMetrics: options.AggregateMetrics,
 			Tunnels:          tunnelOptions(options),
-			Fence:            func(syncTarget types.UID) *fence.Fence { return role.Fence(syncTarget, options.Fence) },
+			Fence:            role.Fence,
 		}),
 		needed: needed,
 	}

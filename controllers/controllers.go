@@ -66,6 +66,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/leases"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
+	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
@@ -144,8 +145,8 @@ type changes struct {
 	connectionChanged, unauthorized topic.Topic[types.UID]
 	// state: the sync manager's state of the SyncTarget. objects: its configs, or the objects that they select.
 	stateChanged, objectsChanged topic.Topic[types.UID]
-	// shard: those that this replica has got or lost.
-	shardChanged topic.Topic[int]
+	// shards: those that this replica has got or lost.
+	shardsChanged topic.Topic[shards.Set]
 	// copies: how far the hub has come with copies of placements in mailboxes.
 	objectStateChanged topic.Topic[objectsync.ObjectRef]
 	// readiness: whether the SyncTarget is Ready. It knows the states, too.
@@ -160,7 +161,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	}
 	changed := &changes{}
 	var syncTargets *synctarget.Controller
-	role, shards, err := newRole(hosting, changed, func(shard int) { syncTargets.StopShard(shard) }, options)
+	role, sharded, err := newRole(hosting, changed, func(shard int) { syncTargets.StopShard(shard) }, options)
 	if err != nil {
 		return err
 	}
@@ -178,7 +179,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	}
 	syncTargets = synctarget.NewController(synctarget.Options{
 		Tunnel:  tunnels.status(),
-		Replica: options.Replica, Role: role, Manager: clusters.controllersOfStandby(), Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
+		Replica: options.Replica, Role: role, OtherOwners: options.Sharded, Manager: clusters.controllersOfStandby(), Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connectionChanged, StateChanged: &changed.stateChanged, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		History: clusters.history,
 		Clock:   clock.RealClock{}, Log: options.Log.WithName("synctarget"),
@@ -212,10 +213,10 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		newSyncRules(hosting, clusters, identity, options).Register(hosting),
 		syncManager.Register(hosting),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, !options.Sharded, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(hosting),
-		division{hosting, shards, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
+		division{hosting, sharded, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
 		tunnels.addTo(hosting),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
-		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(role.Elected.Leads, syncManager, clusters.mailboxes, options.ColdStandby)),
+		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(role.Leads, syncManager, clusters.mailboxes, options.ColdStandby)),
 	)
 }
 
@@ -252,7 +253,6 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 		Mailboxes:            clusters.mailboxes,
 		CachePolicy:          clusters.cachePolicy,
 		WrittenResourceStore: syncmanager.LedgerWrittenResourceStore{Store: clusters.ledger},
-		KnownSyncTargets:     clusters.ledger.SyncTargets,
 		Hub:                  identity.HubUID,
 		Hasher:               ownership.NewHasher(identity.HashKey),
 		Sealer:               ownership.NewSealer(identity.HashKey),
@@ -278,9 +278,8 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
 	}
-	sources := &apiresourceschema.SyncTargets{Inventories: clusters.inventories, ResolvePath: options.Access.LogicalClusterOf, Registry: clusters.targets}
-	if options.Sharded {
-		sources.Connect = syncTargets.ConnectForSchemas
+	sources := &apiresourceschema.SyncTargets{
+		Inventories: clusters.inventories, ResolvePath: options.Access.LogicalClusterOf, Registry: clusters.targets, Connect: syncTargets.ConnectForSchemas,
 	}
 	return apiresourceschema.NewController(apiresourceschema.Options{
 		Hub:               publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
@@ -309,7 +308,7 @@ func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		Export:         bootstrap.MailboxExport,
 		WorkloadExport: bootstrap.WorkloadExport,
 		Mailboxes:      clusters.mailboxes,
-		Sync:           fleetCounts(clusters, sync, options),
+		Sync:           syncmanager.NewFleetCounter(sync, clusters.ledger),
 		Workloads:      clusters.workloads,
 		Placement:      placement,
 		Elected:        elected,

@@ -67,7 +67,7 @@ func (n *neededMailboxes) NeedLeaderElection() bool { return false }
 // Start follows the ledger, the shards and the leadership until ctx ends.
 func (n *neededMailboxes) Start(ctx context.Context) error {
 	n.ledger.Subscribe(ctx, n.entryChanged)
-	n.role.ShardChanged.Subscribe(ctx, n.shardChanged)
+	n.role.Changed.Subscribe(ctx, n.shardsChanged)
 	n.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) { n.set(syncTarget, logicalcluster.Name(entry.Mailbox)) })
 	n.recheck()
 	select {
@@ -106,11 +106,11 @@ func (n *neededMailboxes) set(syncTarget types.UID, mailbox logicalcluster.Name)
 	return true
 }
 
-func (n *neededMailboxes) shardChanged(shard int) {
+func (n *neededMailboxes) shardsChanged(changed shards.Set) {
 	n.lock.RLock()
 	var concerned []logicalcluster.Name
 	for syncTarget, mailbox := range n.mailboxes {
-		if shards.Of(syncTarget) == shard {
+		if changed.Has(syncTarget) {
 			concerned = append(concerned, mailbox)
 		}
 	}

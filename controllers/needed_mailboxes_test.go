@@ -55,7 +55,7 @@ func TestNeededMailboxes(t *testing.T) {
 	}
 	expect("an own one", "m1", true)
 	expect("a foreign one", "m2", false)
-	needed.shardChanged(shards.Of(other))
+	needed.shardsChanged(shards.SetOf(shards.Of(other)))
 	if !slices.Equal(rechecked, []logicalcluster.Name{"m2"}) {
 		t.Errorf("rechecked %v", rechecked)
 	}

@@ -35,12 +35,11 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/copystates"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/shards"
 )
 
@@ -72,9 +71,10 @@ func digestOf(workspace string) string {
 
 // newRole returns this replica's role. The shards are nil unless SyncTargets are sharded. stop ends this replica's work for a shard.
 func newRole(hosting manager.Manager, changed *changes, stop func(shard int), options Options) (leadership.Role, *shards.Shards, error) {
-	role := leadership.Role{Elected: leadership.Elected(hosting.Elected())}
+	role := leadership.OfLeader(hosting.Elected(), options.Fence)
+	role.Changed = &changed.shardsChanged
 	if !options.Sharded {
-		return role, nil, nil
+		return role, nil, hosting.Add(electionPublisher{role})
 	}
 	config := rest.CopyConfig(hosting.GetConfig())
 	// The elections bound their requests by time. They must not wait for those of controllers.
@@ -97,18 +97,26 @@ func newRole(hosting manager.Manager, changed *changes, stop func(shard int), op
 			}
 			return wanted.Matches(labels.Set(lease.Labels)), nil
 		},
-		Stop: stop, OnChange: changed.shardChanged.Publish, Clock: clock.RealClock{}, Log: options.Log.WithName("shards"),
+		Stop: stop, OnChange: func(shard int) { role.Changed.Publish(shards.SetOf(shard)) }, Clock: clock.RealClock{}, Log: options.Log.WithName("shards"),
 	})
-	role.Shards, role.ShardChanged = sharded, &changed.shardChanged
+	role.Shards = sharded
 	return role, sharded, nil
 }
 
-// fleetCounts returns the sync manager, or, with sharded SyncTargets, a manager that also sums the other owners' SyncTargets.
-func fleetCounts(clusters *clusters, sync *syncmanager.Manager, options Options) apiexportcontroller.Syncer {
-	if !options.Sharded {
-		return sync
+// electionPublisher publishes that a replica which does not shard SyncTargets owns all shards once it leads.
+type electionPublisher struct{ leadership.Role }
+
+// NeedLeaderElection implements [manager.LeaderElectionRunnable].
+func (electionPublisher) NeedLeaderElection() bool { return false }
+
+// Start implements [manager.Runnable].
+func (p electionPublisher) Start(ctx context.Context) error {
+	select {
+	case <-p.Elected:
+		p.Changed.Publish(shards.All)
+	case <-ctx.Done():
 	}
-	return syncmanager.NewFleetCounter(sync, clusters.ledger)
+	return nil
 }
 
 // division adds the runnables that replicas need to shard SyncTargets.
@@ -130,7 +138,8 @@ func (d division) add(states *copystates.Store, sealer *ownership.Sealer) error 
 	if d.shards == nil {
 		return nil
 	}
-	return errors.Join(d.hosting.Add(readySetter{d}), d.hosting.Add(d.shards), d.addSyncSummaries(), d.addCopyStates(states, sealer))
+	summaries := syncmanager.NewSyncSummaryWriter(d.sync, d.clusters.ledger, &d.changed.readiness, d.log.WithName("answers"))
+	return errors.Join(d.hosting.Add(readySetter{d}), d.hosting.Add(d.shards), summaries.Register(d.hosting), d.addCopyStates(states, sealer))
 }
 
 // readySetter sets ready once the ledger is loaded and the mailbox caches have synced. Until then the other replicas keep their shards.
@@ -148,15 +157,6 @@ func (d readySetter) Start(ctx context.Context) error {
 	return nil
 }
 
-// addSyncSummaries makes each replica summarize its SyncTargets in the ledger, and the leader read whether those of others
-// are Ready.
-func (d division) addSyncSummaries() error {
-	return errors.Join(
-		syncmanager.NewSyncSummaryWriter(d.sync, d.clusters.ledger, &d.changed.readiness, d.log.WithName("answers")).Register(d.hosting),
-		d.hosting.Add(&readiness.Follower{Registry: &d.changed.readiness, Ledger: d.clusters.ledger, Owns: d.role.Owns, Clock: clock.RealClock{}}),
-	)
-}
-
 // addCopyStates makes each replica store how far the copies of placements have come on the clusters of its SyncTargets, and the leader
 // read what the others store.
 func (d division) addCopyStates(states *copystates.Store, sealer *ownership.Sealer) error {
@@ -164,15 +164,15 @@ func (d division) addCopyStates(states *copystates.Store, sealer *ownership.Seal
 	if err != nil {
 		return fmt.Errorf("cannot make a client for the states of copies: %w", err)
 	}
-	storage, log := copystates.LedgerStorage(provider), d.log.WithName("copystates")
+	configMaps, log := provider.ConfigMaps(ledger.Namespace), d.log.WithName("copystates")
 	watcher, err := copystates.NewWatcher(copystates.WatcherOptions{
-		Storage: storage, Store: states, Sealer: sealer, KnownSyncTargets: d.clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
+		ConfigMaps: configMaps, Store: states, Sealer: sealer, KnownSyncTargets: d.clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
 	})
 	if err != nil {
 		return err
 	}
 	writer := copystates.NewWriter(copystates.WriterOptions{
-		Storage: storage, Sync: d.sync, Sealer: sealer, ObjectStateChanged: &d.changed.objectStateChanged, Owner: d.role, Context: d.role.Context, Clock: clock.RealClock{}, Log: log,
+		ConfigMaps: configMaps, Sync: d.sync, Sealer: sealer, ObjectStateChanged: &d.changed.objectStateChanged, Owner: d.role, Clock: clock.RealClock{}, Log: log,
 	})
 	return errors.Join(d.hosting.Add(watcher), writer.Register(d.hosting))
 }

@@ -90,7 +90,7 @@ type Placer interface {
 	SetResources(resources []plan.Resource)
 }
 
-// Syncer is the part of [syncmanager.Manager] that the controller uses.
+// Syncer is the part of [syncmanager.FleetCounter] that the controller uses.
 type Syncer interface {
 	// Publish replaces the list of synced resources, and Published returns the list.
 	Publish(resources []plan.Resource)
@@ -111,7 +111,7 @@ type Syncer interface {
 
 var (
 	_ Mailboxes = &mailboxes.Mailboxes{}
-	_ Syncer    = &syncmanager.Manager{}
+	_ Syncer    = &syncmanager.FleetCounter{}
 )
 
 // Options configure a [Controller].

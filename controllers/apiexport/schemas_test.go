@@ -32,7 +32,7 @@ import (
 
 // schemaSink is a fake sync manager that only takes schemas.
 type schemaSink struct {
-	*syncmanager.Manager
+	*syncmanager.FleetCounter
 	taken []map[schema.GroupResource]schemacheck.Schema
 }
 

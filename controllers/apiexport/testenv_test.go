@@ -51,6 +51,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/connections"
@@ -161,7 +162,7 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 		}).Register(manager),
 		apiexport.NewController(apiexport.Options{
 			Hosting: manager.GetClient(), Provider: provider, Export: bootstrap.MailboxExport, WorkloadExport: bootstrap.WorkloadExport,
-			Mailboxes: w.boxes, Sync: w.sync, Recorder: recorder, Clock: clock.RealClock{},
+			Mailboxes: w.boxes, Sync: syncmanager.NewFleetCounter(w.sync, noEntries{}), Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
 	)
 	if err != nil {
@@ -180,6 +181,13 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 	}
 	return nil
 }
+
+// noEntries is a ledger without SyncTargets.
+type noEntries struct{}
+
+func (noEntries) IsLoaded() bool { return true }
+
+func (noEntries) Each(func(types.UID, *ledger.Entry)) {}
 
 // vendorExport creates another export with a cluster-scoped API that has a status, binds it in the mailbox, and returns the
 // identity hash of the export.

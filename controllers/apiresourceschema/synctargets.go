@@ -54,7 +54,7 @@ type SyncTargets struct {
 	// ResolvePath returns the logical cluster of a workspace path, as [kcp.ConfigProvider.LogicalClusterOf] does.
 	ResolvePath func(ctx context.Context, path logicalcluster.Path) (logicalcluster.Name, error)
 	Registry    *targets.Registry
-	// Connect makes this replica connect to a SyncTarget that another one may hold; nil if this one holds all.
+	// Connect makes this replica connect to a SyncTarget, whichever replica owns it.
 	Connect func(syncTarget types.UID)
 }
 
@@ -80,9 +80,7 @@ func (s *SyncTargets) Find(ctx context.Context, workspace, name string) (*target
 		}
 		return nil, fmt.Errorf("cannot get SyncTarget %s in the workspace %s: %w", name, workspace, err)
 	}
-	if s.Connect != nil {
-		s.Connect(syncTarget.UID)
-	}
+	s.Connect(syncTarget.UID)
 	connection, _ := s.Registry.Get(syncTarget.UID)
 	return connection, nil
 }

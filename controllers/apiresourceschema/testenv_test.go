@@ -162,7 +162,7 @@ func (w *testEnv) newReplica(found *installations) (*replica, error) {
 		FieldManager: "synchub-test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock.RealClock{}, Log: logr.Discard(),
 		OnChange: connectionChanged.Publish,
 	})
-	sources := &apiresourceschema.SyncTargets{Inventories: fakeInventories{w.hosting}, ResolvePath: resolvePath, Registry: registry}
+	sources := &apiresourceschema.SyncTargets{Inventories: fakeInventories{w.hosting}, ResolvePath: resolvePath, Registry: registry, Connect: func(types.UID) {}}
 	return &replica{apiresourceschema.Options{
 		ConnectionChanged: connectionChanged,
 		Hub:               publishedresource.Hub{UID: "this-hub", Workspace: "root:provider"},

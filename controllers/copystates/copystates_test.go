@@ -18,6 +18,7 @@ package copystates
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -44,7 +45,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
@@ -107,7 +107,7 @@ func newFixture(t *testing.T) *fixture {
 	config := suite.Target(t).Config
 	suite.Apply(t, config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+f.namespace+"}}")
 	f.client = newClient(t, config)
-	f.Writer = f.restarted(t, LedgerStorage)
+	f.Writer = f.restarted(t)
 	return f
 }
 
@@ -121,22 +121,20 @@ func newClient(t *testing.T, config *rest.Config) coreclient.CoreV1Interface {
 }
 
 // restarted returns a Writer as a process has it that has just started.
-func (f *fixture) restarted(t *testing.T, locationIn func(coreclient.ConfigMapsGetter) Storage) *Writer {
+func (f *fixture) restarted(t *testing.T) *Writer {
 	t.Helper()
 	client := newClient(t, suite.Observe(suite.Target(t).Config, func(request *http.Request) {
 		f.lock.Lock()
 		defer f.lock.Unlock()
 		f.methods = append(f.methods, request.Method)
 	}))
-	location := locationIn(client)
-	location.Namespace, location.ConfigMaps = f.namespace, client.ConfigMaps(f.namespace)
-	return NewWriter(WriterOptions{Storage: location, Sync: f.sync, Sealer: sealer, Written: &topic.Topic[types.UID]{}, Clock: f.clock, Log: logr.Discard()})
+	return NewWriter(WriterOptions{ConfigMaps: client.ConfigMaps(f.namespace), Sync: f.sync, Sealer: sealer, Owner: owner(true), Clock: f.clock, Log: logr.Discard()})
 }
 
 // get returns the ConfigMap as others read it.
 func (f *fixture) get(t *testing.T) *corev1.ConfigMap {
 	t.Helper()
-	found, err := f.client.ConfigMaps(f.namespace).Get(t.Context(), f.Name(syncTarget), metav1.GetOptions{})
+	found, err := f.client.ConfigMaps(f.namespace).Get(t.Context(), nameOf(syncTarget), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,11 +183,11 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	f.expect(t, "not all copies are known")
 	f.sync.incomplete = false
 	f.expect(t, "the first copy", "GET", "POST")
-	first := f.Sequence(syncTarget)
+	first := f.lastStored(syncTarget).sequence
 	if !isSynced(f.stored(t), "one") || first == 0 || f.stored(t).Sequence() != first {
 		t.Errorf("got sequence %d", first)
 	}
-	if f.get(t).Labels[copiesLabel] != "true" || LedgerStorage(f.client).Namespace != ledger.Namespace {
+	if f.get(t).Labels[copiesLabel] != "true" {
 		t.Error("the leader does not find them")
 	}
 	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
@@ -204,9 +202,9 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	f.clock.Step(10 * minWriteInterval)
 	f.expect(t, "no change")
 
-	f.Writer = f.restarted(t, LedgerStorage)
+	f.Writer = f.restarted(t)
 	f.expect(t, "no change since the restart", "GET")
-	if f.Sequence(syncTarget) != f.stored(t).Sequence() {
+	if f.lastStored(syncTarget).sequence != f.stored(t).Sequence() {
 		t.Error("the sequence changed by a restart")
 	}
 	f.sync.copies = nil
@@ -236,10 +234,10 @@ func TestWriterReadsAgainAfterAFailure(t *testing.T) {
 	f := newFixture(t)
 	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
 	f.expect(t, "the first copy", "GET", "POST")
-	if err := f.ConfigMaps.Delete(t.Context(), f.Name(syncTarget), metav1.DeleteOptions{}); err != nil {
+	if err := f.ConfigMaps.Delete(t.Context(), nameOf(syncTarget), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	last := f.Sequence(syncTarget)
+	last := f.lastStored(syncTarget).sequence
 	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
 	f.clock.Step(minWriteInterval)
 	if _, err := f.Reconcile(t.Context(), syncTarget); err == nil {
@@ -331,6 +329,8 @@ type owner bool
 
 func (h owner) Owns(types.UID) bool { return bool(h) }
 
+func (owner) Context(ctx context.Context, _ types.UID) context.Context { return ctx }
+
 func TestStates(t *testing.T) {
 	store, _ := newTestStore(t, "one")
 	store.Set(syncTarget, newSet(t, newCopy("one", healthy), newCopy("two", healthy)))
@@ -341,7 +341,6 @@ func TestStates(t *testing.T) {
 		mark   string
 		failed bool
 	}{
-		"the only hub syncs it":             {nil, "one", true},
 		"this replica syncs it":             {owner(true), "one", true},
 		"this replica has just taken over":  {owner(true), "two", false},
 		"another replica has taken it over": {owner(false), "one", false},
@@ -363,7 +362,7 @@ func TestWatcher(t *testing.T) {
 	var known atomic.Pointer[[]types.UID]
 	known.Store(&[]types.UID{syncTarget})
 	watcher, err := NewWatcher(WatcherOptions{
-		Storage: f.Storage, Store: store, Sealer: sealer, KnownSyncTargets: func() ([]types.UID, bool) { return *known.Load(), true }, Clock: f.clock, Log: logr.Discard(),
+		ConfigMaps: f.ConfigMaps, Store: store, Sealer: sealer, KnownSyncTargets: func() ([]types.UID, bool) { return *known.Load(), true }, Clock: f.clock, Log: logr.Discard(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -388,7 +387,7 @@ func TestWatcher(t *testing.T) {
 	}
 
 	exists := func() bool {
-		_, err := f.client.ConfigMaps(f.namespace).Get(t.Context(), f.Name(syncTarget), metav1.GetOptions{})
+		_, err := f.client.ConfigMaps(f.namespace).Get(t.Context(), nameOf(syncTarget), metav1.GetOptions{})
 		return err == nil
 	}
 	f.clock.Step(2 * sweepInterval)

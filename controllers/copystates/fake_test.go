@@ -37,7 +37,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/controllers/copystates/codec"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -82,10 +81,10 @@ func newFakeFixture(t *testing.T, objects ...runtime.Object) *fakeFixture {
 		return true, stored, store(action.GetResource(), stored, action.GetNamespace())
 	})
 	f.store, _ = newTestStore(t, "one")
-	f.Writer = NewWriter(WriterOptions{Storage: LedgerStorage(f.client.CoreV1()), Sync: f.sync, Sealer: sealer, Written: &topic.Topic[types.UID]{}, Clock: f.clock, Log: logr.Discard()})
+	f.Writer = NewWriter(WriterOptions{ConfigMaps: f.client.CoreV1().ConfigMaps(ledger.Namespace), Sync: f.sync, Sealer: sealer, Owner: owner(true), Clock: f.clock, Log: logr.Discard()})
 	var err error
 	f.watcher, err = NewWatcher(WatcherOptions{
-		Storage: f.Storage, Store: f.store, Sealer: sealer, KnownSyncTargets: func() ([]types.UID, bool) { return f.known, f.loaded }, Clock: f.clock, Log: logr.Discard(),
+		ConfigMaps: f.ConfigMaps, Store: f.store, Sealer: sealer, KnownSyncTargets: func() ([]types.UID, bool) { return f.known, f.loaded }, Clock: f.clock, Log: logr.Discard(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -263,7 +262,7 @@ func TestWriterAfterAFailedWrite(t *testing.T) {
 	})
 	_, err := f.Reconcile(t.Context(), syncTarget)
 	g.Expect(err).To(MatchError(ContainSubstring("cannot store the states of copies")))
-	failed := f.Sequence(syncTarget)
+	failed := f.lastStored(syncTarget).sequence
 	g.Expect(f.requests()).To(Equal([]string{"get", "create"}))
 	failing = false
 	result, err := f.Reconcile(t.Context(), syncTarget)
@@ -273,7 +272,7 @@ func TestWriterAfterAFailedWrite(t *testing.T) {
 	_, err = f.Reconcile(t.Context(), syncTarget)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.requests()).To(Equal([]string{"get", "create"}), "it reads again")
-	g.Expect(f.Sequence(syncTarget)).To(BeNumerically(">", failed))
+	g.Expect(f.lastStored(syncTarget).sequence).To(BeNumerically(">", failed))
 }
 
 // When nobody syncs a SyncTarget any more, its copies must not count as synced. If the ConfigMap is out of reach with its mailbox, that is
@@ -304,7 +303,7 @@ func TestWriterClears(t *testing.T) {
 			g.Expect(err != nil).To(Equal(test.failed))
 			g.Expect(f.requests()).To(Equal([]string{"update"}))
 			if test.answer == nil {
-				found, err := f.client.CoreV1().ConfigMaps(ledger.Namespace).Get(t.Context(), f.Name(syncTarget), metav1.GetOptions{})
+				found, err := f.client.CoreV1().ConfigMaps(ledger.Namespace).Get(t.Context(), nameOf(syncTarget), metav1.GetOptions{})
 				g.Expect(err).NotTo(HaveOccurred())
 				set, err := Decode(sealer, syncTarget, mailbox.String(), found)
 				g.Expect(err).NotTo(HaveOccurred())

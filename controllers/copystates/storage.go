@@ -17,14 +17,14 @@ limitations under the License.
 package copystates
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/synchub-dev/synchub/controllers/copystates/codec"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 const (
@@ -37,34 +37,20 @@ const (
 	nameSuffix = "-copies"
 )
 
-// Storage says where the states of SyncTargets are stored.
-type Storage struct {
-	// Namespace is that of the ConfigMaps, and ConfigMaps the client for it.
-	Namespace  string
-	ConfigMaps coreclient.ConfigMapInterface
-	// Name returns the name of the ConfigMap of a SyncTarget.
-	Name func(syncTarget types.UID) string
-	// Labels are those of the ConfigMaps.
-	Labels map[string]string
-}
-
-// LedgerStorage returns the storage for the replicas of a hub: the namespace of the ledger.
-func LedgerStorage(provider coreclient.ConfigMapsGetter) Storage {
-	return Storage{
-		Namespace: ledger.Namespace, ConfigMaps: provider.ConfigMaps(ledger.Namespace), Name: func(syncTarget types.UID) string { return string(syncTarget) + nameSuffix },
-		Labels: map[string]string{copiesLabel: "true"},
-	}
-}
-
 // Decode returns the states that a ConfigMap has.
 func Decode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, stored *corev1.ConfigMap) (*codec.Set, error) {
 	return codec.Decode(sealer, syncTarget, mailbox, stored.BinaryData[statesKey], stored.Data[sealKey])
 }
 
+// nameOf returns the name of the ConfigMap of a SyncTarget, and syncTargetOf is the inverse.
+func nameOf(syncTarget types.UID) string { return string(syncTarget) + nameSuffix }
+
+func syncTargetOf(name string) types.UID { return types.UID(strings.TrimSuffix(name, nameSuffix)) }
+
 // newConfigMap returns the ConfigMap with encoded states.
-func (s Storage) newConfigMap(syncTarget types.UID, resourceVersion string, content []byte, seal string) *corev1.ConfigMap {
+func newConfigMap(syncTarget types.UID, resourceVersion string, content []byte, seal string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name(syncTarget), Labels: s.Labels, ResourceVersion: resourceVersion},
+		ObjectMeta: metav1.ObjectMeta{Name: nameOf(syncTarget), Labels: map[string]string{copiesLabel: "true"}, ResourceVersion: resourceVersion},
 		BinaryData: map[string][]byte{statesKey: content}, Data: map[string]string{sealKey: seal},
 	}
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package copystates
 
 import (
+	"context"
 	gosync "sync"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/copystates/codec"
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -106,23 +108,26 @@ type SyncManager interface {
 	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool)
 }
 
-// Owner tells which SyncTargets this replica syncs.
+// Owner reports which SyncTargets this replica syncs, as [leadership.Role] does.
 type Owner interface {
 	Owns(syncTarget types.UID) bool
+	// Context returns a context whose writes fail once this replica no longer owns the SyncTarget.
+	Context(ctx context.Context, syncTarget types.UID) context.Context
 }
+
+var _ Owner = leadership.Role{}
 
 // Reader returns the state of a copy, from this process's sync manager or from the Store.
 type Reader struct {
 	Sync  SyncManager
 	Store *Store
-	// Owner is nil if no other replica syncs SyncTargets.
 	Owner Owner
 }
 
 // ObjectState returns the state of a version of a copy. The sync manager of this process comes first. Where it knows nothing, the last
 // states count: another replica syncs the SyncTarget, or did until a moment ago.
 func (r Reader) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
-	if r.Owner == nil || r.Owner.Owns(syncTarget) {
+	if r.Owner.Owns(syncTarget) {
 		if state, known = r.Sync.ObjectState(syncTarget, resource, key, version); known {
 			return state, true
 		}

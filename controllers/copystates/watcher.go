@@ -19,7 +19,6 @@ package copystates
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -30,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -43,9 +43,10 @@ const sweepInterval = 10 * time.Minute
 
 // WatcherOptions are the dependencies of a [Watcher].
 type WatcherOptions struct {
-	Storage
-	Store  *Store
-	Sealer *ownership.Sealer
+	// ConfigMaps is the client for the namespace of the states.
+	ConfigMaps coreclient.ConfigMapInterface
+	Store      *Store
+	Sealer     *ownership.Sealer
 	// KnownSyncTargets returns the SyncTargets in the ledger; known is false until they are loaded.
 	KnownSyncTargets func() (syncTargets []types.UID, known bool)
 	Clock            clock.WithTicker
@@ -141,9 +142,6 @@ func (w *Watcher) forget(object any) {
 		w.Store.Set(syncTargetOf(found.Name), nil)
 	}
 }
-
-// syncTargetOf returns the SyncTarget of a ConfigMap.
-func syncTargetOf(name string) types.UID { return types.UID(strings.TrimSuffix(name, nameSuffix)) }
 
 // sweep deletes the states of SyncTargets that the ledger does not have. A SyncTarget is in the ledger before it has copies, but the
 // leader may hear of that later.

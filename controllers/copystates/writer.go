@@ -29,6 +29,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -66,20 +67,16 @@ type SyncedCopies interface {
 
 // WriterOptions are the dependencies of a [Writer].
 type WriterOptions struct {
-	Storage
-	Sync SyncedCopies
+	// ConfigMaps is the client for the namespace of the states.
+	ConfigMaps coreclient.ConfigMapInterface
+	Sync       SyncedCopies
 	// Sealer seals the states for those who read them.
 	Sealer *ownership.Sealer
 	// ObjectStateChanged notifies about copies whose state changed.
 	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
-	// Written notifies about SyncTargets whose stored states changed; nil notifies nobody.
-	Written *topic.Topic[types.UID]
-	// Owner tells whether this replica still works for a SyncTarget that it does not sync; nil if there are no other replicas.
-	Owner Owner
-	// Context returns the context for requests on behalf of a SyncTarget; with nil, it is that of the reconcile.
-	Context func(ctx context.Context, syncTarget types.UID) context.Context
-	Clock   clock.Clock
-	Log     logr.Logger
+	Owner              Owner
+	Clock              clock.Clock
+	Log                logr.Logger
 }
 
 // Writer stores the states of copies when they have changed, at most every five seconds for each SyncTarget. It stores nothing for
@@ -140,16 +137,11 @@ func (w *Writer) Register(hosting manager.Manager) error {
 	}))
 }
 
-// Sequence returns the sequence of the stored states; zero if this process has neither read nor written any.
-func (w *Writer) Sequence(syncTarget types.UID) int64 {
-	return w.lastStored(syncTarget).sequence
-}
-
 // Reconcile implements [reconcile.TypedReconciler].
 func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
 	last := w.lastStored(syncTarget)
 	copies, mailbox, known := w.Sync.Copies(syncTarget)
-	if mailbox == "" && (last.mailbox == "" || w.Owner != nil && !w.Owner.Owns(syncTarget)) {
+	if mailbox == "" && (last.mailbox == "" || !w.Owner.Owns(syncTarget)) {
 		// This process never synced the SyncTarget, or another replica holds it.
 		w.forget(syncTarget)
 		return reconcile.Result{}, nil
@@ -193,12 +185,10 @@ func (w *Writer) clear(ctx context.Context, syncTarget types.UID, last storedSta
 func (w *Writer) ensureStored(ctx context.Context, syncTarget types.UID, mailbox string, content []byte, last storedStates) error {
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
 	defer cancel()
-	if w.Context != nil {
-		ctx = w.Context(ctx, syncTarget)
-	}
+	ctx = w.Owner.Context(ctx, syncTarget)
 	digest, now := codec.Digest(content), w.Clock.Now()
 	if last.resourceVersion == "" {
-		found, err := w.ConfigMaps.Get(ctx, w.Name(syncTarget), metav1.GetOptions{})
+		found, err := w.ConfigMaps.Get(ctx, nameOf(syncTarget), metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("cannot read the ConfigMap with the states of copies: %w", err)
 		}
@@ -207,7 +197,7 @@ func (w *Writer) ensureStored(ctx context.Context, syncTarget types.UID, mailbox
 	if last.resourceVersion == "" || last.digest != digest {
 		last.digest, last.sequence = digest, max(last.sequence+1, now.UnixMilli())
 		codec.SetSequence(content, last.sequence)
-		desired := w.newConfigMap(syncTarget, last.resourceVersion, content, codec.Seal(w.Sealer, content))
+		desired := newConfigMap(syncTarget, last.resourceVersion, content, codec.Seal(w.Sealer, content))
 		write := func() (*corev1.ConfigMap, error) { return w.ConfigMaps.Update(ctx, desired, metav1.UpdateOptions{}) }
 		if last.resourceVersion == "" {
 			write = func() (*corev1.ConfigMap, error) { return w.ConfigMaps.Create(ctx, desired, metav1.CreateOptions{}) }
@@ -222,7 +212,6 @@ func (w *Writer) ensureStored(ctx context.Context, syncTarget types.UID, mailbox
 	}
 	last.mailbox = mailbox
 	w.setStored(syncTarget, last)
-	w.Written.Publish(syncTarget)
 	return nil
 }
 

@@ -27,7 +27,6 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -175,14 +174,8 @@ func (p *CachePolicy) publish(published []plan.Resource) {
 	p.published.Store(&published)
 }
 
-// BeyondLimits returns a message about the objects of a SyncTarget's mailbox that are not synced because of limits. The reason says
-// which limit is exceeded first: that of the whole mailbox, of a resource, or of the configs. Both are empty if all is synced.
-func (m *Manager) BeyondLimits(syncTarget types.UID) (reason, message string) {
-	found, ok := m.get(syncTarget)
-	if !ok {
-		return "", ""
-	}
-	mailbox := found.currentTarget().Mailbox
+// beyondLimits returns a message about the objects of a mailbox that are not synced because of limits, and which limit is exceeded first.
+func (m *Manager) beyondLimits(mailbox logicalcluster.Name) (reason, message string) {
 	var sentences []string
 	objects := m.Mailboxes.MailboxLimitError(mailbox)
 	beyond := []*mailboxes.LimitError{objects}
@@ -210,17 +203,6 @@ func limitReason(beyond *mailboxes.LimitError) string {
 		return objectsync.ReasonMailboxLimitExceeded
 	}
 	return objectsync.ReasonResourceLimitExceeded
-}
-
-// IsEvicted reports whether the SyncTarget's mailbox, or the set of its configs, is evicted: it exceeds its limits so far that
-// nothing of the mailbox is synced.
-func (m *Manager) IsEvicted(syncTarget types.UID) bool {
-	found, ok := m.get(syncTarget)
-	if !ok {
-		return false
-	}
-	mailbox := found.currentTarget().Mailbox
-	return m.Mailboxes.MailboxLimitError(mailbox).Evicted || m.Mailboxes.ConfigLimitError(mailbox).Evicted
 }
 
 // matcherOf compiles the configs that are in force.

@@ -28,7 +28,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -93,7 +92,7 @@ func (f *fixture) controllers() map[string]*objectsync.Controller {
 func TestNothingRunsForAnUnknownMailbox(t *testing.T) {
 	f := newFixture(t)
 	f.expectReconciled([]string{})
-	if _, ok := f.manager.View(florin); ok || f.manager.ConfigsKnown(florin) {
+	if _, ok := f.manager.View(florin); ok || f.manager.Status(florin).ConfigsKnown {
 		t.Error("there is a view of a mailbox that cannot be seen")
 	}
 }
@@ -124,7 +123,7 @@ func TestControllersFollowTheConfigs(t *testing.T) {
 	f := newFixture(t)
 	setMatcher(f.manager, selecting("configmaps"))
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
-	if view, ok := f.manager.View(florin); !ok || view.Mailbox != "m" || len(view.Controllers) != 2 || len(view.Published) != 3 || !f.manager.ConfigsKnown(florin) {
+	if view, ok := f.manager.View(florin); !ok || view.Mailbox != "m" || len(view.Controllers) != 2 || len(view.Published) != 3 || !f.manager.Status(florin).ConfigsKnown {
 		t.Errorf("the view is %+v, %v", view, ok)
 	}
 	before := f.controllers()
@@ -173,91 +172,6 @@ func TestControllersFollowTheConnection(t *testing.T) {
 	}
 }
 
-func TestCount(t *testing.T) {
-	f := newFixture(t)
-	setMatcher(f.manager, selecting("deployments.apps"))
-	f.expectReconciled([]string{"deployments.apps", "secrets"}, "deployments.apps/v1 secrets/v1")
-	for name, test := range map[string]struct {
-		resource schema.GroupResource
-		want     Counts
-	}{
-		"synced":                    {schema.GroupResource{Resource: "secrets"}, Counts{Mailboxes: 1, Targets: 1}},
-		"of a group":                {schema.GroupResource{Group: "apps", Resource: "deployments"}, Counts{Mailboxes: 1, Targets: 1}},
-		"of another group":          {schema.GroupResource{Resource: "deployments"}, Counts{Mailboxes: 1}},
-		"published, but not synced": {schema.GroupResource{Resource: "configmaps"}, Counts{Mailboxes: 1}},
-	} {
-		if got, _ := f.manager.Count(test.resource); got != test.want {
-			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
-		}
-	}
-}
-
-// A hub that has just started counts from zero, so its counts are not known.
-func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
-	secrets, configMaps := schema.GroupResource{Resource: "secrets"}, schema.GroupResource{Resource: "configmaps"}
-	manager, notes := newManager(t)
-	clock := manager.Clock.(*testclock.FakeClock)
-	var remembered []types.UID
-	loaded := false
-	manager.KnownSyncTargets = func() ([]types.UID, bool) { return remembered, loaded }
-	manager.Publish(resources("configmaps", "secrets"))
-	is := func(what string, resource schema.GroupResource, want bool) {
-		t.Helper()
-		if _, known := manager.Count(resource); known != want {
-			t.Errorf("%s: want the counts of %s known: %v", what, resource, want)
-		}
-	}
-	isSummed := func(what string, want bool) {
-		t.Helper()
-		if _, known := manager.Summary(florin); known != want {
-			t.Errorf("%s: want the sum known: %v", what, want)
-		}
-	}
-	is("nothing was read", secrets, false)
-	loaded, remembered = true, []types.UID{florin, "guilder"}
-	is("nothing is assigned", secrets, false)
-	manager.StopSync("guilder")
-	is("one is not synced, the other not assigned", secrets, false)
-	f := &fixture{t, manager, notes, Target{UID: florin, Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
-	manager.StartSync(f.target)
-	is("the mailbox has not been seen", configMaps, false)
-	isSummed("the mailbox has not been seen", false)
-	setMatcher(manager, selecting("secrets"))
-	f.expectReconciled([]string{"secrets"})
-	is("it is not known what the mailbox lacks", configMaps, false)
-	found, _ := manager.get(florin)
-	manager.setMissingAPIs(found, MissingAPIs{})
-	is("nothing of it is synced", configMaps, true)
-	is("the target has not said what it holds", secrets, false)
-	isSummed("the target has not said what it holds", false)
-	manager.Publish(resources("configmaps", "secrets"))
-	is("what is published now has not been settled", configMaps, false)
-	f.expectReconciled([]string{"secrets"})
-	is("it has", configMaps, true)
-
-	clock.Step(countTimeout)
-	is("the target stays away", secrets, true)
-	isSummed("the target stays away", true)
-	f.target.Connection = connection(t)
-	manager.StartSync(f.target)
-	f.expectReconciled([]string{"secrets"})
-	is("by another connection the target has not said what it holds", secrets, false)
-	clock.Step(countTimeout)
-	is("it stays away", secrets, true)
-}
-
-// A SyncTarget that the ledger knows but that no longer exists delays the counts only for a limited time.
-func TestCountsDoNotWaitForMissingSyncTargets(t *testing.T) {
-	manager, _ := newManager(t)
-	manager.KnownSyncTargets = func() ([]types.UID, bool) { return []types.UID{florin}, true }
-	manager.startedAt = manager.Clock.Now()
-	manager.Clock.(*testclock.FakeClock).Step(countTimeout)
-	if _, known := manager.Count(schema.GroupResource{Resource: "secrets"}); !known {
-		t.Error("the counts are not known")
-	}
-	manager.StartSync(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t)})
-}
-
 func TestUnassignEndsAll(t *testing.T) {
 	f := newFixture(t)
 	setMatcher(f.manager, selecting("configmaps"))
@@ -266,7 +180,7 @@ func TestUnassignEndsAll(t *testing.T) {
 	f.manager.StopSync(florin)
 	f.manager.StopSync(florin)
 	f.expectReconciled([]string{})
-	if err := f.manager.reconcileGone(t.Context(), held); err != nil || f.manager.ConfigsKnown(florin) {
+	if err := f.manager.reconcileGone(t.Context(), held); err != nil || f.manager.Status(florin).ConfigsKnown {
 		t.Errorf("what was unassigned goes on: %v", err)
 	}
 }
@@ -274,11 +188,11 @@ func TestUnassignEndsAll(t *testing.T) {
 // reconcileGone reconciles a target that was unassigned after a worker had picked it.
 func (m *Manager) reconcileGone(ctx context.Context, held *targetState) error {
 	m.lock.Lock()
-	m.targets[florin] = held
+	m.decisions[florin] = syncDecision{state: held}
 	m.lock.Unlock()
 	_, err := m.Reconcile(ctx, florin)
 	m.lock.Lock()
-	delete(m.targets, florin)
+	delete(m.decisions, florin)
 	m.lock.Unlock()
 	if running := len(held.syncControllers); err == nil && running > 0 {
 		return fmt.Errorf("%d controllers run", running)

@@ -17,8 +17,6 @@ limitations under the License.
 package syncmanager
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -44,22 +42,6 @@ func (c *Counts) add(share Counts) {
 // countTimeout limits how long a SyncTarget, or a controller that was just started, may leave counts unknown. An unreachable target
 // must not withhold the counts of all others for ever.
 const countTimeout = 2 * time.Minute
-
-// Count returns the counts of a mailbox resource. known is false while some counted objects are not observed yet, because
-// a new leader and a new controller count from zero.
-func (m *Manager) Count(resource schema.GroupResource) (counts Counts, known bool) {
-	known = m.hasObservedAllTargets()
-	now := m.Clock.Now()
-	m.lock.Lock()
-	publication, all := m.publicationNumber, slices.Collect(maps.Values(m.targets))
-	m.lock.Unlock()
-	for _, state := range all {
-		share, isKnown := m.countOf(state, resource, publication, now)
-		counts.add(share)
-		known = known && isKnown
-	}
-	return counts, known
-}
 
 // countOf returns the share of a SyncTarget of the counts of a mailbox resource.
 func (m *Manager) countOf(state *targetState, resource schema.GroupResource, publication int, now time.Time) (counts Counts, known bool) {
@@ -105,57 +87,6 @@ func (m *Manager) areCountsKnown(state *targetState) bool {
 	return len(state.syncControllers) > 0 || state.isCountKnown(schema.GroupResource{}, publication, now)
 }
 
-// hasObservedAllTargets reports whether every SyncTarget that the previous leader knew has been started or stopped since this replica
-// leads. It waits no longer than countTimeout for SyncTargets that never appear.
-func (m *Manager) hasObservedAllTargets() bool {
-	if m.KnownSyncTargets == nil {
-		return true
-	}
-	known, loaded := m.KnownSyncTargets()
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	if m.observedAll {
-		return true
-	}
-	isUnobserved := func(syncTarget types.UID) bool {
-		return !m.observed[syncTarget] && (!m.Role.IsSharded() || m.Role.Owns(syncTarget))
-	}
-	isTimedOut := !m.startedAt.IsZero() && !m.Clock.Now().Before(m.startedAt.Add(countTimeout))
-	m.observedAll = isTimedOut || loaded && !slices.ContainsFunc(known, isUnobserved)
-	if m.observedAll {
-		m.observed = nil
-	}
-	return m.observedAll
-}
-
-// markObserved records that a SyncTarget has been started or stopped. The caller holds the manager's lock.
-func (m *Manager) markObserved(syncTarget types.UID) {
-	if !m.observedAll {
-		m.observed[syncTarget] = true
-	}
-}
-
-// SyncTargetsMissingAPI returns, sorted, the SyncTargets whose mailboxes lack a resource because its name is taken there.
-func (m *Manager) SyncTargetsMissingAPI(resource schema.GroupResource) (syncTargets []string) {
-	m.lock.Lock()
-	all := slices.Collect(maps.Values(m.targets))
-	m.lock.Unlock()
-	for _, state := range all {
-		state.lock.Lock()
-		if state.missingAPIs.Has(resource) {
-			syncTargets = append(syncTargets, displayName(state.target.Name, state.target.InventoryWorkspace.String()))
-		}
-		state.lock.Unlock()
-	}
-	slices.Sort(syncTargets)
-	return syncTargets
-}
-
-// displayName returns how messages name a SyncTarget.
-func displayName(syncTarget, inventory string) string {
-	return fmt.Sprintf("%s (inventory %s)", syncTarget, inventory)
-}
-
 // ObjectState returns how far the hub has come with a version of a copy that a placement made in the mailbox of a SyncTarget. known is
 // false before the first pass for the object.
 func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (found objectsync.ObjectState, known bool) {
@@ -176,7 +107,7 @@ func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResourc
 }
 
 // Copies returns how far the hub has come with all copies that placements made in the mailbox of a SyncTarget. known is false while some
-// copies are not observed yet, as for [Manager.Count]. The mailbox is empty if the SyncTarget is not synced here.
+// copies are not observed yet, as for [FleetCounter.Count]. The mailbox is empty if the SyncTarget is not synced here.
 func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.PlacementCopy, mailbox logicalcluster.Name, known bool) {
 	state, ok := m.get(syncTarget)
 	if !ok {
@@ -193,7 +124,7 @@ func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.PlacementCop
 }
 
 // Summary summarizes all objects that are synced with a SyncTarget's target. known is false while the SyncTarget is not synced, and while
-// some objects are not observed yet, as for [Manager.Count].
+// some objects are not observed yet, as for [FleetCounter.Count].
 func (m *Manager) Summary(syncTarget types.UID) (sum objectsync.Summary, known bool) {
 	state, ok := m.get(syncTarget)
 	if !ok || !m.areCountsKnown(state) {

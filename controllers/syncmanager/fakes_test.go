@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -76,6 +77,7 @@ func newManager(t *testing.T) (*Manager, *fakeWrittenResourceStore) {
 	manager := New(Options{
 		Mailboxes:            mailboxes.New(mailboxes.Options{Workspace: "root:synchub", Export: "mailbox", Resources: ConfigResources, Clock: clock, Log: logr.Discard()}),
 		WrittenResourceStore: notes, Hub: "hub", Hasher: ownership.NewHasher([]byte("key")), Clock: clock, Log: logr.Discard(),
+		Role: leadership.OfLeader(nil, nil),
 	})
 	notes.manager = manager
 	// The tests call Reconcile themselves.

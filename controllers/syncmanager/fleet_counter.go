@@ -17,6 +17,7 @@ limitations under the License.
 package syncmanager
 
 import (
+	"fmt"
 	"slices"
 	gosync "sync"
 	"time"
@@ -28,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// Ledger is the part of [ledger.Store] that has the summaries of all owners.
+// Ledger is the part of [ledger.Store] that has the SyncTargets of the hub, and the summaries of those that other replicas own.
 type Ledger interface {
 	IsLoaded() bool
 	Each(visit func(types.UID, *ledger.Entry))
@@ -36,24 +37,24 @@ type Ledger interface {
 
 var _ Ledger = &ledger.Store{}
 
-// FleetCounter is the [Manager] of a leader that does not hold all SyncTargets. It sums over all of them: what this replica holds is
-// counted here, and the owners of the others have written their summaries into the ledger.
+// FleetCounter is the leader's [Manager]. It sums over all SyncTargets: a SyncTarget that this replica owns is counted here, and the owner of
+// another one has written its summary into the ledger.
 type FleetCounter struct {
 	*Manager
 	ledger Ledger
 
 	lock gosync.Mutex
-	// unknownSince is since when SyncTargets have no summary.
+	// unknownSince is since when the contributions of SyncTargets are unknown, because the owner has not decided whether it syncs them.
 	unknownSince map[types.UID]time.Time
 }
 
-// NewFleetCounter returns a manager that sums over all SyncTargets of the ledger. The Role of the manager says which of them it holds.
+// NewFleetCounter returns a manager that sums over all SyncTargets of the ledger.
 func NewFleetCounter(manager *Manager, entries Ledger) *FleetCounter {
 	return &FleetCounter{Manager: manager, ledger: entries, unknownSince: map[types.UID]time.Time{}}
 }
 
-// Count returns the counts of a mailbox resource over all SyncTargets. known is false while some of them have no summary yet, but no
-// longer than [countTimeout] for each.
+// Count returns the counts of a mailbox resource over all SyncTargets. known is false while some counted objects are not observed yet, because
+// a new owner and a new controller count from zero, but no longer than [countTimeout] for each SyncTarget.
 func (d *FleetCounter) Count(resource schema.GroupResource) (counts Counts, known bool) {
 	known = d.ledger.IsLoaded()
 	for _, share := range d.shares(resource, "") {
@@ -78,7 +79,7 @@ func (d *FleetCounter) IsUnpublished(resource schema.GroupResource) bool {
 func (d *FleetCounter) SyncTargetsMissingAPI(resource schema.GroupResource) (syncTargets []string) {
 	for _, share := range d.shares(resource, "") {
 		if share.missing {
-			syncTargets = append(syncTargets, displayName(share.name, share.inventory))
+			syncTargets = append(syncTargets, fmt.Sprintf("%s (inventory %s)", share.name, share.inventory))
 		}
 	}
 	slices.Sort(syncTargets)
@@ -87,88 +88,89 @@ func (d *FleetCounter) SyncTargetsMissingAPI(resource schema.GroupResource) (syn
 
 // share is what one SyncTarget contributes to the sums about a resource.
 type share struct {
+	syncTarget      types.UID
 	name, inventory string
 	counts          Counts
-	// isSynced is true if the owner syncs the SyncTarget.
-	isSynced bool
-	// known is false while the counts are not known. unpublished is true if no object has the hub's finalizer. missing is true if the
-	// mailbox lacks the API because its name is taken there.
-	known, unpublished, missing bool
+	// isDecided is true once the owner has decided whether it syncs the SyncTarget. known is true once it has also counted all objects.
+	isDecided, known bool
+	// unpublished is true if no object has the hub's finalizer. missing is true if the mailbox lacks the API because its name is taken
+	// there.
+	unpublished, missing bool
 }
 
 // shares returns what each SyncTarget contributes. unpublishing is the UID of the PublishedResource that is being deleted, if that is
 // asked for.
 func (d *FleetCounter) shares(resource schema.GroupResource, unpublishing types.UID) []share {
-	now, name := d.Clock.Now(), resource.String()
 	var all []share
-	// local are the indexes of the shares of SyncTargets that this replica holds.
-	local := map[int]types.UID{}
-	d.lock.Lock()
-	defer d.lock.Unlock()
-	unknownSince := map[types.UID]time.Time{}
 	d.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) {
-		if d.Role.Owns(syncTarget) {
-			local[len(all)] = syncTarget
+		next := share{syncTarget: syncTarget, name: entry.Name, inventory: entry.Inventory}
+		if isUnused := entry.Mailbox == "" || entry.CleanedUp; isUnused || !d.Role.Owns(syncTarget) {
+			next.setSummary(entry.SyncSummary, isUnused, resource.String(), unpublishing)
 		}
-		share := shareOf(entry, name, unpublishing)
-		if !share.known {
-			since, ok := d.unknownSince[syncTarget]
-			if !ok {
-				since = now
-			}
-			unknownSince[syncTarget] = since
-			share.known = !now.Before(since.Add(countTimeout))
-		}
-		all = append(all, share)
+		all = append(all, next)
 	})
-	d.unknownSince = unknownSince
-	for i, syncTarget := range local {
-		d.setLocal(&all[i], syncTarget, resource, unpublishing, now)
+	for i := range all {
+		if !all[i].isDecided && d.Role.Owns(all[i].syncTarget) {
+			d.setOwn(&all[i], resource, unpublishing)
+		}
 	}
+	d.endUnknown(all)
 	return all
 }
 
-// shareOf returns what the ledger says of a SyncTarget.
-func shareOf(entry *ledger.Entry, resource string, unpublishing types.UID) share {
-	result := share{name: entry.Name, inventory: entry.Inventory}
-	summary := entry.SyncSummary
+// setSummary sets what the owner has written into the ledger, if it has. Without a mailbox there is nothing to count.
+func (s *share) setSummary(summary *ledger.SyncSummary, isUnused bool, resource string, unpublishing types.UID) {
 	switch {
-	case entry.Mailbox == "" || entry.CleanedUp || summary != nil && !summary.Synced:
-		result.known, result.unpublished = true, true
+	case isUnused || summary != nil && !summary.Synced:
+		s.isDecided, s.known, s.unpublished = true, true, true
 	case summary != nil:
-		objects, isSynced := summary.Objects[resource]
-		if isSynced {
-			result.counts.Targets, result.counts.Objects = 1, objects
+		if objects, isSynced := summary.Objects[resource]; isSynced {
+			s.counts.Targets, s.counts.Objects = 1, objects
 		}
 		if !slices.Contains(summary.NotServed, resource) {
-			result.counts.Mailboxes = 1
+			s.counts.Mailboxes = 1
 		}
-		result.known, result.isSynced = true, true
-		result.missing = slices.Contains(summary.Missing, resource)
-		result.unpublished = slices.Contains(summary.Unpublished, unpublishing)
+		s.isDecided, s.known = true, true
+		s.missing = slices.Contains(summary.Missing, resource)
+		s.unpublished = slices.Contains(summary.Unpublished, unpublishing)
 	}
-	return result
 }
 
-// setLocal replaces what the ledger says of a SyncTarget by what this replica knows, since it holds the SyncTarget. Counts of the
-// former owner count until this one has observed all objects.
-func (d *FleetCounter) setLocal(result *share, syncTarget types.UID, resource schema.GroupResource, unpublishing types.UID, now time.Time) {
-	state, ok := d.get(syncTarget)
-	if !ok {
-		// The former owner's finding says nothing about finalizers that this replica may have added.
-		result.unpublished = result.unpublished && !result.isSynced
+// setOwn sets what this replica, as the owner, observes.
+func (d *FleetCounter) setOwn(own *share, resource schema.GroupResource, unpublishing types.UID) {
+	var state *targetState
+	if state, own.isDecided = d.decision(own.syncTarget); state == nil {
+		own.known, own.unpublished = own.isDecided, own.isDecided
 		return
 	}
 	published, publication := d.publication()
-	counts, known := d.countOf(state, resource, publication, now)
-	if known || !result.isSynced {
-		result.counts, result.known = counts, known
-	}
+	own.counts, own.known = d.countOf(state, resource, publication, d.Clock.Now())
 	state.lock.Lock()
-	if state.missingAPIsKnown {
-		result.missing = state.missingAPIs.Has(resource)
-	}
+	own.missing = state.missingAPIs.Has(resource)
 	state.lock.Unlock()
 	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.UID == unpublishing })
-	result.unpublished = unpublishing != "" && index >= 0 && d.isUnpublishedBy(state, published[index], publication)
+	own.unpublished = unpublishing != "" && index >= 0 && d.isUnpublishedBy(state, published[index], publication)
+}
+
+// endUnknown ends the wait for SyncTargets that have been undecided for [countTimeout]. One that this replica owns has no objects to wait for
+// then.
+func (d *FleetCounter) endUnknown(all []share) {
+	now := d.Clock.Now()
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	unknownSince := map[types.UID]time.Time{}
+	for i := range all {
+		undecided := &all[i]
+		if undecided.isDecided {
+			continue
+		}
+		since, ok := d.unknownSince[undecided.syncTarget]
+		if !ok {
+			since = now
+		}
+		unknownSince[undecided.syncTarget] = since
+		undecided.known = !now.Before(since.Add(countTimeout))
+		undecided.unpublished = undecided.known && d.Role.Owns(undecided.syncTarget)
+	}
+	d.unknownSince = unknownSince
 }

@@ -59,35 +59,33 @@ func entryWith(name string, answer *ledger.SyncSummary) *ledger.Entry {
 	return &ledger.Entry{Name: name, Inventory: "i", Mailbox: "m", SyncSummary: answer}
 }
 
-func TestShareOf(t *testing.T) {
+func TestSetSummary(t *testing.T) {
 	answer := &ledger.SyncSummary{
 		Synced: true, Objects: map[string]int64{"secrets": 3, "deployments.apps": 0}, NotServed: []string{"pods"}, Missing: []string{"pods"}, Unpublished: []types.UID{"u"},
 	}
 	for name, test := range map[string]struct {
-		entry        *ledger.Entry
+		summary      *ledger.SyncSummary
 		resource     string
 		unpublishing types.UID
 		want         share
 	}{
-		"synced":                       {entryWith("florin", answer), "secrets", "", share{counts: Counts{1, 1, 3}, known: true, isSynced: true}},
-		"synced without objects":       {entryWith("florin", answer), "deployments.apps", "", share{counts: Counts{1, 1, 0}, known: true, isSynced: true}},
-		"of another group":             {entryWith("florin", answer), "deployments", "", share{counts: Counts{1, 0, 0}, known: true, isSynced: true}},
-		"not served":                   {entryWith("florin", answer), "pods", "", share{known: true, isSynced: true, missing: true}},
-		"unpublished":                  {entryWith("florin", answer), "secrets", "u", share{counts: Counts{1, 1, 3}, known: true, isSynced: true, unpublished: true}},
-		"an earlier one was":           {entryWith("florin", answer), "secrets", "v", share{counts: Counts{1, 1, 3}, known: true, isSynced: true}},
-		"no answer":                    {entryWith("florin", nil), "secrets", "u", share{}},
-		"not synced":                   {entryWith("florin", &ledger.SyncSummary{}), "secrets", "u", share{known: true, unpublished: true}},
-		"no mailbox":                   {&ledger.Entry{Name: "florin", Inventory: "i"}, "secrets", "u", share{known: true, unpublished: true}},
-		"its target is cleaned up now": {&ledger.Entry{Name: "florin", Inventory: "i", Mailbox: "m", CleanedUp: true, SyncSummary: answer}, "secrets", "v", share{known: true, unpublished: true}},
+		"synced":                 {answer, "secrets", "", share{counts: Counts{1, 1, 3}, isDecided: true, known: true}},
+		"synced without objects": {answer, "deployments.apps", "", share{counts: Counts{1, 1, 0}, isDecided: true, known: true}},
+		"of another group":       {answer, "deployments", "", share{counts: Counts{1, 0, 0}, isDecided: true, known: true}},
+		"not served":             {answer, "pods", "", share{isDecided: true, known: true, missing: true}},
+		"unpublished":            {answer, "secrets", "u", share{counts: Counts{1, 1, 3}, isDecided: true, known: true, unpublished: true}},
+		"an earlier one was":     {answer, "secrets", "v", share{counts: Counts{1, 1, 3}, isDecided: true, known: true}},
+		"no answer":              {nil, "secrets", "u", share{}},
+		"not synced":             {&ledger.SyncSummary{}, "secrets", "u", share{isDecided: true, known: true, unpublished: true}},
 	} {
-		test.want.name, test.want.inventory = "florin", "i"
-		if got := shareOf(test.entry, test.resource, test.unpublishing); got != test.want {
+		var got share
+		if got.setSummary(test.summary, false, test.resource, test.unpublishing); got != test.want {
 			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
 		}
 	}
 }
 
-// What this replica holds it counts itself, once it has observed all objects. What the former owner has counted counts until then.
+// A SyncTarget that this replica owns is counted here. The summaries of the owners count for the rest.
 func TestFleetCounter(t *testing.T) {
 	secrets := schema.GroupResource{Resource: "secrets"}
 	synced := func(objects int64, unpublished ...types.UID) *ledger.SyncSummary {
@@ -96,25 +94,30 @@ func TestFleetCounter(t *testing.T) {
 	for name, test := range map[string]struct {
 		ledger entries
 		holds  ownedTargets
-		// assigned is true if the manager syncs florin, and observed if it has observed all objects of it, of which there are none.
-		assigned, observed bool
-		later              time.Duration
-		want               Counts
-		known, unpublished bool
-		missing            []string
+		// assigned is true if the manager syncs florin, and observed if it has observed all objects of it, of which there are none. stopped is
+		// true if it has decided not to sync it.
+		assigned, observed, stopped bool
+		later                       time.Duration
+		want                        Counts
+		known, unpublished          bool
+		missing                     []string
 	}{
-		"nothing is loaded":       {},
-		"nothing is there":        {ledger: entries{}, known: true, unpublished: true},
-		"others hold all":         {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", synced(3, "u"))}, want: Counts{2, 2, 5}, known: true, unpublished: true, missing: []string{"a (inventory i)", "b (inventory i)"}},
-		"one still has objects":   {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", synced(3))}, want: Counts{2, 2, 5}, known: true, missing: []string{"a (inventory i)", "b (inventory i)"}},
-		"one has no answer":       {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", nil)}, want: Counts{1, 1, 2}, missing: []string{"a (inventory i)"}},
-		"one never answers":       {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", nil)}, later: countTimeout, want: Counts{1, 1, 2}, known: true, missing: []string{"a (inventory i)"}},
-		"held and observed":       {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: ownedTargets{florin: true}, assigned: true, observed: true, want: Counts{1, 1, 0}, known: true},
-		"held and not observed":   {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: ownedTargets{florin: true}, assigned: true, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
-		"held and not synced yet": {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: ownedTargets{florin: true}, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
-		"held and suspended":      {ledger: entries{florin: entryWith("f", &ledger.SyncSummary{})}, holds: ownedTargets{florin: true}, known: true, unpublished: true},
-		"held and resumed":        {ledger: entries{florin: entryWith("f", &ledger.SyncSummary{})}, holds: ownedTargets{florin: true}, assigned: true, want: Counts{1, 0, 0}},
-		"lost":                    {ledger: entries{florin: entryWith("f", synced(7, "u"))}, assigned: true, observed: true, want: Counts{1, 1, 7}, known: true, unpublished: true, missing: []string{"f (inventory i)"}},
+		"nothing is loaded":      {},
+		"nothing is there":       {ledger: entries{}, known: true, unpublished: true},
+		"others hold all":        {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", synced(3, "u"))}, want: Counts{2, 2, 5}, known: true, unpublished: true, missing: []string{"a (inventory i)", "b (inventory i)"}},
+		"one still has objects":  {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", synced(3))}, want: Counts{2, 2, 5}, known: true, missing: []string{"a (inventory i)", "b (inventory i)"}},
+		"one has no answer":      {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", nil)}, want: Counts{1, 1, 2}, missing: []string{"a (inventory i)"}},
+		"one never answers":      {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", nil)}, later: countTimeout, want: Counts{1, 1, 2}, known: true, missing: []string{"a (inventory i)"}},
+		"held and observed":      {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: ownedTargets{florin: true}, assigned: true, observed: true, want: Counts{1, 1, 0}, known: true},
+		"held and not observed":  {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: ownedTargets{florin: true}, assigned: true, want: Counts{1, 0, 0}},
+		"held and not decided":   {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: ownedTargets{florin: true}},
+		"held and never decided": {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: ownedTargets{florin: true}, later: countTimeout, known: true, unpublished: true},
+		"held and suspended":     {ledger: entries{florin: entryWith("f", synced(7))}, holds: ownedTargets{florin: true}, stopped: true, known: true, unpublished: true},
+		"held without a mailbox": {ledger: entries{florin: {Name: "f", Inventory: "i"}}, holds: ownedTargets{florin: true}, known: true, unpublished: true},
+		"without a mailbox":      {ledger: entries{florin: {Name: "f", Inventory: "i"}}, known: true, unpublished: true},
+		"cleaned up":             {ledger: entries{florin: {Mailbox: "m", CleanedUp: true, SyncSummary: synced(7)}}, known: true, unpublished: true},
+		"held and resumed":       {ledger: entries{florin: entryWith("f", &ledger.SyncSummary{})}, holds: ownedTargets{florin: true}, assigned: true, want: Counts{1, 0, 0}},
+		"lost":                   {ledger: entries{florin: entryWith("f", synced(7, "u"))}, assigned: true, observed: true, want: Counts{1, 1, 7}, known: true, unpublished: true, missing: []string{"f (inventory i)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			manager, notes := newManager(t)
@@ -122,6 +125,9 @@ func TestFleetCounter(t *testing.T) {
 			sharded := NewFleetCounter(manager, test.ledger)
 			published := resources("configmaps", "secrets")
 			manager.Publish(published)
+			if test.stopped {
+				manager.StopSync(florin)
+			}
 			if test.assigned {
 				f := &fixture{t, manager, notes, Target{UID: florin, Name: "f", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
 				manager.StartSync(f.target)
@@ -197,9 +203,93 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	if !slices.Contains(f.manager.summary(florin).Unpublished, "idle") {
 		t.Error("no controller of it runs")
 	}
-	f.manager.StopSync(florin)
+	f.manager.Forget(florin)
 	if sharded.IsUnpublished(schema.GroupResource{Resource: "configmaps"}) {
 		t.Error("a former owner is believed")
+	}
+}
+
+func TestCount(t *testing.T) {
+	f := newFixture(t)
+	setMatcher(f.manager, selecting("deployments.apps"))
+	f.expectReconciled([]string{"deployments.apps", "secrets"}, "deployments.apps/v1 secrets/v1")
+	counter := NewFleetCounter(f.manager, entries{florin: entryWith("f", nil)})
+	for name, test := range map[string]struct {
+		resource schema.GroupResource
+		want     Counts
+	}{
+		"synced":                    {schema.GroupResource{Resource: "secrets"}, Counts{Mailboxes: 1, Targets: 1}},
+		"of a group":                {schema.GroupResource{Group: "apps", Resource: "deployments"}, Counts{Mailboxes: 1, Targets: 1}},
+		"of another group":          {schema.GroupResource{Resource: "deployments"}, Counts{Mailboxes: 1}},
+		"published, but not synced": {schema.GroupResource{Resource: "configmaps"}, Counts{Mailboxes: 1}},
+	} {
+		if got, _ := counter.Count(test.resource); got != test.want {
+			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
+		}
+	}
+}
+
+// A hub that has just started counts from zero, so its counts are not known.
+func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
+	secrets, configMaps := schema.GroupResource{Resource: "secrets"}, schema.GroupResource{Resource: "configmaps"}
+	manager, notes := newManager(t)
+	clock := manager.Clock.(*testclock.FakeClock)
+	counter := NewFleetCounter(manager, entries(nil))
+	manager.Publish(resources("configmaps", "secrets"))
+	is := func(what string, resource schema.GroupResource, want bool) {
+		t.Helper()
+		if _, known := counter.Count(resource); known != want {
+			t.Errorf("%s: want the counts of %s known: %v", what, resource, want)
+		}
+	}
+	isSummed := func(what string, want bool) {
+		t.Helper()
+		if _, known := manager.Summary(florin); known != want {
+			t.Errorf("%s: want the sum known: %v", what, want)
+		}
+	}
+	is("nothing was read", secrets, false)
+	counter.ledger = entries{florin: entryWith("f", nil), "guilder": entryWith("g", nil)}
+	is("nothing is assigned", secrets, false)
+	manager.StopSync("guilder")
+	is("one is not synced, the other not assigned", secrets, false)
+	f := &fixture{t, manager, notes, Target{UID: florin, Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
+	manager.StartSync(f.target)
+	is("the mailbox has not been seen", configMaps, false)
+	isSummed("the mailbox has not been seen", false)
+	setMatcher(manager, selecting("secrets"))
+	f.expectReconciled([]string{"secrets"})
+	is("it is not known what the mailbox lacks", configMaps, false)
+	found, _ := manager.get(florin)
+	manager.setMissingAPIs(found, MissingAPIs{})
+	is("nothing of it is synced", configMaps, true)
+	is("the target has not said what it holds", secrets, false)
+	isSummed("the target has not said what it holds", false)
+	manager.Publish(resources("configmaps", "secrets"))
+	is("what is published now has not been settled", configMaps, false)
+	f.expectReconciled([]string{"secrets"})
+	is("it has", configMaps, true)
+
+	clock.Step(countTimeout)
+	is("the target stays away", secrets, true)
+	isSummed("the target stays away", true)
+	f.target.Connection = connection(t)
+	manager.StartSync(f.target)
+	f.expectReconciled([]string{"secrets"})
+	is("by another connection the target has not said what it holds", secrets, false)
+	clock.Step(countTimeout)
+	is("it stays away", secrets, true)
+}
+
+// A SyncTarget that the ledger knows but that no longer exists delays the counts only for a limited time.
+func TestCountsDoNotWaitForMissingSyncTargets(t *testing.T) {
+	manager, _ := newManager(t)
+	counter := NewFleetCounter(manager, entries{florin: entryWith("f", nil)})
+	for _, want := range []bool{false, true} {
+		if _, known := counter.Count(schema.GroupResource{Resource: "secrets"}); known != want {
+			t.Errorf("the counts are known: %v", known)
+		}
+		manager.Clock.(*testclock.FakeClock).Step(countTimeout)
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	gosync "sync"
 	"time"
 
@@ -115,9 +114,6 @@ type WrittenResourceStore interface {
 type Options struct {
 	Mailboxes            *mailboxes.Mailboxes
 	WrittenResourceStore WrittenResourceStore
-	// KnownSyncTargets returns the SyncTargets that the previous leader knew; known is false until they are loaded. A nil function
-	// stands for none.
-	KnownSyncTargets func() (syncTargets []types.UID, known bool)
 	// Hub is the UID of the provider workspace's LogicalCluster.
 	Hub    types.UID
 	Hasher ownership.Hasher
@@ -173,14 +169,16 @@ type Manager struct {
 	// crds are the CRDs that targets must have.
 	crds    []crd.Installation
 	schemas map[schema.GroupResource]schemacheck.Schema
-	targets map[types.UID]*targetState
-	// notSynced holds the reasons why SyncTargets are not synced, as passed to SetNotSynced.
-	notSynced map[types.UID]NotSynced
-	// startedAt is when this replica began to sync. observed are the SyncTargets that were passed to StartSync or StopSync since. It is nil
-	// once observedAll is true.
-	startedAt   time.Time
-	observed    map[types.UID]bool
-	observedAll bool
+	// decisions has the SyncTargets that this replica owns or prepares, from the first call of StartSync or StopSync to that of Forget.
+	decisions map[types.UID]syncDecision
+}
+
+// syncDecision is whether a SyncTarget is synced.
+type syncDecision struct {
+	// state is nil if the SyncTarget is not synced.
+	state *targetState
+	// notSynced is the reason, as passed to SetNotSynced.
+	notSynced NotSynced
 }
 
 // request asks for a reconcile of a SyncTarget after a delay.
@@ -195,10 +193,7 @@ func New(options Options) *Manager {
 		options.CachePolicy = NewCachePolicy(mailboxes.Limits{}, options.Log)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Manager{
-		Options: options, ctx: ctx, cancel: cancel,
-		targets: map[types.UID]*targetState{}, notSynced: map[types.UID]NotSynced{}, observed: map[types.UID]bool{},
-	}
+	return &Manager{Options: options, ctx: ctx, cancel: cancel, decisions: map[types.UID]syncDecision{}}
 }
 
 // Register adds the sync manager and its controller to the manager of the hosting cluster.
@@ -236,15 +231,6 @@ func (m *Manager) NeedLeaderElection() bool { return m.LeaderOnly }
 
 // Start waits until ctx ends, and returns after all controllers that the manager runs have ended.
 func (m *Manager) Start(ctx context.Context) error {
-	if elected := m.Role.Elected; elected != nil && !m.Role.IsSharded() {
-		select {
-		case <-elected:
-		case <-ctx.Done():
-		}
-	}
-	m.lock.Lock()
-	m.startedAt = m.Clock.Now()
-	m.lock.Unlock()
 	<-ctx.Done()
 	m.cancel()
 	m.stopAll()
@@ -253,12 +239,14 @@ func (m *Manager) Start(ctx context.Context) error {
 
 func (m *Manager) stopAll() {
 	m.lock.Lock()
-	all := m.targets
-	m.targets = map[types.UID]*targetState{}
+	all := m.decisions
+	m.decisions = map[types.UID]syncDecision{}
 	m.lock.Unlock()
 	var stopping gosync.WaitGroup
-	for _, state := range all {
-		stopping.Go(state.stop)
+	for _, decided := range all {
+		if decided.state != nil {
+			stopping.Go(decided.state.stop)
+		}
 	}
 	stopping.Wait()
 }
@@ -319,12 +307,12 @@ func (m *Manager) StartSync(target Target) {
 		m.StopSync(target.UID)
 	}
 	m.lock.Lock()
-	m.markObserved(target.UID)
-	found, ok := m.targets[target.UID]
-	if !ok {
-		found = m.newTargetState(target)
-		m.targets[target.UID] = found
+	decided := m.decisions[target.UID]
+	if decided.state == nil {
+		decided.state = m.newTargetState(target)
+		m.decisions[target.UID] = decided
 	}
+	found := decided.state
 	m.lock.Unlock()
 	if found.held.Load() != target.Held {
 		m.ObjectsChanged.Publish(target.UID)
@@ -391,15 +379,31 @@ func (m *Manager) updateNamespaces(state *targetState, target Target) {
 // StopSync stops syncing a target. It returns once the hub no longer writes to the target.
 func (m *Manager) StopSync(syncTarget types.UID) {
 	m.lock.Lock()
-	m.markObserved(syncTarget)
-	found, ok := m.targets[syncTarget]
-	delete(m.targets, syncTarget)
+	decided := m.decisions[syncTarget]
+	m.decisions[syncTarget] = syncDecision{notSynced: decided.notSynced}
 	m.lock.Unlock()
-	if ok {
-		m.CachePolicy.forget(found.currentTarget().Mailbox)
-		found.stop()
-		m.ObjectStateChanged.Publish(objectsync.ObjectRef{SyncTarget: syncTarget})
+	m.stop(syncTarget, decided.state)
+}
+
+// Forget does the same for a SyncTarget that is gone or that this replica no longer owns, and drops all that is known of it.
+func (m *Manager) Forget(syncTarget types.UID) {
+	m.lock.Lock()
+	decided := m.decisions[syncTarget]
+	delete(m.decisions, syncTarget)
+	m.lock.Unlock()
+	m.stop(syncTarget, decided.state)
+	if decided.notSynced != (NotSynced{}) {
+		m.ObjectsChanged.Publish(syncTarget)
 	}
+}
+
+func (m *Manager) stop(syncTarget types.UID, stopping *targetState) {
+	if stopping == nil {
+		return
+	}
+	m.CachePolicy.forget(stopping.currentTarget().Mailbox)
+	stopping.stop()
+	m.ObjectStateChanged.Publish(objectsync.ObjectRef{SyncTarget: syncTarget})
 }
 
 // Resume reconciles all objects of a target if the target has come up since the last call.
@@ -415,10 +419,17 @@ func (m *Manager) Resume(syncTarget types.UID) {
 }
 
 func (m *Manager) get(syncTarget types.UID) (*targetState, bool) {
+	state, _ := m.decision(syncTarget)
+	return state, state != nil
+}
+
+// decision returns the state of a SyncTarget, which is nil if it is not synced. decided is false before the first call of StartSync or
+// StopSync.
+func (m *Manager) decision(syncTarget types.UID) (state *targetState, decided bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	found, ok := m.targets[syncTarget]
-	return found, ok
+	found, decided := m.decisions[syncTarget]
+	return found.state, decided
 }
 
 func (m *Manager) enqueue(syncTarget types.UID) { m.enqueueAfter(0, syncTarget) }
@@ -433,9 +444,14 @@ func (m *Manager) enqueueAll() {
 	}
 }
 
-// SyncTargets returns the SyncTargets that are assigned.
-func (m *Manager) SyncTargets() []types.UID {
+// SyncTargets returns the SyncTargets that are synced.
+func (m *Manager) SyncTargets() (synced []types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	return slices.Collect(maps.Keys(m.targets))
+	for syncTarget, decided := range m.decisions {
+		if decided.state != nil {
+			synced = append(synced, syncTarget)
+		}
+	}
+	return synced
 }

@@ -30,7 +30,7 @@ func TestAssignKeepsWhatItHas(t *testing.T) {
 	setMatcher(manager, selecting("configmaps"))
 	manager.StartSync(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: second})
 	found, _ := manager.get(florin)
-	if found.currentTarget().Connection != second || !reflect.DeepEqual(found.writtenResources, parseWritten("secrets/v1")) || !manager.ConfigsKnown(florin) {
+	if found.currentTarget().Connection != second || !reflect.DeepEqual(found.writtenResources, parseWritten("secrets/v1")) || !manager.Status(florin).ConfigsKnown {
 		t.Errorf("got %+v", found)
 	}
 	manager.Resume("another")

@@ -26,13 +26,11 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/namelock"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 const (
@@ -76,17 +74,6 @@ type nameClearing struct {
 	rebindBackoff       time.Duration
 }
 
-// MissingAPIs returns the APIs that the mailbox of a SyncTarget lacks. known is false until the manager has determined them.
-func (m *Manager) MissingAPIs(syncTarget types.UID) (missing MissingAPIs, known bool) {
-	found, ok := m.get(syncTarget)
-	if !ok {
-		return MissingAPIs{}, false
-	}
-	found.lock.Lock()
-	defer found.lock.Unlock()
-	return found.missingAPIs, found.missingAPIsKnown
-}
-
 // updateMissingAPIs determines which APIs the mailbox lacks, and frees their names where that is safe. It returns when to try again,
 // zero if only after an event. The caller holds reconcileMutex.
 func (m *Manager) updateMissingAPIs(ctx context.Context, state *targetState, published []plan.Resource) (requeueAfter time.Duration) {
@@ -113,22 +100,7 @@ func (m *Manager) updateMissingAPIs(ctx context.Context, state *targetState, pub
 	return requeueAfter
 }
 
-// WasRebound reports whether the SyncTarget's mailbox was bound again, so that the hub removes nothing from the target.
-func (m *Manager) WasRebound(syncTarget types.UID) bool {
-	found, ok := m.get(syncTarget)
-	return ok && m.Mailboxes.WasRebound(found.currentTarget().Mailbox)
-}
-
-// HiddenObjects returns the objects that kcp hides in a SyncTarget's mailbox.
-func (m *Manager) HiddenObjects(syncTarget types.UID) absence.HiddenObjects {
-	found, ok := m.get(syncTarget)
-	if !ok {
-		return absence.HiddenObjects{}
-	}
-	return m.Mailboxes.HiddenObjects(found.currentTarget().Mailbox)
-}
-
-// updateRebound publishes StateChanged when WasRebound has changed. The caller holds reconcileMutex.
+// updateRebound publishes StateChanged when Status.Rebound has changed. The caller holds reconcileMutex.
 func (m *Manager) updateRebound(state *targetState) {
 	target := state.currentTarget()
 	before := state.rebound

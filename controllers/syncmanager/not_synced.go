@@ -34,11 +34,10 @@ type NotSynced struct {
 // that all objects are in sync.
 func (m *Manager) SetNotSynced(syncTarget types.UID, notSynced NotSynced) {
 	m.lock.Lock()
-	changed := m.notSynced[syncTarget] != notSynced
-	if notSynced == (NotSynced{}) {
-		delete(m.notSynced, syncTarget)
-	} else {
-		m.notSynced[syncTarget] = notSynced
+	decided := m.decisions[syncTarget]
+	changed := decided.notSynced != notSynced
+	if changed {
+		m.decisions[syncTarget] = syncDecision{decided.state, notSynced}
 	}
 	m.lock.Unlock()
 	if changed {
@@ -50,5 +49,5 @@ func (m *Manager) SetNotSynced(syncTarget types.UID, notSynced NotSynced) {
 func (m *Manager) NotSynced(syncTarget types.UID) NotSynced {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	return m.notSynced[syncTarget]
+	return m.decisions[syncTarget].notSynced
 }

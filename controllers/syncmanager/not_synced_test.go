@@ -44,7 +44,9 @@ func TestNotSynced(t *testing.T) {
 			t.Errorf("step %d: got %+v, told %d times", i, got, told)
 		}
 	}
-	if len(manager.notSynced) > 0 {
-		t.Errorf("left are %v", manager.notSynced)
+	manager.SetNotSynced(florin, away)
+	manager.Forget(florin)
+	if told != 4 || len(manager.decisions) > 0 {
+		t.Errorf("told %d times, left are %v", told, manager.decisions)
 	}
 }

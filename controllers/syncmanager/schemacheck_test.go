@@ -149,6 +149,7 @@ func TestCompatibleResourcesAreTrusted(t *testing.T) {
 // manager's.
 func TestReportsAboutAllDoNotHoldTheManager(t *testing.T) {
 	f := newSchemaCheckFixture(t, incompatibleState())
+	counter := NewFleetCounter(f.manager, entries{florin: entryWith("f", nil)})
 	const calls = 2000
 	var working gosync.WaitGroup
 	working.Go(func() {
@@ -158,8 +159,8 @@ func TestReportsAboutAllDoNotHoldTheManager(t *testing.T) {
 	})
 	working.Go(func() {
 		for range calls {
-			f.manager.SyncTargetsMissingAPI(deployments)
-			f.manager.Count(deployments)
+			counter.SyncTargetsMissingAPI(deployments)
+			counter.Count(deployments)
 		}
 	})
 	done := make(chan struct{})

@@ -95,8 +95,8 @@ func (w *SyncSummaryWriter) Register(hosting manager.Manager) error {
 	return errors.Join(
 		added.Watch(topic.Source(w.sync.StateChanged, later)),
 		added.Watch(topic.Source(w.readiness.Changes(), later)),
-		added.Watch(topic.Source(w.sync.Role.ShardChanged, func(queue summaryQueue, shard int) {
-			w.forgetShard(shard)
+		added.Watch(topic.Source(w.sync.Role.Changed, func(queue summaryQueue, changed shards.Set) {
+			w.forgetShards(changed)
 			w.enqueueAll(queue, 0)
 		})),
 		added.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue summaryQueue) error {
@@ -203,11 +203,11 @@ func (w *SyncSummaryWriter) setNextCounts(syncTarget types.UID, next time.Time) 
 	}
 }
 
-// forgetShard forgets since when this replica has held the SyncTargets of a shard, which it has got or lost.
-func (w *SyncSummaryWriter) forgetShard(shard int) {
+// forgetShards forgets since when this replica has held the SyncTargets of shards, which it has got or lost.
+func (w *SyncSummaryWriter) forgetShards(changed shards.Set) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	maps.DeleteFunc(w.held, func(syncTarget types.UID, _ *heldState) bool { return shards.Of(syncTarget) == shard })
+	maps.DeleteFunc(w.held, func(syncTarget types.UID, _ *heldState) bool { return changed.Has(syncTarget) })
 }
 
 func (w *SyncSummaryWriter) forget(syncTarget types.UID) {

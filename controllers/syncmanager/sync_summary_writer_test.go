@@ -154,7 +154,7 @@ func TestAShardThatComesBack(t *testing.T) {
 	a.manager.StopSync(florin)
 	a.expect("it is held", 0)
 	a.clock.Step(2 * countTimeout)
-	a.writer.forgetShard(shards.Of(florin))
+	a.writer.forgetShards(shards.SetOf(shards.Of(florin)))
 	a.expect("it came back", 0)
 	a.Expect(a.entry().SyncSummary).To(Equal(known))
 	a.clock.Step(countTimeout)

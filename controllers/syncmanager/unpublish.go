@@ -17,10 +17,7 @@ limitations under the License.
 package syncmanager
 
 import (
-	"maps"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -39,19 +36,6 @@ func (m *Manager) unpublishing(state *targetState, published []plan.Resource) []
 		}
 	}
 	return withFinalizers
-}
-
-// IsUnpublished reports whether a resource that is about to be unpublished has no object with the hub's finalizer in any mailbox. It
-// returns false while a running controller may still add the finalizer. Mailboxes that cannot be observed do not count.
-func (m *Manager) IsUnpublished(resource schema.GroupResource) bool {
-	m.lock.Lock()
-	published, all := m.published, slices.Collect(maps.Values(m.targets))
-	m.lock.Unlock()
-	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.Unpublishing && r.GroupResource() == resource })
-	if index < 0 {
-		return false
-	}
-	return !slices.ContainsFunc(all, func(state *targetState) bool { return m.mayHaveFinalizers(state, published[index]) })
 }
 
 // mayHaveFinalizers reports whether objects of a resource that is about to be unpublished have the hub's finalizer in the mailbox of a

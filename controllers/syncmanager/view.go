@@ -30,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 // View is a snapshot from which the status of the configs of one mailbox is computed.
@@ -72,13 +73,36 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	return view, found.configsKnown && found.appliedMatcher == found.matcher
 }
 
-// ConfigsKnown reports whether the SyncTarget is assigned and the configs of its mailbox are known.
-func (m *Manager) ConfigsKnown(syncTarget types.UID) bool {
+// Status is what the status of a SyncTarget shows of its mailbox. The zero value stands for a SyncTarget that is not synced.
+type Status struct {
+	// ConfigsKnown is true once the hub has read the configs of the mailbox.
+	ConfigsKnown bool
+	// MissingAPIs are the published APIs that the mailbox lacks. They are valid only if MissingAPIsKnown is true.
+	MissingAPIs      MissingAPIs
+	MissingAPIsKnown bool
+	// BeyondLimits is a message about the objects that are not synced because of limits. BeyondLimitsReason says which limit is exceeded
+	// first: that of the whole mailbox, of a resource, or of the configs. Both are empty if all is synced.
+	BeyondLimits, BeyondLimitsReason string
+	// Evicted is true if the mailbox, or the set of its configs, exceeds its limits so far that the hub syncs nothing of it.
+	Evicted bool
+	// Rebound is true if the mailbox was bound again, so that the hub removes nothing from the target.
+	Rebound bool
+	// Hidden counts the objects of the mailbox that kcp hides from the hub.
+	Hidden absence.HiddenObjects
+}
+
+// Status returns the status of a SyncTarget.
+func (m *Manager) Status(syncTarget types.UID) (status Status) {
 	found, ok := m.get(syncTarget)
 	if !ok {
-		return false
+		return Status{}
 	}
 	found.lock.Lock()
-	defer found.lock.Unlock()
-	return found.configsKnown
+	mailbox := found.target.Mailbox
+	status.ConfigsKnown, status.MissingAPIs, status.MissingAPIsKnown = found.configsKnown, found.missingAPIs, found.missingAPIsKnown
+	found.lock.Unlock()
+	status.BeyondLimitsReason, status.BeyondLimits = m.beyondLimits(mailbox)
+	status.Evicted = m.Mailboxes.MailboxLimitError(mailbox).Evicted || m.Mailboxes.ConfigLimitError(mailbox).Evicted
+	status.Rebound, status.Hidden = m.Mailboxes.WasRebound(mailbox), m.Mailboxes.HiddenObjects(mailbox)
+	return status
 }

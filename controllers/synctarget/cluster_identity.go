@@ -44,6 +44,13 @@ type clusterIdentity struct {
 	cluster   string
 }
 
+func newClusterIdentity(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, cluster string) clusterIdentity {
+	return clusterIdentity{
+		uid: syncTarget.UID, name: syncTarget.Name, inventory: logicalcluster.Name(request.ClusterName),
+		created: syncTarget.CreationTimestamp.Time, cluster: cluster,
+	}
+}
+
 func (c clusterIdentity) conflictMessage() string {
 	if c.uid == "" {
 		return "Another SyncTarget stood for the same cluster when it was last looked at; the hub is looking again."
@@ -174,23 +181,15 @@ func (c *Controller) identifyCluster(ctx context.Context, request mcreconcile.Re
 	return nil
 }
 
-// updateIdentity stores the claim of the SyncTarget and enqueues the SyncTargets whose conflicts may change by that. It returns
-// the older SyncTarget of the same workspace that claims the cluster, nil if there is none.
+// updateIdentity stores the claim of the SyncTarget. It returns the older SyncTarget of the same workspace that claims the cluster, nil if there is none.
 func (c *Controller) updateIdentity(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, cluster string, found *observedState) *clusterIdentity {
-	own := clusterIdentity{
-		uid: syncTarget.UID, name: syncTarget.Name, inventory: logicalcluster.Name(request.ClusterName),
-		created: syncTarget.CreationTimestamp.Time, cluster: cluster,
-	}
-	c.lock.Lock()
-	concerned := c.identities.set(own)
-	conflicting, other := c.identities.conflictingTarget(own), c.identities.otherInventoryTarget(own)
-	c.lock.Unlock()
+	own := newClusterIdentity(request, syncTarget, cluster)
+	conflicting, other, changed := c.setIdentity(own)
 	found.clusterShared = other != nil
-	if other != nil && len(concerned) > 0 {
+	if other != nil && changed {
 		c.Log.Info("two SyncTargets of different inventory workspaces lead to what says to be the same cluster",
 			"cluster", cluster, "syncTarget", own.name, "inventory", own.inventory, "otherSyncTarget", other.name, "otherInventory", other.inventory)
 	}
-	c.enqueue(concerned...)
 	return conflicting
 }
 

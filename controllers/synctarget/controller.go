@@ -20,9 +20,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"slices"
-	gosync "sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -33,7 +31,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,6 +61,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -95,8 +93,11 @@ type Options struct {
 	Readiness *readiness.Registry
 	// History knows whether kcp went back to an earlier state; nil knows of none.
 	History *storehistory.Guard
-	// Role says which work this replica does. If SyncTargets are not sharded, one that does not lead prepares to lead.
+	// Role is the part of the work that this replica does.
 	Role leadership.Role
+	// OtherOwners is true if replicas beside the leader own SyncTargets. Without, they prepare the SyncTargets for the time when they lead,
+	// and only the leader needs the results.
+	OtherOwners bool
 
 	// Replica is the name of this replica, for status.hub.
 	Replica string
@@ -111,47 +112,17 @@ type Options struct {
 // Controller reconciles SyncTargets.
 type Controller struct {
 	Options
-	// readSecret and listSecrets read Secrets from kcp, past the cache. Tests replace them.
-	readSecret  func(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error)
-	listSecrets func(ctx context.Context, inventory cluster.Cluster) iter.Seq2[*corev1.Secret, error]
-	prefetch    secretPrefetch
-
-	lock  gosync.Mutex
-	queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]
-	// runContext is the parent context of all drains. It is set when the controller starts.
-	runContext context.Context //nolint:containedctx // drains outlive the reconciles that begin them
-	// drains are the drains that are running or finished, and cleanedUp the SyncTargets whose mailbox may be deleted.
-	drains      map[types.UID]*drainRun
-	cleanedUp   map[types.UID]bool
-	identities  clusterIdentities
-	secretIndex secretIndex
-	// requests holds the observed SyncTargets by UID, and uids is its inverse.
-	requests map[types.UID]mcreconcile.Request
-	uids     map[mcreconcile.Request]types.UID
-	// states holds the state of those SyncTargets.
-	states map[types.UID]*syncTargetState
-	// prepared holds the SyncTargets that were reconciled before this replica led. They are reconciled again when it does.
-	prepared map[mcreconcile.Request]struct{}
-	// schemaSources are the SyncTargets to whose clusters this replica connects to read schemas, although another one may hold them.
-	schemaSources map[types.UID]struct{}
+	*store
+	// readSecret reads a Secret from kcp, past the cache. Tests replace it.
+	readSecret func(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error)
+	prefetch   *secretPrefetch
 }
 
 // NewController returns a controller that connects SyncTargets through options.Registry and assigns them to options.Sync.
 func NewController(options Options) *Controller {
-	return &Controller{
-		Options:     options,
-		readSecret:  inventories.GetSecret,
-		listSecrets: inventories.CredentialSecrets,
-		prefetch:    secretPrefetch{lists: map[logicalcluster.Name]*secretList{}, slots: make(chan struct{}, maxPrefetches)},
-		requests:    map[types.UID]mcreconcile.Request{},
-		uids:        map[mcreconcile.Request]types.UID{},
-		states:      map[types.UID]*syncTargetState{},
-		drains:      map[types.UID]*drainRun{},
-		cleanedUp:   map[types.UID]bool{},
-		prepared:    map[mcreconcile.Request]struct{}{},
-
-		schemaSources: map[types.UID]struct{}{},
-	}
+	c := &Controller{Options: options, store: newStore(options.Clock), readSecret: inventories.GetSecret}
+	c.prefetch = newSecretPrefetch(options.Clock, c.unreadSecrets)
+	return c
 }
 
 // Register adds the controller to the manager.
@@ -172,38 +143,27 @@ func (c *Controller) Register() error {
 			// The option of the manager does not reach this controller.
 			UsePriorityQueue: new(false),
 		}).
-		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
-			c.lock.Lock()
-			defer c.lock.Unlock()
-			c.queue, c.runContext = queue, ctx
+		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(ctx context.Context, queue requestQueue) error {
+			c.start(ctx, queue)
 			context.AfterFunc(ctx, runningControllers.Add(c))
 			return nil
 		})).
 		WatchesRawSource(topic.Source(c.ConnectionChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.StateChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.Unauthorized, c.onUnauthorized)).
-		WatchesRawSource(leadership.Source(c.Role.Elected, c.onElected)).
-		WatchesRawSource(topic.Source(c.Role.ShardChanged, c.onShardChanged)).
-		WatchesRawSource(source.TypedFunc[mcreconcile.Request](c.followLedger)).
+		// The leader reports exceeded quotas.
+		WatchesRawSource(leadership.Source(c.Role.Elected, func(requestQueue) { c.EnqueueAll() })).
+		WatchesRawSource(topic.Source(c.Role.Changed, func(_ requestQueue, changed shards.Set) { c.resetShards(changed, c.Role.Owns) })).
+		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(ctx context.Context, _ requestQueue) error {
+			c.Ledger.Subscribe(ctx, func(syncTarget types.UID) { c.enqueue(syncTarget) })
+			return nil
+		})).
 		WatchesRawSource(slow.Source()).
 		Complete(slow))
 }
 
-type requestQueue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
-
-// onChanged enqueues a SyncTarget whose connection or sync state changed.
-func (c *Controller) onChanged(_ requestQueue, syncTarget types.UID) { c.enqueue(syncTarget) }
-
-// Reconcile connects one SyncTarget, syncs, drains or cleans up its target, and writes its status. It waits until the ledger is
-// loaded. On a replica that does not lead it only prepares the SyncTarget or, if SyncTargets are sharded and another replica holds it,
-// follows that one.
+// Reconcile connects one SyncTarget, syncs, drains or cleans up its target, and writes its status, if this replica owns it.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
-	if !c.Role.IsSharded() && !c.Role.Leads() {
-		return reconcile.Result{}, c.prepare(ctx, request)
-	}
-	if err := c.Ledger.WaitForLoad(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
 	inventory, err := c.Manager.GetCluster(ctx, request.ClusterName)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -220,16 +180,23 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		// The mailbox controller reports it. The hub does not know the spec of such an object, and must not stop anything because of it.
 		return reconcile.Result{}, nil
 	}
-	c.History.SetSyncTarget(syncTarget.UID, syncTarget.CreationTimestamp.Time, syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedRestore])
-	if c.Role.IsSharded() {
-		c.track(request, syncTarget.UID)
-		if !c.Role.Owns(syncTarget.UID) {
-			return c.reconcileUnowned(ctx, request, inventory, &syncTarget)
-		}
-		ctx = c.Role.Context(ctx, syncTarget.UID)
-		if err := c.takeOver(ctx, syncTarget.UID); err != nil {
+	// A SyncTarget that is tracked is reconciled again when its owner changes, so it is tracked before the owner is read.
+	c.track(request, syncTarget.UID)
+	owns := c.Role.Owns(syncTarget.UID)
+	if (owns || c.OtherOwners) && !c.Ledger.IsLoaded() {
+		if err := c.Ledger.WaitForLoad(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
+		// The SyncTarget may have changed since it was read.
+		return c.Reconcile(ctx, request)
+	}
+	c.History.SetSyncTarget(syncTarget.UID, syncTarget.CreationTimestamp.Time, syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedRestore])
+	if !owns {
+		return c.reconcileUnowned(ctx, request, inventory, &syncTarget)
+	}
+	ctx = c.Role.Context(ctx, syncTarget.UID)
+	if err := c.takeOver(ctx, syncTarget.UID); err != nil {
+		return reconcile.Result{}, err
 	}
 	if syncTarget.DeletionTimestamp != nil {
 		c.indexSecret(request, &syncTarget)
@@ -241,23 +208,14 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 // reconcileNormal reconciles a SyncTarget that is not being deleted, once it has a mailbox. One without gets no connection either, so that it
 // costs nothing.
 func (c *Controller) reconcileNormal(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	if c.Role.IsSharded() && c.Ledger.Get(syncTarget.UID).CleanedUp {
+	if c.Ledger.Get(syncTarget.UID).CleanedUp {
 		// The former owner has seen its deletion, which this replica's cache does not show yet.
 		return reconcile.Result{}, nil
 	}
-	switch c.quotaState(request, syncTarget.UID) {
-	case mailbox.QuotaUndecided:
-		if !c.Role.Leads() {
-			// The leader makes the mailbox, and records it in the ledger.
-			return reconcile.Result{}, nil
-		}
-		return reconcile.Result{RequeueAfter: quotaRetryInterval}, nil
-	case mailbox.QuotaExceeded:
-		return c.reportQuotaExceeded(ctx, inventory, syncTarget)
-	case mailbox.QuotaGranted:
+	if granted, result, err := c.awaitQuota(ctx, request, inventory, syncTarget); !granted || err != nil {
+		return result, err
 	}
 	c.indexSecret(request, syncTarget)
-	c.track(request, syncTarget.UID)
 	return c.reconcileTarget(ctx, request, inventory, syncTarget)
 }
 
@@ -308,16 +266,27 @@ func (c *Controller) quotaState(request mcreconcile.Request, syncTarget types.UI
 	return c.Mailboxes.Quota.State(request, syncTarget)
 }
 
-// reportQuotaExceeded writes into the status that the quota refuses the SyncTarget a mailbox.
-func (c *Controller) reportQuotaExceeded(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+// awaitQuota reports whether the quota grants the SyncTarget a mailbox. If it does not, the status says so. The leader requeues a SyncTarget
+// until that is decided; it makes the mailbox, so that the ledger enqueues the SyncTarget on another replica.
+func (c *Controller) awaitQuota(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (granted bool, result reconcile.Result, err error) {
+	switch c.quotaState(request, syncTarget.UID) {
+	case mailbox.QuotaGranted:
+		return true, reconcile.Result{}, nil
+	case mailbox.QuotaUndecided:
+		if c.Role.Leads() {
+			result.RequeueAfter = quotaRetryInterval
+		}
+		return false, result, nil
+	case mailbox.QuotaExceeded:
+	}
 	stored := syncTarget.DeepCopy()
 	view := statusView{now: c.Clock.Now()}
 	view.problem = &blocker{mailbox.ReasonTooManyMailboxes, c.Mailboxes.Quota.ExceededMessage()}
 	view.apply(syncTarget, &syncTargetState{since: view.now})
-	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
-		return reconcile.Result{}, nil
+	if !apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
+		result, err = c.patchStatus(ctx, inventory, stored, syncTarget)
 	}
-	return c.patchStatus(ctx, inventory, stored, syncTarget)
+	return false, result, err
 }
 
 // patchStatus writes a status that has changed, and names this replica in it. A status that only names another replica is not written
@@ -352,12 +321,7 @@ func (c *Controller) Stop(syncTarget types.UID) {
 func (c *Controller) stopWork(syncTarget types.UID) {
 	c.stopAndDisconnect(syncTarget)
 	c.Readiness.Forget(syncTarget)
-	c.lock.Lock()
-	delete(c.cleanedUp, syncTarget)
-	delete(c.schemaSources, syncTarget)
-	concerned := c.identities.delete(syncTarget)
-	c.lock.Unlock()
-	c.enqueue(concerned...)
+	c.endWork(syncTarget)
 }
 
 // stopAndDisconnect ends what this replica does for a SyncTarget. It returns once the replica no longer writes to the target.
@@ -369,71 +333,28 @@ func (c *Controller) stopAndDisconnect(syncTarget types.UID) {
 // stopSync does the same, except that it leaves the connection.
 func (c *Controller) stopSync(syncTarget types.UID) {
 	c.stopDrain(syncTarget)
-	c.Sync.StopSync(syncTarget)
-	c.Sync.SetNotSynced(syncTarget, syncmanager.NotSynced{})
+	c.Sync.Forget(syncTarget)
 }
 
-// enqueue enqueues SyncTargets. It does nothing before the controller starts, and for those that the controller has not observed.
-func (c *Controller) enqueue(syncTargets ...types.UID) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	for _, syncTarget := range syncTargets {
-		if request, ok := c.requests[syncTarget]; ok && c.queue != nil {
-			c.queue.Add(request)
-		}
+// track stores the UID of the SyncTarget that has the request's name now. It forgets the SyncTarget that had this name before.
+func (c *Controller) track(request mcreconcile.Request, syncTarget types.UID) {
+	if replaced, ok := c.setUID(request, syncTarget); ok {
+		c.forget(replaced)
 	}
 }
 
-// track stores the UID that has the request's name now. It stops the SyncTarget that had this name before.
-func (c *Controller) track(request mcreconcile.Request, uid types.UID) {
-	c.lock.Lock()
-	previous, ok := c.uids[request]
-	c.requests[uid], c.uids[request] = request, uid
-	if ok && previous != uid {
-		delete(c.requests, previous)
-		c.deleteState(previous)
-		deleteInfo(previous)
-	}
-	setInfo(uid, request)
-	if c.states[uid] == nil {
-		c.states[uid] = &syncTargetState{since: c.Clock.Now()}
-	}
-	c.lock.Unlock()
-	if ok && previous != uid {
-		c.Stop(previous)
-	}
-}
-
-// untrack stops the SyncTarget of a name that the cache no longer shows. It deletes nothing on the target or in kcp.
+// untrack forgets the SyncTarget of a name that the cache no longer shows.
 func (c *Controller) untrack(request mcreconcile.Request) {
-	c.lock.Lock()
-	c.secretIndex.delete(request)
-	uid, ok := c.uids[request]
-	delete(c.uids, request)
-	delete(c.requests, uid)
-	c.deleteState(uid)
-	deleteInfo(uid)
-	c.lock.Unlock()
-	if ok {
-		c.Stop(uid)
+	if syncTarget, ok := c.deleteUID(request); ok {
+		c.forget(syncTarget)
 	}
 }
 
-// deleteState deletes the state of a SyncTarget that is not tracked any more. The caller holds the lock.
-func (c *Controller) deleteState(syncTarget types.UID) {
-	delete(c.states, syncTarget)
+// forget stops all work for a SyncTarget that is gone, and drops its state. It deletes nothing on the target or in kcp.
+func (c *Controller) forget(syncTarget types.UID) {
+	c.Stop(syncTarget)
+	c.delete(syncTarget)
 	c.History.ForgetSyncTarget(syncTarget)
-}
-
-// EnqueueAll enqueues all SyncTargets, after kcp was found to have gone back to an earlier state.
-func (c *Controller) EnqueueAll() {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	for _, request := range c.requests {
-		if c.queue != nil {
-			c.queue.Add(request)
-		}
-	}
 }
 
 func targetFor(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, observed observedState, known ledger.Entry) syncmanager.Target {

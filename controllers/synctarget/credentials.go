@@ -148,7 +148,7 @@ func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, s
 		return nil, err
 	}
 	if state.secret == nil && c.isSecretUnread(syncTarget.UID) {
-		state.secret = c.prefetchedSecret(ctx, inventory, syncTarget)
+		state.secret = c.prefetch.take(ctx, inventory, syncTarget)
 	}
 	known := state.cachedSecret(cached, reference.Key)
 	if isRefused := c.beginSecretRead(state); known != nil && !isRefused {

@@ -74,7 +74,6 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 		c.Stop(uid)
 		return reconcile.Result{}, nil
 	}
-	c.track(request, uid)
 	c.Sync.StopSync(uid)
 	c.Sync.SetNotSynced(uid, syncmanager.NotSynced{SyncTarget: syncTarget.Name, Mailbox: logicalcluster.Name(c.Ledger.Get(uid).Mailbox), Reason: ReasonCleaningUp})
 	if c.quotaState(request, uid) != mailbox.QuotaGranted {
@@ -125,7 +124,7 @@ func isResponding(ctx context.Context, connection *targets.Connection) bool {
 // waitForTarget handles a target that cannot be reached. The hub keeps the SyncTarget while objects may be left on the target,
 // unless the SyncTarget has the annotation that forces the removal.
 func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *blocker) (reconcile.Result, error) {
-	current, err := c.getFromServer(ctx, inventory, syncTarget)
+	current, err := getFromServer(ctx, inventory, syncTarget)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -185,19 +184,17 @@ func (c *Controller) updateDeletingStatus(ctx context.Context, inventory cluster
 
 // IsCleanedUp reports whether the hub has finished with the target of a SyncTarget that is being deleted.
 func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if c.Role.IsSharded() && c.Ledger.Get(syncTarget).CleanedUp {
-		// The leader deletes the entry before it removes the finalizer, which may take more than one attempt.
-		c.cleanedUp[syncTarget] = true
+	if c.Ledger.Get(syncTarget).CleanedUp {
+		// The leader deletes the entry of the ledger before it removes the finalizer, which may take more than one attempt.
+		c.update(syncTarget, func(found *entry) { found.isCleanedUp = true })
 	}
-	return c.cleanedUp[syncTarget]
+	return c.get(syncTarget).isCleanedUp
 }
 
 // repeatCleanedUp records again that the target is cleaned up if the entry in the ledger is gone and the SyncTarget stays: the leader has
 // ended between the two, and the next one knows nothing of it.
 func (c *Controller) repeatCleanedUp(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	if !c.Role.IsSharded() || c.Ledger.Get(syncTarget.UID).CleanedUp {
+	if !c.OtherOwners || c.Ledger.Get(syncTarget.UID).CleanedUp {
 		return reconcile.Result{}, nil
 	}
 	state, now := c.stateOf(syncTarget.UID), c.Clock.Now()
@@ -211,18 +208,16 @@ func (c *Controller) repeatCleanedUp(ctx context.Context, syncTarget *edgev2alph
 	return reconcile.Result{}, c.recordCleanedUp(ctx, syncTarget)
 }
 
-// recordCleanedUp notes that this replica has finished with the target, in the ledger too if another replica may be the leader.
+// recordCleanedUp records that this replica has finished with the target, in the ledger too if another replica may be the leader.
 func (c *Controller) recordCleanedUp(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	if c.Role.IsSharded() {
+	if c.OtherOwners {
 		if err := c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
 			entry.Name, entry.Inventory, entry.CleanedUp = syncTarget.Name, string(logicalcluster.From(syncTarget)), true
 		}); err != nil {
 			return err
 		}
 	}
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	c.cleanedUp[syncTarget.UID] = true
+	c.update(syncTarget.UID, func(found *entry) { found.isCleanedUp = true })
 	return nil
 }
 

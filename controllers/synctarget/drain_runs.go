@@ -24,7 +24,6 @@ import (
 	gosync "sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -80,15 +79,18 @@ func (d *drainRun) setStatus(report edgev2alpha1.CleanupStatus) {
 	d.status = &report
 }
 
+func (d *drainRun) setFinished() {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	d.finished = true
+}
+
 // currentDrain returns the running or finished drain of this mode and connection. It stops another drain, and returns nil.
-func (c *Controller) currentDrain(syncTarget types.UID, mode drain.Mode, connection *targets.Connection) *drainRun {
-	c.lock.Lock()
-	running := c.drains[syncTarget]
-	c.lock.Unlock()
-	if running != nil && running.mode == mode && running.connection == connection {
+func (s *store) currentDrain(syncTarget types.UID, mode drain.Mode, connection *targets.Connection) *drainRun {
+	if running := s.get(syncTarget).drain; running != nil && running.mode == mode && running.connection == connection {
 		return running
 	}
-	c.stopDrain(syncTarget)
+	s.stopDrain(syncTarget)
 	return nil
 }
 
@@ -97,82 +99,68 @@ func (c *Controller) currentDrain(syncTarget types.UID, mode drain.Mode, connect
 func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget,
 	connection *targets.Connection, mode drain.Mode,
 ) (*drainRun, error) {
-	if running := c.currentDrain(syncTarget.UID, mode, connection); running != nil {
+	// The caller keeps writing to its copy of the SyncTarget.
+	name, uid := syncTarget.Name, syncTarget.UID
+	if running := c.currentDrain(uid, mode, connection); running != nil {
 		return running, nil
 	}
 	c.lock.Lock()
 	parent := c.runContext
 	c.lock.Unlock()
 	// The PublishedResource decides whether a namespace may be deleted with its contents.
-	if parent == nil || !c.Sync.HasPublished() || c.History.Holds(syncTarget.UID) {
+	if parent == nil || !c.Sync.HasPublished() || c.History.Holds(uid) {
 		return nil, nil
 	}
 	// The cache may lack the last report of the previous leader.
-	current, err := c.getFromServer(ctx, inventory, syncTarget)
+	current, err := getFromServer(ctx, inventory, syncTarget)
 	if err != nil {
 		return nil, err
 	}
-	// The caller keeps writing to its copy of the SyncTarget.
-	name, uid := syncTarget.Name, syncTarget.UID
-	return c.launchDrain(parent, uid, connection, mode, nil, current.Status.Cleanup, log.FromContext(ctx).WithValues("syncTarget", request.String(), "mode", mode),
-		func(ctx context.Context, started *drainRun, report edgev2alpha1.CleanupStatus) error {
-			return c.storeCleanupStatus(ctx, inventory, name, uid, started, report)
-		}), nil
-}
-
-// launchDrain starts a drain of the resources that the ledger records, and of optional ones. store is called with each report of the progress.
-func (c *Controller) launchDrain(parent context.Context, uid types.UID, connection *targets.Connection, mode drain.Mode, optional []schema.GroupVersionResource, previous *edgev2alpha1.CleanupStatus, log logr.Logger,
-	store func(context.Context, *drainRun, edgev2alpha1.CleanupStatus) error,
-) *drainRun {
-	ctx, cancel := context.WithCancel(c.Role.Context(parent, uid))
-	started := &drainRun{mode: mode, connection: connection, startedAt: c.Clock.Now(), cancel: cancel, done: make(chan struct{})}
-	c.lock.Lock()
-	c.drains[uid] = started
-	c.lock.Unlock()
 	known := c.Ledger.Get(uid)
+	runContext, cancel := context.WithCancel(c.Role.Context(parent, uid))
+	started := &drainRun{mode: mode, connection: connection, startedAt: c.Clock.Now(), cancel: cancel, done: make(chan struct{})}
+	c.setDrain(uid, started)
 	options := drain.Options{
 		Target:             connection,
 		Owner:              c.Sync.Owner(uid),
 		Mode:               mode,
 		Resources:          writtenResources(known.Resources),
 		ServedResources:    servedResources(known.Resources),
-		OptionalResources:  optional,
 		ReadableNamespaces: connection.Namespaces(),
 		WrittenNamespaces:  writtenNamespaces(known),
 		AllowsCascade:      c.Sync.AllowsCascade,
-		PreviousStatus:     previous,
+		PreviousStatus:     current.Status.Cleanup,
 		StoreStatus: func(ctx context.Context, report edgev2alpha1.CleanupStatus) error {
-			return store(ctx, started, report)
+			err := storeCleanupStatus(ctx, inventory, name, uid, report)
+			if err == nil {
+				started.setStatus(report)
+				c.enqueue(uid)
+			}
+			return err
 		},
 		Clock: c.Clock,
-		Log:   log,
+		Log:   log.FromContext(ctx).WithValues("syncTarget", request.String(), "mode", mode),
 	}
 	go func() {
 		defer close(started.done)
-		if drain.Run(ctx, options) == nil {
-			started.lock.Lock()
-			started.finished = true
-			started.lock.Unlock()
+		if drain.Run(runContext, options) == nil {
+			started.setFinished()
 			c.enqueue(uid)
 		}
 	}()
-	return started
+	return started, nil
 }
 
 // stopDrain cancels the drain of the SyncTarget, if there is one, and returns when it has ended.
-func (c *Controller) stopDrain(syncTarget types.UID) {
-	c.lock.Lock()
-	running := c.drains[syncTarget]
-	delete(c.drains, syncTarget)
-	c.lock.Unlock()
-	if running != nil {
+func (s *store) stopDrain(syncTarget types.UID) {
+	if running := s.setDrain(syncTarget, nil); running != nil {
 		running.cancel()
 		<-running.done
 	}
 }
 
 // getFromServer reads a SyncTarget from kcp, past the cache. It fails if another SyncTarget has taken the name.
-func (c *Controller) getFromServer(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
+func getFromServer(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
 	direct, err := dynamic.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())
 	if err != nil {
 		return nil, err
@@ -208,8 +196,8 @@ func servedResources(recorded []ledger.Resource) []schema.GroupResource {
 	return served
 }
 
-// storeCleanupStatus writes the report of a drain into status.cleanup and enqueues the SyncTarget.
-func (c *Controller) storeCleanupStatus(ctx context.Context, inventory cluster.Cluster, name string, uid types.UID, running *drainRun, report edgev2alpha1.CleanupStatus) error {
+// storeCleanupStatus writes the report of a drain into status.cleanup.
+func storeCleanupStatus(ctx context.Context, inventory cluster.Cluster, name string, uid types.UID, report edgev2alpha1.CleanupStatus) error {
 	// Only the drain writes this field. A merge patch keeps fields that it does not name, so every field is named.
 	fields := map[string]any{"remaining": nil, "removed": nil, "left": nil, "leftMore": nil}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&report)
@@ -222,12 +210,7 @@ func (c *Controller) storeCleanupStatus(ctx context.Context, inventory cluster.C
 		return err
 	}
 	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := inventory.GetClient().Status().Patch(ctx, syncTarget, client.RawPatch(types.MergePatchType, data)); err != nil {
-		return err
-	}
-	running.setStatus(report)
-	c.enqueue(uid)
-	return nil
+	return inventory.GetClient().Status().Patch(ctx, syncTarget, client.RawPatch(types.MergePatchType, data))
 }
 
 // setDrainedCondition sets the condition Drained of a SyncTarget that is not being deleted, or removes it with status.cleanup.

@@ -73,8 +73,10 @@ func collectConditions(running []*Controller, metrics chan<- prometheus.Metric) 
 	of := map[types.UID][]conditionState{}
 	for _, controller := range running {
 		controller.lock.Lock()
-		for uid, state := range controller.states {
-			of[uid] = state.conditions
+		for uid, found := range controller.entries {
+			if found.state != nil {
+				of[uid] = found.state.conditions
+			}
 		}
 		controller.lock.Unlock()
 	}
@@ -86,10 +88,10 @@ func collectConditions(running []*Controller, metrics chan<- prometheus.Metric) 
 }
 
 // setConditions notes the conditions of a SyncTarget for the metric.
-func (c *Controller) setConditions(state *syncTargetState, conditions []metav1.Condition) {
+func (s *store) setConditions(state *syncTargetState, conditions []metav1.Condition) {
 	measured := measure(conditions)
-	c.lock.Lock()
-	defer c.lock.Unlock()
+	s.lock.Lock()
+	defer s.lock.Unlock()
 	state.conditions = measured
 }
 

@@ -41,7 +41,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -90,7 +89,7 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 
 // newView returns the snapshot of all that the status of a SyncTarget is derived from.
 func (c *Controller) newView(syncTarget *edgev2alpha1.SyncTarget, observed observedState) statusView {
-	view := statusView{observedState: observed, configsKnown: c.Sync.ConfigsKnown(syncTarget.UID), now: c.Clock.Now()}
+	view := statusView{observedState: observed, Status: c.Sync.Status(syncTarget.UID), now: c.Clock.Now()}
 	if observed.connection != nil {
 		// Health is read once, so that the conditions cannot contradict each other.
 		view.health = observed.connection.Health()
@@ -101,11 +100,6 @@ func (c *Controller) newView(syncTarget *edgev2alpha1.SyncTarget, observed obser
 		}
 	}
 	view.permissions = c.permissions(syncTarget, observed)
-	view.missingAPIs, view.missingAPIsKnown = c.Sync.MissingAPIs(syncTarget.UID)
-	view.beyondLimitsReason, view.beyondLimits = c.Sync.BeyondLimits(syncTarget.UID)
-	view.rebound = c.Sync.WasRebound(syncTarget.UID)
-	view.hidden = c.Sync.HiddenObjects(syncTarget.UID)
-	view.evicted = c.Sync.IsEvicted(syncTarget.UID)
 	if c.History.Holds(syncTarget.UID) {
 		view.rewind = c.History.Current()
 	}
@@ -136,32 +130,19 @@ func isSynced(syncTarget *edgev2alpha1.SyncTarget) bool {
 // statusView is a snapshot of all that the status of a SyncTarget is derived from.
 type statusView struct {
 	observedState
+	syncmanager.Status
 	health      targets.Health
 	token       kubeconfig.Token
 	hasToken    bool
 	permissions targets.Permissions
 	// countObjects counts the objects, which visits each of them. It returns false while some of them are not observed yet.
 	countObjects func() (objectsync.Summary, bool)
-	// configsKnown is true once the hub has read the configs of the mailbox.
-	configsKnown bool
-	// missingAPIs are the published APIs that the mailbox lacks. They are valid only if missingAPIsKnown is true.
-	missingAPIs      syncmanager.MissingAPIs
-	missingAPIsKnown bool
-	// beyondLimits says which objects of the mailbox exceed its limits, and beyondLimitsReason which kind of limit that is. Both are
-	// empty if nothing exceeds them.
-	beyondLimits, beyondLimitsReason string
-	// rebound is true if the mailbox was bound again, so that the hub removes nothing from the target.
-	rebound bool
-	// hidden counts the objects of the mailbox that kcp hides from the hub.
-	hidden absence.HiddenObjects
 	// tunnel is where the cluster opens its tunnel, and tunnelRefusal why another cluster's was refused. They are empty with a direct connection.
 	tunnel        *edgev2alpha1.TunnelStatus
 	tunnelRefusal error
 	// rewind is set while nothing is removed from the target, or overwritten there, because kcp went back to an earlier state.
 	rewind *storehistory.Rewind
-	// evicted is true if the mailbox exceeds its limits so far that the hub syncs nothing of it.
-	evicted bool
-	now     time.Time
+	now    time.Time
 	// clockSkew is how far the target's clock is ahead of the hub's.
 	clockSkew time.Duration
 	// unreadable are the resources that the target serves but that the hub cannot read now, with the reasons.
@@ -247,9 +228,9 @@ func notSyncedOf(syncTarget *edgev2alpha1.SyncTarget, mailbox logicalcluster.Nam
 // of the mailbox, so they are written only with a heartbeat. A changed reason is written at once.
 func (v statusView) setMailboxLimitCondition(syncTarget *edgev2alpha1.SyncTarget, isHeartbeatDue bool) {
 	stored := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxLimitExceeded)
-	if v.beyondLimits == "" || isHeartbeatDue || stored == nil || stored.Status != metav1.ConditionTrue || stored.Reason != v.beyondLimitsReason {
-		conditions.SetIf(v.beyondLimits != "", &syncTarget.Status.Conditions, metav1.Condition{
-			Type: edgev2alpha1.ConditionMailboxLimitExceeded, Reason: v.beyondLimitsReason, Message: v.beyondLimits, ObservedGeneration: syncTarget.Generation,
+	if v.BeyondLimits == "" || isHeartbeatDue || stored == nil || stored.Status != metav1.ConditionTrue || stored.Reason != v.BeyondLimitsReason {
+		conditions.SetIf(v.BeyondLimits != "", &syncTarget.Status.Conditions, metav1.Condition{
+			Type: edgev2alpha1.ConditionMailboxLimitExceeded, Reason: v.BeyondLimitsReason, Message: v.BeyondLimits, ObservedGeneration: syncTarget.Generation,
 		})
 	}
 }
@@ -348,10 +329,10 @@ func (v statusView) unreadableMessage() string {
 
 // setAPIsMissingCondition sets or removes the condition APIsMissing. It leaves the condition alone while the hub does not know.
 func (v statusView) setAPIsMissingCondition(syncTarget *edgev2alpha1.SyncTarget) {
-	if v.missingAPIsKnown {
-		conditions.SetIf(len(v.missingAPIs.Resources) > 0, &syncTarget.Status.Conditions, metav1.Condition{
+	if v.MissingAPIsKnown {
+		conditions.SetIf(len(v.MissingAPIs.Resources) > 0, &syncTarget.Status.Conditions, metav1.Condition{
 			Type: edgev2alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict,
-			Message: v.missingAPIs.Message, ObservedGeneration: syncTarget.Generation,
+			Message: v.MissingAPIs.Message, ObservedGeneration: syncTarget.Generation,
 		})
 	}
 }
@@ -461,20 +442,20 @@ func syncerReadyCondition(syncTarget *edgev2alpha1.SyncTarget, v statusView, hea
 		if health.Reason == targets.ReasonConnecting {
 			condition.Status = metav1.ConditionUnknown
 		}
-	case !v.configsKnown:
+	case !v.ConfigsKnown:
 		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."
-	case v.evicted:
+	case v.Evicted:
 		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, "Nothing is synced, because the mailbox exceeds its limits; see the condition MailboxLimitExceeded for the numbers and the remedy."
-	case v.rebound:
+	case v.Rebound:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonMailboxRebound
 		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but removes nothing from it: the mailbox was bound again, after kcp had deleted with the former binding "+
 			"what it stored, such as configs. Put back what is missing. To have removals again, delete the workspace %s: the hub makes another, and takes over what is put there.", v.mailboxPath)
-	case v.hidden.Count > 0:
-		example := v.hidden.Example
+	case v.Hidden.Count > 0:
+		example := v.Hidden.Example
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonObjectsHidden
 		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but kcp does not show it %d objects that are there, such as %s %s, since their claim was rejected for a while. "+
 			"Their copies stay as they are. Change something of each in the mailbox, such as an annotation: then kcp shows it again.",
-			v.hidden.Count, example.Resource.GroupResource(), strings.TrimPrefix(example.Key.String(), "/"))
+			v.Hidden.Count, example.Resource.GroupResource(), strings.TrimPrefix(example.Key.String(), "/"))
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonSyncing, "The hub syncs the target with its mailbox; status.counts and status.failures tell how far it is."
 	}

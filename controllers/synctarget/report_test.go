@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -127,7 +128,7 @@ func TestConditions(t *testing.T) {
 			if test.mailbox != "" {
 				syncTarget.Status.Conditions = []metav1.Condition{{Type: edgev2alpha1.ConditionMailboxReady, Status: test.mailbox, Reason: "R"}}
 			}
-			view := statusView{observedState: observedState{problem: test.problem}, configsKnown: test.known}
+			view := statusView{observedState: observedState{problem: test.problem}, Status: syncmanager.Status{ConfigsKnown: test.known}}
 			if test.where {
 				view.mailbox = "c"
 			}

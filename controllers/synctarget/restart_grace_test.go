@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
@@ -95,13 +96,13 @@ func newStatusSimulation() *statusSimulation {
 // restart simulates that another hub takes over.
 func (l *statusSimulation) restart() {
 	l.state = &syncTargetState{since: l.view.now}
-	l.view.health, l.view.configsKnown = connecting, false
+	l.view.health, l.view.ConfigsKnown = connecting, false
 }
 
 // probeSucceeded simulates a successful probe.
 func (l *statusSimulation) probeSucceeded() {
 	l.view.health = targets.Health{Up: true, Reason: targets.ReasonConnected, Message: "it answers", Version: "v1", LastSeen: l.view.now}
-	l.view.configsKnown = true
+	l.view.ConfigsKnown = true
 }
 
 func (l *statusSimulation) apply() time.Duration {
@@ -274,14 +275,14 @@ func TestTrustAfterRestart(t *testing.T) {
 // The next hub may rely on findings of this one, not on conditions that this one has only kept from its predecessor.
 func TestVerified(t *testing.T) {
 	up := targets.Health{Up: true, Reason: targets.ReasonConnected}
-	all := statusView{observedState: observedState{mailbox: "m"}, health: up, configsKnown: true, permissions: targets.Permissions{Known: true}, now: noon}
+	all := statusView{observedState: observedState{mailbox: "m"}, health: up, Status: syncmanager.Status{ConfigsKnown: true}, permissions: targets.Permissions{Known: true}, now: noon}
 	for name, test := range map[string]struct {
 		change func(*statusView)
 		want   int64
 	}{
 		"all is well":                {func(*statusView) {}, 3},
 		"the target connects":        {func(v *statusView) { v.health = connecting }, 2},
-		"the mailbox is being read":  {func(v *statusView) { v.configsKnown = false }, 2},
+		"the mailbox is being read":  {func(v *statusView) { v.ConfigsKnown = false }, 2},
 		"rights are being asked for": {func(v *statusView) { v.permissions = targets.Permissions{} }, 2},
 		"the target is away":         {func(v *statusView) { v.health = targets.Health{Reason: targets.ReasonUnreachable} }, 0},
 		"another cluster":            {func(v *statusView) { v.health = targets.Health{Reason: targets.ReasonClusterChanged} }, 0},

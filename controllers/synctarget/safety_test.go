@@ -61,7 +61,7 @@ func TestWhenATargetIsCleanedUp(t *testing.T) {
 			g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeFalse())
 			_, connected := f.Registry.Get(f.syncTarget.UID)
 			g.Expect(connected).To(Equal(test.reason != ""), "the hub is connected")
-			g.Expect(f.drains).To(HaveLen(map[bool]int{true: 1}[test.reason != ""]))
+			g.Expect(f.get(f.syncTarget.UID).drain != nil).To(Equal(test.reason != ""))
 		})
 	}
 }
@@ -79,12 +79,12 @@ func TestCurrentDrain(t *testing.T) {
 	} {
 		f := newRemovalFixture(t, false)
 		canceled := false
-		f.drains[f.syncTarget.UID].cancel = func() { canceled = true }
+		f.get(f.syncTarget.UID).drain.cancel = func() { canceled = true }
 		connection := f.connection
 		if test.other {
 			connection = &targets.Connection{}
 		}
-		if got := f.currentDrain(f.syncTarget.UID, test.mode, connection) != nil; got != test.want || canceled == test.want || len(f.drains) > 0 != test.want {
+		if got := f.currentDrain(f.syncTarget.UID, test.mode, connection) != nil; got != test.want || canceled == test.want || f.get(f.syncTarget.UID).drain != nil != test.want {
 			t.Errorf("%s: it goes on: %t, canceled: %t", name, got, canceled)
 		}
 	}
@@ -94,7 +94,7 @@ func TestCurrentDrain(t *testing.T) {
 func TestNoDrainBeforeAnythingIsPublished(t *testing.T) {
 	f := newRemovalFixture(t, false)
 	f.runContext = t.Context()
-	delete(f.drains, f.syncTarget.UID)
+	f.setDrain(f.syncTarget.UID, nil)
 	started, err := f.startDrain(t.Context(), mcreconcile.Request{}, f.inventory, f.syncTarget, f.connection, drain.ModeDelete)
 	if started != nil || err != nil {
 		t.Errorf("got %v, %v", started, err)
@@ -192,7 +192,7 @@ func TestWhatIsNotSynced(t *testing.T) {
 			change(f, &observed)
 			f.startOrStopSync(mcreconcile.Request{}, f.syncTarget, observed)
 			g.Expect(f.Sync.SyncTargets()).To(BeEmpty())
-			g.Expect(f.drains).To(HaveLen(1), "a drain goes on")
+			g.Expect(f.get(f.syncTarget.UID).drain).NotTo(BeNil(), "a drain goes on")
 		})
 	}
 }

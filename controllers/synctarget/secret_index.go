@@ -20,11 +20,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
-
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
 // secretKey names a Secret of an inventory workspace.
@@ -67,28 +64,4 @@ func (r *secretIndex) delete(syncTarget mcreconcile.Request) {
 		return
 	}
 	r.syncTargetsOf[secret] = others
-}
-
-// requestsForSecret returns the SyncTargets of the Secret's workspace that refer to the Secret.
-func (c *Controller) requestsForSecret(secret secretKey) []reconcile.Request {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	all := c.secretIndex.syncTargetsOf[secret]
-	requests := make([]reconcile.Request, 0, len(all))
-	for _, syncTarget := range all {
-		requests = append(requests, syncTarget.Request)
-	}
-	return requests
-}
-
-// indexSecret stores which Secret the SyncTarget refers to. Reconcile calls it before it reads the Secret, so that it misses no
-// change of the Secret.
-func (c *Controller) indexSecret(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if reference := secretReferenceOf(syncTarget); reference != nil {
-		c.secretIndex.set(request, secretKey{request.ClusterName, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}})
-	} else {
-		c.secretIndex.delete(request)
-	}
 }

@@ -29,7 +29,7 @@ import (
 )
 
 func TestSecretIndex(t *testing.T) {
-	c := &Controller{}
+	c := &store{}
 	request := func(inventory, name string) mcreconcile.Request {
 		return mcreconcile.Request{ClusterName: multicluster.ClusterName(inventory), Request: reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}}
 	}
@@ -65,12 +65,12 @@ func TestSecretIndex(t *testing.T) {
 	expect("here", "new", "florin")
 	refer("here", "florin", "")
 	expect("here", "new")
-	c.untrack(request("here", "guilder"))
-	c.untrack(request("here", "thaler"))
+	c.deleteUID(request("here", "guilder"))
+	c.deleteUID(request("here", "thaler"))
 	expect("here", "old")
 	expect("there", "old", "florin")
-	c.untrack(request("there", "florin"))
-	if len(c.secretIndex.secretOf)+len(c.secretIndex.syncTargetsOf) != 0 {
-		t.Errorf("something is left: %+v", c.secretIndex)
+	c.deleteUID(request("there", "florin"))
+	if len(c.secrets.secretOf)+len(c.secrets.syncTargetsOf) != 0 {
+		t.Errorf("something is left: %+v", c.secrets)
 	}
 }

@@ -18,6 +18,7 @@ package synctarget
 
 import (
 	"context"
+	"iter"
 	"maps"
 	gosync "sync"
 	"time"
@@ -25,10 +26,12 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/inventories"
 )
 
 const (
@@ -47,9 +50,20 @@ const (
 
 // secretPrefetch reads the Secrets of an inventory workspace in one list, when this replica is about to read many of them: after a start.
 type secretPrefetch struct {
+	clock clock.PassiveClock
+	// list lists Secrets from kcp, past the cache. unread returns those that are about to be read.
+	list   func(ctx context.Context, inventory cluster.Cluster) iter.Seq2[*corev1.Secret, error]
+	unread func(ctx context.Context, inventory cluster.Cluster) map[types.NamespacedName][]secretUse
+	slots  chan struct{}
+
 	lock  gosync.Mutex
 	lists map[logicalcluster.Name]*secretList
-	slots chan struct{}
+}
+
+func newSecretPrefetch(clock clock.PassiveClock, unread func(context.Context, cluster.Cluster) map[types.NamespacedName][]secretUse) *secretPrefetch {
+	return &secretPrefetch{
+		clock: clock, list: inventories.CredentialSecrets, unread: unread, slots: make(chan struct{}, maxPrefetches), lists: map[logicalcluster.Name]*secretList{},
+	}
 }
 
 // secretList is the result of a list, which is complete when done is closed.
@@ -66,12 +80,12 @@ type secretUse struct {
 	key        string
 }
 
-// prefetchedSecret returns the trimmed Secret of a SyncTarget from the list of its workspace, nil if it is not in there or there is no
+// take returns the trimmed Secret of a SyncTarget from the list of its workspace, nil if it is not in there or there is no
 // list. The Secret may be older than the one that the cache shows. The first call for a workspace makes the list, and others wait for it.
-func (c *Controller) prefetchedSecret(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) *corev1.Secret {
-	list, isNew := c.prefetch.getOrAdd(logicalcluster.From(syncTarget), c.Clock.Now())
+func (p *secretPrefetch) take(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) *corev1.Secret {
+	list, isNew := p.getOrAdd(logicalcluster.From(syncTarget), p.clock.Now())
 	if isNew {
-		c.fillSecretList(ctx, inventory, list)
+		p.fill(ctx, inventory, list)
 	}
 	select {
 	case <-list.done:
@@ -97,23 +111,23 @@ func (p *secretPrefetch) getOrAdd(workspace logicalcluster.Name, now time.Time) 
 	return list, true
 }
 
-// fillSecretList reads the Secrets that SyncTargets of the workspace are about to need, if they are many.
-func (c *Controller) fillSecretList(ctx context.Context, inventory cluster.Cluster, list *secretList) {
+// fill reads the Secrets that SyncTargets of the workspace are about to need, if they are many.
+func (p *secretPrefetch) fill(ctx context.Context, inventory cluster.Cluster, list *secretList) {
 	defer close(list.done)
-	wanted := c.unreadSecrets(ctx, inventory)
+	wanted := p.unread(ctx, inventory)
 	if len(wanted) < minPrefetch {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, prefetchTimeout)
 	defer cancel()
 	select {
-	case c.prefetch.slots <- struct{}{}:
-		defer func() { <-c.prefetch.slots }()
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
 	case <-ctx.Done():
 		return
 	}
 	rest := maxListedPerSecret * len(wanted)
-	for secret, err := range c.listSecrets(ctx, inventory) {
+	for secret, err := range p.list(ctx, inventory) {
 		if err != nil {
 			log.FromContext(ctx).V(1).Info("the hub reads Secrets one by one", "reason", err.Error())
 			return
@@ -140,7 +154,7 @@ func (c *Controller) unreadSecrets(ctx context.Context, inventory cluster.Cluste
 	for i := range all.Items {
 		syncTarget := &all.Items[i]
 		reference := secretReferenceOf(syncTarget)
-		if reference == nil || c.Role.IsSharded() && !c.Role.Owns(syncTarget.UID) || !c.isSecretUnread(syncTarget.UID) {
+		if reference == nil || c.OtherOwners && !c.Role.Owns(syncTarget.UID) || !c.isSecretUnread(syncTarget.UID) {
 			continue
 		}
 		if entry := c.Ledger.Get(syncTarget.UID); entry.MayHaveObjects() {
@@ -149,12 +163,4 @@ func (c *Controller) unreadSecrets(ctx context.Context, inventory cluster.Cluste
 		}
 	}
 	return unread
-}
-
-// isSecretUnread reports whether this replica has not read the Secret of a SyncTarget yet.
-func (c *Controller) isSecretUnread(syncTarget types.UID) bool {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	state := c.states[syncTarget]
-	return state == nil || !state.secretRead
 }

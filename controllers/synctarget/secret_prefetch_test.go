@@ -78,7 +78,7 @@ func newPrefetchFixture(t *testing.T, count int) *prefetchFixture {
 	for i := range count {
 		f.add(t, fmt.Sprint("target-", i))
 	}
-	f.listSecrets = func(context.Context, cluster.Cluster) iter.Seq2[*corev1.Secret, error] {
+	f.prefetch.list = func(context.Context, cluster.Cluster) iter.Seq2[*corev1.Secret, error] {
 		f.lists.Add(1)
 		return func(yield func(*corev1.Secret, error) bool) {
 			for _, secret := range f.listed {

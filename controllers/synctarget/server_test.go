@@ -265,7 +265,7 @@ func (w *testEnv) saysWhatIsMissing(t *testing.T, controller *Controller, now *t
 	g.Expect(w.secret("may-not").ResourceVersion).To(Equal(before.ResourceVersion))
 
 	// The failed renewal shows in the same conditions as other problems of the target.
-	view := statusView{now: now.Now(), health: connection.Health(), token: token, hasToken: true, configsKnown: true, observedState: observedState{mailbox: "m"}}
+	view := statusView{now: now.Now(), health: connection.Health(), token: token, hasToken: true, Status: syncmanager.Status{ConfigsKnown: true}, observedState: observedState{mailbox: "m"}}
 	view.apply(syncTarget, state)
 	syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
 	g.Expect(syncer.Status).To(Equal(metav1.ConditionTrue))

@@ -35,6 +35,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -52,7 +53,7 @@ func TestStatusTellsOfTheObjects(t *testing.T) {
 		})
 	}
 	syncTarget := &edgev2alpha1.SyncTarget{}
-	now := statusView{now: noon, configsKnown: true, observedState: observedState{mailbox: "m"}, health: targets.Health{Up: true, Reason: targets.ReasonConnected, Version: "v1.35.4", LastSeen: noon}, countObjects: func() (objectsync.Summary, bool) { return sum, true }}
+	now := statusView{now: noon, Status: syncmanager.Status{ConfigsKnown: true}, observedState: observedState{mailbox: "m"}, health: targets.Health{Up: true, Reason: targets.ReasonConnected, Version: "v1.35.4", LastSeen: noon}, countObjects: func() (objectsync.Summary, bool) { return sum, true }}
 	now.apply(syncTarget, &syncTargetState{})
 	status := syncTarget.Status
 	if status.Versions == nil || status.Versions.Kubernetes != "v1.35.4" || !status.PendingSince.Time.Equal(noon) {
@@ -98,7 +99,7 @@ func TestReboundMailbox(t *testing.T) {
 	// The status must not make a user delete another workspace.
 	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:others"}
 	for i, rebound := range []bool{false, true, false} {
-		(statusView{now: noon.Add(time.Duration(i) * time.Hour), health: up, configsKnown: true, observedState: observedState{mailbox: "m", mailboxPath: "root:synchub:one"}, rebound: rebound}).apply(syncTarget, &syncTargetState{})
+		(statusView{now: noon.Add(time.Duration(i) * time.Hour), health: up, Status: syncmanager.Status{ConfigsKnown: true, Rebound: rebound}, observedState: observedState{mailbox: "m", mailboxPath: "root:synchub:one"}}).apply(syncTarget, &syncTargetState{})
 		syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
 		if got := strings.Contains(syncer.Message, "delete the workspace root:synchub:one"); got != rebound || got != (syncer.Reason == ReasonMailboxRebound) || syncer.Status != metav1.ConditionTrue {
 			t.Errorf("%v: got %+v", rebound, syncer)
@@ -114,7 +115,7 @@ func TestHiddenObjects(t *testing.T) {
 		if count > 0 {
 			hidden.Example = absence.Candidate{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Key: types.NamespacedName{Namespace: "shop", Name: "till"}}
 		}
-		(statusView{now: noon.Add(time.Duration(i) * time.Hour), health: up, configsKnown: true, observedState: observedState{mailbox: "m"}, hidden: hidden}).apply(syncTarget, &syncTargetState{})
+		(statusView{now: noon.Add(time.Duration(i) * time.Hour), health: up, Status: syncmanager.Status{ConfigsKnown: true, Hidden: hidden}, observedState: observedState{mailbox: "m"}}).apply(syncTarget, &syncTargetState{})
 		syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
 		want := "kcp does not show it 2 objects that are there, such as deployments.apps shop/till"
 		if got := strings.Contains(syncer.Message, want); got != (count > 0) || got != (syncer.Reason == ReasonObjectsHidden) || syncer.Status != metav1.ConditionTrue {
@@ -138,7 +139,7 @@ func TestMailboxLimitExceeded(t *testing.T) {
 		{"four", "Resource", false, "four"},
 		{"", "", false, ""},
 	} {
-		statusView{beyondLimits: step.beyond, beyondLimitsReason: step.reason}.setMailboxLimitCondition(syncTarget, step.beats)
+		statusView{Status: syncmanager.Status{BeyondLimits: step.beyond, BeyondLimitsReason: step.reason}}.setMailboxLimitCondition(syncTarget, step.beats)
 		got := ""
 		if condition := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxLimitExceeded); condition != nil {
 			got = condition.Message
@@ -184,11 +185,11 @@ func TestNothingIsCountedWhileNothingIsSynced(t *testing.T) {
 		"drained":     {func(s *edgev2alpha1.SyncTarget, _ *statusView) { s.Spec.Drain = true }, false, ReasonDraining},
 		"shared":      {func(_ *edgev2alpha1.SyncTarget, v *statusView) { v.conflictingTarget = &clusterIdentity{} }, false, ReasonSharedCluster},
 		"unreachable": {func(_ *edgev2alpha1.SyncTarget, v *statusView) { v.health = unreachable }, true, targets.ReasonUnreachable},
-		"too much":    {func(_ *edgev2alpha1.SyncTarget, v *statusView) { v.evicted = true }, false, ""},
+		"too much":    {func(_ *edgev2alpha1.SyncTarget, v *statusView) { v.Evicted = true }, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			syncTarget := &edgev2alpha1.SyncTarget{}
-			now := statusView{now: noon, health: up, configsKnown: true, observedState: observedState{mailbox: "m"}, countObjects: func() (objectsync.Summary, bool) { return objectsync.Summary{Synced: 7, PendingSince: noon}, true }}
+			now := statusView{now: noon, health: up, Status: syncmanager.Status{ConfigsKnown: true}, observedState: observedState{mailbox: "m"}, countObjects: func() (objectsync.Summary, bool) { return objectsync.Summary{Synced: 7, PendingSince: noon}, true }}
 			now.apply(syncTarget, &syncTargetState{})
 			now.countObjects = func() (objectsync.Summary, bool) { return objectsync.Summary{}, false }
 			test.change(syncTarget, &now)
@@ -243,7 +244,7 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 		}
 	}
 	now := statusView{
-		now: noon, configsKnown: true, missingAPIsKnown: true, observedState: observedState{mailbox: "m"},
+		now: noon, Status: syncmanager.Status{ConfigsKnown: true, MissingAPIsKnown: true}, observedState: observedState{mailbox: "m"},
 		health: targets.Health{Up: true, Reason: targets.ReasonConnected, Version: "v1.35.4", LastSeen: noon},
 		token:  kubeconfig.Token{ExpiresAt: noon.Add(24 * time.Hour)}, hasToken: true,
 		countObjects: func() (objectsync.Summary, bool) { return objectsync.Summary{Synced: 1}, true },
@@ -271,7 +272,7 @@ func TestTheHeartbeatWaitsForTheCounts(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.Status.LastSyncerHeartbeatTime = &metav1.Time{Time: noon}
 	syncTarget.Status.Counts = &edgev2alpha1.TargetCounts{Synced: 3}
-	now := statusView{health: up, configsKnown: true, observedState: observedState{mailbox: "m"}, countObjects: func() (objectsync.Summary, bool) { return objectsync.Summary{Synced: 7}, counts }}
+	now := statusView{health: up, Status: syncmanager.Status{ConfigsKnown: true}, observedState: observedState{mailbox: "m"}, countObjects: func() (objectsync.Summary, bool) { return objectsync.Summary{Synced: 7}, counts }}
 	for _, step := range []struct {
 		after  time.Duration
 		counts bool

@@ -20,25 +20,26 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // syncTargetState is the controller's state of a SyncTarget between two reconciles. It is only a cache: a hub that loses it loses
 // nothing. Only the goroutine that reconciles the SyncTarget uses it, except for
-// what the controller's lock guards.
+// what the lock of the store guards.
 type syncTargetState struct {
-	// since is when this replica first observed the SyncTarget.
+	// since is when this replica first observed the SyncTarget, as its owner if it is the owner.
 	since time.Time
+	// owned is true once this replica has begun to work for the SyncTarget as its owner. The lock of the store guards it.
+	owned bool
 	// credentialsRefused is true from a refusal of the credentials by the target until the next read of the Secret. The
-	// controller's lock guards it.
+	// lock of the store guards it.
 	credentialsRefused bool
 	// secret is the trimmed Secret of the SyncTarget. It is valid while the cache shows its own version or supersededVersion, the
 	// version that the cache showed when the Secret was read.
 	secret            *corev1.Secret
 	supersededVersion string
-	// secretRead is true once this replica has tried to read the Secret. The controller's lock guards it.
+	// secretRead is true once this replica has tried to read the Secret. The lock of the store guards it.
 	secretRead bool
 	// renewal is the result of the last attempt to renew the token.
 	renewal renewal
@@ -49,7 +50,7 @@ type syncTargetState struct {
 	// conflictSeen is true once this replica has observed an older SyncTarget of the same cluster. After that SyncTarget is gone, the
 	// conflict that the ledger records does not count.
 	conflictSeen bool
-	// conditions are those that the metric has, as the hub has set them last. The controller's lock guards them.
+	// conditions are those that the metric has, as the hub has set them last. The lock of the store guards them.
 	conditions []conditionState
 	// formerHub is status.hub as this replica found it, nil until the first reconcile.
 	formerHub *string
@@ -78,37 +79,6 @@ func (t *restartTrust) forConnection(connection *targets.Connection) time.Time {
 		t.until = time.Time{}
 	}
 	return t.until
-}
-
-// stateOf returns the state of a tracked SyncTarget.
-func (c *Controller) stateOf(syncTarget types.UID) *syncTargetState {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if found := c.states[syncTarget]; found != nil {
-		return found
-	}
-	// The SyncTarget was untracked meanwhile, and this reconcile is about to end.
-	return &syncTargetState{since: c.Clock.Now()}
-}
-
-// onUnauthorized is called after each probe whose credentials the target refused. It makes the next reconcile read the Secret from
-// kcp, because the cache may not show replaced credentials yet.
-func (c *Controller) onUnauthorized(_ requestQueue, syncTarget types.UID) {
-	c.lock.Lock()
-	if found := c.states[syncTarget]; found != nil {
-		found.credentialsRefused = true
-	}
-	c.lock.Unlock()
-	c.enqueue(syncTarget)
-}
-
-// beginSecretRead records that the Secret is read, and reports whether the target refused the credentials since the last call.
-func (c *Controller) beginSecretRead(state *syncTargetState) (isRefused bool) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	isRefused = state.credentialsRefused
-	state.credentialsRefused, state.secretRead = false, true
-	return isRefused
 }
 
 // isForgedHub reports whether status.hub names neither this replica nor the one that wrote the status before this one observed it. The

@@ -51,6 +51,18 @@ func Of(syncTarget types.UID) int {
 	return int(sum.Sum32() % Count)
 }
 
+// Set is a set of shards.
+type Set uint64
+
+// All are all shards.
+const All Set = 1<<Count - 1
+
+// SetOf returns the set of one shard.
+func SetOf(shard int) Set { return 1 << shard }
+
+// Has reports whether the shard of a SyncTarget is in the set.
+func (s Set) Has(syncTarget types.UID) bool { return s&SetOf(Of(syncTarget)) != 0 }
+
 // division says which replica should hold each shard, and which one takes it if that has ended.
 type division struct{ first, second [Count]string }
 

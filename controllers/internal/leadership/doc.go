@@ -14,5 +14,5 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package leadership tells controllers whether this replica leads, and which SyncTargets it holds.
+// Package leadership reports to controllers whether this replica leads, and which SyncTargets it owns.
 package leadership

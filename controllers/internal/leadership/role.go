@@ -26,49 +26,41 @@ import (
 	"github.com/synchub-dev/synchub/provider/shards"
 )
 
-// Shards are the SyncTargets for which this replica works, as [shards.Shards] are.
+// Shards are the SyncTargets that this replica owns, which are those for which it works.
 type Shards interface {
 	Owns(syncTarget types.UID) bool
+	// Fence returns the fence of writes for a SyncTarget.
 	Fence(syncTarget types.UID) *fence.Fence
 }
 
 var _ Shards = &shards.Shards{}
 
-// Role says which work this replica does: the leader's, and that of the SyncTargets it holds. The leader holds all SyncTargets, unless they
-// are sharded: then the replica that holds the shard holds the SyncTarget. The zero Role is that of a hub without other replicas.
+// Role is the part of the hub's work that this replica does: the leader's work, and the work for the SyncTargets of its Shards.
 type Role struct {
-	Elected Elected
-	// Shards are nil if SyncTargets are not sharded. ShardChanged carries those that this replica got or lost.
-	Shards       Shards
-	ShardChanged *topic.Topic[int]
+	Elected
+	Shards
+	// Changed carries the shards that this replica got or lost.
+	Changed *topic.Topic[shards.Set]
 }
 
-// Leads reports whether this replica leads.
-func (r Role) Leads() bool { return r.Elected.Leads() }
-
-// IsSharded reports whether SyncTargets are sharded among the replicas.
-func (r Role) IsSharded() bool { return r.Shards != nil }
-
-// Owns reports whether this replica works for a SyncTarget.
-func (r Role) Owns(syncTarget types.UID) bool {
-	if r.Shards == nil {
-		return r.Leads()
-	}
-	return r.Shards.Owns(syncTarget)
+// OfLeader returns the Role of a replica that owns all shards while it leads, and none before. Nothing publishes to Changed.
+func OfLeader(elected Elected, fence *fence.Fence) Role {
+	return Role{Elected: elected, Shards: leaderShards{elected, fence}}
 }
 
-// Context returns a context whose writes to kcp fail once this replica no longer holds the SyncTarget.
+// Context returns a context whose writes to kcp fail once this replica no longer owns the SyncTarget.
 func (r Role) Context(ctx context.Context, syncTarget types.UID) context.Context {
-	if r.Shards == nil {
-		return ctx
-	}
-	return fence.NewContext(ctx, r.Shards.Fence(syncTarget))
+	return fence.NewContext(ctx, r.Fence(syncTarget))
 }
 
-// Fence returns the fence of writes for a SyncTarget; leader is the leader's.
-func (r Role) Fence(syncTarget types.UID, leader *fence.Fence) *fence.Fence {
-	if r.Shards == nil {
-		return leader
-	}
-	return r.Shards.Fence(syncTarget)
+// leaderShards are all shards, which the leader owns.
+type leaderShards struct {
+	elected Elected
+	fence   *fence.Fence
 }
+
+// Owns implements [Shards].
+func (s leaderShards) Owns(types.UID) bool { return s.elected.Leads() }
+
+// Fence implements [Shards].
+func (s leaderShards) Fence(types.UID) *fence.Fence { return s.fence }

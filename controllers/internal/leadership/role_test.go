@@ -20,39 +20,22 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/fence"
 )
 
-// shardsOf holds one SyncTarget.
-type shardsOf struct {
-	held  types.UID
-	fence *fence.Fence
-}
-
-func (p shardsOf) Owns(syncTarget types.UID) bool { return syncTarget == p.held }
-func (p shardsOf) Fence(types.UID) *fence.Fence   { return p.fence }
-
-func TestScope(t *testing.T) {
+// The leader owns every SyncTarget from its election on, and its fence decides about writes for each of them.
+func TestOfLeader(t *testing.T) {
 	g := NewWithT(t)
 	elected := make(chan struct{})
 	leader := fence.New(clock.RealClock{})
-	unsharded := Role{Elected: elected}
-	g.Expect(unsharded.Owns("a")).To(BeFalse())
-	g.Expect(unsharded.IsSharded()).To(BeFalse())
+	role := OfLeader(elected, leader)
+	g.Expect(role.Owns("a")).To(BeFalse())
+	g.Expect(role.Leads()).To(BeFalse())
 	close(elected)
-	g.Expect(unsharded.Owns("a")).To(BeTrue())
-	g.Expect(unsharded.Context(t.Context(), "a")).To(BeIdenticalTo(t.Context()))
-	g.Expect(unsharded.Fence("a", leader)).To(BeIdenticalTo(leader))
-	g.Expect(Role{}.Owns("a")).To(BeTrue(), "there is no other replica")
-
-	own := fence.New(clock.RealClock{})
-	sharded := Role{Elected: make(chan struct{}), Shards: shardsOf{"a", own}}
-	g.Expect(sharded.IsSharded()).To(BeTrue())
-	g.Expect(sharded.Owns("a")).To(BeTrue(), "who does not lead holds too")
-	g.Expect(sharded.Owns("b")).To(BeFalse())
-	g.Expect(sharded.Leads()).To(BeFalse())
-	g.Expect(sharded.Fence("a", leader)).To(BeIdenticalTo(own))
+	g.Expect(role.Owns("a")).To(BeTrue())
+	g.Expect(role.Leads()).To(BeTrue())
+	g.Expect(role.Fence("a")).To(BeIdenticalTo(leader))
+	g.Expect(OfLeader(nil, nil).Owns("a")).To(BeTrue(), "there is no other replica")
 }

@@ -76,9 +76,9 @@ var reportedFields = map[string]map[string]testReference{
 		"status.observedGeneration": spec("test/e2e/fault_truth_test.go", "is true of rollouts in a mailbox, and names each object that fails"),
 		"status.hub":                test("controllers/apiresourceschema/server_test.go", "TestResourceOfAnotherHub"),
 		"status.schemaName":         spec(apis, "from wherever its definition is, and use it at once"),
-		"status.mailboxes":          test("controllers/syncmanager/controllers_test.go", "TestCount"),
-		"status.targets":            test("controllers/syncmanager/controllers_test.go", "TestCount"),
-		"status.objects":            test("controllers/syncmanager/controllers_test.go", "TestCount"),
+		"status.mailboxes":          test("controllers/syncmanager/fleet_counter_test.go", "TestCount"),
+		"status.targets":            test("controllers/syncmanager/fleet_counter_test.go", "TestCount"),
+		"status.objects":            test("controllers/syncmanager/fleet_counter_test.go", "TestCount"),
 	},
 }
 

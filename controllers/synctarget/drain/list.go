@@ -84,8 +84,7 @@ func (l listing) withAction(action Action) []item {
 type listRequest struct {
 	resource schema.GroupVersionResource
 	selector string
-	// optional is true if the drain may ignore that the target forbids the list, because objects found only there stay anyway, or because
-	// the hub cannot have written any without that permission.
+	// optional is true if the drain may ignore that the target forbids the list, because objects found only there stay anyway.
 	optional bool
 }
 
@@ -96,15 +95,8 @@ func allResources(schema.GroupResource) bool { return true }
 func (r *drainer) listRequests() []listRequest {
 	selector := ownership.OwnerLabel + "=" + r.Owner.LabelValue()
 	var all []listRequest
-	listed := map[schema.GroupResource]bool{}
 	for _, resource := range r.Resources {
-		listed[resource.GroupResource()] = true
 		all = append(all, listRequest{resource: resource, selector: selector})
-	}
-	for _, resource := range r.OptionalResources {
-		if !listed[resource.GroupResource()] {
-			all = append(all, listRequest{resource: resource, selector: selector, optional: true})
-		}
 	}
 	all = append(all, listRequest{resource: namespaces.WithVersion("v1"), optional: true})
 	return append(all, listRequest{resource: crds.WithVersion("v1"), optional: true})

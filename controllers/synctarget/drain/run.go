@@ -74,8 +74,6 @@ type Options struct {
 	// ServedResources are those of Resources that the target has served to the hub. If it does not serve one now, it may still have
 	// objects of it.
 	ServedResources []schema.GroupResource
-	// OptionalResources are further resources of which the hub may have written objects if the target lets it list them.
-	OptionalResources []schema.GroupVersionResource
 	// ReadableNamespaces are the only namespaces in which the hub is meant to read; none stands for the whole cluster.
 	// WrittenNamespaces are those in which the hub may have written; the empty one stands for the whole cluster. If the target
 	// forbids a list outside ReadableNamespaces, the drain reports the namespace and goes on: nobody intends to give the hub access

@@ -129,25 +129,19 @@ func (f *forbiddingTarget) ListMetadata(_ context.Context, resource schema.Group
 	return &metav1.PartialObjectMetadataList{}, nil
 }
 
-// Without its ledger a drain finds the objects of all resources that it may list, and does not wait for the others.
-func TestOptionalResourcesAreListed(t *testing.T) {
-	owner := ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
-	version := func(names ...string) (resources []schema.GroupVersionResource) {
-		for _, name := range names {
-			resources = append(resources, schema.GroupVersionResource{Version: "v1", Resource: name})
-		}
-		return resources
-	}
+// A drain lists what the ledger records, and reports what it may not list.
+func TestForbiddenListsAreReported(t *testing.T) {
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	for name, test := range map[string]struct {
 		resources []schema.GroupVersionResource
 		forbidden int
 		listed    []string
 	}{
-		"nothing recorded":      {nil, 0, []string{"configmaps", "secrets", "namespaces", "customresourcedefinitions"}},
-		"the forbidden one too": {version("secrets"), 1, []string{"secrets", "configmaps", "namespaces", "customresourcedefinitions"}},
+		"nothing recorded": {nil, 0, []string{"namespaces", "customresourcedefinitions"}},
+		"a forbidden one":  {[]schema.GroupVersionResource{secrets}, 1, []string{"secrets", "namespaces", "customresourcedefinitions"}},
 	} {
 		target := &forbiddingTarget{}
-		r := &drainer{Options: Options{Target: target, Owner: owner, Resources: test.resources, OptionalResources: version("configmaps", "secrets")}}
+		r := &drainer{Options: Options{Target: target, Owner: ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}, Resources: test.resources}}
 		found, err := r.listObjects(t.Context(), allResources)
 		if err != nil || len(found.forbidden) != test.forbidden || !slices.Equal(target.listed, test.listed) {
 			t.Errorf("%s: got %v, %v, %v", name, target.listed, found.forbidden, err)

@@ -1,0 +1,251 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/fence"
+	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/shards"
+	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework/suite"
+)
+
+func TestMayPrepare(t *testing.T) {
+	synced := func() (*edgev2alpha1.SyncTarget, *ledger.Entry) {
+		return &edgev2alpha1.SyncTarget{}, &ledger.Entry{Mailbox: "m", Cluster: ledger.Cluster{ID: "c"}}
+	}
+	for name, test := range map[string]struct {
+		change func(*edgev2alpha1.SyncTarget, *ledger.Entry)
+		want   bool
+	}{
+		"synced":                 {func(*edgev2alpha1.SyncTarget, *ledger.Entry) {}, true},
+		"a cluster without ID":   {func(_ *edgev2alpha1.SyncTarget, known *ledger.Entry) { known.Cluster = ledger.Cluster{Server: "s"} }, true},
+		"no mailbox":             {func(_ *edgev2alpha1.SyncTarget, known *ledger.Entry) { known.Mailbox = "" }, false},
+		"not identified":         {func(_ *edgev2alpha1.SyncTarget, known *ledger.Entry) { known.Cluster = ledger.Cluster{} }, false},
+		"the cluster of another": {func(_ *edgev2alpha1.SyncTarget, known *ledger.Entry) { known.ClusterConflict = true }, false},
+		"suspended":              {func(syncTarget *edgev2alpha1.SyncTarget, _ *ledger.Entry) { syncTarget.Spec.Suspend = true }, false},
+		"drained":                {func(syncTarget *edgev2alpha1.SyncTarget, _ *ledger.Entry) { syncTarget.Spec.Drain = true }, false},
+		"deleted": {func(syncTarget *edgev2alpha1.SyncTarget, _ *ledger.Entry) {
+			syncTarget.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		}, false},
+	} {
+		syncTarget, known := synced()
+		test.change(syncTarget, known)
+		if got := mayPrepare(syncTarget, *known); got != test.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+// ownedShard is the shard of a replica.
+type ownedShard int
+
+func (p ownedShard) Owns(syncTarget types.UID) bool { return shards.Of(syncTarget) == int(p) }
+func (ownedShard) Fence(types.UID) *fence.Fence     { return nil }
+
+// A replica that gets a shard reconciles its SyncTargets and no other ones. It begins as if it had never observed them, but keeps the Secrets.
+func TestShardsChange(t *testing.T) {
+	g := NewWithT(t)
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	own := shards.Of("a")
+	role := leadership.Role{Elected: make(chan struct{}), Shards: ownedShard(own)}
+	controller := NewController(Options{
+		Role: role, Clock: clock, Sync: syncmanager.New(syncmanager.Options{Role: role, Clock: clock}),
+		Registry: targets.NewRegistry(targets.Options{Clock: clock, Log: logr.Discard()}),
+	})
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	controller.queue = queue
+	secret := &corev1.Secret{}
+	all := []types.UID{"a", "b", "c", "d", "e", "f"}
+	// expect expects that the SyncTargets of a shard are enqueued.
+	expect := func(shard int) {
+		t.Helper()
+		var wanted, got []string
+		for _, uid := range all {
+			if shards.Of(uid) == shard {
+				wanted = append(wanted, string(uid))
+			}
+		}
+		for queue.Len() > 0 {
+			request, _ := queue.Get()
+			got = append(got, request.Name)
+			queue.Done(request)
+		}
+		slices.Sort(got)
+		g.Expect(got).To(Equal(wanted))
+	}
+	for _, uid := range all {
+		request := mcreconcile.Request{ClusterName: "i"}
+		request.Name = string(uid)
+		controller.track(request, uid)
+		state := controller.ownedState(uid)
+		state.tookOver, state.secret, state.supersededVersion = true, secret, "7"
+	}
+	clock.Step(time.Minute)
+	controller.resetShards(shards.SetOf(own), role.Owns)
+	expect(own)
+	g.Expect(controller.ownedState("a")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
+	for _, uid := range all[1:] {
+		if shards.Of(uid) != own {
+			g.Expect(controller.ownedState(uid).tookOver).To(BeTrue(), string(uid))
+		}
+	}
+	lost := (own + 1) % shards.Count
+	for _, uid := range all {
+		if shards.Of(uid) != own {
+			lost = shards.Of(uid)
+		}
+	}
+	controller.resetShards(shards.SetOf(lost), role.Owns)
+	expect(lost)
+	for _, uid := range all {
+		if shards.Of(uid) == lost {
+			g.Expect(controller.stateOf(uid)).To(Equal(&syncTargetState{since: clock.Now()}), string(uid))
+		}
+	}
+	controller.StopShard(own)
+}
+
+// A replica that begins to lead reconciles all SyncTargets. Of what it observed before it keeps no more than the Secrets.
+func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
+	g := NewWithT(t)
+	elected := make(chan struct{})
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	controller := NewController(Options{Role: leadership.OfLeader(elected, nil), Clock: clock})
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	controller.queue = queue
+	secret := &corev1.Secret{}
+	for _, uid := range []types.UID{"f1", "g1"} {
+		controller.track(mcreconcile.Request{ClusterName: "i", Request: reconcile.Request{NamespacedName: types.NamespacedName{Name: string(uid)}}}, uid)
+	}
+	*controller.stateOf("f1") = syncTargetState{since: time.Unix(1, 0), secret: secret, supersededVersion: "7", conflictSeen: true, restartTrust: &restartTrust{}}
+	clock.Step(time.Minute)
+	close(elected)
+	controller.resetShards(shards.All, controller.Role.Owns)
+	g.Expect(queue.Len()).To(Equal(2))
+	g.Expect(controller.ownedState("f1")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
+}
+
+// The leader learns from the ledger whether SyncTargets of other owners are Ready. Another replica does not need to.
+func TestReadinessOfOtherOwners(t *testing.T) {
+	g := NewWithT(t)
+	elected := make(chan struct{})
+	workspace, clock := crfake.NewClientBuilder().Build(), testclock.NewFakeClock(time.Unix(1000, 0))
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	syncTarget.UID, syncTarget.Name = "a", "florin"
+	controller := NewController(Options{
+		Role: leadership.Role{Elected: elected, Shards: ownedShard(shards.Of("a") + 1)}, OtherOwners: true, Readiness: &readiness.Registry{},
+		Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Clock: clock,
+		Ledger: ledger.New(ledger.Options{Client: workspace, Reader: workspace, Clock: clock, Log: logr.Discard()}),
+	})
+	expect := func(when string, ready *bool, wantReady, wantKnown bool) {
+		t.Helper()
+		g.Expect(controller.Ledger.Update(t.Context(), "a", func(entry *ledger.Entry) { entry.Mailbox, entry.Ready = "m", ready })).To(Succeed())
+		_, err := controller.followOwner(t.Context(), mcreconcile.Request{}, nil, syncTarget)
+		g.Expect(err).NotTo(HaveOccurred())
+		state, known := controller.Readiness.Of("a")
+		g.Expect(known).To(Equal(wantKnown), when)
+		g.Expect(state.Ready).To(Equal(wantReady), when)
+	}
+	controller.Readiness.Set("a", true, clock.Now())
+	expect("this replica does not lead", new(true), false, false)
+	close(elected)
+	expect("it leads", new(true), true, true)
+	expect("the cluster is away", new(false), false, true)
+	expect("the owner has written nothing", nil, false, false)
+}
+
+// A SyncTarget that was served keeps its place while its mailbox is made again: objects are on its target.
+func TestWhoIsServedKeepsItsPlace(t *testing.T) {
+	g := NewWithT(t)
+	direct, err := client.New(suite.Target(t).Config, client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	suite.Apply(t, suite.Target(t).Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ledger.Namespace+"}}")
+	entries := ledger.New(ledger.Options{Client: direct, Reader: direct, Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard()})
+	controller := NewController(Options{Ledger: entries, Mailboxes: mailbox.Locator{Quota: mailbox.NewQuota(nil, 1, logr.Discard())}})
+	state := func(syncTarget types.UID) mailbox.QuotaState {
+		return controller.quotaState(mcreconcile.Request{}, syncTarget)
+	}
+	for name, change := range map[types.UID]func(*ledger.Entry){
+		"mailbox":   func(entry *ledger.Entry) { entry.Mailbox = "m" },
+		"cluster":   func(entry *ledger.Entry) { entry.Cluster.ID = "c" },
+		"resources": func(entry *ledger.Entry) { entry.Resources = []ledger.Resource{{}} },
+	} {
+		g.Expect(state(name)).To(Equal(mailbox.QuotaUndecided), string(name))
+		g.Expect(entries.Update(t.Context(), name, change)).To(Succeed())
+		g.Expect(state(name)).To(Equal(mailbox.QuotaGranted), string(name))
+	}
+}
+
+// The leader deletes the entry of a SyncTarget that is cleaned up from the ledger, and then removes the finalizer. If it ends in between, the next
+// leader must learn again that the target is cleaned up.
+func TestRepeatCleanedUp(t *testing.T) {
+	g := NewWithT(t)
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	scope := leadership.Role{Elected: make(chan struct{}), Shards: ownedShard(shards.Of("a"))}
+	direct, err := client.New(suite.Target(t).Config, client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	suite.Apply(t, suite.Target(t).Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ledger.Namespace+"}}")
+	entries := ledger.New(ledger.Options{Client: direct, Reader: direct, Clock: clock, Log: logr.Discard()})
+	controller := NewController(Options{Role: scope, OtherOwners: true, Clock: clock, Ledger: entries})
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	syncTarget.UID, syncTarget.Name = "a", "florin"
+	controller.track(mcreconcile.Request{ClusterName: "i"}, "a")
+	repeat := func() time.Duration {
+		result, err := controller.repeatCleanedUp(t.Context(), syncTarget)
+		g.Expect(err).NotTo(HaveOccurred())
+		return result.RequeueAfter
+	}
+	g.Expect(controller.recordCleanedUp(t.Context(), syncTarget)).To(Succeed())
+	g.Expect(repeat()).To(BeZero(), "the leader can see it")
+
+	g.Expect(controller.Ledger.Delete(t.Context(), "a")).To(Succeed())
+	g.Expect(controller.IsCleanedUp("a")).To(BeTrue())
+	g.Expect(repeat()).To(Equal(repeatCleanedUpAfter), "the leader has the time to remove the finalizer")
+	clock.Step(repeatCleanedUpAfter - time.Second)
+	g.Expect(repeat()).To(Equal(time.Second))
+	g.Expect(controller.Ledger.Get("a").CleanedUp).To(BeFalse())
+	clock.Step(time.Second)
+	g.Expect(repeat()).To(BeZero())
+	g.Expect(controller.Ledger.Get("a")).To(And(HaveField("CleanedUp", BeTrue()), HaveField("Name", "florin")))
+
+	g.Expect(controller.Ledger.Delete(t.Context(), "a")).To(Succeed())
+	g.Expect(repeat()).To(Equal(repeatCleanedUpAfter), "the time begins anew")
+}
