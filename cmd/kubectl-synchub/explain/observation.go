@@ -20,7 +20,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -146,7 +145,7 @@ func (o *observation) chooseVersion(resource *plan.Resource) {
 	if named := resource.NamedVersions(o.matcher); len(named) > 0 {
 		by = named[0]
 	}
-	choice := targetversion.Choose(all, by.Version, targetversion.Target{Previous: o.lastVersion(resource.TargetAPI().GroupResource())})
+	choice := targetversion.Choose(all, by.Version, targetversion.Target{Previous: cmp.Or(o.syncedResource(resource.TargetAPI().GroupResource()).Versions...)})
 	*resource = resource.WithTargetVersion(choice.Version)
 	switch choice.Reason {
 	case targetversion.Named:
@@ -158,24 +157,14 @@ func (o *observation) chooseVersion(resource *plan.Resource) {
 	}
 }
 
-// lastVersion returns the version in which the hub last used a resource of the target. It is empty if unknown.
-func (o *observation) lastVersion(resource schema.GroupResource) string {
-	if recorded := o.syncedResource(resource); recorded != nil && len(recorded.Versions) > 0 {
-		return recorded.Versions[0]
+// syncedResource returns what the hub reports about a resource of the target. It is zero if there is no report.
+func (o *observation) syncedResource(resource schema.GroupResource) (recorded edgev2alpha1.SyncedResource) {
+	for _, one := range o.SyncTarget.Status.SyncedResources {
+		if one.Group == resource.Group && one.Resource == resource.Resource {
+			recorded = one
+		}
 	}
-	return ""
-}
-
-// syncedResource returns what the hub reports about a resource of the target, or nil.
-func (o *observation) syncedResource(resource schema.GroupResource) *edgev2alpha1.SyncedResource {
-	all := o.SyncTarget.Status.SyncedResources
-	index := slices.IndexFunc(all, func(one edgev2alpha1.SyncedResource) bool {
-		return one.Group == resource.Group && one.Resource == resource.Resource
-	})
-	if index < 0 {
-		return nil
-	}
-	return &all[index]
+	return recorded
 }
 
 // newObserver prepares the hub's own code that observes and plans.
@@ -203,7 +192,7 @@ func (o *observation) targetRef() (TargetRef, error) {
 	case o.source != nil:
 		from := o.source.Source
 		if resource := (schema.GroupResource{Group: from.Group, Resource: from.Resource}); own.GroupResource() != resource {
-			own = plan.TargetAPI{GroupVersionResource: resource.WithVersion(o.lastVersion(resource))}
+			own = plan.TargetAPI{GroupVersionResource: resource.WithVersion(cmp.Or(o.syncedResource(resource).Versions...))}
 		}
 		return TargetRef{own, types.NamespacedName{Namespace: from.Namespace, Name: from.Name}}, nil
 	case object != nil:

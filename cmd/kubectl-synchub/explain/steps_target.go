@@ -45,7 +45,7 @@ func explainCompatibility(o *observation) *Step {
 	switch {
 	case !o.belongs, resource.Resource == "":
 		return nil
-	case recorded == nil:
+	case recorded.Resource == "":
 		return newStep(Waiting, "", "the hub does not list %s in the SyncTarget's status.syncedResources yet", resource)
 	case recorded.State == edgev2alpha1.SyncedResourceIncompatible && recorded.Reason == "SchemaIncompatible" && warnsOnly:
 		return newStep(OK, recorded.Reason, "not every object fits, and the PublishedResource lets them go down all the same: %s", sentence(recorded.Message))
@@ -281,7 +281,7 @@ func explainContent(o *observation) *Step {
 	case o.planned.Err != nil:
 		return newStep(Unknown, "", "it cannot be compared: %s", inOneLine(o.planned.Err))
 	case decision.Cause == plan.NameTaken:
-		return explainTakenName(o)
+		return explainTakenName(o.copied.Mark.Source, o.Key)
 	case o.decided(StepContent) != nil:
 		return o.decided(StepContent)
 	}
@@ -319,14 +319,13 @@ func (o *observation) isComparable() bool {
 }
 
 // explainTakenName explains that the cluster's object of this name is the copy of another source.
-func explainTakenName(o *observation) *Step {
-	from := o.copied.Mark.Source
-	name := types.NamespacedName{Namespace: from.Namespace, Name: from.Name}
-	if name == o.Key {
+func explainTakenName(from ownership.Source, key types.NamespacedName) *Step {
+	if from.Namespace == key.Namespace && from.Name == key.Name {
 		return newStep(Stopped, plan.ReasonConflict, "the cluster's object is the copy of a former object of this name, which the hub may not remove").
 			advise("remove it there, or choose another name")
 	}
-	return newStep(Stopped, plan.ReasonConflict, "the cluster's object came from another one of the mailbox: %s %s", from.Resource, name).advise("give one of them another name")
+	return newStep(Stopped, plan.ReasonConflict, "the cluster's object came from another one of the mailbox: %s %s/%s", from.Resource, from.Namespace, from.Name).
+		advise("give one of them another name")
 }
 
 // deferredFields describes the differences in fields that the hub leaves to the target until the source changes. It
