@@ -64,6 +64,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -134,6 +135,8 @@ type Controller struct {
 	prepared map[mcreconcile.Request]struct{}
 	// schemaSources are the SyncTargets to whose clusters this replica connects to read schemas, although another one may hold them.
 	schemaSources map[types.UID]struct{}
+	// ownedSince is since when this replica owns a shard; zero if it does not, or does not know yet.
+	ownedSince [shards.Count]time.Time
 }
 
 // NewController returns a controller that connects SyncTargets through options.Registry and assigns them to options.Sync.

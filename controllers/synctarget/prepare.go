@@ -33,6 +33,10 @@ import (
 // does. It writes nothing. It believes the ledger, not the SyncTarget, and prepares only what the leader has placed before.
 func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request) error {
 	c.markPrepared(request)
+	if err := c.Ledger.WaitForLoad(ctx); err != nil || c.Role.Leads() {
+		// onElected enqueues it, if this replica leads by now.
+		return err
+	}
 	inventory, err := c.Manager.GetCluster(ctx, request.ClusterName)
 	if err != nil {
 		return err
@@ -49,10 +53,7 @@ func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request) e
 	if inventories.TooLarge(&syncTarget) != "" {
 		return nil
 	}
-	known, err := c.Ledger.Read(ctx, syncTarget.UID)
-	if err != nil {
-		return err
-	}
+	known := c.Ledger.Get(syncTarget.UID)
 	c.track(request, syncTarget.UID)
 	if !mayPrepare(&syncTarget, known) {
 		c.stopWork(syncTarget.UID)

@@ -19,6 +19,7 @@ package synctarget
 import (
 	"context"
 	gosync "sync"
+	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,21 +34,20 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// takeOver reads, once, what the former owner of a SyncTarget recorded last. The cache of the ledger may be behind. If somebody has deleted
-// the entry since, it is written again.
+// takeOver reads what the former owner of a SyncTarget recorded last: the cache of the ledger may be behind. All SyncTargets of a shard
+// share a list. If somebody has deleted the entry since, it is written again.
 func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
-	state := c.stateOf(syncTarget)
-	if state.tookOver {
-		if c.Ledger.Has(syncTarget) {
-			return nil
-		}
-		return c.Ledger.Update(ctx, syncTarget, func(*ledger.Entry) {})
+	c.lock.Lock()
+	since := &c.ownedSince[shards.Of(syncTarget)]
+	if since.IsZero() {
+		*since = c.Clock.Now()
 	}
-	if _, err := c.Ledger.Read(ctx, syncTarget); err != nil {
+	ownedSince := *since
+	c.lock.Unlock()
+	if err := c.Ledger.EnsureFresh(ctx, ownedSince); err != nil || c.Ledger.Has(syncTarget) {
 		return err
 	}
-	state.tookOver = true
-	return nil
+	return c.Ledger.Update(ctx, syncTarget, func(*ledger.Entry) {})
 }
 
 // reconcileUnowned stops the work for a SyncTarget that another replica holds, and records which cluster it stands for, to compare with those of this
@@ -114,9 +114,7 @@ func (c *Controller) ConnectForSchemas(syncTarget types.UID) {
 
 // followLedger is a source of the SyncTargets whose entries another replica has changed.
 func (c *Controller) followLedger(ctx context.Context, _ requestQueue) error {
-	if c.Role.IsSharded() {
-		c.Ledger.Subscribe(ctx, func(syncTarget types.UID) { c.enqueue(syncTarget) })
-	}
+	c.Ledger.Subscribe(ctx, func(syncTarget types.UID) { c.enqueue(syncTarget) })
 	return nil
 }
 
@@ -125,8 +123,12 @@ func (c *Controller) onShardChanged(queue requestQueue, shard int) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	now := c.Clock.Now()
+	c.ownedSince[shard] = now
 	for syncTarget, request := range c.requests {
 		if shards.Of(syncTarget) == shard {
+			if !c.Role.Owns(syncTarget) {
+				c.ownedSince[shard] = time.Time{}
+			}
 			c.states[syncTarget] = &syncTargetState{since: now}
 			queue.Add(request)
 		}

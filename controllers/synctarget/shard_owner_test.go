@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	testclock "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -37,7 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/targets"
-	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/framework/configmaps"
 )
 
 // ownedShard is the shard of a replica.
@@ -64,7 +63,7 @@ func TestShardsChange(t *testing.T) {
 		request := mcreconcile.Request{ClusterName: "i"}
 		request.Name = string(uid)
 		controller.track(request, uid)
-		controller.stateOf(uid).tookOver = true
+		controller.stateOf(uid).conflictSeen = true
 		if shards.Of(uid) == own {
 			wanted = append(wanted, string(uid))
 		}
@@ -79,11 +78,12 @@ func TestShardsChange(t *testing.T) {
 	}
 	slices.Sort(got)
 	g.Expect(got).To(Equal(wanted))
-	g.Expect(controller.stateOf("a").tookOver).To(BeFalse())
+	g.Expect(controller.stateOf("a").conflictSeen).To(BeFalse())
+	g.Expect(controller.ownedSince[own]).To(Equal(clock.Now()))
 	g.Expect(controller.stateOf("a").since).To(Equal(clock.Now()))
 	for _, uid := range []types.UID{"b", "c", "d", "e", "f"} {
 		if shards.Of(uid) != own {
-			g.Expect(controller.stateOf(uid).tookOver).To(BeTrue(), string(uid))
+			g.Expect(controller.stateOf(uid).conflictSeen).To(BeTrue(), string(uid))
 		}
 	}
 	controller.StopShard(own)
@@ -92,10 +92,7 @@ func TestShardsChange(t *testing.T) {
 // A SyncTarget that was served keeps its place while its mailbox is made again: objects are on its target.
 func TestWhoIsServedKeepsItsPlace(t *testing.T) {
 	g := NewWithT(t)
-	direct, err := client.New(suite.Target(t).Config, client.Options{})
-	g.Expect(err).NotTo(HaveOccurred())
-	suite.Apply(t, suite.Target(t).Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ledger.Namespace+"}}")
-	entries := ledger.New(ledger.Options{Client: direct, Reader: direct, Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard()})
+	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard()})
 	controller := NewController(Options{Ledger: entries, Mailboxes: mailbox.Locator{Quota: mailbox.NewQuota(nil, 1, logr.Discard())}})
 	state := func(syncTarget types.UID) mailbox.QuotaState {
 		return controller.quotaState(mcreconcile.Request{}, syncTarget)
@@ -117,10 +114,7 @@ func TestRepeatCleanedUp(t *testing.T) {
 	g := NewWithT(t)
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	scope := leadership.Role{Elected: make(chan struct{}), Shards: ownedShard(shards.Of("a"))}
-	direct, err := client.New(suite.Target(t).Config, client.Options{})
-	g.Expect(err).NotTo(HaveOccurred())
-	suite.Apply(t, suite.Target(t).Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ledger.Namespace+"}}")
-	entries := ledger.New(ledger.Options{Client: direct, Reader: direct, Clock: clock, Log: logr.Discard()})
+	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: clock, Log: logr.Discard()})
 	controller := NewController(Options{Role: scope, Clock: clock, Ledger: entries})
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.UID, syncTarget.Name = "a", "florin"

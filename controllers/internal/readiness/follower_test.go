@@ -25,24 +25,18 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/test/framework/configmaps"
 )
-
-// listing is a fake client that does not send what is there with a watch, and says so.
-type listing struct{ client.WithWatch }
-
-func (listing) IsWatchListSemanticsUnSupported() bool { return true }
 
 // A leader knows of SyncTargets that others hold what their owners have written.
 func TestFollower(t *testing.T) {
 	g := NewWithT(t)
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
-	workspace := listing{fake.NewClientBuilder().Build()}
-	entries := ledger.New(ledger.Options{Client: workspace, Reader: workspace, WatchClient: workspace, Clock: clock, Log: logr.Discard()})
+	workspace := configmaps.New()
+	entries := ledger.New(ledger.Options{ConfigMaps: workspace, Clock: clock, Log: logr.Discard()})
 	registry := &readiness.Registry{}
 	follower := &readiness.Follower{Registry: registry, Ledger: entries, Clock: clock, Owns: func(syncTarget types.UID) bool { return syncTarget == "held" }}
 	write := func(syncTarget types.UID, ready *bool) {
@@ -54,12 +48,12 @@ func TestFollower(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	for _, start := range []func(context.Context) error{entries.Watcher().Start, entries.Start, follower.Start} {
+	for _, start := range []func(context.Context) error{entries.Start, follower.Start} {
 		go func() { ended <- start(ctx) }()
 	}
 	stop := func() {
 		cancel()
-		for range 3 {
+		for range 2 {
 			g.Expect(<-ended).To(Succeed())
 		}
 	}
@@ -81,7 +75,7 @@ func TestFollower(t *testing.T) {
 	registry.Forget("early")
 	is("early", false, true)
 
-	other := ledger.New(ledger.Options{Client: workspace, Reader: workspace, WatchClient: workspace, Clock: clock, Log: logr.Discard()})
+	other := ledger.New(ledger.Options{ConfigMaps: workspace, Clock: clock, Log: logr.Discard()})
 	g.Expect(other.Update(t.Context(), "late", func(entry *ledger.Entry) { entry.Name, entry.Ready = "late", new(true) })).To(Succeed())
 	is("late", true, true)
 	g.Expect(other.Delete(t.Context(), "late")).To(Succeed())
