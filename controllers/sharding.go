@@ -30,7 +30,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -155,19 +154,15 @@ func (d division) addSyncSummaries() error {
 // addCopyStates makes each replica store how far the copies of placements have come on the clusters of its SyncTargets, and the leader
 // read what the others store.
 func (d division) addCopyStates(states *copystates.Store, sealer *ownership.Sealer) error {
-	provider, err := corev1client.NewForConfigAndClient(d.clusters.provider.GetConfig(), d.clusters.provider.GetHTTPClient())
-	if err != nil {
-		return fmt.Errorf("cannot make a client for the states of copies: %w", err)
-	}
-	storage, log := copystates.LedgerStorage(provider), d.log.WithName("copystates")
+	configMaps, log := d.clusters.configMaps, d.log.WithName("copystates")
 	watcher, err := copystates.NewWatcher(copystates.WatcherOptions{
-		Storage: storage, Store: states, Sealer: sealer, KnownSyncTargets: d.clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
+		ConfigMaps: configMaps, Store: states, Sealer: sealer, KnownSyncTargets: d.clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
 	})
 	if err != nil {
 		return err
 	}
 	writer := copystates.NewWriter(copystates.WriterOptions{
-		Storage: storage, Sync: d.sync, Sealer: sealer, ObjectStateChanged: &d.changed.objectStateChanged, Owner: d.role, Context: d.role.Context, Clock: clock.RealClock{}, Log: log,
+		ConfigMaps: configMaps, Sync: d.sync, Sealer: sealer, ObjectStateChanged: &d.changed.objectStateChanged, Owner: d.role, Context: d.role.Context, Clock: clock.RealClock{}, Log: log,
 	})
 	return errors.Join(d.hosting.Add(watcher), writer.Register(d.owners))
 }

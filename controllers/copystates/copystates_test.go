@@ -38,13 +38,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/copystates/codec"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
@@ -107,7 +105,7 @@ func newFixture(t *testing.T) *fixture {
 	config := suite.Target(t).Config
 	suite.Apply(t, config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+f.namespace+"}}")
 	f.client = newClient(t, config)
-	f.Writer = f.restarted(t, LedgerStorage)
+	f.Writer = f.restarted(t)
 	return f
 }
 
@@ -121,22 +119,20 @@ func newClient(t *testing.T, config *rest.Config) coreclient.CoreV1Interface {
 }
 
 // restarted returns a Writer as a process has it that has just started.
-func (f *fixture) restarted(t *testing.T, locationIn func(coreclient.ConfigMapsGetter) Storage) *Writer {
+func (f *fixture) restarted(t *testing.T) *Writer {
 	t.Helper()
 	client := newClient(t, suite.Observe(suite.Target(t).Config, func(request *http.Request) {
 		f.lock.Lock()
 		defer f.lock.Unlock()
 		f.methods = append(f.methods, request.Method)
 	}))
-	location := locationIn(client)
-	location.Namespace, location.ConfigMaps = f.namespace, client.ConfigMaps(f.namespace)
-	return NewWriter(WriterOptions{Storage: location, Sync: f.sync, Sealer: sealer, Written: &topic.Topic[types.UID]{}, Clock: f.clock, Log: logr.Discard()})
+	return NewWriter(WriterOptions{ConfigMaps: client.ConfigMaps(f.namespace), Sync: f.sync, Sealer: sealer, Clock: f.clock, Log: logr.Discard()})
 }
 
 // get returns the ConfigMap as others read it.
 func (f *fixture) get(t *testing.T) *corev1.ConfigMap {
 	t.Helper()
-	found, err := f.client.ConfigMaps(f.namespace).Get(t.Context(), f.Name(syncTarget), metav1.GetOptions{})
+	found, err := f.client.ConfigMaps(f.namespace).Get(t.Context(), nameOf(syncTarget), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,16 +159,17 @@ func (f *fixture) expect(t *testing.T, what string, want ...string) {
 }
 
 // stored returns the states that others read.
-func (f *fixture) stored(t *testing.T) *codec.Set {
+func (f *fixture) stored(t *testing.T) *States {
 	t.Helper()
-	set, err := Decode(sealer, syncTarget, mailbox.String(), f.get(t))
+	found := f.get(t)
+	set, err := decode(sealer, syncTarget, found.Data[statesKey], found.Data[sealKey])
 	if err != nil {
 		t.Fatal(err)
 	}
 	return set
 }
 
-func isSynced(set *codec.Set, mark string) bool {
+func isSynced(set *States, mark string) bool {
 	state, _ := set.State(configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{UID: "uid", Mark: mark})
 	return state.Synced
 }
@@ -185,11 +182,10 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	f.expect(t, "not all copies are known")
 	f.sync.incomplete = false
 	f.expect(t, "the first copy", "GET", "POST")
-	first := f.Sequence(syncTarget)
-	if !isSynced(f.stored(t), "one") || first == 0 || f.stored(t).Sequence() != first {
-		t.Errorf("got sequence %d", first)
+	if stored := f.stored(t); !isSynced(stored, "one") || stored.Mailbox != mailbox.String() {
+		t.Errorf("got %+v", stored.Groups)
 	}
-	if f.get(t).Labels[copiesLabel] != "true" || LedgerStorage(f.client).Namespace != ledger.Namespace {
+	if f.get(t).Labels[copiesLabel] != "true" {
 		t.Error("the leader does not find them")
 	}
 	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
@@ -198,17 +194,14 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	}
 	f.clock.Step(minWriteInterval)
 	f.expect(t, "a change", "PUT")
-	if set := f.stored(t); isSynced(set, "one") || !isSynced(set, "two") || set.Sequence() <= first {
+	if set := f.stored(t); isSynced(set, "one") || !isSynced(set, "two") {
 		t.Error("the change is not stored")
 	}
 	f.clock.Step(10 * minWriteInterval)
 	f.expect(t, "no change")
 
-	f.Writer = f.restarted(t, LedgerStorage)
+	f.Writer = f.restarted(t)
 	f.expect(t, "no change since the restart", "GET")
-	if f.Sequence(syncTarget) != f.stored(t).Sequence() {
-		t.Error("the sequence changed by a restart")
-	}
 	f.sync.copies = nil
 	f.expect(t, "the last copy is gone", "PUT")
 
@@ -223,7 +216,7 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	f.expect(t, "it is back", "GET")
 	f.sync.mailbox = ""
 	f.expect(t, "nobody syncs it", "PUT")
-	if set := f.stored(t); isSynced(set, "one") || set.Sequence() <= first {
+	if set := f.stored(t); isSynced(set, "one") {
 		t.Error("copies on a cluster that nobody syncs count as synced")
 	}
 	f.expect(t, "still nobody syncs it")
@@ -236,10 +229,9 @@ func TestWriterReadsAgainAfterAFailure(t *testing.T) {
 	f := newFixture(t)
 	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
 	f.expect(t, "the first copy", "GET", "POST")
-	if err := f.ConfigMaps.Delete(t.Context(), f.Name(syncTarget), metav1.DeleteOptions{}); err != nil {
+	if err := f.ConfigMaps.Delete(t.Context(), nameOf(syncTarget), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	last := f.Sequence(syncTarget)
 	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
 	f.clock.Step(minWriteInterval)
 	if _, err := f.Reconcile(t.Context(), syncTarget); err == nil {
@@ -247,8 +239,8 @@ func TestWriterReadsAgainAfterAFailure(t *testing.T) {
 	}
 	f.clock.Step(minWriteInterval)
 	f.expect(t, "it is made again", "GET", "POST")
-	if f.stored(t).Sequence() <= last {
-		t.Error("the sequence does not grow")
+	if !isSynced(f.stored(t), "two") {
+		t.Error("the change is not stored")
 	}
 }
 
@@ -268,14 +260,9 @@ func (f *fakeMailbox) List(resource schema.GroupVersionResource, of logicalclust
 	return []*unstructured.Unstructured{copied, other}, true
 }
 
-func newSet(t *testing.T, copies ...objectsync.PlacementCopy) *codec.Set {
+func newSet(t *testing.T, copies ...objectsync.PlacementCopy) *States {
 	t.Helper()
-	content := codec.Encode(sealer, syncTarget, mailbox.String(), copies)
-	set, err := codec.Decode(sealer, syncTarget, mailbox.String(), content, codec.Seal(sealer, content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return roundTrip(t, copies)
 }
 
 // newTestStore returns a store, and a function that returns how many copies were published since the last call.
@@ -306,7 +293,7 @@ func TestStorePublishesChanges(t *testing.T) {
 	refused := newCopy("", objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonForbidden, Message: "no"}})
 	for _, step := range []struct {
 		name      string
-		set       *codec.Set
+		set       *States
 		published int
 	}{
 		{"the first states", newSet(t, newCopy("one", healthy)), 1},
@@ -363,7 +350,7 @@ func TestWatcher(t *testing.T) {
 	var known atomic.Pointer[[]types.UID]
 	known.Store(&[]types.UID{syncTarget})
 	watcher, err := NewWatcher(WatcherOptions{
-		Storage: f.Storage, Store: store, Sealer: sealer, KnownSyncTargets: func() ([]types.UID, bool) { return *known.Load(), true }, Clock: f.clock, Log: logr.Discard(),
+		ConfigMaps: f.ConfigMaps, Store: store, Sealer: sealer, KnownSyncTargets: func() ([]types.UID, bool) { return *known.Load(), true }, Clock: f.clock, Log: logr.Discard(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -388,7 +375,7 @@ func TestWatcher(t *testing.T) {
 	}
 
 	exists := func() bool {
-		_, err := f.client.ConfigMaps(f.namespace).Get(t.Context(), f.Name(syncTarget), metav1.GetOptions{})
+		_, err := f.client.ConfigMaps(f.namespace).Get(t.Context(), nameOf(syncTarget), metav1.GetOptions{})
 		return err == nil
 	}
 	f.clock.Step(2 * sweepInterval)
