@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	kcpcoreclient "github.com/kcp-dev/client-go/kubernetes/typed/core/v1"
+	"github.com/kcp-dev/logicalcluster/v3"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +37,6 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"
@@ -56,15 +57,12 @@ type replica struct {
 // newReplica returns a replica that runs until the test ends. The leader writes that it leads.
 func newReplica(t *testing.T, hub *rest.Config, leads bool) *replica {
 	t.Helper()
-	g := NewWithT(t)
-	core, err := corev1client.NewForConfig(hub)
-	g.Expect(err).NotTo(HaveOccurred())
 	var elected chan struct{}
 	if !leads {
 		elected = make(chan struct{})
 	}
 	r := &replica{Store: ledger.New(ledger.Options{
-		ConfigMaps: core.ConfigMaps(ledger.Namespace), Elected: elected, Clock: clock.RealClock{}, Log: logr.Discard(),
+		ConfigMaps: configMapsOf(t, hub), Elected: elected, Clock: clock.RealClock{}, Log: logr.Discard(),
 		Identity: func(context.Context) (ledger.HubIdentity, error) { return ledger.HubIdentity{Lease: "one"}, nil },
 	})}
 	r.Subscribe(t.Context(), func(syncTarget types.UID) {
@@ -81,6 +79,14 @@ func newReplica(t *testing.T, hub *rest.Config, leads bool) *replica {
 		}
 	})
 	return r
+}
+
+// configMapsOf returns the ConfigMaps of the ledger, with the client that a hub has for them.
+func configMapsOf(t *testing.T, hub *rest.Config) corev1client.ConfigMapInterface {
+	t.Helper()
+	workspaces, err := kcpcoreclient.NewForConfig(hub)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return workspaces.Cluster(logicalcluster.NewPath(providerWorkspace)).ConfigMaps(ledger.Namespace)
 }
 
 func (r *replica) countChanges(syncTarget types.UID) (count int) {
@@ -103,12 +109,10 @@ func TestReplicasShareTheLedger(t *testing.T) {
 		Config: func(workspace string) *rest.Config { return kcp.Workspace(workspace) }, Workspace: providerWorkspace, HubUser: servers.HubUser,
 		Report: func(string, string) {},
 	})).To(Succeed())
-	hub := framework.InWorkspace(kcp.HubConfig, providerWorkspace)
+	hub := kcp.HubConfig
 	suite.WaitUntil(t, "the rights of the hub's user", func() bool {
 		// kcp needs a moment to learn of them. A replica without rights ends.
-		core, err := corev1client.NewForConfig(hub)
-		g.Expect(err).NotTo(HaveOccurred())
-		watching, err := core.ConfigMaps(ledger.Namespace).Watch(t.Context(), metav1.ListOptions{})
+		watching, err := configMapsOf(t, hub).Watch(t.Context(), metav1.ListOptions{})
 		if err == nil {
 			watching.Stop()
 		}
