@@ -42,8 +42,8 @@ import (
 const (
 	// Namespace is the namespace of the hub's ledger in the provider workspace.
 	Namespace = "synchub-ledger"
-	// ledgerLabel is labelSyncTarget on the ConfigMap of each SyncTarget, and labelLeader on leaderConfigMap.
-	ledgerLabel, labelSyncTarget, labelLeader = "synchub.dev/ledger", "synctarget", "leader"
+	// ledgerLabel is on the ConfigMaps that replicas watch: it is labelSyncTarget on a SyncTarget's, and labelLeader on leaderConfigMap.
+	ledgerLabel, labelSyncTarget, labelLeader = "synchub.dev/synctarget", "true", "leader"
 	// entryKey is the key of the entry in its ConfigMap.
 	entryKey = "entry"
 	// requestTimeout is the timeout of each request.
