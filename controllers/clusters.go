@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 
+	kcpcoreclient "github.com/kcp-dev/client-go/kubernetes/typed/core/v1"
 	"github.com/kcp-dev/logicalcluster/v3"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -42,15 +44,17 @@ import (
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // clusters are all that the hub is connected to, beside the hosting cluster.
 type clusters struct {
-	// provider is the provider workspace, and ledger the hub's own records there.
-	provider cluster.Cluster
-	ledger   *ledger.Store
+	// provider is the provider workspace, and ledger the hub's own records there. Those are in configMaps.
+	provider   cluster.Cluster
+	configMaps corev1client.ConfigMapInterface
+	ledger     *ledger.Store
 	// history notices that kcp went back to an earlier state.
 	history *storehistory.Guard
 	// inventories runs the leader's controllers that reconcile over all inventory workspaces, which inventoryFinder finds.
@@ -82,12 +86,11 @@ func newClusters(ctx context.Context, hosting manager.Manager, identity bootstra
 	if err != nil {
 		return nil, err
 	}
-	var ledgerClient client.WithWatch
-	if options.Sharded {
-		if ledgerClient, err = client.NewWithWatch(provider.GetConfig(), client.Options{HTTPClient: provider.GetHTTPClient(), Scheme: hosting.GetScheme()}); err != nil {
-			return nil, fmt.Errorf("cannot make a client for the ledger: %w", err)
-		}
+	workspaces, err := kcpcoreclient.NewForConfigAndClient(options.Access.ConfigFor(options.Access.Host(), requestmetrics.Control), provider.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for the ledger: %w", err)
 	}
+	configMaps := workspaces.Cluster(logicalcluster.NewPath(options.Workspace)).ConfigMaps(ledger.Namespace)
 	var needed *neededMailboxes
 	var needs, needsWorkload func(logicalcluster.Name) bool
 	if options.Sharded {
@@ -104,10 +107,10 @@ func newClusters(ctx context.Context, hosting manager.Manager, identity bootstra
 	cachePolicy := syncmanager.NewCachePolicy(options.MailboxLimits, options.Log.WithName("sync"))
 	workloadPolicy := placement.NewCachePolicy(options.MailboxLimits)
 	made := &clusters{
-		provider: provider,
-		history:  history,
+		provider: provider, configMaps: configMaps,
+		history: history,
 		ledger: ledger.New(ledger.Options{
-			Client: provider.GetClient(), Reader: provider.GetAPIReader(), WatchClient: ledgerClient, Identity: identityOf, History: history,
+			ConfigMaps: configMaps, Elected: role.Elected, Identity: identityOf, History: history,
 			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
 		}),
 		inventories: leaderOnly{multi}, inventoryFinder: &inventoryFinder{provider: inventoryProvider, manager: multi, leaderOnly: options.ColdStandby},
@@ -150,8 +153,8 @@ func newClusters(ctx context.Context, hosting manager.Manager, identity bootstra
 // addTo makes the manager of the hosting cluster run the ledger, the caches and the connections.
 func (c *clusters) addTo(hosting manager.Manager) error {
 	var shardedErr error
-	if c.ledger.IsShared() {
-		shardedErr = errors.Join(hosting.Add(c.ledger.Watcher()), hosting.Add(c.needed))
+	if c.needed != nil {
+		shardedErr = hosting.Add(c.needed)
 	}
 	return errors.Join(hosting.Add(c.provider), hosting.Add(c.history), hosting.Add(c.ledger), shardedErr,
 		hosting.Add(c.inventoryFinder), hosting.Add(c.mailboxes), hosting.Add(c.workloads), hosting.Add(c.targets))

@@ -30,7 +30,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -39,7 +38,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
-	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/shards"
 )
 
@@ -160,11 +158,7 @@ func (d readySetter) Start(ctx context.Context) error {
 // addCopyStates makes each replica store how far the copies of placements have come on the clusters of its SyncTargets, and the leader
 // read what the others store.
 func (d division) addCopyStates(states *copystates.Store, sealer *ownership.Sealer) error {
-	provider, err := corev1client.NewForConfigAndClient(d.clusters.provider.GetConfig(), d.clusters.provider.GetHTTPClient())
-	if err != nil {
-		return fmt.Errorf("cannot make a client for the states of copies: %w", err)
-	}
-	configMaps, log := provider.ConfigMaps(ledger.Namespace), d.log.WithName("copystates")
+	configMaps, log := d.clusters.configMaps, d.log.WithName("copystates")
 	watcher, err := copystates.NewWatcher(copystates.WatcherOptions{
 		ConfigMaps: configMaps, Store: states, Sealer: sealer, KnownSyncTargets: d.clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
 	})

@@ -36,7 +36,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/synchub-dev/synchub/controllers/copystates/codec"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -93,13 +92,12 @@ func newFakeFixture(t *testing.T, objects ...runtime.Object) *fakeFixture {
 }
 
 // storedFor returns the ConfigMap with the states of a SyncTarget, made at a time.
-func storedFor(t *testing.T, of types.UID, made time.Time, sequence int64, copies ...objectsync.PlacementCopy) *corev1.ConfigMap {
+func storedFor(t *testing.T, of types.UID, made time.Time, copies ...objectsync.PlacementCopy) *corev1.ConfigMap {
 	t.Helper()
-	content := codec.Encode(sealer, of, mailbox.String(), copies)
-	codec.SetSequence(content, sequence)
+	content := encode(sealer, of, mailbox.String(), copies)
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ledger.Namespace, Name: string(of) + nameSuffix, UID: "cm-" + of, ResourceVersion: "5", CreationTimestamp: metav1.NewTime(made), Labels: map[string]string{copiesLabel: "true"}},
-		BinaryData: map[string][]byte{statesKey: content}, Data: map[string]string{sealKey: codec.Seal(sealer, content)},
+		Data:       map[string]string{statesKey: content, sealKey: sealer.SealText(purpose, content)},
 	}
 }
 
@@ -148,7 +146,7 @@ func TestSweep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			stored := storedFor(t, syncTarget, test.made, 1)
+			stored := storedFor(t, syncTarget, test.made)
 			f := newFakeFixture(t, stored)
 			f.known, f.loaded = test.known, test.loaded
 			f.observe(t, stored)
@@ -172,53 +170,53 @@ func TestWatcherKeepsTheLastStatesItCouldRead(t *testing.T) {
 	}
 	g := NewWithT(t)
 	f := newFakeFixture(t)
-	f.observe(t, storedFor(t, syncTarget, epoch, 1, newCopy("one", healthy)))
+	f.observe(t, storedFor(t, syncTarget, epoch, newCopy("one", healthy)))
 	g.Expect(isSyncedNow(f)).To(BeTrue())
-	forged := storedFor(t, syncTarget, epoch, 2)
+	forged := storedFor(t, syncTarget, epoch)
 	forged.Data[sealKey] = "forged"
 	f.observe(t, forged)
 	g.Expect(isSyncedNow(f)).To(BeTrue())
-	ofAnother := storedFor(t, "other", epoch, 3, newCopy("one", healthy))
+	ofAnother := storedFor(t, "other", epoch, newCopy("one", healthy))
 	ofAnother.Name = string(syncTarget) + nameSuffix
 	f.observe(t, ofAnother)
 	g.Expect(isSyncedNow(f)).To(BeTrue())
-	f.observe(t, storedFor(t, syncTarget, epoch, 4))
+	f.observe(t, storedFor(t, syncTarget, epoch))
 	g.Expect(isSyncedNow(f)).To(BeFalse())
 
 	for name, deleted := range map[string]func(any) any{
 		"a deletion":                 func(object any) any { return object },
 		"one that the watch omitted": func(object any) any { return cache.DeletedFinalStateUnknown{Obj: object} },
 	} {
-		f.observe(t, storedFor(t, syncTarget, epoch, 5, newCopy("one", healthy)))
-		decoded, _ := f.watcher.decode(storedFor(t, syncTarget, epoch, 5))
+		f.observe(t, storedFor(t, syncTarget, epoch, newCopy("one", healthy)))
+		decoded, _ := f.watcher.decode(storedFor(t, syncTarget, epoch))
 		f.watcher.forget(deleted(decoded))
 		g.Expect(isSyncedNow(f)).To(BeFalse(), name)
 	}
 }
 
-// The writer replaces states that are not its own last ones: those of an earlier time, of somebody else, or of another SyncTarget.
-func TestWriterObservesWhatIsStored(t *testing.T) {
-	last := storedStates{sequence: 10}
-	forged := storedFor(t, syncTarget, epoch, 20)
-	forged.Data[sealKey] = codec.Seal(ownership.NewSealer(make([]byte, 32)), forged.BinaryData[statesKey])
+// The writer replaces states that are not those it would write: former ones, those of somebody else, or of another SyncTarget.
+func TestWriterReplacesOtherStates(t *testing.T) {
+	one := newCopy("one", healthy)
+	forged := storedFor(t, syncTarget, epoch, one)
+	forged.Data[sealKey] = ownership.NewSealer(make([]byte, 32)).SealText(purpose, forged.Data[statesKey])
+	ofAnother := storedFor(t, "other", epoch, one)
+	ofAnother.Name = nameOf(syncTarget)
 	for name, test := range map[string]struct {
-		found    *corev1.ConfigMap
-		isKept   bool
-		sequence int64
-		version  string
+		found *corev1.ConfigMap
+		want  []string
 	}{
-		"nothing":                {found: nil, sequence: 10},
-		"an empty answer":        {found: &corev1.ConfigMap{}, sequence: 10},
-		"the last states":        {found: storedFor(t, syncTarget, epoch, 10), isKept: true, sequence: 10, version: "5"},
-		"later ones of its own":  {found: storedFor(t, syncTarget, epoch, 11), isKept: true, sequence: 11, version: "5"},
-		"earlier ones, put back": {found: storedFor(t, syncTarget, epoch, 9), sequence: 10, version: "5"},
-		"those of another":       {found: storedFor(t, "other", epoch, 20), sequence: 10, version: "5"},
-		"forged ones":            {found: forged, sequence: 10, version: "5"},
+		"the same":             {storedFor(t, syncTarget, epoch, one), []string{"get"}},
+		"former ones":          {storedFor(t, syncTarget, epoch, newCopy("two", healthy)), []string{"get", "update"}},
+		"another SyncTarget's": {ofAnother, []string{"get", "update"}},
+		"forged ones":          {forged, []string{"get", "update"}},
 	} {
-		f := newFakeFixture(t)
-		got := f.Writer.observe(syncTarget, mailbox.String(), test.found, last)
-		if got.sequence != test.sequence || got.resourceVersion != test.version || (got.digest != [32]byte{}) != test.isKept {
-			t.Errorf("%s: got %+v", name, got)
+		f := newFakeFixture(t, test.found)
+		f.sync.copies = []objectsync.PlacementCopy{one}
+		if _, err := f.Reconcile(t.Context(), syncTarget); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := f.requests(); !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %v", name, got)
 		}
 	}
 }
@@ -262,7 +260,6 @@ func TestWriterAfterAFailedWrite(t *testing.T) {
 	})
 	_, err := f.Reconcile(t.Context(), syncTarget)
 	g.Expect(err).To(MatchError(ContainSubstring("cannot store the states of copies")))
-	failed := f.lastStored(syncTarget).sequence
 	g.Expect(f.requests()).To(Equal([]string{"get", "create"}))
 	failing = false
 	result, err := f.Reconcile(t.Context(), syncTarget)
@@ -272,7 +269,6 @@ func TestWriterAfterAFailedWrite(t *testing.T) {
 	_, err = f.Reconcile(t.Context(), syncTarget)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.requests()).To(Equal([]string{"get", "create"}), "it reads again")
-	g.Expect(f.lastStored(syncTarget).sequence).To(BeNumerically(">", failed))
 }
 
 // When nobody syncs a SyncTarget any more, its copies must not count as synced. If the ConfigMap is out of reach with its mailbox, that is
@@ -305,7 +301,7 @@ func TestWriterClears(t *testing.T) {
 			if test.answer == nil {
 				found, err := f.client.CoreV1().ConfigMaps(ledger.Namespace).Get(t.Context(), nameOf(syncTarget), metav1.GetOptions{})
 				g.Expect(err).NotTo(HaveOccurred())
-				set, err := Decode(sealer, syncTarget, mailbox.String(), found)
+				set, err := decode(sealer, syncTarget, found.Data[statesKey], found.Data[sealKey])
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(isSynced(set, "one")).To(BeFalse())
 			}

@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/copystates/codec"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
@@ -51,16 +50,16 @@ type Store struct {
 	StoreOptions
 
 	lock gosync.Mutex
-	sets map[types.UID]*codec.Set
+	sets map[types.UID]*States
 }
 
 // NewStore returns an empty Store.
 func NewStore(options StoreOptions) *Store {
-	return &Store{StoreOptions: options, sets: map[types.UID]*codec.Set{}}
+	return &Store{StoreOptions: options, sets: map[types.UID]*States{}}
 }
 
 // Set replaces the states of a SyncTarget, and publishes the copies whose state differs. Nil stands for none.
-func (s *Store) Set(syncTarget types.UID, states *codec.Set) {
+func (s *Store) Set(syncTarget types.UID, states *States) {
 	s.lock.Lock()
 	before := s.sets[syncTarget]
 	if states == nil {
@@ -72,7 +71,7 @@ func (s *Store) Set(syncTarget types.UID, states *codec.Set) {
 	if states == nil {
 		return
 	}
-	mailbox := logicalcluster.Name(states.Mailbox())
+	mailbox := logicalcluster.Name(states.Mailbox)
 	publish := func(resource schema.GroupVersionResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) {
 		was, _ := before.State(resource.GroupResource(), key, version)
 		is, _ := states.State(resource.GroupResource(), key, version)

@@ -19,22 +19,21 @@ package copystates
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/watch"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"github.com/synchub-dev/synchub/controllers/copystates/codec"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
@@ -43,8 +42,8 @@ const sweepInterval = 10 * time.Minute
 
 // WatcherOptions are the dependencies of a [Watcher].
 type WatcherOptions struct {
-	// ConfigMaps is the client for the namespace of the states.
-	ConfigMaps coreclient.ConfigMapInterface
+	// ConfigMaps are the ConfigMaps of the ledger's namespace.
+	ConfigMaps corev1client.ConfigMapInterface
 	Store      *Store
 	Sealer     *ownership.Sealer
 	// KnownSyncTargets returns the SyncTargets in the ledger; known is false until they are loaded.
@@ -62,23 +61,13 @@ type Watcher struct {
 // watchedStates takes the place of a ConfigMap in the informer's cache, so that the encoded states are not held twice.
 type watchedStates struct {
 	metav1.ObjectMeta
-	states *codec.Set
+	states *States
 }
 
 // NewWatcher returns a Watcher, which does nothing until it is started.
 func NewWatcher(options WatcherOptions) (*Watcher, error) {
 	w := &Watcher{WatcherOptions: options}
-	withLabel := func(o *metav1.ListOptions) { o.LabelSelector = copiesLabel }
-	w.informer = cache.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			withLabel(&o)
-			return w.ConfigMaps.List(requestmetrics.WithClass(ctx, requestmetrics.Background), o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			withLabel(&o)
-			return w.ConfigMaps.Watch(requestmetrics.WithClass(ctx, requestmetrics.Background), o)
-		},
-	}, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	w.informer = cache.NewSharedIndexInformer(ledger.ListWatch(w.ConfigMaps, copiesLabel, func(error) {}), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	if err := w.informer.SetTransform(w.decode); err != nil {
 		return nil, fmt.Errorf("cannot watch the states of copies: %w", err)
 	}
@@ -114,8 +103,8 @@ func (w *Watcher) decode(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	// The replica that holds the SyncTarget has sealed the name of the mailbox, too.
-	states, err := codec.DecodeAny(w.Sealer, syncTargetOf(stored.Name), stored.BinaryData[statesKey], stored.Data[sealKey])
+	// The replica that owns the SyncTarget has sealed the name of the mailbox, too.
+	states, err := decode(w.Sealer, syncTargetOf(stored.Name), stored.Data[statesKey], stored.Data[sealKey])
 	if err != nil {
 		w.Log.Info("states of copies are ignored", "configMap", stored.Name, "error", err.Error())
 	}
@@ -142,6 +131,9 @@ func (w *Watcher) forget(object any) {
 		w.Store.Set(syncTargetOf(found.Name), nil)
 	}
 }
+
+// syncTargetOf returns the SyncTarget of a ConfigMap.
+func syncTargetOf(name string) types.UID { return types.UID(strings.TrimSuffix(name, nameSuffix)) }
 
 // sweep deletes the states of SyncTargets that the ledger does not have. A SyncTarget is in the ledger before it has copies, but the
 // leader may hear of that later.

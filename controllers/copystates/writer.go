@@ -29,7 +29,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -37,7 +37,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/synchub-dev/synchub/controllers/copystates/codec"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -45,6 +44,10 @@ import (
 )
 
 const (
+	// statesKey is the key of the states in a ConfigMap, and sealKey the key of their seal.
+	statesKey, sealKey = "states", "seal"
+	// copiesLabel is "true" on these ConfigMaps, and nameSuffix follows the UID of the SyncTarget in their names.
+	copiesLabel, nameSuffix = "synchub.dev/copies", "-copies"
 	// minWriteInterval is the least time between two writes for one SyncTarget. changeDelay is how long the writer waits after a change,
 	// because changes rarely come alone.
 	minWriteInterval = 5 * time.Second
@@ -67,8 +70,8 @@ type SyncedCopies interface {
 
 // WriterOptions are the dependencies of a [Writer].
 type WriterOptions struct {
-	// ConfigMaps is the client for the namespace of the states.
-	ConfigMaps coreclient.ConfigMapInterface
+	// ConfigMaps are the ConfigMaps of the ledger's namespace.
+	ConfigMaps corev1client.ConfigMapInterface
 	Sync       SyncedCopies
 	// Sealer seals the states for those who read them.
 	Sealer *ownership.Sealer
@@ -94,9 +97,8 @@ type storedStates struct {
 	// resourceVersion is empty if the ConfigMap must be read, or is not there.
 	resourceVersion string
 	// digest is zero if the ConfigMap has no states of ours.
-	digest   [sha256.Size]byte
-	sequence int64
-	// mailbox is that of the states; empty if this process has stored none.
+	digest [sha256.Size]byte
+	// mailbox is the mailbox of the states; empty if this process has stored none.
 	mailbox string
 	// writtenAt is when it was written.
 	writtenAt time.Time
@@ -160,9 +162,9 @@ func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile
 	if mailbox == "" {
 		return reconcile.Result{}, w.clear(ctx, syncTarget, last)
 	}
-	content := codec.Encode(w.Sealer, syncTarget, mailbox.String(), copies)
-	if len(copies) > codec.MaxCopies {
-		w.Log.Info("some copies are not reported, so that their placements wait", "syncTargetUID", syncTarget, "copies", len(copies), "reported", codec.MaxCopies)
+	content := encode(w.Sealer, syncTarget, mailbox.String(), copies)
+	if len(copies) > maxCopies {
+		w.Log.Info("some copies are not reported, so that their placements wait", "syncTargetUID", syncTarget, "copies", len(copies), "reported", maxCopies)
 	}
 	if err := w.ensureStored(ctx, syncTarget, mailbox.String(), content, last); err != nil {
 		return reconcile.Result{}, err
@@ -172,7 +174,7 @@ func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile
 
 // clear stores that no copy of a SyncTarget is known to be synced: nobody syncs it, as while it is suspended or drained.
 func (w *Writer) clear(ctx context.Context, syncTarget types.UID, last storedStates) error {
-	err := w.ensureStored(ctx, syncTarget, last.mailbox, codec.Encode(w.Sealer, syncTarget, last.mailbox, nil), last)
+	err := w.ensureStored(ctx, syncTarget, last.mailbox, encode(w.Sealer, syncTarget, last.mailbox, nil), last)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 		return err
 	}
@@ -182,51 +184,51 @@ func (w *Writer) clear(ctx context.Context, syncTarget types.UID, last storedSta
 }
 
 // ensureStored makes the ConfigMap hold the states. It reads a ConfigMap that this process does not know.
-func (w *Writer) ensureStored(ctx context.Context, syncTarget types.UID, mailbox string, content []byte, last storedStates) error {
+func (w *Writer) ensureStored(ctx context.Context, syncTarget types.UID, mailbox, content string, last storedStates) error {
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
 	defer cancel()
 	ctx = w.Owner.Context(ctx, syncTarget)
-	digest, now := codec.Digest(content), w.Clock.Now()
+	digest := sha256.Sum256([]byte(content))
 	if last.resourceVersion == "" {
 		found, err := w.ConfigMaps.Get(ctx, nameOf(syncTarget), metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("cannot read the ConfigMap with the states of copies: %w", err)
 		}
-		last = w.observe(syncTarget, mailbox, found, last)
+		if err == nil {
+			last.resourceVersion = found.ResourceVersion
+		}
+		if err == nil && found.Data[statesKey] == content && w.Sealer.VerifyText(found.Data[sealKey], purpose, content) {
+			last.digest = digest
+		}
 	}
 	if last.resourceVersion == "" || last.digest != digest {
-		last.digest, last.sequence = digest, max(last.sequence+1, now.UnixMilli())
-		codec.SetSequence(content, last.sequence)
-		desired := newConfigMap(syncTarget, last.resourceVersion, content, codec.Seal(w.Sealer, content))
-		write := func() (*corev1.ConfigMap, error) { return w.ConfigMaps.Update(ctx, desired, metav1.UpdateOptions{}) }
-		if last.resourceVersion == "" {
-			write = func() (*corev1.ConfigMap, error) { return w.ConfigMaps.Create(ctx, desired, metav1.CreateOptions{}) }
-		}
-		written, err := write()
+		written, err := w.write(ctx, syncTarget, last.resourceVersion, content)
 		if err != nil {
-			// Somebody else may have written it meanwhile, so it must be read again.
-			w.setStored(syncTarget, storedStates{sequence: last.sequence, mailbox: mailbox, writtenAt: now})
+			// Another replica may have written it, so it must be read again.
+			w.setStored(syncTarget, storedStates{mailbox: mailbox, writtenAt: w.Clock.Now()})
 			return fmt.Errorf("cannot store the states of copies: %w", err)
 		}
-		last.resourceVersion, last.writtenAt = written.ResourceVersion, now
+		last = storedStates{resourceVersion: written.ResourceVersion, digest: digest, writtenAt: w.Clock.Now()}
 	}
 	last.mailbox = mailbox
 	w.setStored(syncTarget, last)
 	return nil
 }
 
-// observe returns the states that a ConfigMap has; none if it is not there. States that were stored by somebody else, or put back from
-// earlier, are to be replaced.
-func (w *Writer) observe(syncTarget types.UID, mailbox string, found *corev1.ConfigMap, last storedStates) storedStates {
-	if found == nil || found.ResourceVersion == "" {
-		return storedStates{sequence: last.sequence}
+// write creates the ConfigMap without a resourceVersion, and updates it with one.
+func (w *Writer) write(ctx context.Context, syncTarget types.UID, resourceVersion, content string) (*corev1.ConfigMap, error) {
+	desired := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: nameOf(syncTarget), Labels: map[string]string{copiesLabel: "true"}, ResourceVersion: resourceVersion},
+		Data:       map[string]string{statesKey: content, sealKey: w.Sealer.SealText(purpose, content)},
 	}
-	observed := storedStates{resourceVersion: found.ResourceVersion, sequence: last.sequence}
-	if states, err := Decode(w.Sealer, syncTarget, mailbox, found); err == nil && states.Sequence() >= last.sequence {
-		observed.sequence, observed.digest = states.Sequence(), codec.Digest(found.BinaryData[statesKey])
+	if resourceVersion == "" {
+		return w.ConfigMaps.Create(ctx, desired, metav1.CreateOptions{})
 	}
-	return observed
+	return w.ConfigMaps.Update(ctx, desired, metav1.UpdateOptions{})
 }
+
+// nameOf returns the name of the ConfigMap of a SyncTarget.
+func nameOf(syncTarget types.UID) string { return string(syncTarget) + nameSuffix }
 
 func (w *Writer) lastStored(syncTarget types.UID) storedStates {
 	w.lock.Lock()

@@ -26,13 +26,11 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/shards"
+	"github.com/synchub-dev/synchub/test/framework/configmaps"
 )
 
 // answering is an SyncSummaryWriter with a ledger in memory that counts writes.
@@ -51,15 +49,14 @@ func newAnswering(t *testing.T) *answering {
 	a := &answering{fixture: newFixture(t), WithT: NewWithT(t), readiness: &readiness.Registry{}}
 	a.clock = a.manager.Clock.(*testclock.FakeClock)
 	a.manager.Role.Shards = ownedTargets{florin: true}
-	workspace := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
-		Update: func(ctx context.Context, next client.WithWatch, object client.Object, options ...client.UpdateOption) error {
-			if object.GetName() == string(florin) {
-				a.writes++
-			}
-			return next.Update(ctx, object, options...)
-		},
-	})
-	a.ledger = ledger.New(ledger.Options{Client: workspace, Reader: workspace, Clock: a.clock, Log: logr.Discard()})
+	workspace := configmaps.New()
+	workspace.Before = func(verb, name string) error {
+		if verb == "update" && name == string(florin) {
+			a.writes++
+		}
+		return nil
+	}
+	a.ledger = ledger.New(ledger.Options{ConfigMaps: workspace, Clock: a.clock, Log: logr.Discard()})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.ledger.Start(ctx) }()

@@ -48,6 +48,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework/configmaps"
 	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
@@ -132,7 +133,7 @@ func newRemovalFixture(t *testing.T, forced bool) *removalFixture {
 	t.Cleanup(inventory.server.Close)
 
 	now := testclock.NewFakeClock(time.Unix(2000, 0))
-	entries := ledger.New(ledger.Options{Client: inventory.stored, Reader: inventory.stored, Clock: now, Log: logr.Discard()})
+	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: now, Log: logr.Discard()})
 	f := &removalFixture{
 		Controller: NewController(Options{
 			Registry: connections.NewRegistry(t, targets.Options{Clock: clock.RealClock{}}), Sync: syncmanager.New(syncmanager.Options{}), Ledger: entries, Clock: now, Log: logr.Discard(),

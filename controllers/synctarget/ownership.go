@@ -31,25 +31,15 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// takeOver begins, once, the work for a SyncTarget that this replica owns now. It reads what the former owner recorded last, because the
-// cache of the ledger may be behind. If somebody has deleted the entry since, it is written again.
+// takeOver begins the work for a SyncTarget that this replica owns now. It reads what the former owner recorded last, because the cache of
+// the ledger may be behind: all SyncTargets of the shards that this replica got at a time share one list. An entry that the leader has deleted
+// since, while another replica owned the SyncTarget, is written again.
 func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
-	state := c.ownedState(syncTarget)
-	if !c.Ledger.IsShared() {
-		// The ledger was read after the former leader's last write.
-		return nil
-	}
-	if state.tookOver {
-		if c.Ledger.Has(syncTarget) {
-			return nil
-		}
-		return c.Ledger.Update(ctx, syncTarget, func(*ledger.Entry) {})
-	}
-	if _, err := c.Ledger.Read(ctx, syncTarget); err != nil {
+	c.ownedState(syncTarget)
+	if err := c.Ledger.EnsureFresh(ctx, c.ownedSince(syncTarget)); err != nil || !c.OtherOwners || c.Ledger.Has(syncTarget) {
 		return err
 	}
-	state.tookOver = true
-	return nil
+	return c.Ledger.Update(ctx, syncTarget, func(*ledger.Entry) {})
 }
 
 // reconcileUnowned does what this replica does for a SyncTarget of another owner. If that is the leader, this replica may be the next one,
@@ -64,10 +54,7 @@ func (c *Controller) reconcileUnowned(ctx context.Context, request mcreconcile.R
 // prepare connects a SyncTarget and fills its caches, so that this replica can continue at once when it owns the SyncTarget. It writes
 // nothing. It believes the ledger, not the SyncTarget, and prepares only what the owner has placed before.
 func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
-	known, err := c.Ledger.Read(ctx, syncTarget.UID)
-	if err != nil {
-		return err
-	}
+	known := c.Ledger.Get(syncTarget.UID)
 	if !mayPrepare(syncTarget, known) {
 		c.stopWork(syncTarget.UID)
 		return c.admitTunnel(ctx, request, inventory, syncTarget)
@@ -75,6 +62,7 @@ func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request, i
 	c.indexSecret(request, syncTarget)
 	name := logicalcluster.Name(request.ClusterName)
 	observed := observedState{identified: true}
+	var err error
 	if observed.mailbox, err = c.Mailboxes.Locate(ctx, name, syncTarget); err != nil {
 		return err
 	}

@@ -28,8 +28,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	testclock "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -42,7 +40,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/targets"
-	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/framework/configmaps"
 )
 
 func TestMayPrepare(t *testing.T) {
@@ -115,15 +113,16 @@ func TestShardsChange(t *testing.T) {
 		request.Name = string(uid)
 		controller.track(request, uid)
 		state := controller.ownedState(uid)
-		state.tookOver, state.secret, state.supersededVersion = true, secret, "7"
+		state.formerHub, state.secret, state.supersededVersion = new("hub"), secret, "7"
 	}
 	clock.Step(time.Minute)
 	controller.resetShards(shards.SetOf(own), role.Owns)
 	expect(own)
+	g.Expect(controller.owned[own]).To(Equal(clock.Now()))
 	g.Expect(controller.ownedState("a")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
 	for _, uid := range all[1:] {
 		if shards.Of(uid) != own {
-			g.Expect(controller.ownedState(uid).tookOver).To(BeTrue(), string(uid))
+			g.Expect(controller.ownedState(uid).formerHub).NotTo(BeNil(), string(uid))
 		}
 	}
 	lost := (own + 1) % shards.Count
@@ -134,6 +133,7 @@ func TestShardsChange(t *testing.T) {
 	}
 	controller.resetShards(shards.SetOf(lost), role.Owns)
 	expect(lost)
+	g.Expect(controller.owned[lost]).To(BeZero())
 	for _, uid := range all {
 		if shards.Of(uid) == lost {
 			g.Expect(controller.stateOf(uid)).To(Equal(&syncTargetState{since: clock.Now()}), string(uid))
@@ -167,13 +167,13 @@ func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
 func TestReadinessOfOtherOwners(t *testing.T) {
 	g := NewWithT(t)
 	elected := make(chan struct{})
-	workspace, clock := crfake.NewClientBuilder().Build(), testclock.NewFakeClock(time.Unix(1000, 0))
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.UID, syncTarget.Name = "a", "florin"
 	controller := NewController(Options{
 		Role: leadership.Role{Elected: elected, Shards: ownedShard(shards.Of("a") + 1)}, OtherOwners: true, Readiness: &readiness.Registry{},
 		Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Clock: clock,
-		Ledger: ledger.New(ledger.Options{Client: workspace, Reader: workspace, Clock: clock, Log: logr.Discard()}),
+		Ledger: ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: clock, Log: logr.Discard()}),
 	})
 	expect := func(when string, ready *bool, wantReady, wantKnown bool) {
 		t.Helper()
@@ -195,10 +195,7 @@ func TestReadinessOfOtherOwners(t *testing.T) {
 // A SyncTarget that was served keeps its place while its mailbox is made again: objects are on its target.
 func TestWhoIsServedKeepsItsPlace(t *testing.T) {
 	g := NewWithT(t)
-	direct, err := client.New(suite.Target(t).Config, client.Options{})
-	g.Expect(err).NotTo(HaveOccurred())
-	suite.Apply(t, suite.Target(t).Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ledger.Namespace+"}}")
-	entries := ledger.New(ledger.Options{Client: direct, Reader: direct, Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard()})
+	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard()})
 	controller := NewController(Options{Ledger: entries, Mailboxes: mailbox.Locator{Quota: mailbox.NewQuota(nil, 1, logr.Discard())}})
 	state := func(syncTarget types.UID) mailbox.QuotaState {
 		return controller.quotaState(mcreconcile.Request{}, syncTarget)
@@ -220,10 +217,7 @@ func TestRepeatCleanedUp(t *testing.T) {
 	g := NewWithT(t)
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	scope := leadership.Role{Elected: make(chan struct{}), Shards: ownedShard(shards.Of("a"))}
-	direct, err := client.New(suite.Target(t).Config, client.Options{})
-	g.Expect(err).NotTo(HaveOccurred())
-	suite.Apply(t, suite.Target(t).Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ledger.Namespace+"}}")
-	entries := ledger.New(ledger.Options{Client: direct, Reader: direct, Clock: clock, Log: logr.Discard()})
+	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: clock, Log: logr.Discard()})
 	controller := NewController(Options{Role: scope, OtherOwners: true, Clock: clock, Ledger: entries})
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.UID, syncTarget.Name = "a", "florin"

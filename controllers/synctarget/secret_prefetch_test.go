@@ -32,7 +32,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
@@ -40,6 +39,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/test/framework/configmaps"
 )
 
 // prefetchFixture is a controller after a start, in a workspace with SyncTargets that each have a Secret of their name.
@@ -69,11 +69,11 @@ func (f *prefetchFixture) GetClient() client.Client { return f }
 
 func newPrefetchFixture(t *testing.T, count int) *prefetchFixture {
 	f := &prefetchFixture{secrets: map[types.NamespacedName]*corev1.Secret{}}
-	provider, clock := crfake.NewClientBuilder().Build(), testclock.NewFakeClock(time.Unix(1000, 0))
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	f.clock = clock
 	f.Controller = NewController(Options{
 		Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Clock: clock,
-		Ledger: ledger.New(ledger.Options{Client: provider, Reader: provider, Clock: clock, Log: logr.Discard()}),
+		Ledger: ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: clock, Log: logr.Discard()}),
 	})
 	for i := range count {
 		f.add(t, fmt.Sprint("target-", i))

@@ -19,6 +19,7 @@ package synctarget
 import (
 	"context"
 	gosync "sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -46,6 +47,8 @@ type store struct {
 	uids       map[mcreconcile.Request]types.UID
 	secrets    secretIndex
 	identities clusterIdentities
+	// owned is since when this replica owns each shard; zero if it does not, or does not know yet.
+	owned [shards.Count]time.Time
 }
 
 // entry is one SyncTarget.
@@ -190,14 +193,17 @@ func (s *store) ConnectForSchemas(syncTarget types.UID) {
 func (s *store) resetShards(changed shards.Set, owns func(types.UID) bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	now := s.clock.Now()
 	for syncTarget, found := range s.entries {
 		if !changed.Has(syncTarget) || found.state == nil {
 			continue
 		}
 		if owns(syncTarget) {
 			found.state.owned = false
+			s.owned[shards.Of(syncTarget)] = now
 		} else {
-			found.state = &syncTargetState{since: s.clock.Now()}
+			found.state = &syncTargetState{since: now}
+			s.owned[shards.Of(syncTarget)] = time.Time{}
 		}
 		s.enqueueLocked(found)
 	}
@@ -240,6 +246,17 @@ func (s *store) ownedState(syncTarget types.UID) *syncTargetState {
 		*found = syncTargetState{since: s.clock.Now(), owned: true, secret: found.secret, supersededVersion: found.supersededVersion}
 	}
 	return found
+}
+
+// ownedSince returns since when this replica owns the shard of a SyncTarget that it owns.
+func (s *store) ownedSince(syncTarget types.UID) time.Time {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	since := &s.owned[shards.Of(syncTarget)]
+	if since.IsZero() {
+		*since = s.clock.Now()
+	}
+	return *since
 }
 
 // onUnauthorized is called after each probe whose credentials the target refused. It makes the next reconcile read the Secret from

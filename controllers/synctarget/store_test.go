@@ -39,7 +39,7 @@ func TestMemoryOfSyncTargetsThatAreGone(t *testing.T) {
 	request := mcreconcile.Request{ClusterName: "i", Request: reconcile.Request{NamespacedName: types.NamespacedName{Name: "florin"}}}
 	controller.ConnectForSchemas("a")
 	g.Expect(controller.get("a").isSchemaSource).To(BeTrue())
-	g.Expect(controller.stateOf("a").tookOver).To(BeFalse(), "it is not tracked")
+	g.Expect(controller.get("a").state).To(BeNil(), "it is not tracked")
 	controller.track(request, "a")
 	g.Expect(controller.get("a").isSchemaSource).To(BeTrue())
 	controller.setIdentity(clusterIdentity{uid: "a", cluster: "c"})

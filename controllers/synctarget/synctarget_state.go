@@ -54,8 +54,6 @@ type syncTargetState struct {
 	conditions []conditionState
 	// formerHub is status.hub as this replica found it, nil until the first reconcile.
 	formerHub *string
-	// tookOver is true once this replica, as the owner, has read what the former owner recorded.
-	tookOver bool
 	// cleanedUpMissing is since when the ledger lacks that this replica has cleaned the target up; zero if it does not.
 	cleanedUpMissing time.Time
 }

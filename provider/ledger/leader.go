@@ -25,7 +25,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
@@ -38,6 +37,8 @@ const (
 	// otherHubTimeout has ended.
 	renewInterval   = time.Minute
 	otherHubTimeout = 2 * renewInterval
+	// retryInterval is when a replica tries again to compare the leader with its own hub.
+	retryInterval = 2 * time.Second
 )
 
 // ErrOtherHubActive is returned if a hub in another hosting cluster uses the same provider workspace.
@@ -55,6 +56,134 @@ type HubIdentity struct {
 // isOther reports whether the given identity is that of another hub. A hub without a Lease treats no hub as another one.
 func (h HubIdentity) isOther(other HubIdentity) bool {
 	return h.Lease != "" && h.Lease != other.Lease && (h.Namespace == "" || h.Namespace != other.Namespace)
+}
+
+// follow waits until this replica leads, or ctx ends. Until then the entries are loaded once the watch has shown all of them, and a leader
+// of this hub works with the provider workspace: a replica must not work while its leader still waits for the end of another hub. The
+// error is [ErrOtherHubActive] if another hub has taken over since.
+func (s *Store) follow(ctx context.Context) error {
+	identified, logged := false, ""
+	for !s.leads() {
+		failed, retry := s.watchFailed, (<-chan time.Time)(nil)
+		if isClosed(s.followed) {
+			failed = nil
+		}
+		switch err := s.followLeader(ctx, &identified); {
+		case errors.Is(err, ErrOtherHubActive):
+			return err
+		case err != nil:
+			retry = s.Clock.After(retryInterval)
+			if err.Error() != logged {
+				logged = err.Error()
+				s.Log.Info("cannot find out whether this hub has a leader; this is tried again", "error", logged)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return err
+		case <-s.Elected:
+		case <-s.leaderChanged:
+		case <-retry:
+		}
+	}
+	return nil
+}
+
+// followLeader compares the leader with this hub. identified is true once this hub has its identity.
+func (s *Store) followLeader(ctx context.Context, identified *bool) (err error) {
+	s.lock.Lock()
+	leader, watched := s.watchedLeader, s.watched
+	s.lock.Unlock()
+	if !watched || leader.version == "" {
+		return nil
+	}
+	if !*identified || leader.otherThan(s.self) != "" {
+		// The Lease of this hub may be another one than before.
+		if s.self, err = s.readIdentity(ctx); err != nil {
+			return err
+		}
+		*identified = true
+	}
+	other := leader.otherThan(s.self)
+	if other != "" && isClosed(s.followed) {
+		return s.self.otherHubError(other, leader.renewTime)
+	}
+	if other != "" {
+		return nil
+	}
+	if err := s.History.Load(ctx); err != nil {
+		return fmt.Errorf("cannot read what other replicas know of a restored kcp: %w", err)
+	}
+	if !isClosed(s.followed) {
+		s.setPreviousRenewTime(leader.renewTime)
+		close(s.followed)
+	}
+	return nil
+}
+
+// observeLeader notes the leaderConfigMap that the watch has shown.
+func (s *Store) observeLeader(leader leaderRecord) {
+	s.lock.Lock()
+	s.watchedLeader = leader
+	s.lock.Unlock()
+	s.wakeFollower()
+}
+
+func (s *Store) wakeFollower() {
+	select {
+	case s.leaderChanged <- struct{}{}:
+	default:
+	}
+}
+
+// lead reads all entries, and then writes regularly that this hub leads, until ctx ends.
+func (s *Store) lead(ctx context.Context) error {
+	if err := s.load(ctx); err != nil {
+		return err
+	}
+	defer s.History.Track(storehistory.LedgerSource, s.ledVersion.Load)()
+	ticker := s.Clock.NewTicker(renewInterval)
+	defer ticker.Stop()
+	for {
+		err := s.renewLeader(ctx)
+		if errors.Is(err, ErrOtherHubActive) {
+			return err
+		}
+		if err != nil && ctx.Err() == nil {
+			s.Log.Info("cannot write that this hub leads; a restart will check every target anew", "error", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+// load waits for the end of another hub. Then it reads all entries: the former leader may have written since the watch showed them.
+func (s *Store) load(ctx context.Context) (err error) {
+	if s.self, err = s.readIdentity(ctx); err != nil {
+		return err
+	}
+	renewTime, err := s.waitForPreviousHub(ctx)
+	if err != nil {
+		return err
+	}
+	s.History.Check(storehistory.LedgerSource, s.leaderDescription(), storehistory.ParseVersion(s.leaderVersion))
+	if err := s.History.Load(ctx); err != nil {
+		return err
+	}
+	if err := s.EnsureFresh(ctx, s.Clock.Now()); err != nil {
+		return err
+	}
+	s.setPreviousRenewTime(renewTime)
+	close(s.led)
+	if !isClosed(s.followed) {
+		close(s.followed)
+	}
+	return nil
 }
 
 // waitForPreviousHub returns the last renew time of the previous leader, or zero if there is none. If that was another
@@ -110,16 +239,22 @@ func (r leaderRecord) otherThan(hub HubIdentity) string {
 }
 
 func (s *Store) getLeader(ctx context.Context) (leaderRecord, error) {
-	var stored corev1.ConfigMap
-	err := s.getConfigMap(ctx, leaderConfigMap, &stored)
-	if client.IgnoreNotFound(err) != nil {
+	stored, err := s.getConfigMap(ctx, leaderConfigMap)
+	switch {
+	case apierrors.IsNotFound(err):
+		return leaderRecord{}, nil
+	case err != nil:
 		return leaderRecord{}, s.readError(err)
 	}
+	return decodeLeader(stored), nil
+}
+
+func decodeLeader(stored *corev1.ConfigMap) leaderRecord {
 	renewTime, err := time.Parse(time.RFC3339, stored.Data[renewTimeKey])
 	if err != nil {
 		renewTime = time.Time{}
 	}
-	return leaderRecord{HubIdentity{Lease: stored.Data[leaseKey], Namespace: stored.Data[namespaceKey]}, renewTime, stored.ResourceVersion}, nil
+	return leaderRecord{HubIdentity{Lease: stored.Data[leaseKey], Namespace: stored.Data[namespaceKey]}, renewTime, stored.ResourceVersion}
 }
 
 // readIdentity returns the identity of this hub.
@@ -144,19 +279,13 @@ func (h HubIdentity) otherHubError(lease string, renewTime time.Time) error {
 // Then the error is [ErrOtherHubActive].
 func (s *Store) renewLeader(ctx context.Context) error {
 	for {
-		leader := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap, ResourceVersion: s.leaderVersion},
+		version, err := s.write(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap, Labels: map[string]string{ledgerLabel: labelLeader}, ResourceVersion: s.leaderVersion},
 			Data:       map[string]string{renewTimeKey: s.Clock.Now().UTC().Format(time.RFC3339), leaseKey: s.self.Lease, namespaceKey: s.self.Namespace},
-		}
-		err := s.withTimeout(ctx, func(ctx context.Context) error {
-			if s.leaderVersion == "" {
-				return s.Client.Create(ctx, leader)
-			}
-			return s.Client.Update(ctx, leader)
 		})
 		if err == nil {
-			s.leaderVersion = leader.ResourceVersion
-			s.ledVersion.Store(storehistory.ParseVersion(leader.ResourceVersion))
+			s.leaderVersion = version
+			s.ledVersion.Store(storehistory.ParseVersion(version))
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (s.leaderVersion == "" || !apierrors.IsNotFound(err)) {
 			return err

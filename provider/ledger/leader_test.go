@@ -25,8 +25,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
 )
 
@@ -36,7 +34,7 @@ func TestOnlyOneHubWorks(t *testing.T) {
 	hub := func(lease string) *Store {
 		// The test names a hub by its Lease, with the namespace after a slash.
 		lease, namespace, _ := strings.Cut(lease, "/")
-		return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), Identity: func(context.Context) (HubIdentity, error) { return HubIdentity{lease, namespace}, nil }})
+		return New(Options{ConfigMaps: s, Clock: clock, Log: logr.Discard(), Identity: func(context.Context) (HubIdentity, error) { return HubIdentity{lease, namespace}, nil }})
 	}
 	begin := func(l *Store) error {
 		if err := l.load(t.Context()); err != nil {
@@ -65,9 +63,7 @@ func TestOnlyOneHubWorks(t *testing.T) {
 			t.Errorf("after %s the first does not go on: %v", name, err)
 		}
 	}
-	if err := s.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap}}); err != nil {
-		t.Fatal(err)
-	}
+	s.remove(t, leaderConfigMap)
 	if err := first.renewLeader(t.Context()); err != nil {
 		t.Errorf("after it was deleted: %v", err)
 	}
@@ -105,7 +101,7 @@ func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
 			s := newFakeStore()
 			hub := func(lease string, ahead time.Duration) (*Store, *testclock.FakeClock) {
 				clock := testclock.NewFakeClock(noon.Add(ahead))
-				return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), Identity: func(context.Context) (HubIdentity, error) { return HubIdentity{Lease: lease}, nil }}), clock
+				return New(Options{ConfigMaps: s, Clock: clock, Log: logr.Discard(), Identity: func(context.Context) (HubIdentity, error) { return HubIdentity{Lease: lease}, nil }}), clock
 			}
 			first, _ := hub("one", 0)
 			if err := errors.Join(first.load(t.Context()), first.renewLeader(t.Context())); err != nil {

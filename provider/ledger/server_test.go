@@ -21,19 +21,22 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
+	kcpcoreclient "github.com/kcp-dev/client-go/kubernetes/typed/core/v1"
+	"github.com/kcp-dev/logicalcluster/v3"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"
@@ -43,7 +46,7 @@ func TestMain(m *testing.M) { suite.Main(m) }
 
 const providerWorkspace = "root:synchub"
 
-// replica is a replica of the hub with a shared ledger, and the SyncTargets that it was told of.
+// replica is a replica of the hub with its ledger, and the SyncTargets that it was told of.
 type replica struct {
 	*ledger.Store
 
@@ -51,14 +54,15 @@ type replica struct {
 	changed []types.UID
 }
 
-// newReplica returns a replica whose Watcher runs until the test ends. The leader writes that it leads.
+// newReplica returns a replica that runs until the test ends. The leader writes that it leads.
 func newReplica(t *testing.T, hub *rest.Config, leads bool) *replica {
 	t.Helper()
-	g := NewWithT(t)
-	direct, err := client.NewWithWatch(hub, client.Options{Scheme: bootstrap.Scheme()})
-	g.Expect(err).NotTo(HaveOccurred())
+	var elected chan struct{}
+	if !leads {
+		elected = make(chan struct{})
+	}
 	r := &replica{Store: ledger.New(ledger.Options{
-		Client: direct, Reader: direct, WatchClient: direct, Clock: clock.RealClock{}, Log: logr.Discard(),
+		ConfigMaps: configMapsOf(t, hub), Elected: elected, Clock: clock.RealClock{}, Log: logr.Discard(),
 		Identity: func(context.Context) (ledger.HubIdentity, error) { return ledger.HubIdentity{Lease: "one"}, nil },
 	})}
 	r.Subscribe(t.Context(), func(syncTarget types.UID) {
@@ -69,18 +73,20 @@ func newReplica(t *testing.T, hub *rest.Config, leads bool) *replica {
 	var running sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(func() { cancel(); running.Wait() })
-	run := func(start func(context.Context) error) {
-		running.Go(func() {
-			if err := start(ctx); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	run(r.Watcher().Start)
-	if leads {
-		run(r.Start)
-	}
+	running.Go(func() {
+		if err := r.Start(ctx); err != nil {
+			t.Error(err)
+		}
+	})
 	return r
+}
+
+// configMapsOf returns the ConfigMaps of the ledger, with the client that a hub has for them.
+func configMapsOf(t *testing.T, hub *rest.Config) corev1client.ConfigMapInterface {
+	t.Helper()
+	workspaces, err := kcpcoreclient.NewForConfig(hub)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return workspaces.Cluster(logicalcluster.NewPath(providerWorkspace)).ConfigMaps(ledger.Namespace)
 }
 
 func (r *replica) countChanges(syncTarget types.UID) (count int) {
@@ -103,7 +109,15 @@ func TestReplicasShareTheLedger(t *testing.T) {
 		Config: func(workspace string) *rest.Config { return kcp.Workspace(workspace) }, Workspace: providerWorkspace, HubUser: servers.HubUser,
 		Report: func(string, string) {},
 	})).To(Succeed())
-	hub := framework.InWorkspace(kcp.HubConfig, providerWorkspace)
+	hub := kcp.HubConfig
+	suite.WaitUntil(t, "the rights of the hub's user", func() bool {
+		// kcp needs a moment to learn of them. A replica without rights ends.
+		watching, err := configMapsOf(t, hub).Watch(t.Context(), metav1.ListOptions{})
+		if err == nil {
+			watching.Stop()
+		}
+		return err == nil
+	})
 
 	early := newReplica(t, hub, false)
 	leader := newReplica(t, hub, true)
@@ -141,8 +155,8 @@ func TestReplicasShareTheLedger(t *testing.T) {
 		}
 		writing.Wait()
 	}
-	entry, err := late.Read(t.Context(), "florin")
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(late.EnsureFresh(t.Context(), time.Now())).To(Succeed())
+	entry := late.Get("florin")
 	g.Expect(entry.VerifiedGeneration).To(BeEquivalentTo(20))
 	g.Expect(entry.SyncSummary.Objects).To(HaveKeyWithValue("configmaps", int64(19)))
 	g.Expect(late.Get("florin")).To(Equal(entry), "no event that comes now is newer")

@@ -17,19 +17,21 @@ limitations under the License.
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,26 +42,24 @@ import (
 const (
 	// Namespace is the namespace of the hub's ledger in the provider workspace.
 	Namespace = "synchub-ledger"
-	// syncTargetLabel is "true" on the ConfigMap of each SyncTarget.
-	syncTargetLabel = "synchub.dev/synctarget"
+	// ledgerLabel is on the ConfigMaps that replicas watch: it is labelSyncTarget on a SyncTarget's, and labelLeader on leaderConfigMap.
+	ledgerLabel, labelSyncTarget, labelLeader = "synchub.dev/synctarget", "true", "leader"
 	// entryKey is the key of the entry in its ConfigMap.
 	entryKey = "entry"
 	// requestTimeout is the timeout of each request.
 	requestTimeout = 30 * time.Second
 	// pageSize is the number of entries in a page of a list.
 	pageSize = 500
-	// maxAttempts is the maximum number of writes for one change, if another hub changes the entry at the same time.
+	// maxAttempts is the maximum number of writes for one change, if another replica changes the entry at the same time.
 	maxAttempts = 3
 )
 
 // Options configure a [Store].
 type Options struct {
-	// Client writes to the provider workspace, and Reader reads from it without a cache.
-	Client client.Client
-	Reader client.Reader
-	// WatchClient lists and watches the entries if several replicas write them: the Store is shared then. With nil only the leader
-	// writes them, and reads them once.
-	WatchClient client.WithWatch
+	// ConfigMaps reads and writes the ConfigMaps of [Namespace] in the provider workspace.
+	ConfigMaps corev1client.ConfigMapInterface
+	// Elected is closed once this replica leads. Nil stands for a replica that always leads.
+	Elected <-chan struct{}
 	// Identity returns the identity of this hub; it is zero if the hub leads without a Lease. Identity may be nil.
 	Identity func(ctx context.Context) (HubIdentity, error)
 	// History is loaded before the entries, and notices if the ledger went back with kcp; nil does not.
@@ -68,138 +68,111 @@ type Options struct {
 	Log     logr.Logger
 }
 
-// Store holds all entries in memory and writes their changes to the provider workspace. Only the leader starts it. If only
-// the leader writes the entries, it reads them once. If they are shared, each replica starts a [Watcher], which keeps them up to date.
+// Store has the entries of all SyncTargets. A watch keeps them up to date on every replica, and a replica's own writes count at once:
+// an event never replaces a newer entry. All methods may be called concurrently.
 type Store struct {
 	Options
-	loaded  chan struct{}
 	changes subscribers
+	// lists joins the callers of EnsureFresh that wait for the same list.
+	lists singleflight.Group
+	// followed is closed once the entries are loaded on a replica that does not lead, and led once they are loaded on the leader.
+	followed, led chan struct{}
+	// leaderChanged has a value after the watch has shown another version of leaderConfigMap, or all entries. watchFailed has an
+	// error because of which the watch cannot show the entries.
+	leaderChanged chan struct{}
+	watchFailed   chan error
 
-	lock              sync.Mutex
-	records           map[types.UID]*record
-	previousRenewTime time.Time
-	// leaderVersion is the resourceVersion of leaderConfigMap, and self identifies this hub. Only Start uses them. ledVersion is the
-	// version of this hub's last write.
-	leaderVersion string
+	// self identifies this hub, and leaderVersion is the resourceVersion of leaderConfigMap. Only Start uses them. ledVersion is the
+	// version of this hub's last write of it.
 	self          HubIdentity
+	leaderVersion string
 	ledVersion    atomic.Uint64
-}
 
-// record is an entry with the state for writing it.
-type record struct {
-	// writeLock is held during the request that writes the entry.
-	writeLock sync.Mutex
-	// entry and version are guarded by the lock of the Store. version is the resourceVersion of the ConfigMap, or "" if there
-	// is no ConfigMap.
-	entry   Entry
-	version string
-	// users counts the callers that write the entry, or wait for that. A shared Store keeps the record while there are some, and forgets
-	// then a record without a ConfigMap. deletedAt is the resourceVersion at which somebody deleted the ConfigMap meanwhile.
-	users     int
-	deletedAt string
+	lock    sync.Mutex
+	records map[types.UID]*record
+	// highest is the highest resourceVersion of all records.
+	highest string
+	// listing is true while entries are listed, and listedSince is when the last complete list began.
+	listing     bool
+	listedSince time.Time
+	// watched is true once the watch has shown all entries, and watchedLeader is the leaderConfigMap that it has shown last.
+	watched           bool
+	watchedLeader     leaderRecord
+	previousRenewTime time.Time
 }
 
 // New returns a Store, which is empty until Start has read the entries.
 func New(options Options) *Store {
-	return &Store{Options: options, loaded: make(chan struct{}), records: map[types.UID]*record{}}
+	return &Store{
+		Options: options, records: map[types.UID]*record{}, followed: make(chan struct{}), led: make(chan struct{}),
+		leaderChanged: make(chan struct{}, 1), watchFailed: make(chan error, 1),
+	}
 }
 
-// IsShared reports whether several replicas write the entries.
-func (s *Store) IsShared() bool { return s.WatchClient != nil }
-
-// NeedLeaderElection returns true: only the leader writes that it leads.
-func (s *Store) NeedLeaderElection() bool { return true }
-
-// Start reads all entries, unless a [Watcher] does. Then it writes regularly that this hub leads, until ctx ends. The error
-// may be [ErrOtherHubActive].
+// Start watches the entries until ctx ends. Once this replica leads, it also writes regularly that it does. The error may be
+// [ErrOtherHubActive].
 func (s *Store) Start(ctx context.Context) error {
-	if err := s.load(ctx); err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	running.Go(func() { s.newReflector().RunWithContext(ctx) })
+	if err := s.follow(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	defer s.History.Track(storehistory.LedgerSource, s.ledVersion.Load)()
-	ticker := s.Clock.NewTicker(renewInterval)
-	defer ticker.Stop()
-	for {
-		err := s.renewLeader(ctx)
-		if errors.Is(err, ErrOtherHubActive) {
-			return err
-		}
-		if err != nil && ctx.Err() == nil {
-			s.Log.Info("cannot write that this hub leads; a restart will check every target anew", "error", err.Error())
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C():
-		}
-	}
+	return s.lead(ctx)
 }
 
-// load waits for the end of another hub. Then it reads all entries, unless a [Watcher] does.
-func (s *Store) load(ctx context.Context) error {
-	var err error
-	if s.self, err = s.readIdentity(ctx); err != nil {
-		return err
+// readError returns an error that tells the operator what to do if the ledger cannot be read.
+func (s *Store) readError(err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return fmt.Errorf("the hub may not read its ledger in the namespace %s of the provider workspace; run `synchub init` again as its administrator: %w", Namespace, err)
 	}
-	renewTime, err := s.waitForPreviousHub(ctx)
-	if err != nil {
-		return err
+	return fmt.Errorf("cannot read the hub's ledger in the provider workspace: %w", err)
+}
+
+// leads reports whether this replica leads.
+func (s *Store) leads() bool { return s.Elected == nil || isClosed(s.Elected) }
+
+// loaded returns the channel that is closed once the entries are loaded. A replica that has become the leader loads them again.
+func (s *Store) loaded() <-chan struct{} {
+	if s.leads() {
+		return s.led
 	}
-	s.History.Check(storehistory.LedgerSource, s.leaderDescription(), storehistory.ParseVersion(s.leaderVersion))
-	if err := s.History.Load(ctx); err != nil {
-		return err
-	}
-	if s.IsShared() {
-		s.setPreviousRenewTime(renewTime)
-		return nil
-	}
-	records := map[types.UID]*record{}
-	for next := ""; ; {
-		var list corev1.ConfigMapList
-		err := s.withTimeout(ctx, func(ctx context.Context) error {
-			return s.Reader.List(ctx, &list, client.InNamespace(Namespace), client.HasLabels{syncTargetLabel}, client.Limit(pageSize), client.Continue(next))
-		})
-		if err != nil {
-			return s.readError(err)
-		}
-		for i := range list.Items {
-			stored := &list.Items[i]
-			entry, err := s.decodeStored(stored)
-			if err != nil {
-				return err
-			}
-			records[types.UID(stored.Name)] = &record{entry: entry, version: stored.ResourceVersion}
-		}
-		if next = list.Continue; next == "" {
-			break
+	return s.followed
+}
+
+// IsLoaded reports whether all entries have been read.
+func (s *Store) IsLoaded() bool { return isClosed(s.loaded()) }
+
+// WaitForLoad waits until all entries have been read, on the leader since it leads. If ctx ends first, it returns the error of ctx.
+func (s *Store) WaitForLoad(ctx context.Context) error {
+	for !s.IsLoaded() {
+		select {
+		case <-s.loaded():
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.records, s.previousRenewTime = records, renewTime
-	close(s.loaded)
 	return nil
 }
 
-// readError says what to do if the ledger cannot be read.
-func (s *Store) readError(err error) error {
-	isMissing := apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
-	switch {
-	case isMissing:
-		return fmt.Errorf("the hub may not read its ledger in the namespace %s of the provider workspace; run `synchub init` again as its administrator: %w", Namespace, err)
+// isClosed reports whether a channel that carries no values is closed.
+func isClosed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
 	default:
-		return fmt.Errorf("cannot read the hub's ledger in the provider workspace: %w", err)
+		return false
 	}
 }
 
-// WaitForLoad waits until Start, or the [Watcher], has read all entries. If ctx ends first, it returns the error of ctx.
-func (s *Store) WaitForLoad(ctx context.Context) error {
-	select {
-	case <-s.loaded:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// PreviousRenewTime returns the last renew time of the leader before this replica led, or zero if there is none. On a replica that
+// does not lead, it is the leader's when the entries were loaded.
+func (s *Store) PreviousRenewTime() time.Time {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.previousRenewTime
 }
 
 func (s *Store) setPreviousRenewTime(renewTime time.Time) {
@@ -208,26 +181,12 @@ func (s *Store) setPreviousRenewTime(renewTime time.Time) {
 	s.previousRenewTime = renewTime
 }
 
-// PreviousRenewTime returns the last renew time of the leader before this replica led, or zero if there is none. On a replica that does
-// not lead it is that of the leader when its [Watcher] had read all entries.
-func (s *Store) PreviousRenewTime() time.Time {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	return s.previousRenewTime
-}
-
-// SyncTargets returns the UIDs of all SyncTargets with an entry. loaded is false until Start has read all entries.
+// SyncTargets returns the UIDs of all SyncTargets with an entry. loaded is false until all entries have been read.
 func (s *Store) SyncTargets() (all []types.UID, loaded bool) {
 	if !s.IsLoaded() {
 		return nil, false
 	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	for syncTarget, found := range s.records {
-		if !s.IsShared() || found.version != "" {
-			all = append(all, syncTarget)
-		}
-	}
+	s.Each(func(syncTarget types.UID, _ *Entry) { all = append(all, syncTarget) })
 	return all, true
 }
 
@@ -252,59 +211,17 @@ func (s *Store) Get(syncTarget types.UID) Entry {
 	return Entry{}
 }
 
-// Has reports whether a SyncTarget has an entry.
-func (s *Store) Has(syncTarget types.UID) bool { return s.versionOf(syncTarget) != "" }
-
-// Read reads the entry of a SyncTarget from the provider workspace; the zero entry if there is none. A replica that has not loaded the
-// entries uses it, and [Store.Get] returns the entry from then on. A replica that is the new owner of a SyncTarget in a shared Store
-// uses it, so that the entry is not older than the last write of the former owner.
-func (s *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
-	before := s.versionOf(syncTarget)
-	var stored corev1.ConfigMap
-	err := s.getConfigMap(ctx, string(syncTarget), &stored)
-	if client.IgnoreNotFound(err) != nil {
-		return Entry{}, s.readError(err)
-	}
-	entry, found := Entry{}, err == nil
-	if found {
-		if entry, err = s.decodeStored(&stored); err != nil {
-			return Entry{}, err
-		}
-	}
-	if s.IsShared() {
-		if found {
-			s.observe(syncTarget, entry, stored.ResourceVersion)
-		} else {
-			s.observeMissing(syncTarget, before)
-		}
-		return s.Get(syncTarget), nil
-	}
+// Has reports whether a SyncTarget has an entry. It is false while [Store.Get] returns an entry whose ConfigMap somebody has deleted.
+func (s *Store) Has(syncTarget types.UID) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if s.IsLoaded() {
-		return entry, nil
-	}
-	if found {
-		s.records[syncTarget] = &record{entry: entry, version: stored.ResourceVersion}
-	} else {
-		delete(s.records, syncTarget)
-	}
-	return entry, nil
-}
-
-// IsLoaded reports whether all entries have been read.
-func (s *Store) IsLoaded() bool {
-	select {
-	case <-s.loaded:
-		return true
-	default:
-		return false
-	}
+	found := s.records[syncTarget]
+	return found != nil && found.version != ""
 }
 
 // Update changes the entry of a SyncTarget, and returns when the entry is stored. If change does not change the entry,
 // Update sends no request. After a conflict, Update calls change again. If somebody has deleted the ConfigMap, Update
-// creates it again; but not in a shared Store for a SyncTarget that is cleaned up, since the leader deletes its entry.
+// creates it again, but not for a SyncTarget that is cleaned up, since the leader deletes its entry.
 func (s *Store) Update(ctx context.Context, syncTarget types.UID, change func(*Entry)) error {
 	return s.update(ctx, syncTarget, change, true)
 }
@@ -322,9 +239,9 @@ func (s *Store) update(ctx context.Context, syncTarget types.UID, change func(*E
 	var err error
 	for range maxAttempts {
 		s.lock.Lock()
-		current, version := record.entry, record.version
+		current, version, seen := record.entry, record.version, cmp.Or(record.version, record.deletedAt)
 		s.lock.Unlock()
-		if version == "" && (!mayCreate || s.IsShared() && current.CleanedUp) {
+		if version == "" && (!mayCreate || current.CleanedUp) {
 			return nil
 		}
 		next := current.clone()
@@ -337,136 +254,74 @@ func (s *Store) update(ctx context.Context, syncTarget types.UID, change func(*E
 		if before == after && (version != "" || after == emptyEntry) {
 			return nil
 		}
-		if version, err = s.writeEntry(ctx, syncTarget, after, version); err == nil {
-			s.setWritten(record, next, version)
+		var written string
+		if written, err = s.writeEntry(ctx, syncTarget, after, version); err == nil {
+			s.setWritten(record, next, written)
 			return nil
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
 			break
 		}
-		// Another hub that leads, or believes that it leads, has written the entry.
-		if err := s.refreshRecord(ctx, syncTarget, record); err != nil {
+		// Another replica, or a hub that believes that it leads, has written the entry.
+		if err := s.refreshRecord(ctx, syncTarget, record, seen); err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("cannot store the ledger entry of the SyncTarget %s: %w", syncTarget, err)
 }
 
-// Delete deletes the entry of a SyncTarget.
+// Delete deletes the entry of a SyncTarget. It marks the entry as cleaned up first, unless it is: other replicas keep entries that
+// somebody else deletes.
 func (s *Store) Delete(ctx context.Context, syncTarget types.UID) error {
-	if !s.IsShared() && !s.hasRecord(syncTarget) {
-		return nil
+	if err := s.UpdateExisting(ctx, syncTarget, func(entry *Entry) { entry.CleanedUp = true }); err != nil {
+		return err
 	}
 	found := s.acquireRecord(syncTarget)
 	defer s.releaseRecord(syncTarget, found)
 	found.writeLock.Lock()
 	defer found.writeLock.Unlock()
-	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget)}}
-	err := s.withTimeout(ctx, func(ctx context.Context) error { return s.Client.Delete(ctx, stored) })
+	err := s.withTimeout(ctx, func(ctx context.Context) error {
+		return s.ConfigMaps.Delete(ctx, string(syncTarget), metav1.DeleteOptions{})
+	})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete the ledger entry of the SyncTarget %s: %w", syncTarget, err)
 	}
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if !s.IsShared() {
-		delete(s.records, syncTarget)
-		return nil
-	}
 	found.entry, found.version = Entry{}, ""
 	return nil
-}
-
-// setWritten stores what was written in a record, also if somebody has deleted the ConfigMap since.
-func (s *Store) setWritten(changed *record, written Entry, version string) {
-	if s.setRecord(changed, written, version) {
-		return
-	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if changed.version == "" && !changed.entry.CleanedUp {
-		changed.entry = written
-	}
-}
-
-func (s *Store) hasRecord(syncTarget types.UID) bool {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	return s.records[syncTarget] != nil
-}
-
-// versionOf returns the resourceVersion of an entry, or "" if there is none.
-func (s *Store) versionOf(syncTarget types.UID) string {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if found := s.records[syncTarget]; found != nil {
-		return found.version
-	}
-	return ""
-}
-
-// acquireRecord returns the record of a SyncTarget, which is made if there is none. The caller releases it.
-func (s *Store) acquireRecord(syncTarget types.UID) *record {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	found := s.records[syncTarget]
-	if found == nil {
-		found = &record{}
-		s.records[syncTarget] = found
-	}
-	found.users++
-	return found
-}
-
-// releaseRecord ends the use of a record.
-func (s *Store) releaseRecord(syncTarget types.UID, released *record) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	released.users--
-	s.forgetUnused(syncTarget, released)
-}
-
-// forgetUnused forgets the record of a shared Store if it has no ConfigMap, no entry that is still needed, and no user. The caller holds the lock.
-func (s *Store) forgetUnused(syncTarget types.UID, unused *record) {
-	if !s.IsShared() || unused.users > 0 || unused.version != "" {
-		return
-	}
-	if unused.entry.CleanedUp || reflect.ValueOf(unused.entry).IsZero() {
-		delete(s.records, syncTarget)
-	}
-}
-
-// setRecord stores the entry of the given resourceVersion in a record. It reports whether that was done: a shared Store does not replace a
-// newer version.
-func (s *Store) setRecord(changed *record, entry Entry, version string) bool {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if s.IsShared() && (!isNewer(version, changed.version) || changed.deletedAt != "" && !isNewer(version, changed.deletedAt)) {
-		return false
-	}
-	changed.entry, changed.version, changed.deletedAt = entry, version, ""
-	return true
 }
 
 // writeEntry stores an encoded entry and returns the new resourceVersion. version is the expected resourceVersion, or ""
 // to create the ConfigMap.
 func (s *Store) writeEntry(ctx context.Context, syncTarget types.UID, entry, version string) (string, error) {
-	stored := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget), Labels: map[string]string{syncTargetLabel: "true"}, ResourceVersion: version},
+	return s.write(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget), Labels: map[string]string{ledgerLabel: labelSyncTarget}, ResourceVersion: version},
 		Data:       map[string]string{entryKey: entry},
-	}
-	err := s.withTimeout(ctx, func(ctx context.Context) error {
-		if version == "" {
-			return s.Client.Create(ctx, stored)
-		}
-		return s.Client.Update(ctx, stored)
 	})
-	return stored.ResourceVersion, err
 }
 
-// refreshRecord reads an entry again after a conflict.
-func (s *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed *record) error {
-	var stored corev1.ConfigMap
-	err := s.getConfigMap(ctx, string(syncTarget), &stored)
+// write creates a ConfigMap without a resourceVersion, and updates one with it. It returns the new resourceVersion.
+func (s *Store) write(ctx context.Context, desired *corev1.ConfigMap) (version string, err error) {
+	err = s.withTimeout(ctx, func(ctx context.Context) error {
+		var written *corev1.ConfigMap
+		var err error
+		if desired.ResourceVersion == "" {
+			written, err = s.ConfigMaps.Create(ctx, desired, metav1.CreateOptions{})
+		} else {
+			written, err = s.ConfigMaps.Update(ctx, desired, metav1.UpdateOptions{})
+		}
+		if err == nil {
+			version = written.ResourceVersion
+		}
+		return err
+	})
+	return version, err
+}
+
+// refreshRecord reads an entry again after a conflict. seen is the last resourceVersion before that.
+func (s *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed *record, seen string) error {
+	stored, err := s.getConfigMap(ctx, string(syncTarget))
 	if apierrors.IsNotFound(err) {
 		// Somebody has deleted the ConfigMap. The entry in memory is still valid, so the next attempt creates the ConfigMap.
 		s.Log.Info("the ledger entry of a SyncTarget was deleted in the provider workspace; the hub writes it again", "syncTargetUID", syncTarget)
@@ -478,9 +333,14 @@ func (s *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed
 	if err != nil {
 		return s.readError(err)
 	}
-	entry, err := s.decodeStored(&stored)
+	entry, err := decodeStored(stored)
 	if err != nil {
 		return err
+	}
+	if wentBack(seen, stored.ResourceVersion) {
+		s.lock.Lock()
+		changed.forgetVersion()
+		s.lock.Unlock()
 	}
 	if s.setRecord(changed, entry, stored.ResourceVersion) {
 		s.changes.publish(syncTarget)
@@ -488,15 +348,17 @@ func (s *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed
 	return nil
 }
 
-// getConfigMap reads a ConfigMap of the ledger without a cache.
-func (s *Store) getConfigMap(ctx context.Context, name string, into *corev1.ConfigMap) error {
-	return s.withTimeout(ctx, func(ctx context.Context) error {
-		return s.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: name}, into)
+// getConfigMap reads a ConfigMap of the ledger from kcp.
+func (s *Store) getConfigMap(ctx context.Context, name string) (stored *corev1.ConfigMap, err error) {
+	err = s.withTimeout(ctx, func(ctx context.Context) error {
+		stored, err = s.ConfigMaps.Get(ctx, name, metav1.GetOptions{})
+		return err
 	})
+	return stored, err
 }
 
 // decodeStored returns the entry in a ConfigMap of the ledger.
-func (s *Store) decodeStored(stored *corev1.ConfigMap) (Entry, error) {
+func decodeStored(stored *corev1.ConfigMap) (Entry, error) {
 	entry, err := decode(stored.Data[entryKey])
 	if err != nil {
 		return Entry{}, fmt.Errorf("the ledger entry in the ConfigMap %s/%s: %w", Namespace, stored.Name, err)

@@ -33,50 +33,52 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/synchub-dev/synchub/test/framework/configmaps"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// fakeStore is a fake provider workspace that counts writes. End-to-end tests cover permissions and the real server.
+// fakeStore is a fake provider workspace that counts requests. End-to-end tests cover permissions and the real server.
 type fakeStore struct {
-	client.WithWatch
-	writes atomic.Int32
-	fail   error
-	// after is called after each update, before its answer; nil does nothing.
-	after func(written client.Object)
+	*configmaps.Fake
+	writes, lists atomic.Int32
+	// fail is the answer to writes.
+	fail error
 }
 
-func newFakeStore(objects ...client.Object) *fakeStore {
-	s := &fakeStore{}
-	count := func() error { s.writes.Add(1); return s.fail }
-	s.WithWatch = interceptor.NewClient(fake.NewClientBuilder().WithObjects(objects...).Build(), interceptor.Funcs{
-		Create: func(ctx context.Context, next client.WithWatch, object client.Object, options ...client.CreateOption) error {
-			if err := count(); err != nil {
-				return err
-			}
-			return next.Create(ctx, object, options...)
-		},
-		Update: func(ctx context.Context, next client.WithWatch, object client.Object, options ...client.UpdateOption) error {
-			if err := count(); err != nil {
-				return err
-			}
-			err := next.Update(ctx, object, options...)
-			if err == nil && s.after != nil {
-				s.after(object)
-			}
-			return err
-		},
-	})
+func newFakeStore(stored ...*corev1.ConfigMap) *fakeStore {
+	s := &fakeStore{Fake: configmaps.New(stored...)}
+	s.Before = func(verb, _ string) error {
+		switch verb {
+		case "create", "update":
+			s.writes.Add(1)
+			return s.fail
+		case "list":
+			s.lists.Add(1)
+		}
+		return nil
+	}
 	return s
+}
+
+// remove deletes a ConfigMap as somebody else does.
+func (s *fakeStore) remove(t *testing.T, name string) {
+	t.Helper()
+	if err := s.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unloaded returns a ledger of the fake that has read no entries.
+func (s *fakeStore) unloaded() *Store {
+	return New(Options{ConfigMaps: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
 }
 
 // loaded returns a ledger that has read all entries of the fake.
 func (s *fakeStore) loaded(t *testing.T) *Store {
 	t.Helper()
-	l := New(Options{Client: s, Reader: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
+	l := s.unloaded()
 	if err := l.load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -174,14 +176,10 @@ func TestTwoHubsLoseNothing(t *testing.T) {
 func TestWhatIsDeletedIsWrittenAgain(t *testing.T) {
 	s := newFakeStore()
 	l := s.loaded(t)
-	s.update(t, l, func(entry *Entry) { *entry = fullEntry })
-	remove := func() {
-		t.Helper()
-		if err := s.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "florin"}}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	want := fullEntry
+	want.CleanedUp = false
+	s.update(t, l, func(entry *Entry) { *entry = want })
+	remove := func() { t.Helper(); s.remove(t, "florin") }
 	for want.VerifiedGeneration = 8; want.VerifiedGeneration < 10; want.VerifiedGeneration++ {
 		remove()
 		s.update(t, l, func(entry *Entry) { entry.VerifiedGeneration = want.VerifiedGeneration })
@@ -228,10 +226,10 @@ func TestChangesAtATime(t *testing.T) {
 }
 
 func TestLoad(t *testing.T) {
-	entry := func(name, text string, labels map[string]string) client.Object {
+	entry := func(name, text string, labels map[string]string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, Labels: labels}, Data: map[string]string{entryKey: text}}
 	}
-	ours := map[string]string{syncTargetLabel: "true"}
+	ours := map[string]string{ledgerLabel: labelSyncTarget}
 	renewTime := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap}, Data: map[string]string{renewTimeKey: noon.Format(time.RFC3339)}}
 	l := newFakeStore(entry("florin", `{"mailbox": "m", "later": "field"}`, ours), entry("guilder", `{"mailbox": "n"}`, nil), renewTime).loaded(t)
 	if l.Get("florin").Mailbox != "m" || l.Get("guilder").Mailbox != "" || !l.PreviousRenewTime().Equal(noon) {
@@ -239,48 +237,15 @@ func TestLoad(t *testing.T) {
 	}
 	// A hub that cannot read its ledger must not start with an empty one.
 	torn := newFakeStore(entry("florin", `{"mailbox": `, ours))
-	if err := New(Options{Client: torn, Reader: torn, Clock: testclock.NewFakeClock(noon)}).load(t.Context()); err == nil {
+	if err := torn.unloaded().load(t.Context()); err == nil {
 		t.Error("a torn entry is taken for an empty one")
-	}
-}
-
-// A replica that does not lead reads single entries. The load replaces them.
-func TestReadBeforeTheLoad(t *testing.T) {
-	s := newFakeStore()
-	leader := s.loaded(t)
-	s.update(t, leader, func(entry *Entry) { entry.Mailbox = "m" })
-	l := New(Options{Client: s, Reader: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
-	if entry, err := l.Read(t.Context(), "florin"); err != nil || entry.Mailbox != "m" || l.Get("florin").Mailbox != "m" {
-		t.Errorf("got %+v, %v, then %+v", entry, err, l.Get("florin"))
-	}
-	if _, loaded := l.SyncTargets(); loaded {
-		t.Error("one entry is taken for all")
-	}
-	s.update(t, leader, func(entry *Entry) { entry.Mailbox = "n" })
-	if err := l.load(t.Context()); err != nil || l.Get("florin").Mailbox != "n" {
-		t.Errorf("after the load: %+v, %v", l.Get("florin"), err)
-	}
-	s.update(t, leader, func(entry *Entry) { entry.Mailbox = "o" })
-	if entry, err := l.Read(t.Context(), "florin"); err != nil || entry.Mailbox != "o" || l.Get("florin").Mailbox != "n" {
-		t.Errorf("the leader believes itself: %+v, %v, %+v", entry, err, l.Get("florin"))
-	}
-
-	other := New(Options{Client: s, Reader: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
-	if _, err := other.Read(t.Context(), "florin"); err != nil {
-		t.Fatal(err)
-	}
-	if err := leader.Delete(t.Context(), "florin"); err != nil {
-		t.Fatal(err)
-	}
-	if entry, err := other.Read(t.Context(), "florin"); err != nil || entry.Mailbox != "" || other.Get("florin").Mailbox != "" {
-		t.Errorf("of a SyncTarget that is gone: %+v, %v", entry, err)
 	}
 }
 
 // The leader writes its renew time once a minute, independent of the number of SyncTargets, until its context ends.
 func TestStart(t *testing.T) {
 	s, clock := newFakeStore(), testclock.NewFakeClock(noon)
-	l := New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard()})
+	l := New(Options{ConfigMaps: s, Clock: clock, Log: logr.Discard()})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- l.Start(ctx) }()

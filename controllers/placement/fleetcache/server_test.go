@@ -28,6 +28,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -60,11 +61,12 @@ func newTestEnv(t *testing.T) *testEnv {
 
 // register makes a fleet that knows the mailboxes of the hub's user.
 func (e *testEnv) register(hub *inventoryenv.Hub) (err error) {
-	store := ledger.New(ledger.Options{
-		Client: hub.Provider.GetClient(), Reader: hub.Provider.GetAPIReader(),
-		Clock: clock.RealClock{}, Log: logr.Discard(),
-	})
 	config := hub.Access.WorkspaceConfig(inventoryenv.Workspace)
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	store := ledger.New(ledger.Options{ConfigMaps: core.ConfigMaps(ledger.Namespace), Clock: clock.RealClock{}, Log: logr.Discard()})
 	if e.hub, err = client.New(config, client.Options{Scheme: inventoryenv.Scheme()}); err != nil {
 		return err
 	}

@@ -14,11 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package codec
+package copystates
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -37,18 +36,10 @@ import (
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-const (
-	syncTarget = types.UID("5f1c")
-	mailbox    = "2x7fz9k1"
-)
+var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-var (
-	sealer      = ownership.NewSealer(bytes.Repeat([]byte{1}, 32))
-	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-)
-
-func newCopy(resource schema.GroupVersionResource, i int, state objectsync.ObjectState) objectsync.PlacementCopy {
+// newCopyOf returns the copy with a number, in a state.
+func newCopyOf(resource schema.GroupVersionResource, i int, state objectsync.ObjectState) objectsync.PlacementCopy {
 	c := objectsync.PlacementCopy{Resource: resource, Key: types.NamespacedName{Namespace: "shop", Name: fmt.Sprint("copy-", i)}, State: state}
 	if state.Synced {
 		c.Version = objectsync.PlacementCopyVersion{UID: types.UID(fmt.Sprint("uid-", i)), Mark: fmt.Sprint("mark-", i)}
@@ -65,14 +56,14 @@ func synced(status health.Status, message string) objectsync.ObjectState {
 }
 
 // roundTrip returns the states as they are decoded.
-func roundTrip(t testing.TB, copies []objectsync.PlacementCopy) *Set {
+func roundTrip(t testing.TB, copies []objectsync.PlacementCopy) *States {
 	t.Helper()
-	content := Encode(sealer, syncTarget, mailbox, copies)
-	set, err := Decode(sealer, syncTarget, mailbox, content, Seal(sealer, content))
+	content := encode(sealer, syncTarget, mailbox.String(), copies)
+	states, err := decode(sealer, syncTarget, content, sealer.SealText(purpose, content))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return set
+	return states
 }
 
 // want is what placement makes of a state: a failure before all else, and no health of a copy that is not synced.
@@ -114,7 +105,7 @@ func TestStatesArriveAsTheyWereSent(t *testing.T) {
 					state.Health.Message = fmt.Sprint("crashed ", i)
 				}
 			}
-			copies = append(copies, newCopy([]schema.GroupVersionResource{deployments, configMaps}[random.IntN(2)], i, state))
+			copies = append(copies, newCopyOf([]schema.GroupVersionResource{deployments, configMaps}[random.IntN(2)], i, state))
 		}
 		set := roundTrip(t, copies)
 		for _, c := range copies {
@@ -134,15 +125,15 @@ func TestStatesArriveAsTheyWereSent(t *testing.T) {
 		}
 		shuffled := slices.Clone(copies)
 		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if !bytes.Equal(Encode(sealer, syncTarget, mailbox, copies), Encode(sealer, syncTarget, mailbox, shuffled)) {
+		if encode(sealer, syncTarget, mailbox.String(), copies) != encode(sealer, syncTarget, mailbox.String(), shuffled) {
 			t.Fatalf("seed %d: the order of the copies changes the content, so that each pass would write it", seed)
 		}
 	}
 }
 
 func TestNobodyHasToldOfAnyCopy(t *testing.T) {
-	var set *Set
-	if _, known := set.State(deployments.GroupResource(), types.NamespacedName{}, objectsync.PlacementCopyVersion{}); known || set.Sequence() != 0 || set.Mailbox() != "" {
+	var none *States
+	if _, known := none.State(deployments.GroupResource(), types.NamespacedName{}, objectsync.PlacementCopyVersion{}); known {
 		t.Error("a state is known")
 	}
 }
@@ -151,11 +142,11 @@ func TestNobodyHasToldOfAnyCopy(t *testing.T) {
 func TestFirstMessagesOnly(t *testing.T) {
 	var copies []objectsync.PlacementCopy
 	for i := range 1000 {
-		copies = append(copies, newCopy(deployments, i, failed(plan.ReasonForbidden, strings.Repeat("<\x01>", 400))))
-		copies = append(copies, newCopy(configMaps, i, synced(health.Failed, "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U")))
+		copies = append(copies, newCopyOf(deployments, i, failed(plan.ReasonForbidden, strings.Repeat("<\x01>", 400))))
+		copies = append(copies, newCopyOf(configMaps, i, synced(health.Failed, "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U")))
 	}
-	content := Encode(sealer, syncTarget, mailbox, copies)
-	if len(content) > 2000*fingerprintBytes+maxHeader || bytes.Contains(content, []byte("dozjgNryP4J3jVmNHl0w5N")) {
+	content := encode(sealer, syncTarget, mailbox.String(), copies)
+	if len(content) > maxContent-maxCopies*fingerprintBytes/3*4+2000*fingerprintBytes/3*4 || strings.Contains(content, "dozjgNryP4J3jVmNHl0w5N") {
 		t.Errorf("got %d bytes", len(content))
 	}
 	set, general := roundTrip(t, copies), 0
@@ -174,14 +165,17 @@ func TestFirstMessagesOnly(t *testing.T) {
 }
 
 func TestSize(t *testing.T) {
-	copies := make([]objectsync.PlacementCopy, 0, MaxCopies+1)
-	for i := range MaxCopies {
-		copies = append(copies, newCopy(deployments, i, synced(health.Current, "")))
+	copies := make([]objectsync.PlacementCopy, 0, maxCopies+1)
+	for i := range maxCopies {
+		copies = append(copies, newCopyOf(deployments, i, synced(health.Current, "")))
 	}
-	if size := len(Encode(sealer, syncTarget, mailbox, copies[:10_000])); size > 81_000 {
+	if size := len(encode(sealer, syncTarget, mailbox.String(), copies[:10_000])); size > 94_000 {
 		t.Errorf("10,000 copies take %d bytes", size)
 	}
-	refused := newCopy(configMaps, 0, failed(plan.ReasonForbidden, "no"))
+	refused := newCopyOf(configMaps, 0, failed(plan.ReasonForbidden, "no"))
+	if size := len(encode(sealer, syncTarget, mailbox.String(), copies)); size > 1<<20-1024 {
+		t.Errorf("a ConfigMap cannot have %d bytes", size)
+	}
 	set := roundTrip(t, append(copies, refused))
 	if got, _ := set.State(configMaps.GroupResource(), refused.Key, objectsync.PlacementCopyVersion{}); got.Failure == nil {
 		t.Error("beyond the limit, failures must not be left out")
@@ -201,121 +195,90 @@ func TestSize(t *testing.T) {
 func TestManyReasons(t *testing.T) {
 	var copies []objectsync.PlacementCopy
 	for i := range 3 * maxGroups {
-		copies = append(copies, newCopy(deployments, i, failed(fmt.Sprint("Reason", i), "no")))
+		copies = append(copies, newCopyOf(deployments, i, failed(fmt.Sprint("Reason", i), "no")))
 	}
-	set := roundTrip(t, append(copies, newCopy(configMaps, 1, synced(health.Current, ""))))
+	set := roundTrip(t, append(copies, newCopyOf(configMaps, 1, synced(health.Current, ""))))
 	for _, c := range copies {
 		if got, _ := set.State(c.Resource.GroupResource(), c.Key, c.Version); got.Failure == nil || got.Failure.Reason != c.State.Failure.Reason && got.Failure.Reason != plan.ReasonFailed {
 			t.Errorf("%s: got %+v", c.State.Failure.Reason, got.Failure)
 		}
 	}
-	invalid := newCopy(configMaps, 0, failed("not a reason", "no"))
+	invalid := newCopyOf(configMaps, 0, failed("not a reason", "no"))
 	if got, _ := roundTrip(t, []objectsync.PlacementCopy{invalid}).State(configMaps.GroupResource(), invalid.Key, objectsync.PlacementCopyVersion{}); got.Failure == nil || got.Failure.Reason != plan.ReasonFailed {
 		t.Errorf("got %+v", got.Failure)
 	}
 }
 
-func TestSequenceIsNoPartOfTheDigest(t *testing.T) {
-	content := Encode(sealer, syncTarget, mailbox, []objectsync.PlacementCopy{newCopy(deployments, 1, synced(health.Current, ""))})
-	digest := Digest(content)
-	SetSequence(content, 1_700_000_000_000)
-	set, err := Decode(sealer, syncTarget, mailbox, content, Seal(sealer, content))
-	if err != nil || set.Sequence() != 1_700_000_000_000 || Digest(content) != digest {
-		t.Errorf("got %v, %v", set.Sequence(), err)
-	}
-}
-
 func TestForgedStatesAreRefused(t *testing.T) {
-	content := Encode(sealer, syncTarget, mailbox, []objectsync.PlacementCopy{newCopy(deployments, 1, synced(health.Current, ""))})
-	seal := Seal(sealer, content)
-	changed := bytes.Clone(content)
-	changed[len(changed)-1]++
+	content := encode(sealer, syncTarget, mailbox.String(), []objectsync.PlacementCopy{newCopyOf(deployments, 1, synced(health.Current, ""))})
+	seal := sealer.SealText(purpose, content)
 	another := ownership.NewSealer(bytes.Repeat([]byte{2}, 32))
-	for name, decode := range map[string]func() (*Set, error){
-		"changed content":    func() (*Set, error) { return Decode(sealer, syncTarget, mailbox, changed, seal) },
-		"another key":        func() (*Set, error) { return Decode(another, syncTarget, mailbox, content, seal) },
-		"no seal":            func() (*Set, error) { return Decode(sealer, syncTarget, mailbox, content, "") },
-		"another SyncTarget": func() (*Set, error) { return Decode(sealer, "other", mailbox, content, seal) },
-		"another mailbox":    func() (*Set, error) { return Decode(sealer, syncTarget, "other", content, seal) },
-		"a seal for another text": func() (*Set, error) {
-			return Decode(sealer, syncTarget, mailbox, content, sealer.SealText("another", string(content)))
+	for name, decoded := range map[string]func() (*States, error){
+		"changed content":    func() (*States, error) { return decode(sealer, syncTarget, content+" ", seal) },
+		"another key":        func() (*States, error) { return decode(another, syncTarget, content, seal) },
+		"no seal":            func() (*States, error) { return decode(sealer, syncTarget, content, "") },
+		"another SyncTarget": func() (*States, error) { return decode(sealer, "other", content, seal) },
+		"a seal for another text": func() (*States, error) {
+			return decode(sealer, syncTarget, content, sealer.SealText("another", content))
 		},
 	} {
-		if _, err := decode(); !errors.Is(err, ErrNotSealed) {
+		if _, err := decoded(); !errors.Is(err, errNotSealed) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-}
-
-// encoded returns a header and fingerprints as they are stored.
-func encoded(header string, fingerprints ...uint64) []byte {
-	content := make([]byte, headerOffset)
-	content[0] = formatVersion
-	binary.BigEndian.PutUint32(content[headerOffset-4:], uint32(len(header))) //nolint:gosec // a few bytes
-	content = slices.Concat(content, []byte(header))
-	for _, fingerprint := range fingerprints {
-		content = binary.BigEndian.AppendUint64(content, fingerprint)
-	}
-	return content
 }
 
 func TestMalformedStatesAreRefused(t *testing.T) {
-	if _, _, err := decode(encoded(`{"groups": [{"count": 2, "health": 1}]}`, 1, 2)); err != nil {
+	// The copies are the fingerprints 1 and 2.
+	if _, err := unmarshal(`{"groups": [{"copies": "AAAAAAAAAQAAAAAAAAI=", "health": 1}]}`); err != nil {
 		t.Fatal(err)
 	}
-	longHeader := encoded("{}")
-	binary.BigEndian.PutUint32(longHeader[headerOffset-4:], 3)
-	for name, content := range map[string][]byte{
-		"nothing":                nil,
-		"another format":         append([]byte{formatVersion + 1}, encoded("{}")[1:]...),
-		"a header past the end":  longHeader,
-		"a header without JSON":  encoded("{"),
-		"too many copies":        encoded(`{"groups": [{"count": 1000000000000}]}`, 1, 2),
-		"a negative count":       encoded(`{"groups": [{"count": -1}]}`, 1),
-		"too few copies":         encoded(`{"groups": [{"count": 1}]}`, 1, 2),
-		"copies without a group": encoded(`{}`, 1),
-		"half a copy":            append(encoded(`{"groups": [{"count": 1}]}`, 1), 1),
-		"unsorted copies":        encoded(`{"groups": [{"count": 2}]}`, 2, 1),
-		"an unknown health":      encoded(`{"groups": [{"count": 1, "health": 9}]}`, 1),
-		"no reason":              encoded(`{"groups": [{"count": 1, "reason": "a b"}]}`, 1),
-		"too many groups":        encoded(`{"groups": [`+strings.Repeat(`{"count": 1},`, maxGroups)+`{"count": 1}]}`, make([]uint64, maxGroups+1)...),
-		"too many messages":      encoded(`{"details": [` + strings.Repeat(`{},`, maxDetails) + `{}]}`),
-		"a long header":          encoded(strings.Repeat(" ", maxHeader) + "{}"),
+	for name, content := range map[string]string{
+		"nothing":           "",
+		"another format":    "\x01{}",
+		"no JSON":           "{",
+		"no base64":         `{"groups": [{"copies": "!"}]}`,
+		"half a copy":       `{"groups": [{"copies": "AAAAAAAAAQA="}]}`,
+		"unsorted copies":   `{"groups": [{"copies": "AAAAAAAAAgAAAAAAAAE="}]}`,
+		"an unknown health": `{"groups": [{"health": 9}]}`,
+		"no health":         `{"groups": [{"health": -1}]}`,
+		"no reason":         `{"groups": [{"reason": "a b"}]}`,
+		"too many groups":   `{"groups": [` + strings.Repeat(`{},`, maxGroups) + `{}]}`,
+		"too many messages": `{"details": [` + strings.Repeat(`{},`, maxDetails) + `{}]}`,
 	} {
-		if _, _, err := decode(content); !errors.Is(err, ErrMalformed) {
+		if _, err := unmarshal(content); !errors.Is(err, errMalformed) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	large := make([]byte, maxContent+1)
-	if _, err := Decode(sealer, syncTarget, mailbox, large, Seal(sealer, large)); !errors.Is(err, ErrMalformed) {
+	large := strings.Repeat(" ", maxContent+1)
+	if _, err := decode(sealer, syncTarget, large, sealer.SealText(purpose, large)); !errors.Is(err, errMalformed) {
 		t.Errorf("got %v", err)
 	}
 }
 
 // Decoding ends for any sealed content, and holds no more than the content has.
 func FuzzDecode(f *testing.F) {
-	f.Add(encoded(`{"syncTarget": "5f1c", "mailbox": "2x7fz9k1", "groups": [{"count": 2, "health": 1}, {"count": 1, "reason": "Forbidden"}], "details": [{"fingerprint": 3, "message": "no"}]}`, 1, 2, 3))
-	f.Add(Encode(sealer, syncTarget, mailbox, []objectsync.PlacementCopy{newCopy(deployments, 1, synced(health.Failed, "crashed")), newCopy(deployments, 2, objectsync.ObjectState{Excluded: true})}))
-	f.Add(encoded(`{"groups": [{"count": 9223372036854775807}]}`, 1))
-	f.Fuzz(func(t *testing.T, content []byte) {
-		_, set, err := decode(content)
+	f.Add(`{"syncTarget": "5f1c", "mailbox": "2x7fz9k1", "groups": [{"copies": "AAAAAAAAAQAAAAAAAAI=", "health": 1}, {"copies": "", "reason": "Forbidden"}], "details": [{"fingerprint": "AAAAAAAAAQ==", "message": "no"}]}`)
+	f.Add(encode(sealer, syncTarget, mailbox.String(), []objectsync.PlacementCopy{newCopyOf(deployments, 1, synced(health.Failed, "crashed")), newCopyOf(deployments, 2, objectsync.ObjectState{Excluded: true})}))
+	f.Fuzz(func(t *testing.T, content string) {
+		states, err := unmarshal(content)
 		if err != nil {
 			return
 		}
 		held := 0
-		for _, group := range set.groups {
-			held += len(group.copies)
+		for _, group := range states.Groups {
+			held += len(group.Copies)
 		}
-		if held*fingerprintBytes > len(content) || len(set.details) > maxDetails {
-			t.Errorf("%d copies and %d messages in %d bytes", held, len(set.details), len(content))
+		if held > len(content) || len(states.Details) > maxDetails {
+			t.Errorf("%d bytes of copies and %d messages in %d bytes", held, len(states.Details), len(content))
 		}
-		for _, message := range set.details {
-			if len(message) > maxMessage+len("…") {
-				t.Errorf("a message of %d bytes", len(message))
+		for _, one := range states.Details {
+			if len(one.Message) > maxMessage+len("…") {
+				t.Errorf("a message of %d bytes", len(one.Message))
 			}
 		}
-		set.fingerprints.New = func() any { return newFingerprinter("key") }
-		if state, known := set.State(deployments.GroupResource(), types.NamespacedName{Name: "a"}, objectsync.PlacementCopyVersion{}); !known || state.Synced {
+		states.fingerprinters.New = func() any { return newFingerprinter(sealer) }
+		if state, known := states.State(deployments.GroupResource(), types.NamespacedName{Name: "a"}, objectsync.PlacementCopyVersion{}); !known || state.Synced {
 			t.Errorf("got %+v", state)
 		}
 	})
@@ -324,17 +287,17 @@ func FuzzDecode(f *testing.F) {
 func BenchmarkEncode(b *testing.B) {
 	copies := make([]objectsync.PlacementCopy, 0, 10_000)
 	for i := range cap(copies) {
-		copies = append(copies, newCopy(deployments, i, synced(health.Current, "")))
+		copies = append(copies, newCopyOf(deployments, i, synced(health.Current, "")))
 	}
 	for b.Loop() {
-		Encode(sealer, syncTarget, mailbox, copies)
+		encode(sealer, syncTarget, mailbox.String(), copies)
 	}
 }
 
 func BenchmarkState(b *testing.B) {
 	copies := make([]objectsync.PlacementCopy, 0, 10_000)
 	for i := range cap(copies) {
-		copies = append(copies, newCopy(deployments, i, synced(health.Current, "")))
+		copies = append(copies, newCopyOf(deployments, i, synced(health.Current, "")))
 	}
 	set := roundTrip(b, copies)
 	for b.Loop() {

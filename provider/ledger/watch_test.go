@@ -19,22 +19,21 @@ package ledger
 import (
 	"context"
 	"errors"
-	"runtime"
+	"fmt"
 	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-func (s *fakeStore) shared() *Store {
-	return New(Options{Client: s, Reader: s, WatchClient: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
-}
 
 func configMapOf(entry, version string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "florin", ResourceVersion: version}, Data: map[string]string{entryKey: entry}}
@@ -80,13 +79,13 @@ func TestEventsInAnyOrder(t *testing.T) {
 		"a list with an older one":         {[]events{stored("b", "11"), listed("10", configMapOf(`{"mailbox":"a"}`, "9"))}, "b", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, changes := newFakeStore().shared(), 0
+			l, changes := newFakeStore().unloaded(), 0
 			l.Subscribe(t.Context(), func(syncTarget types.UID) {
 				if syncTarget == "florin" {
 					changes++
 				}
 			})
-			store := reflectorStore{l.Watcher()}
+			store := reflectorStore{l}
 			for _, event := range test.events {
 				if err := event(store); err != nil {
 					t.Fatal(err)
@@ -129,11 +128,11 @@ func TestEventsDuringAWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFakeStore()
-			l := s.shared()
-			store := reflectorStore{l.Watcher()}
+			l := s.unloaded()
+			store := reflectorStore{l}
 			s.update(t, l, func(entry *Entry) { entry.Mailbox = "l" })
-			s.after = func(written client.Object) {
-				if err := test.during(store, written.GetResourceVersion()); err != nil {
+			s.After = func(written *corev1.ConfigMap) {
+				if err := test.during(store, written.ResourceVersion); err != nil {
 					t.Error(err)
 				}
 			}
@@ -148,46 +147,154 @@ func TestEventsDuringAWrite(t *testing.T) {
 	}
 }
 
-// The new owner of a SyncTarget reads the entry again, so that it has all writes of the former one.
-func TestReadOfTheNextHolder(t *testing.T) {
+// The new owner of a SyncTarget lists the entries again, so that it has all writes of the former one.
+func TestEnsureFreshOnTheNextOwner(t *testing.T) {
 	s := newFakeStore()
-	former, next := s.shared(), s.shared()
+	former, next := s.unloaded(), s.unloaded()
 	var changed []types.UID
 	next.Subscribe(t.Context(), func(syncTarget types.UID) { changed = append(changed, syncTarget) })
-	close(next.loaded)
+	close(next.led)
 	s.update(t, former, func(entry *Entry) { entry.Mailbox = "m" })
-	expectRead(t, next, Entry{Mailbox: "m"})
-	if entry := next.Get("florin"); entry.Mailbox != "m" {
-		t.Errorf("got %+v", entry)
-	}
+	expectFresh(t, next, Entry{Mailbox: "m"})
 	if all, loaded := next.SyncTargets(); !loaded || !slices.Equal(all, []types.UID{"florin"}) {
 		t.Errorf("got %v", all)
 	}
 	s.update(t, next, func(entry *Entry) { entry.VerifiedGeneration = 3 })
 	s.update(t, former, func(entry *Entry) { entry.Mailbox = "n" })
-	expectRead(t, next, Entry{Mailbox: "n", VerifiedGeneration: 3})
-	if !next.setRecord(next.records["florin"], Entry{Mailbox: "o", CleanedUp: true}, "2000") {
-		t.Fatal("a newer entry is refused")
+	expectFresh(t, next, Entry{Mailbox: "n", VerifiedGeneration: 3})
+	// An event is quicker than the list.
+	s.Before = func(string, string) error {
+		next.observe("florin", Entry{Mailbox: "o", CleanedUp: true}, "2000")
+		return nil
 	}
-	// An event was quicker than the read.
-	expectRead(t, next, Entry{Mailbox: "o"})
+	expectFresh(t, next, Entry{Mailbox: "o"})
+	s.Before = nil
+	s.SetVersion(3000)
 	if err := former.Delete(t.Context(), "florin"); err != nil {
 		t.Fatal(err)
 	}
-	expectRead(t, next, Entry{})
+	expectFresh(t, next, Entry{})
 	if len(next.records) != 0 {
 		t.Errorf("of a SyncTarget that is gone: %+v", next.records)
 	}
-	if want := []types.UID{"florin", "florin", "florin"}; !slices.Equal(changed, want) {
+	if want := []types.UID{"florin", "florin", "florin", "florin"}; !slices.Equal(changed, want) {
 		t.Errorf("published %v", changed)
 	}
 }
 
-// expectRead reads the entry of florin.
-func expectRead(t *testing.T, s *Store, want Entry) {
+// expectFresh lists the entries, and expects that of florin.
+func expectFresh(t *testing.T, s *Store, want Entry) {
 	t.Helper()
-	if entry, err := s.Read(t.Context(), "florin"); err != nil || entry.Mailbox != want.Mailbox || entry.VerifiedGeneration != want.VerifiedGeneration {
+	clock := s.Clock.(*testclock.FakeClock)
+	clock.Step(time.Second)
+	err := s.EnsureFresh(t.Context(), clock.Now())
+	if entry := s.Get("florin"); err != nil || entry.Mailbox != want.Mailbox || entry.VerifiedGeneration != want.VerifiedGeneration {
 		t.Errorf("got %+v, %v", entry, err)
+	}
+}
+
+// Many callers share one list in pages, and a list that began since then needs no other one.
+func TestEnsureFreshSharesLists(t *testing.T) {
+	const entries = 2*pageSize + 1
+	var stored []*corev1.ConfigMap
+	for i := range entries {
+		stored = append(stored, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: fmt.Sprint("target-", i), Labels: map[string]string{ledgerLabel: labelSyncTarget}},
+			Data:       map[string]string{entryKey: `{"mailbox":"m"}`},
+		})
+	}
+	s := newFakeStore(stored...)
+	l := s.unloaded()
+	clock := l.Clock.(*testclock.FakeClock)
+	ensure := func(since time.Time) {
+		t.Helper()
+		var all sync.WaitGroup
+		for range 300 {
+			all.Go(func() {
+				if err := l.EnsureFresh(t.Context(), since); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	ensure(noon)
+	if lists := s.lists.Load(); lists != 3 || len(l.records) != entries {
+		t.Errorf("%d pages, %d entries", lists, len(l.records))
+	}
+	ensure(time.Time{})
+	ensure(noon.Add(-time.Hour))
+	if lists := s.lists.Load(); lists != 3 {
+		t.Errorf("%d pages with those that were not needed", lists)
+	}
+	clock.Step(time.Second)
+	ensure(clock.Now())
+	if lists := s.lists.Load(); lists != 6 {
+		t.Errorf("%d pages after another takeover", lists)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	clock.Step(time.Second)
+	if err := l.EnsureFresh(canceled, clock.Now()); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A list that began before an entry was deleted does not bring it back.
+func TestDeletionDuringAList(t *testing.T) {
+	s := newFakeStore()
+	l := s.loaded(t)
+	s.update(t, l, func(entry *Entry) { entry.Mailbox, entry.CleanedUp = "m", true })
+	l.listing = true
+	page, err := l.listPage(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (reflectorStore{l}).Delete(configMapOf("", "2000")); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.observeStored(&page.Items[0]); err != nil {
+		t.Fatal(err)
+	}
+	if l.Has("florin") {
+		t.Error("it is back")
+	}
+	l.endList()
+	if len(l.records) != 0 {
+		t.Errorf("%d records", len(l.records))
+	}
+}
+
+// After kcp was restored from a backup, its entries have older resourceVersions than those in memory.
+func TestAfterARestore(t *testing.T) {
+	s := newFakeStore()
+	s.SetVersion(900)
+	l, standby := s.loaded(t), s.loaded(t)
+	s.update(t, l, func(entry *Entry) { entry.Mailbox, entry.VerifiedGeneration = "m", 3 })
+	if err := l.Update(t.Context(), "later", func(entry *Entry) { entry.Mailbox = "l" }); err != nil {
+		t.Fatal(err)
+	}
+	expectFresh(t, standby, Entry{Mailbox: "m", VerifiedGeneration: 3})
+	s.remove(t, "later")
+	s.remove(t, "florin")
+	s.SetVersion(500)
+	restored := configMapOf(`{"mailbox":"m"}`, "")
+	restored.Labels = map[string]string{ledgerLabel: labelSyncTarget}
+	restored, err := s.Create(t.Context(), restored, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The entries in memory stay until the next write finds out.
+	if err := (reflectorStore{l}).Replace([]any{restored}, "501"); err != nil || l.Get("florin").VerifiedGeneration != 3 {
+		t.Errorf("got %+v, %v", l.Get("florin"), err)
+	}
+	s.update(t, l, func(entry *Entry) { entry.ClusterConflict = true })
+	if got := l.Get("florin"); !got.ClusterConflict || got.VerifiedGeneration != 0 {
+		t.Errorf("got %+v", got)
+	}
+	expectFresh(t, standby, Entry{Mailbox: "m"})
+	if standby.Has("later") || standby.Get("later").Mailbox != "l" {
+		t.Errorf("of one that was made after the backup: %+v", standby.Get("later"))
 	}
 }
 
@@ -204,7 +311,7 @@ func TestLateWritesAfterTheDeletion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFakeStore()
-			holder, leader := s.shared(), s.shared()
+			holder, leader := s.unloaded(), s.unloaded()
 			s.update(t, holder, func(entry *Entry) { *entry = test.entry })
 			if err := leader.Delete(t.Context(), "florin"); err != nil {
 				t.Fatal(err)
@@ -212,7 +319,8 @@ func TestLateWritesAfterTheDeletion(t *testing.T) {
 			if err := test.write(holder, t.Context(), "florin", func(entry *Entry) { entry.VerifiedGeneration = 1 }); err != nil {
 				t.Fatal(err)
 			}
-			entry, err := leader.Read(t.Context(), "florin")
+			err := leader.EnsureFresh(t.Context(), noon)
+			entry := leader.Get("florin")
 			if exists := entry.Mailbox != ""; err != nil || exists != test.want || len(holder.records) != len(leader.records) {
 				t.Errorf("got %+v, %v", entry, err)
 			}
@@ -223,8 +331,8 @@ func TestLateWritesAfterTheDeletion(t *testing.T) {
 // A replica works once a leader of its own hub does, and ends when another hub takes over.
 func TestReplicasFollowTheirOwnLeader(t *testing.T) {
 	s, clock := newFakeStore(), testclock.NewFakeClock(noon)
-	hub := func(lease string) *Store {
-		return New(Options{Client: s, Reader: s, WatchClient: s, Clock: clock, Log: logr.Discard(), Identity: func(context.Context) (HubIdentity, error) { return HubIdentity{Lease: lease}, nil }})
+	hub := func(lease string, elected <-chan struct{}) *Store {
+		return New(Options{ConfigMaps: s, Elected: elected, Clock: clock, Log: logr.Discard(), Identity: func(context.Context) (HubIdentity, error) { return HubIdentity{Lease: lease}, nil }})
 	}
 	lead := func(l *Store) {
 		t.Helper()
@@ -232,54 +340,107 @@ func TestReplicasFollowTheirOwnLeader(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lead(hub("other"))
-	leader, replica := hub("one"), hub("one")
-	watcher := replica.Watcher()
-	awaited := make(chan error)
-	go func() {
-		_, err := watcher.awaitLeader(t.Context())
-		awaited <- err
-	}()
-	awaitWaiter(clock)
-	clock.Step(3 * time.Minute)
-	select {
-	case err := <-awaited:
-		t.Fatalf("beside another hub: %v", err)
-	default:
+	lead(hub("other", nil))
+	leader, replica := hub("one", nil), hub("one", make(chan struct{}))
+	ended := make(chan error, 1)
+	go func() { ended <- replica.Start(t.Context()) }()
+	await(t, "the list", func() bool {
+		replica.lock.Lock()
+		defer replica.lock.Unlock()
+		return replica.watchedLeader.version != ""
+	})
+	if replica.IsLoaded() {
+		t.Error("it works beside another hub")
 	}
 	leader.self = HubIdentity{Lease: "one"}
 	leader.leaderVersion = mustLeader(t, leader).version
+	clock.Step(3 * time.Minute)
 	if err := leader.renewLeader(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	renewTime := clock.Now()
-	if err := stepUntil(clock, leaderPollInterval, awaited); err != nil || !replica.PreviousRenewTime().Equal(renewTime) {
+	if err := replica.WaitForLoad(t.Context()); err != nil || !replica.PreviousRenewTime().Equal(clock.Now().Truncate(time.Second)) {
 		t.Errorf("got %v, %v", err, replica.PreviousRenewTime())
 	}
-	if err := s.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap}}); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error)
-	go func() { ended <- watcher.watchLeader(t.Context(), HubIdentity{Lease: "one"}) }()
-	awaitWaiter(clock)
-	clock.Step(renewInterval)
-	lead(hub("other"))
-	if err := stepUntil(clock, renewInterval, ended); !errors.Is(err, ErrOtherHubActive) {
+	s.remove(t, leaderConfigMap)
+	lead(hub("other", nil))
+	if err := <-ended; !errors.Is(err, ErrOtherHubActive) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// stepUntil lets time pass until a result is there, which it returns.
-func stepUntil(clock *testclock.FakeClock, step time.Duration, result <-chan error) error {
-	for {
-		select {
-		case err := <-result:
-			return err
-		default:
-			clock.Step(step)
-			runtime.Gosched()
+// A replica that has become the leader is not loaded before it has listed all entries again.
+func TestElection(t *testing.T) {
+	s, clock, elected := newFakeStore(), testclock.NewFakeClock(noon), make(chan struct{})
+	s.update(t, s.loaded(t), func(entry *Entry) { entry.Mailbox = "m" })
+	former := s.loaded(t)
+	if err := former.renewLeader(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hold := make(chan struct{})
+	close(hold)
+	var held atomic.Pointer[chan struct{}]
+	held.Store(&hold)
+	s.Before = func(verb, _ string) error {
+		if verb == "list" {
+			<-*held.Load()
+		}
+		return nil
+	}
+	l := New(Options{ConfigMaps: s, Elected: elected, Clock: clock, Log: logr.Discard()})
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- l.Start(ctx) }()
+	if err := l.WaitForLoad(t.Context()); err != nil || l.Get("florin").Mailbox != "m" {
+		t.Errorf("got %v, %+v", err, l.Get("florin"))
+	}
+	wait := make(chan struct{})
+	held.Store(&wait)
+	close(elected)
+	if l.IsLoaded() {
+		t.Error("it has not listed the entries since")
+	}
+	if _, loaded := l.SyncTargets(); loaded {
+		t.Error("the watch is taken for a list")
+	}
+	s.update(t, former, func(entry *Entry) { entry.Mailbox = "n" })
+	close(wait)
+	if err := l.WaitForLoad(t.Context()); err != nil || l.Get("florin").Mailbox != "n" {
+		t.Errorf("got %v, %+v", err, l.Get("florin"))
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A replica ends if it may not read the ledger when it starts.
+func TestStartWithoutRights(t *testing.T) {
+	for name, elected := range map[string]chan struct{}{"the leader": nil, "another replica": make(chan struct{})} {
+		s := newFakeStore()
+		forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no"))
+		s.Before = func(verb, _ string) error {
+			if verb == "list" {
+				return forbidden
+			}
+			return nil
+		}
+		l := New(Options{ConfigMaps: s, Elected: elected, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
+		if err := l.Start(t.Context()); !errors.Is(err, forbidden) || !strings.Contains(err.Error(), "synchub init") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// await waits until a condition is true.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for range 6000 {
+		if is() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("no end of the wait for ", what)
 }
 
 func mustLeader(t *testing.T, l *Store) leaderRecord {

@@ -1,0 +1,263 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ledger
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+)
+
+// ListWatch lists and watches the ConfigMaps that have a label. onError is called with the errors of its requests.
+func ListWatch(configMaps corev1client.ConfigMapInterface, label string, onError func(error)) cache.ListerWatcher {
+	checked := func(err error) error {
+		if err != nil {
+			onError(err)
+		}
+		return err
+	}
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector = label
+			ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
+			defer cancel()
+			list, err := configMaps.List(ctx, options)
+			return list, checked(err)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = label
+			watching, err := configMaps.Watch(requestmetrics.WithClass(ctx, requestmetrics.Background), options)
+			return watching, checked(err)
+		},
+	}, configMaps)
+}
+
+// newReflector returns a reflector that keeps the Store up to date.
+func (s *Store) newReflector() *cache.Reflector {
+	unreadable := func(err error) {
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			s.failWatch(s.readError(err))
+		}
+	}
+	return cache.NewReflectorWithOptions(ListWatch(s.ConfigMaps, ledgerLabel, unreadable), &corev1.ConfigMap{}, reflectorStore{s}, cache.ReflectorOptions{Name: "ledger"})
+}
+
+// failWatch makes Start return an error if the entries are not loaded yet.
+func (s *Store) failWatch(err error) {
+	select {
+	case s.watchFailed <- err:
+	default:
+	}
+}
+
+// reflectorStore fills the Store with what the reflector reads.
+type reflectorStore struct{ *Store }
+
+var _ cache.ReflectorStore = reflectorStore{}
+
+// Add implements [cache.ReflectorStore].
+func (s reflectorStore) Add(object any) error { return s.Update(object) }
+
+// Update implements [cache.ReflectorStore].
+func (s reflectorStore) Update(object any) error {
+	err := s.observeStored(object.(*corev1.ConfigMap))
+	if err != nil {
+		s.failWatch(err)
+	}
+	return err
+}
+
+// Delete implements [cache.ReflectorStore].
+func (s reflectorStore) Delete(object any) error {
+	stored := object.(*corev1.ConfigMap)
+	if stored.Name == leaderConfigMap {
+		s.observeLeader(leaderRecord{})
+	} else {
+		s.observeDeleted(types.UID(stored.Name), stored.ResourceVersion)
+	}
+	return nil
+}
+
+// Replace implements [cache.ReflectorStore].
+func (s reflectorStore) Replace(objects []any, version string) error {
+	listed := make(map[types.UID]struct{}, len(objects))
+	for _, object := range objects {
+		if err := s.Update(object); err != nil {
+			return err
+		}
+		listed[types.UID(object.(*corev1.ConfigMap).Name)] = struct{}{}
+	}
+	s.observeOnly(listed, version)
+	if _, ok := listed[leaderConfigMap]; !ok {
+		s.observeLeader(leaderRecord{})
+	}
+	s.lock.Lock()
+	s.watched = true
+	s.lock.Unlock()
+	s.wakeFollower()
+	return nil
+}
+
+// Resync implements [cache.ReflectorStore].
+func (reflectorStore) Resync() error { return nil }
+
+// observeStored stores what a ConfigMap of the ledger has.
+func (s *Store) observeStored(stored *corev1.ConfigMap) error {
+	if stored.Name == leaderConfigMap {
+		s.observeLeader(decodeLeader(stored))
+		return nil
+	}
+	entry, err := decodeStored(stored)
+	if err != nil {
+		return err
+	}
+	s.observe(types.UID(stored.Name), entry, stored.ResourceVersion)
+	return nil
+}
+
+// EnsureFresh returns once all entries are at least as new as they were in the provider workspace at the time since, by the clock of the
+// Store. It lists them, unless a list that began since then has been read. Callers share a list. A replica that takes over SyncTargets
+// needs it: the watch may not have shown the last writes of their former owner yet.
+func (s *Store) EnsureFresh(ctx context.Context, since time.Time) error {
+	for !s.isFresh(since) {
+		// A list that runs already may have begun too early. Other callers need the list even if this one is canceled.
+		listing := s.lists.DoChan("", func() (any, error) { return nil, s.list(context.WithoutCancel(ctx)) })
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case result := <-listing:
+			if result.Err != nil {
+				return result.Err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) isFresh(since time.Time) bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return !s.listedSince.IsZero() && !s.listedSince.Before(since)
+}
+
+// list reads all entries from kcp.
+func (s *Store) list(ctx context.Context) error {
+	began := s.Clock.Now()
+	s.lock.Lock()
+	s.listing = true
+	highest := s.highest
+	s.lock.Unlock()
+	defer s.endList()
+	listed := map[types.UID]struct{}{}
+	for next, first := "", true; first || next != ""; first = false {
+		page, err := s.listPage(ctx, next)
+		if err != nil {
+			return s.readError(err)
+		}
+		if first && wentBack(highest, page.ResourceVersion) {
+			s.forgetVersions(page.ResourceVersion)
+		}
+		for i := range page.Items {
+			if err := s.observeStored(&page.Items[i]); err != nil {
+				return err
+			}
+			listed[types.UID(page.Items[i].Name)] = struct{}{}
+		}
+		if next = page.Continue; next == "" {
+			s.observeOnly(listed, page.ResourceVersion)
+		}
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.listedSince = began
+	return nil
+}
+
+func (s *Store) listPage(ctx context.Context, next string) (page *corev1.ConfigMapList, err error) {
+	err = s.withTimeout(ctx, func(ctx context.Context) error {
+		page, err = s.ConfigMaps.List(ctx, metav1.ListOptions{LabelSelector: ledgerLabel + "=" + labelSyncTarget, Limit: pageSize, Continue: next})
+		return err
+	})
+	return page, err
+}
+
+// endList forgets the records that were kept during a list.
+func (s *Store) endList() {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.listing = false
+	for syncTarget, kept := range s.records {
+		s.forgetUnused(syncTarget, kept)
+	}
+}
+
+// forgetVersions makes what is read from now on newer than all entries in memory: kcp was restored from a backup, and is at the given
+// resourceVersion.
+func (s *Store) forgetVersions(now string) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.highest = now
+	for _, found := range s.records {
+		found.forgetVersion()
+	}
+}
+
+// Subscribe calls follow for each SyncTarget whose entry another replica has changed or deleted, from now on until ctx ends. It may
+// call it for a change of this replica too. follow must not block.
+func (s *Store) Subscribe(ctx context.Context, follow func(types.UID)) { s.changes.add(ctx, follow) }
+
+// subscribers are called for changed entries. The zero value is ready to use.
+type subscribers struct {
+	lock sync.RWMutex
+	all  map[*subscriber]struct{}
+}
+
+type subscriber struct{ follow func(types.UID) }
+
+func (s *subscribers) add(ctx context.Context, follow func(types.UID)) {
+	one := &subscriber{follow}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.all == nil {
+		s.all = map[*subscriber]struct{}{}
+	}
+	s.all[one] = struct{}{}
+	context.AfterFunc(ctx, func() {
+		s.lock.Lock()
+		defer s.lock.Unlock()
+		delete(s.all, one)
+	})
+}
+
+func (s *subscribers) publish(syncTarget types.UID) {
+	s.lock.RLock()
+	defer s.lock.RUnlock()
+	for one := range s.all {
+		one.follow(syncTarget)
+	}
+}
