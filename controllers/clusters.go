@@ -110,7 +110,7 @@ func newClusters(ctx context.Context, hosting manager.Manager, identity bootstra
 		provider: provider, configMaps: configMaps,
 		history: history,
 		ledger: ledger.New(ledger.Options{
-			ConfigMaps: configMaps, Elected: role.Elected, Identity: identityOf, History: history,
+			ConfigMaps: configMaps, Elected: role.Elected, LeaderOnly: options.ColdStandby, Identity: identityOf, History: history,
 			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
 		}),
 		inventories: leaderOnly{multi}, inventoryFinder: &inventoryFinder{provider: inventoryProvider, manager: multi, leaderOnly: options.ColdStandby},

@@ -39,15 +39,6 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// Reasons that other controllers name by this package.
-const (
-	ReasonConflict              = plan.ReasonConflict
-	ReasonNotServed             = plan.ReasonNotServed
-	ReasonMailboxLimitExceeded  = plan.ReasonMailboxLimitExceeded
-	ReasonResourceLimitExceeded = plan.ReasonResourceLimitExceeded
-	ReasonConfigLimitExceeded   = plan.ReasonConfigLimitExceeded
-)
-
 var (
 	errNameTakenInMailbox = errors.New("the mailbox has an object of this name that the hub did not upsync from this target object: remove it, or choose another name on the target")
 	errMailboxRefused     = errors.New("the mailbox refused the object")

@@ -30,7 +30,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
@@ -191,7 +190,7 @@ func (m *Manager) beyondLimits(mailbox logicalcluster.Name) (reason, message str
 		}
 	}
 	if configs := m.Mailboxes.ConfigLimitError(mailbox); configs.IdentityOnly > 0 {
-		reason = cmp.Or(reason, objectsync.ReasonConfigLimitExceeded)
+		reason = cmp.Or(reason, plan.ReasonConfigLimitExceeded)
 		sentences = append(sentences, fmt.Sprintf("Of the configs, the youngest %d are not in force: the hub acts upon %d of a mailbox, which may take %d bytes. "+
 			"Nothing is removed because no config selects it.", configs.IdentityOnly, configs.Limits.Objects, configs.Limits.Bytes))
 	}
@@ -200,9 +199,9 @@ func (m *Manager) beyondLimits(mailbox logicalcluster.Name) (reason, message str
 
 func limitReason(beyond *mailboxes.LimitError) string {
 	if beyond.Resource.Empty() {
-		return objectsync.ReasonMailboxLimitExceeded
+		return plan.ReasonMailboxLimitExceeded
 	}
-	return objectsync.ReasonResourceLimitExceeded
+	return plan.ReasonResourceLimitExceeded
 }
 
 // matcherOf compiles the configs that are in force.

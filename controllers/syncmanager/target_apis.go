@@ -103,7 +103,7 @@ func writtenVersion(published []plan.Resource, kind schema.GroupKind, otherwise 
 func (r resolvedAPIs) with(found plan.TargetAPI, asked schema.GroupVersionResource, err error) (resolvedAPIs, error) {
 	switch {
 	case errors.Is(err, targets.ErrNotServed):
-		missing := objectsync.UnavailableResource{GroupResource: asked.GroupResource(), Kind: found.Kind, Reason: objectsync.ReasonNotServed, Message: err.Error()}
+		missing := objectsync.UnavailableResource{GroupResource: asked.GroupResource(), Kind: found.Kind, Reason: plan.ReasonNotServed, Message: err.Error()}
 		if !slices.Contains(r.unresolved, missing) {
 			r.unresolved = append(r.unresolved, missing)
 		}

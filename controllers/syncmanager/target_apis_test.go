@@ -223,7 +223,7 @@ func TestFormsOfATargetThatIsAway(t *testing.T) {
 }
 
 func TestFormsEqual(t *testing.T) {
-	missing := []objectsync.UnavailableResource{{Kind: "Valve", Reason: objectsync.ReasonNotServed, Message: "m"}}
+	missing := []objectsync.UnavailableResource{{Kind: "Valve", Reason: plan.ReasonNotServed, Message: "m"}}
 	one := resolvedAPIs{apis: targetsOf("widgets.new/v1", "widgets.old/v2"), unresolved: missing}
 	for name, test := range map[string]struct {
 		other resolvedAPIs

@@ -58,6 +58,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/provider/inventories"
+	"github.com/synchub-dev/synchub/provider/inventories/parameters"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -362,7 +363,7 @@ func targetFor(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarge
 		UID:                syncTarget.UID,
 		Name:               syncTarget.Name,
 		Labels:             syncTarget.Labels,
-		Annotations:        inventories.ParameterAnnotations(syncTarget),
+		Annotations:        parameters.Of(syncTarget),
 		InventoryWorkspace: inventory,
 		Mailbox:            observed.mailbox,
 		Connection:         observed.connection,

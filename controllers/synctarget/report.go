@@ -38,6 +38,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/conditions"
 	"github.com/synchub-dev/synchub/controllers/internal/unsupportedfields"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -218,7 +219,7 @@ func (v statusView) updateHeartbeat(syncTarget *edgev2alpha1.SyncTarget, syncer 
 // exceeds its limits, because the status of the configs then has a more precise reason.
 func notSyncedOf(syncTarget *edgev2alpha1.SyncTarget, mailbox logicalcluster.Name) syncmanager.NotSynced {
 	syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
-	if mailbox == "" || syncer == nil || syncer.Status == metav1.ConditionTrue || syncer.Reason == objectsync.ReasonMailboxLimitExceeded {
+	if mailbox == "" || syncer == nil || syncer.Status == metav1.ConditionTrue || syncer.Reason == plan.ReasonMailboxLimitExceeded {
 		return syncmanager.NotSynced{}
 	}
 	return syncmanager.NotSynced{SyncTarget: syncTarget.Name, Mailbox: mailbox, Reason: syncer.Reason}
@@ -445,7 +446,7 @@ func syncerReadyCondition(syncTarget *edgev2alpha1.SyncTarget, v statusView, hea
 	case !v.ConfigsKnown:
 		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."
 	case v.Evicted:
-		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, "Nothing is synced, because the mailbox exceeds its limits; see the condition MailboxLimitExceeded for the numbers and the remedy."
+		condition.Reason, condition.Message = plan.ReasonMailboxLimitExceeded, "Nothing is synced, because the mailbox exceeds its limits; see the condition MailboxLimitExceeded for the numbers and the remedy."
 	case v.Rebound:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonMailboxRebound
 		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but removes nothing from it: the mailbox was bound again, after kcp had deleted with the former binding "+

@@ -49,7 +49,7 @@ func TestStatusTellsOfTheObjects(t *testing.T) {
 		sum.Failures = append(sum.Failures, objectsync.ObjectFailure{
 			Resource: plan.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}},
 			Key:      types.NamespacedName{Namespace: "shop", Name: fmt.Sprintf("x%02d", sum.Failed-1-i)},
-			Failure:  objectsync.Failure{Reason: objectsync.ReasonConflict, Message: "it is taken"},
+			Failure:  objectsync.Failure{Reason: plan.ReasonConflict, Message: "it is taken"},
 		})
 	}
 	syncTarget := &edgev2alpha1.SyncTarget{}
@@ -69,7 +69,7 @@ func TestStatusTellsOfTheObjects(t *testing.T) {
 	if len(names) != edgev2alpha1.MaxTargetFailures || names[0] != "x00" || !slices.IsSorted(names) {
 		t.Errorf("the failures are %v", names)
 	}
-	want := edgev2alpha1.ObjectFailure{Resource: "configmaps", Namespace: "shop", Name: "x00", Reason: objectsync.ReasonConflict, Message: "it is taken"}
+	want := edgev2alpha1.ObjectFailure{Resource: "configmaps", Namespace: "shop", Name: "x00", Reason: plan.ReasonConflict, Message: "it is taken"}
 	if status.Failures[0] != want {
 		t.Errorf("got %+v, want %+v", status.Failures[0], want)
 	}

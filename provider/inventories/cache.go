@@ -103,7 +103,7 @@ func newSizes() map[schema.GroupVersionKind]*cachesize.Counter {
 // informer of one kind when that of the one before has synced.
 func (c *endpointCache) Start(ctx context.Context) error {
 	for _, of := range []client.Object{&edgev2alpha1.SyncTarget{}, &edgev2alpha1.Location{}, SecretMetadata()} {
-		if _, err := c.Cache.GetInformer(ctx, of, cache.BlockUntilSynced(false)); err != nil {
+		if _, err := c.GetInformer(ctx, of, cache.BlockUntilSynced(false)); err != nil {
 			return err
 		}
 	}

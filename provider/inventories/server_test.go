@@ -19,7 +19,6 @@ package inventories
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,47 +92,19 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// infoLines collects the messages at info level.
-type infoLines struct {
-	logr.LogSink
-	lock sync.Mutex
-	all  []string
-}
-
-func (l *infoLines) Info(level int, message string, _ ...any) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	if level == 0 {
-		l.all = append(l.all, message)
-	}
-}
-
-func (l *infoLines) Init(logr.RuntimeInfo)          {}
-func (l *infoLines) Enabled(int) bool               { return true }
-func (l *infoLines) Error(error, string, ...any)    {}
-func (l *infoLines) WithValues(...any) logr.LogSink { return l }
-func (l *infoLines) WithName(string) logr.LogSink   { return l }
-
-func (l *infoLines) lines() []string {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	return slices.Clone(l.all)
-}
-
 // startProvider runs a provider until the test ends.
-func startProvider(t *testing.T, server *servers.KCP, workspace string, scheme *runtime.Scheme) (*engaged, *infoLines) {
+func startProvider(t *testing.T, server *servers.KCP, workspace string, scheme *runtime.Scheme) *engaged {
 	access := connections.KCP(t, suite.ReadFile(t, server.HubKubeconfig))
-	logged := &infoLines{}
 	var provider *Provider
 	// kcp may know the hub's rights a moment after they were granted.
 	suite.Eventually(t, func(g Gomega) {
 		var err error
-		provider, err = New(Options{KCP: access, Workspace: workspace, Export: bootstrap.InventoryExport, Scheme: scheme, Log: logr.New(logged)})
+		provider, err = New(Options{KCP: access, Workspace: workspace, Export: bootstrap.InventoryExport, Scheme: scheme, Log: logr.Discard()})
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 	found := &engaged{provider: provider, all: map[multicluster.ClusterName]cluster.Cluster{}}
 	framework.RunInTest(t, func(ctx context.Context) error { return provider.Start(ctx, found) })
-	return found, logged
+	return found
 }
 
 // newInventory creates an inventory workspace, and returns its logical cluster and an administrator's client.
@@ -158,7 +129,7 @@ func TestAgainstKCP(t *testing.T) {
 	ctx, server := t.Context(), suite.KCP(t)
 	connections.Bootstrap(t, server, providerWorkspace)
 	scheme := testScheme(t)
-	found, _ := startProvider(t, server, providerWorkspace, scheme)
+	found := startProvider(t, server, providerWorkspace, scheme)
 	provider := found.provider
 	greedyName, greedy := newInventory(t, server, "greedy", providerWorkspace, scheme)
 	modestName, modest := newInventory(t, server, "modest", providerWorkspace, scheme)

@@ -131,9 +131,6 @@ func stripSpec(spec *edgev2alpha1.SyncTargetSpec) {
 	}
 }
 
-// ParameterAnnotations returns the annotations of a cached object that users may refer to, see [parameters.Of].
-func ParameterAnnotations(object metav1.Object) map[string]string { return parameters.Of(object) }
-
 // stripMetadata removes owners and all annotations, except the given ones of at most maxAnnotation bytes.
 func stripMetadata(object *metav1.ObjectMeta, annotations ...string) {
 	kept := map[string]string{}

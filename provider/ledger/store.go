@@ -60,6 +60,8 @@ type Options struct {
 	ConfigMaps corev1client.ConfigMapInterface
 	// Elected is closed once this replica leads. Nil stands for a replica that always leads.
 	Elected <-chan struct{}
+	// LeaderOnly is true if a replica that does not lead does not need the entries.
+	LeaderOnly bool
 	// Identity returns the identity of this hub; it is zero if the hub leads without a Lease. Identity may be nil.
 	Identity func(ctx context.Context) (HubIdentity, error)
 	// History is loaded before the entries, and notices if the ledger went back with kcp; nil does not.
@@ -108,6 +110,9 @@ func New(options Options) *Store {
 		leaderChanged: make(chan struct{}, 1), watchFailed: make(chan error, 1),
 	}
 }
+
+// NeedLeaderElection implements [manager.LeaderElectionRunnable] of controller-runtime.
+func (s *Store) NeedLeaderElection() bool { return s.LeaderOnly }
 
 // Start watches the entries until ctx ends. Once this replica leads, it also writes regularly that it does. The error may be
 // [ErrOtherHubActive].
