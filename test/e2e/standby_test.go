@@ -295,7 +295,8 @@ func listsAndWatches(requests map[installation.Request]float64) map[string]float
 func requestsOfCaches(requests map[installation.Request]float64) map[string]float64 {
 	found := map[string]float64{}
 	for kind, count := range requests {
-		if kind.Destination == "mailbox" && kind.Verb == "list" || kind.Destination == "target" && kind.Verb == "watch" && kind.Resource == "configmaps" {
+		// Nothing caches SyncRules: the leader lists them once to find out which ones it must write.
+		if kind.Destination == "mailbox" && kind.Verb == "list" && kind.Resource != "syncrules" || kind.Destination == "target" && kind.Verb == "watch" && kind.Resource == "configmaps" {
 			found[kind.String()] += count
 		}
 	}
