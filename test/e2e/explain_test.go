@@ -37,9 +37,14 @@ import (
 
 var syncRules = edgev2alpha1.SchemeGroupVersion.WithResource("syncrules")
 
-// explained returns the plugin's explanation of an object, with an administrator's permissions and the PublishedResources themselves.
+// explained returns the plugin's explanation of an object, with an administrator's permissions and the PublishedResources themselves. The
+// inventory has no kubeconfig of a cluster that opens a tunnel, so the administrator gives one.
 func explained(ctx context.Context, inventory *installation.Inventory, args ...string) (explain.Result, error) {
-	return explainedToTeam(ctx, inventory, append(args, "--hosting-kubeconfig", clusters["hosting"].Kubeconfig)...)
+	options := []string{"--hosting-kubeconfig", clusters["hosting"].Kubeconfig}
+	if synchub.Connection == edgev2alpha1.ConnectionTunnel {
+		options = append(options, "--target-kubeconfig", clusters[clusterOf[inventory.Path+"/"+args[0]]].Kubeconfig)
+	}
+	return explainedToTeam(ctx, inventory, append(args, options...)...)
 }
 
 // explainedToTeam returns the plugin's explanation of an object to users without access to the hosting cluster.

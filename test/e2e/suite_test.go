@@ -247,10 +247,14 @@ func restore(ctx context.Context, inventory *installation.Inventory, name string
 	eventuallyObserved(ctx, inventory, name)
 }
 
+// clusterOf has the cluster of each registered SyncTarget, by its inventory workspace and name.
+var clusterOf = map[string]string{}
+
 // register creates a SyncTarget for one of the suite's clusters and returns a client config for its mailbox.
 func register(ctx context.Context, inventory *installation.Inventory, name, target string) *rest.Config {
 	GinkgoHelper()
 	Expect(inventory.Register(ctx, name, kubeconfigOf(target), nil)).To(Succeed())
+	clusterOf[inventory.Path+"/"+name] = target
 	return mailboxOf(ctx, inventory, name)
 }
 
