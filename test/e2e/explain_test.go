@@ -37,18 +37,17 @@ import (
 
 var syncRules = edgev2alpha1.SchemeGroupVersion.WithResource("syncrules")
 
-// explained returns the plugin's explanation of an object, with an administrator's permissions and the PublishedResources themselves. The
-// inventory has no kubeconfig of a cluster that opens a tunnel, so the administrator gives one.
+// explained returns the plugin's explanation of an object, with an administrator's permissions and the PublishedResources themselves.
 func explained(ctx context.Context, inventory *installation.Inventory, args ...string) (explain.Result, error) {
-	options := []string{"--hosting-kubeconfig", clusters["hosting"].Kubeconfig}
-	if synchub.Connection == edgev2alpha1.ConnectionTunnel {
-		options = append(options, "--target-kubeconfig", clusters[clusterOf[inventory.Path+"/"+args[0]]].Kubeconfig)
-	}
-	return explainedToTeam(ctx, inventory, append(args, options...)...)
+	return explainedToTeam(ctx, inventory, append(args, "--hosting-kubeconfig", clusters["hosting"].Kubeconfig)...)
 }
 
-// explainedToTeam returns the plugin's explanation of an object to users without access to the hosting cluster.
+// explainedToTeam returns the plugin's explanation of an object to users without access to the hosting cluster. An inventory has no kubeconfig
+// of a cluster that opens a tunnel, so they give it.
 func explainedToTeam(ctx context.Context, inventory *installation.Inventory, args ...string) (explain.Result, error) {
+	if synchub.Connection == edgev2alpha1.ConnectionTunnel {
+		args = append(args, "--target-kubeconfig", clusters[clusterOf[inventory.Path+"/"+args[0]]].Kubeconfig)
+	}
 	kubeconfig, err := suite.KCP.WorkspaceKubeconfig(inventory.Path)
 	if err != nil {
 		return explain.Result{}, err
