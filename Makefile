@@ -55,7 +55,7 @@ FUZZTIME     ?= 10s
 PARSERS      := apis provider controllers/copystates controllers/mailbox controllers/namelock controllers/objectsync/plan controllers/placement
 PARSERS_SECONDS ?= 60
 # The version from which test-upgrade upgrades: the last release, or before the first one a commit.
-UPGRADE_FROM ?= 4cd57f072567cd56d8b95c14d1974ddb0f257ab7
+UPGRADE_FROM ?= 1964afa67baec91f40a289ad40c909b881fe1bb0
 # How many targets test-scale has, and of how many resources objects are synced.
 TARGETS      ?= 300
 RESOURCES    ?= 1

@@ -159,6 +159,9 @@ func (o *explainOptions) targetReader(ctx context.Context, workspace client.Clie
 
 // readerByCredentials returns a reader for the cluster of a SyncTarget, with the hub's kubeconfig.
 func readerByCredentials(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
+	if syncTarget.Spec.Connection == edgev2alpha1.ConnectionTunnel {
+		return nil, errors.New("it opens a tunnel to the hub, which has no kubeconfig of it")
+	}
 	inventory := &registration.Inventory{Client: workspace}
 	content, err := inventory.Kubeconfig(ctx, syncTarget)
 	switch {

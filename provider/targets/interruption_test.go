@@ -127,7 +127,7 @@ func TestAnInterruptionIsVerified(t *testing.T) {
 				})
 				g.Expect(store.lists.Load()).To(BeEquivalentTo(1))
 			}
-			g.Expect(store.asked.Load()).To(BeEquivalentTo(len(test.known)))
+			suite.Eventually(t, func(g Gomega) { g.Expect(store.asked.Load()).To(BeEquivalentTo(len(test.known))) })
 		})
 	}
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,19 +43,25 @@ func explained(ctx context.Context, inventory *installation.Inventory, args ...s
 	return explainedToTeam(ctx, inventory, append(args, "--hosting-kubeconfig", clusters["hosting"].Kubeconfig)...)
 }
 
-// explainedToTeam returns the plugin's explanation of an object to users without access to the hosting cluster. An inventory has no kubeconfig
-// of a cluster that opens a tunnel, so they give it.
-func explainedToTeam(ctx context.Context, inventory *installation.Inventory, args ...string) (explain.Result, error) {
-	if synchub.Connection == edgev2alpha1.ConnectionTunnel {
-		args = append(args, "--target-kubeconfig", clusters[clusterOf[inventory.Path+"/"+args[0]]].Kubeconfig)
+// targetKubeconfig returns the arguments that give the plugin a kubeconfig of a cluster that opens a tunnel: its inventory has none. A SyncTarget
+// that a spec has registered itself has the name of its cluster.
+func targetKubeconfig(inventory *installation.Inventory, syncTarget string) []string {
+	cluster, ok := clusters[cmp.Or(clusterOf[inventory.Path+"/"+syncTarget], syncTarget)]
+	if !ok || synchub.Connection != edgev2alpha1.ConnectionTunnel {
+		return nil
 	}
+	return []string{"--target-kubeconfig", cluster.Kubeconfig}
+}
+
+// explainedToTeam returns the plugin's explanation of an object to users without access to the hosting cluster.
+func explainedToTeam(ctx context.Context, inventory *installation.Inventory, args ...string) (explain.Result, error) {
 	kubeconfig, err := suite.KCP.WorkspaceKubeconfig(inventory.Path)
 	if err != nil {
 		return explain.Result{}, err
 	}
 	command := exec.CommandContext(ctx, filepath.Join(suite.Options.Bin, "kubectl-synchub"), append([]string{
 		"explain", "--kubeconfig", kubeconfig, "-o", "json",
-	}, args...)...)
+	}, append(args, targetKubeconfig(inventory, args[0])...)...)...)
 	out, err := command.Output()
 	if err != nil {
 		return explain.Result{}, err

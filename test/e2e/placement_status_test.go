@@ -97,7 +97,7 @@ var _ = Describe("the status of a placement", Label("placement"), func() {
 			ContainSubstring("configmaps "+ns+"/taken Conflict Healthy configmaps "+ns+"/prices Healthy Healthy"),
 			ContainSubstring("configmaps "+ns+"/taken florin Conflict")))
 		explained := func(target, name string) string {
-			return plugin("explain", target, "configmaps", ns+"/"+name, "--hosting-kubeconfig", clusters["hosting"].Kubeconfig)
+			return plugin(append([]string{"explain", target, "configmaps", ns + "/" + name, "--hosting-kubeconfig", clusters["hosting"].Kubeconfig}, targetKubeconfig(inventory, target)...)...)
 		}
 		Expect(explained("florin", "taken")).To(And(ContainSubstring("Progress"), ContainSubstring("Conflict: "), ContainSubstring("Whether taken is on florin cannot be seen from here")))
 		Expect(explained("guilder", "taken")).To(And(ContainSubstring("guilder is a cluster of shop"), ContainSubstring("taken is on guilder, in sync with the mailbox")))
