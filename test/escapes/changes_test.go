@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/suite"
@@ -77,9 +78,6 @@ func TestTextsOfWatchesThatEnd(t *testing.T) {
 // After a server's certificate changes, the hub sends no request unless the server proves its identity: by an authority
 // that the kubeconfig names, and by being the same cluster.
 func TestCertificateThatChanges(t *testing.T) {
-	if connections.Tunnelled() {
-		t.Skip("the end of the tunnel verifies the certificate, not the hub")
-	}
 	for name, test := range map[string]struct {
 		trusted bool
 		then    string
@@ -120,7 +118,7 @@ func TestCertificateThatChanges(t *testing.T) {
 			if test.trusted {
 				authorities += second.authority
 			}
-			connection := connect(t, suite.Kubeconfig(t, server.URL, []byte(authorities), token))
+			connection := connections.ConnectDirectly(t, newRegistry(t, 0), uid, suite.Kubeconfig(t, server.URL, []byte(authorities), token), kcp.Limits{})
 			await(t, connection, targets.ReasonConnected)
 			before := asked.Load()
 

@@ -19,7 +19,6 @@ package tunnel
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -36,8 +35,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
-
-var programPath = flag.String("program", "", "path of synchub for BenchmarkProgramMemory")
 
 // benchCluster answers writes, watches with five events a second, and lists of 3 MB.
 func benchCluster(b *testing.B) *cluster {
@@ -138,9 +135,6 @@ var residentSet = regexp.MustCompile(`Rss(Anon|File):\s+(\d+) kB`)
 
 // BenchmarkProgramMemory reports the memory of `synchub tunnel`, anonymous and of its file, with 1,000 open watches, each with five events a second.
 func BenchmarkProgramMemory(b *testing.B) {
-	if *programPath == "" {
-		b.Skip("set -program to the path of synchub")
-	}
 	g := NewWithT(b)
 	h, c := startHub(b, "one", 1), benchCluster(b)
 	process := startProgram(b, h, c)
@@ -172,7 +166,7 @@ func reportMemory(b *testing.B, process int) {
 	}
 }
 
-// startProgram starts `synchub tunnel` in front of the cluster, and returns the ID of the process.
+// startProgram builds and starts `synchub tunnel` in front of the cluster, and returns the ID of the process.
 func startProgram(b *testing.B, h *hub, c *cluster) int {
 	b.Helper()
 	g := NewWithT(b)
@@ -186,7 +180,10 @@ func startProgram(b *testing.B, h *hub, c *cluster) int {
 	g.Expect(clientcmd.WriteToFile(*config, file("kubeconfig"))).To(Succeed())
 	g.Expect(os.WriteFile(file("token"), []byte(h.admit(b, florin).Token), 0o600)).To(Succeed())
 	g.Expect(os.WriteFile(file("ca.crt"), h.authority.PEM(), 0o600)).To(Succeed())
-	command := exec.CommandContext(b.Context(), *programPath, "tunnel", "--hub", "https://"+h.address(), "--sync-target", string(florin), //nolint:gosec // the path is a flag of this test
+	build := exec.CommandContext(b.Context(), "go", "build", "-buildvcs=false", "-o", file("synchub"), "../../../cmd/synchub") //nolint:gosec // the name is this benchmark's
+	output, err := build.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(output))
+	command := exec.CommandContext(b.Context(), file("synchub"), "tunnel", "--hub", "https://"+h.address(), "--sync-target", string(florin), //nolint:gosec // the program was just built
 		"--token-file", file("token"), "--hub-certificate-authority", file("ca.crt"), "--kubeconfig", file("kubeconfig"), "--health-probe-bind-address", "0")
 	g.Expect(command.Start()).To(Succeed())
 	b.Cleanup(func() { _ = command.Wait() })

@@ -53,7 +53,7 @@ func NewRegistry(t testing.TB, options targets.Options) *targets.Registry {
 	if options.OnChange == nil {
 		options.OnChange = func(types.UID) {}
 	}
-	if Tunnelled() {
+	if tunnelled() {
 		options.Tunnels = &targets.TunnelOptions{Replica: "test", Replicas: func() int { return 1 }}
 	}
 	registry := targets.NewRegistry(options)
@@ -64,9 +64,15 @@ func NewRegistry(t testing.TB, options targets.Options) *targets.Registry {
 // Connect returns a connection, which need not be up.
 func Connect(t testing.TB, registry *targets.Registry, syncTarget types.UID, kubeconfig []byte, limits kcp.Limits) (connection *targets.Connection) {
 	t.Helper()
-	if Tunnelled() {
+	if tunnelled() {
 		return connectTunnel(t, registry, syncTarget, kubeconfig, limits)
 	}
+	return ConnectDirectly(t, registry, syncTarget, kubeconfig, limits)
+}
+
+// ConnectDirectly is [Connect] for a test about what the hub verifies of a server, since that is done by the end of a tunnel.
+func ConnectDirectly(t testing.TB, registry *targets.Registry, syncTarget types.UID, kubeconfig []byte, limits kcp.Limits) (connection *targets.Connection) {
+	t.Helper()
 	suite.Eventually(t, func(g gomega.Gomega) {
 		var err error
 		connection, err = registry.Connect(syncTarget, kubeconfig, limits)

@@ -40,8 +40,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// Tunnelled reports whether the tests run with clusters that open tunnels (see [installation.ConnectionVariable]).
-func Tunnelled() bool {
+// tunnelled reports whether the tests run with clusters that open tunnels (see [installation.ConnectionVariable]).
+func tunnelled() bool {
 	return edgev2alpha1.ConnectionType(os.Getenv(installation.ConnectionVariable)) == edgev2alpha1.ConnectionTunnel
 }
 
