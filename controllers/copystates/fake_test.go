@@ -194,7 +194,7 @@ func TestWatcherKeepsTheLastStatesItCouldRead(t *testing.T) {
 	}
 }
 
-// The writer replaces states that are not those it would write: former ones, those of somebody else, or of another SyncTarget.
+// The writer replaces outdated states, states that somebody else wrote, and states of another SyncTarget.
 func TestWriterReplacesOtherStates(t *testing.T) {
 	one := newCopy("one", healthy)
 	forged := storedFor(t, syncTarget, epoch, one)

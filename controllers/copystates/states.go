@@ -49,7 +49,7 @@ const (
 	// maxDetails is the number of copies whose message is encoded, and maxMessage the length of each in bytes.
 	maxDetails = 20
 	maxMessage = 256
-	// maxReasons is the number of reasons that are told apart, and maxGroups that of states.
+	// maxReasons bounds the different reasons, and maxGroups the different states.
 	maxReasons = 48
 	maxGroups  = 64
 	// maxContent is the length of encoded states: fingerprints are encoded as base64.
@@ -70,7 +70,7 @@ var (
 // validReason matches the reasons that the status of a placement accepts.
 var validReason = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
 
-// States are how far all copies in a mailbox have come. A copy in no group is not synced yet. States are immutable, and safe for
+// States are the sync states of all placed copies in a mailbox. A copy in no group is not synced yet. States are immutable, and safe for
 // concurrent use.
 type States struct {
 	// SyncTarget and Mailbox are those of the copies.

@@ -32,6 +32,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	testclock "k8s.io/utils/clock/testing"
 )
 
@@ -393,8 +394,8 @@ func TestElection(t *testing.T) {
 	if err := l.WaitForLoad(t.Context()); err != nil || l.Get("florin").Mailbox != "m" {
 		t.Errorf("got %v, %+v", err, l.Get("florin"))
 	}
-	wait := make(chan struct{})
-	held.Store(&wait)
+	untilWritten := make(chan struct{})
+	held.Store(&untilWritten)
 	close(elected)
 	if l.IsLoaded() {
 		t.Error("it has not listed the entries since")
@@ -403,7 +404,7 @@ func TestElection(t *testing.T) {
 		t.Error("the watch is taken for a list")
 	}
 	s.update(t, former, func(entry *Entry) { entry.Mailbox = "n" })
-	close(wait)
+	close(untilWritten)
 	if err := l.WaitForLoad(t.Context()); err != nil || l.Get("florin").Mailbox != "n" {
 		t.Errorf("got %v, %+v", err, l.Get("florin"))
 	}
@@ -434,13 +435,10 @@ func TestStartWithoutRights(t *testing.T) {
 // await waits until a condition is true.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for range 6000 {
-		if is() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
-	t.Fatal("no end of the wait for ", what)
 }
 
 func mustLeader(t *testing.T, l *Store) leaderRecord {

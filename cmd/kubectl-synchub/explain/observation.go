@@ -64,14 +64,14 @@ type observation struct {
 
 	ref    TargetRef
 	refErr error
-	// copied is set if the target's object belongs to the hub. Otherwise notOwnedErr says who owns it. relation is the relation by which the
-	// hub downsynced the object, by its mark. It is empty for an object that was selected itself.
+	// copied is set if the hub owns the target's object; else notOwnedErr names the owner. relation is the relation in the mark of the target's
+	// object. It is empty for an object that was selected itself.
 	copied      *plan.TargetObject
 	notOwnedErr error
 	relation    string
 
-	// down are the facts by which the hub decides about the object and its copy, and planned is its decision. filterErr is set if the
-	// filter's answer is unknown; then they are those of an object that passes.
+	// down has what the hub observes of the object and its copy, and planned is its decision. filterErr is set if the result of the filter is
+	// unknown; then down and planned assume that the object passes.
 	down      *plan.DownSnapshot
 	planned   plan.Plan
 	filterErr error

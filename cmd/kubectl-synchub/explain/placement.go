@@ -198,7 +198,7 @@ func explainDestination(f *PlacementFacts, all []selecting) *Step {
 	return newStep(OK, "", "%s is a cluster of %s", f.SyncTarget, namesOf(candidates))
 }
 
-// placedOf returns the EdgePlacements of which the SyncTarget is a destination.
+// placedOf returns the EdgePlacements that have the SyncTarget as a destination.
 func placedOf(all []selecting) []selecting {
 	return slices.DeleteFunc(slices.Clone(all), func(one selecting) bool { return !one.isPlaced })
 }

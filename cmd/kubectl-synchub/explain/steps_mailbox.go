@@ -199,8 +199,8 @@ func explainObject(o *observation) *Step {
 	}
 }
 
-// explainUpsync explains an object that is not in the mailbox, and of which the target has no copy. A config may select the target's object
-// for upsync.
+// explainUpsync explains an object that the mailbox lacks, and that the hub has not copied to the target. A config may select the target's
+// object for upsync.
 func explainUpsync(o *observation) *Step {
 	switch {
 	case o.up == nil:
