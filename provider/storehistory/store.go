@@ -27,7 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 const (
@@ -111,7 +111,7 @@ func (g *Guard) save(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot encode a rewind: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
+	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 	defer cancel()
 	next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: configMapName}, Data: map[string]string{rewindKey: string(text)}}
 	if found == nil {
@@ -134,7 +134,7 @@ func (g *Guard) save(ctx context.Context) error {
 
 // read returns the ConfigMap and the rewind in it; both are nil if there is none.
 func (g *Guard) read(ctx context.Context) (*corev1.ConfigMap, *Rewind, error) {
-	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
+	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 	defer cancel()
 	var found corev1.ConfigMap
 	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: g.Namespace, Name: configMapName}, &found)
