@@ -110,11 +110,12 @@ tools: check-go ## Build all tools that are missing or whose pin changed into bi
 
 .PHONY: generate
 generate: plots capacity ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, dashboards for Grafana, charts, and the reference of commands and values
-	go run ./hack/buildtools controller-gen crd-ref-docs
+	go run ./hack/buildtools controller-gen crd-ref-docs helm-docs
 	go run ./hack/generate
 	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
 	go run ./hack/dashboards
-	go run ./hack/chartreference
+	$(helm_docs) --template-files=README.md.gotmpl
+	$(helm_docs) --chart-to-generate=charts/synchub --template-files=values.md.gotmpl --output-file=../../docs/reference/values.md
 	go test ./cmd/synchub ./cmd/kubectl-synchub -run '^TestReference$$' -args -update
 
 .PHONY: plots
@@ -135,6 +136,9 @@ docs: ## Build the documentation site into dist/site, and check all links
 pictures: ## Draw the dashboards for Grafana in docs/images from a running hub: METRICS=<URL of its metrics>, NAME and INVENTORY of a SyncTarget
 	go -C hack/pictures test .
 	go -C hack/pictures run . -metrics='$(METRICS)' -name='$(NAME)' -inventory='$(INVENTORY)'
+
+# Writes the reference of values from the comments in values.yaml that begin with "# --".
+helm_docs = bin/helm-docs --chart-search-root=charts --sort-values-order=file --log-level=warning --template-files=./_values.gotmpl
 
 .PHONY: schemas
 schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the pinned kube-apiserver

@@ -17,7 +17,7 @@ limitations under the License.
 package main
 
 import (
-	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -33,7 +33,7 @@ func TestDefaultSecurityContexts(t *testing.T) {
 		Pod       corev1.PodSecurityContext `json:"podSecurityContext"`
 		Container corev1.SecurityContext    `json:"containerSecurityContext"`
 	}
-	if err := yaml.Unmarshal([]byte(read(t, "synchub/values.yaml")), &values); err != nil {
+	if err := yaml.Unmarshal(readFile(t, filepath.Join(root, "charts", "synchub", "values.yaml")), &values); err != nil {
 		t.Fatal(err)
 	}
 	seccomp := &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
@@ -62,7 +62,7 @@ func TestEachPodHasItsSecurityContexts(t *testing.T) {
 			"          securityContext:\n            allowPrivilegeEscalation: false\n            readOnlyRootFilesystem: true\n            capabilities: {drop: [ALL]}\n",
 		},
 	} {
-		content := read(t, template)
+		content := string(readFile(t, filepath.Join(root, "charts", template)))
 		if containers := strings.Count(content, "image: "); containers != 1 {
 			t.Errorf("%s has %d containers, and this test knows one", template, containers)
 		}
@@ -74,11 +74,22 @@ func TestEachPodHasItsSecurityContexts(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	content, err := os.ReadFile("../../charts/" + path)
-	if err != nil {
-		t.Fatal(err)
+// TestEachValueIsDescribed reads the tables that helm-docs makes of the comments in values.yaml, which has an empty cell for a value
+// without one.
+func TestEachValueIsDescribed(t *testing.T) {
+	for page, least := range map[string]int{"charts/synchub/README.md": 100, "charts/synchub-tunnel/README.md": 20, "docs/reference/values.md": 100} {
+		count := 0
+		for line := range strings.Lines(string(readFile(t, filepath.Join(root, page)))) {
+			if !strings.HasPrefix(line, "| `") {
+				continue
+			}
+			count++
+			if strings.HasSuffix(strings.ReplaceAll(strings.TrimSpace(line), " ", ""), "||") {
+				t.Errorf("%s: begin the comment of the value with \"# --\", and describe it: %s", page, line)
+			}
+		}
+		if count < least {
+			t.Errorf("%s has %d values, want at least %d", page, count, least)
+		}
 	}
-	return string(content)
 }
