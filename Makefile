@@ -87,14 +87,33 @@ build: check-go ## Build the hub and the kubectl plugin, with its completion, in
 	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 	cp cmd/kubectl-synchub/kubectl_complete-synchub bin/
 
+# The programs that have an image each.
+IMAGES    := $(notdir $(wildcard cmd/synchub cmd/synchub-tunnel))
+IMAGE_DIR ?= dist/image
+TAG       ?= $(VERSION:v%=%)
+
+# ko and goreleaser set what `make build` sets. Times are those of the commit, so that the same commit makes the same bytes.
+release_env = VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct 2>/dev/null)" TZ=UTC
+image_label = --image-label=org.opencontainers.image.$(1) --image-annotation=org.opencontainers.image.$(1)
+image_labels = $(call image_label,version='$(VERSION)') $(call image_label,revision='$(COMMIT)') $(call image_label,created='$(DATE)') \
+	$(call image_label,description='Keeps many Kubernetes clusters in sync with kcp') $(call image_label,licenses=Apache-2.0) \
+	$(call image_label,source=https://github.com/synchub-dev/synchub)
+
 .PHONY: image
-image: ## Build the container image into dist/, with the same bytes for the same commit; PLATFORMS=linux/amd64 builds one platform, SBOM=1 adds SBOMs, PUSH=REPOSITORY[:TAG] pushes
-	$(if $(SBOM),go run ./hack/buildtools syft)
-	go -C hack/image run . -source='$(CURDIR)' -out='$(CURDIR)/dist' -version='$(VERSION)' -revision='$(COMMIT)' -created='$(DATE)' -ldflags='-s -w $(VERSION_FLAGS)' \
-		$(if $(PLATFORMS),-platforms='$(PLATFORMS)') $(if $(SBOM),-syft='$(CURDIR)/bin/syft') $(if $(PUSH),-push='$(PUSH)')
+image: ## Build the container images and their SBOMs into dist/image, with the same bytes for the same commit; PLATFORMS=linux/amd64 builds one platform, PUSH=REGISTRY/PROJECT pushes, TAG is the version without v
+	go run ./hack/buildtools ko
+	rm -rf '$(IMAGE_DIR)' && mkdir -p '$(IMAGE_DIR)/.ko'
+	cp -R hack/image/base '$(IMAGE_DIR)/.ko/img'
+	for image in $(IMAGES); do \
+		KOCACHE='$(abspath $(IMAGE_DIR))/.ko' KO_DOCKER_REPO='$(or $(PUSH),synchub-dev)' $(release_env) bin/ko build ./cmd/$$image \
+			--base-import-paths --tags='$(TAG)' $(call image_label,title=$$image) $(image_labels) $(if $(PLATFORMS),--platform='$(PLATFORMS)') \
+			--oci-layout-path='$(IMAGE_DIR)'/$$image --sbom-dir='$(IMAGE_DIR)' $(if $(PUSH),,--push=false) | tee '$(IMAGE_DIR)'/$$image.ref; \
+		tar -C '$(IMAGE_DIR)'/$$image -cf '$(IMAGE_DIR)'/$$image.tar .; \
+	done
+	rm -rf '$(IMAGE_DIR)/.ko'
 
 # goreleaser finds syft in bin/. Its directory is dist/release: `make image` writes beside it.
-goreleaser = VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' TIMESTAMP="$$(git log -1 --format=%ct)" PATH='$(CURDIR)/bin':"$$PATH" goreleaser
+goreleaser = $(release_env) PATH='$(CURDIR)/bin':"$$PATH" goreleaser
 
 .PHONY: release
 release: ## Build the archives, checksums, SBOMs, the manifest for krew and the packaged charts of a release into dist/; PUBLISH=1 publishes those of a tag
@@ -202,7 +221,8 @@ test-unit: test-tools ## Run all tests beside the code
 	$(unit_tests)
 
 .PHONY: test-image
-test-image: ## Build the container image twice, compare, validate it, and run its programs
+test-image: ## Build the container images twice, compare, validate and push them, and run their programs
+	go run ./hack/buildtools ko
 	go -C hack/image test -count=1 -timeout $(UNIT_TIMEOUT) .
 
 .PHONY: test-release

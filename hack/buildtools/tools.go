@@ -87,6 +87,7 @@ var table = []tool{
 		ldflags: mainVersion, purposes: []string{forRelease}},
 	{name: "goreleaser", dir: "goreleaser", module: "github.com/goreleaser/goreleaser/v2", pkg: "github.com/goreleaser/goreleaser/v2",
 		ldflags: mainVersion, purposes: []string{forRelease}},
+	{name: "ko", dir: "ko", module: "github.com/google/ko", pkg: "github.com/google/ko", ldflags: koVersion},
 	ofShards("kcp-front-proxy"),
 	ofShards("cache-server"),
 	otherAPIServer("oldest"),
@@ -116,6 +117,11 @@ func stripped(string) string { return "-s -w" }
 // mainVersion returns linker flags that set the version of a program with a variable for it. syft writes it into SBOMs.
 func mainVersion(version string) string {
 	return stripped(version) + " -X main.version=" + strings.TrimPrefix(version, "v")
+}
+
+// koVersion returns linker flags that set the version of ko, which writes it into SBOMs.
+func koVersion(version string) string {
+	return stripped(version) + " -X github.com/google/ko/pkg/commands.Version=" + version
 }
 
 // kubernetesVersion returns linker flags that set the version of a Kubernetes program, as its release scripts do.

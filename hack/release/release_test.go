@@ -86,7 +86,7 @@ func TestProgramsHaveTheTimeOfTheCommit(t *testing.T) {
 		t.Fatalf("%+v: %v", configuration, err)
 	}
 	for _, build := range configuration.Builds {
-		if build.ModTimestamp != "{{ .Env.TIMESTAMP }}" {
+		if build.ModTimestamp != "{{ .Env.SOURCE_DATE_EPOCH }}" {
 			t.Errorf("the program of %s has the time %q", build.ID, build.ModTimestamp)
 		}
 	}
