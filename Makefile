@@ -116,16 +116,28 @@ image: ## Build the container images and their SBOMs into dist/image, with the s
 goreleaser = $(release_env) PATH='$(CURDIR)/bin':"$$PATH" goreleaser
 
 .PHONY: release
-release: ## Build the archives, checksums, SBOMs, the manifest for krew and the packaged charts of a release into dist/; PUBLISH=1 publishes those of a tag
+release: release-notes ## Build the archives, checksums, SBOMs, the manifest for krew and the packaged charts of a release into dist/; PUBLISH=1 publishes those of a tag
+	$(if $(PUBLISH),for chart in charts/*/Chart.yaml; do [[ $$(grep -cxE '(version|appVersion): "?$(TAG)"?' $$chart) = 2 ]] || { \
+		echo "$$chart has another version or appVersion than $(TAG): change it and commit that before the tag" >&2; exit 1; }; done)
 	go run ./hack/buildtools -for release
-	rm -rf dist/chart
-	bin/helm package charts/synchub charts/synchub-tunnel --destination dist/chart
-	go run ./hack/release $(if $(PUBLISH),-version='$(VERSION)') -created='$(DATE)' -notes=dist/release-notes.md dist/chart/*.tgz
 	$(if $(PUBLISH),GORELEASER_CURRENT_TAG='$(VERSION)') $(goreleaser) release --clean --release-notes=dist/release-notes.md $(if $(PUBLISH),,--snapshot --skip=sign --skip=publish)
+
+# The section of the changelog for the version, or for what is not released yet.
+release_section = $(if $(PUBLISH),$(TAG),Unreleased)
+
+.PHONY: release-notes
+release-notes: ## Write the section of the changelog for a release into dist/release-notes.md
+	@mkdir -p dist
+	@awk -v section='[$(release_section)]' '/^## / { found = $$2 == section; next } found' CHANGELOG.md >dist/release-notes.md
+	@grep -q . dist/release-notes.md || { \
+		echo "CHANGELOG.md has no section [$(release_section)], or nothing in it: rename [Unreleased] to it, with the date, and commit that before the tag" >&2; exit 1; }
 
 .PHONY: tools
 tools: check-go ## Build all tools that are missing or whose pin changed into bin/; TOOLS=download
 	$(buildtools) -for all
+
+# Writes the reference of values from the comments in values.yaml that begin with "# --".
+helm_docs = bin/helm-docs --chart-search-root=charts --sort-values-order=file --log-level=warning --template-files=./_values.gotmpl
 
 .PHONY: generate
 generate: plots capacity ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, dashboards for Grafana, charts, and the reference of commands and values
@@ -155,9 +167,6 @@ docs: ## Build the documentation site into dist/site, and check all links
 pictures: ## Draw the dashboards for Grafana in docs/images from a running hub: METRICS=<URL of its metrics>, NAME and INVENTORY of a SyncTarget
 	go -C hack/pictures test .
 	go -C hack/pictures run . -metrics='$(METRICS)' -name='$(NAME)' -inventory='$(INVENTORY)'
-
-# Writes the reference of values from the comments in values.yaml that begin with "# --".
-helm_docs = bin/helm-docs --chart-search-root=charts --sort-values-order=file --log-level=warning --template-files=./_values.gotmpl
 
 .PHONY: schemas
 schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the pinned kube-apiserver
