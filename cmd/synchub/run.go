@@ -229,7 +229,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	boundClientMetrics(hostingConfig.Host, access.Host())
 	ctrlmetrics.Registry.MustRegister(collectors()...)
 	managerOptions := o.managerOptions(log)
-	o.hub.History = storehistory.New(storehistory.Options{Clock: clock.RealClock{}, Log: log.WithName("history")})
+	o.hub.History = storehistory.New(storehistory.Options{Clock: clock.RealClock{}, Log: log.WithName("history"), RestartWatches: access.Watches.Restart})
 	if s.LeaderElection.LeaderElect {
 		o.hub.Fence = fence.New(clock.RealClock{})
 		if o.hub.Leases, err = newLeaseWatcher(hostingConfig, s.LeaderElection, o.hub.Sharded, log); err != nil {

@@ -97,10 +97,13 @@ func (g *Guard) save(ctx context.Context) error {
 		return err
 	}
 	g.lock.Lock()
-	changed := g.settleLocked(stored)
-	changed = g.adoptLocked(stored) || changed
+	isOther := g.settleLocked(stored)
+	changed := g.adoptLocked(stored) || isOther
 	isStored, rewind := g.isStored, *g.rewind
 	g.lock.Unlock()
+	if isOther {
+		g.restartWatches()
+	}
 	if changed {
 		g.changed()
 	}
