@@ -109,11 +109,10 @@ tools: check-go ## Build all tools that are missing or whose pin changed into bi
 	$(buildtools) -for all
 
 .PHONY: generate
-generate: plots capacity ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, dashboards for Grafana, charts, and the reference of commands and values
+generate: plots capacity ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, charts, and the reference of commands and values
 	go run ./hack/buildtools controller-gen crd-ref-docs
 	go run ./hack/generate
 	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
-	go run ./hack/dashboards
 	go run ./hack/chartreference
 	go test ./cmd/synchub ./cmd/kubectl-synchub -run '^TestReference$$' -args -update
 
@@ -130,11 +129,6 @@ capacity: ## Compute what fleets need from RESULTS.md: the tables of docs/scalin
 .PHONY: docs
 docs: ## Build the documentation site into dist/site, and check all links
 	go run ./hack/site -out=dist/site
-
-.PHONY: pictures
-pictures: ## Draw the dashboards for Grafana in docs/images from a running hub: METRICS=<URL of its metrics>, NAME and INVENTORY of a SyncTarget
-	go -C hack/pictures test .
-	go -C hack/pictures run . -metrics='$(METRICS)' -name='$(NAME)' -inventory='$(INVENTORY)'
 
 .PHONY: schemas
 schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the pinned kube-apiserver
@@ -279,7 +273,6 @@ lint: ## Find mistakes and breaches of the house rules
 	cd hack/image && ../../bin/golangci-lint run ./...
 	cd hack/plots && ../../bin/golangci-lint run ./...
 	cd hack/capacity && ../../bin/golangci-lint run ./...
-	cd hack/pictures && ../../bin/golangci-lint run ./...
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -313,7 +306,6 @@ verify: ## Regenerate, tidy, format, lint, check words, licences and vulnerabili
 	go -C hack/image mod tidy
 	go -C hack/plots mod tidy
 	go -C hack/capacity mod tidy
-	go -C hack/pictures mod tidy
 	@$(MAKE) --no-print-directory fmt
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory headers
