@@ -118,13 +118,11 @@ generate: plots capacity ## Generate deep copies, CRDs, APIResourceSchemas and t
 
 .PHONY: plots
 plots: ## Draw the charts in docs/images from RESULTS.md; RUN=logs/bench.md draws those of a new run into logs/
-	go -C hack/plots run . $(if $(RUN),-from='$(abspath $(RUN))' -out='$(CURDIR)/logs')
-	go -C hack/plots test -count=1 ./...
+	go run ./hack/plots $(if $(RUN),-from='$(RUN)' -out=logs)
 
 .PHONY: capacity
 capacity: ## Compute what fleets need from RESULTS.md: the tables of docs/scaling.md and their chart; FLAGS='-clusters=500 -objects=50' prints tables for another fleet
-	go -C hack/capacity run . $(if $(FLAGS),$(FLAGS),-page='$(CURDIR)/docs/scaling.md' -chart='$(CURDIR)/docs/images/scaling.svg')
-	$(if $(FLAGS),,go -C hack/capacity test -count=1 ./...)
+	go run ./hack/capacity $(or $(FLAGS),-page=docs/scaling.md -chart=docs/images/scaling.svg)
 
 .PHONY: docs
 docs: ## Build the documentation site into dist/site, and check all links
@@ -271,8 +269,6 @@ lint: ## Find mistakes and breaches of the house rules
 	go run ./hack/buildtools golangci-lint
 	bin/golangci-lint run ./...
 	cd hack/image && ../../bin/golangci-lint run ./...
-	cd hack/plots && ../../bin/golangci-lint run ./...
-	cd hack/capacity && ../../bin/golangci-lint run ./...
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -304,8 +300,6 @@ verify: ## Regenerate, tidy, format, lint, check words, licences and vulnerabili
 	@$(MAKE) --no-print-directory generate
 	go mod tidy
 	go -C hack/image mod tidy
-	go -C hack/plots mod tidy
-	go -C hack/capacity mod tidy
 	@$(MAKE) --no-print-directory fmt
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory headers
