@@ -15,8 +15,8 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 VERSION_FLAGS = -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
 
-# All but the end-to-end specs, which ginkgo runs, and the tests with hundreds of targets and of an upgrade.
-UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
+# All but the end-to-end specs, which ginkgo runs, the tests with hundreds of targets and of an upgrade, and the site's, which make docs runs.
+UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/hack/site -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
 
 # Packages with nothing but thorough tests.
 THOROUGH_PACKAGES := test/chart test/escapes test/ordinary test/restore test/sharded
@@ -109,7 +109,7 @@ tools: check-go ## Build all tools that are missing or whose pin changed into bi
 	$(buildtools) -for all
 
 .PHONY: generate
-generate: plots capacity ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, charts, and the reference of commands and values
+generate: plots capacity diagrams ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, charts, diagrams, and the reference of commands and values
 	go run ./hack/buildtools controller-gen crd-ref-docs
 	go run ./hack/generate
 	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
@@ -124,9 +124,17 @@ plots: ## Draw the charts in docs/images from RESULTS.md; RUN=logs/bench.md draw
 capacity: ## Compute what fleets need from RESULTS.md: the tables of docs/scaling.md and their chart; FLAGS='-clusters=500 -objects=50' prints tables for another fleet
 	go run ./hack/capacity $(or $(FLAGS),-page=docs/scaling.md -chart=docs/images/scaling.svg)
 
+.PHONY: diagrams
+diagrams: ## Draw the diagrams in docs/images from their text in D2
+	go run ./hack/buildtools d2
+	for diagram in docs/images/*.d2; do bin/d2 --layout=elk --elk-nodeNodeBetweenLayers=40 --theme=0 --dark-theme=200 --pad=8 --scale=0.8 "$$diagram" "$${diagram%.d2}.svg" 2>&1 | grep --invert-match -e ^success -e ^info || true; done
+
 .PHONY: docs
 docs: ## Build the documentation site into dist/site, and check all links
-	go run ./hack/site -out=dist/site
+	go run ./hack/buildtools hugo
+	HUGO_PARAMS_VERSION='$(VERSION)' bin/hugo --config hack/site/hugo.yaml --destination dist/site --cleanDestinationDir --panicOnWarning --quiet
+	go test -count=1 ./hack/site
+	@echo "The site is in dist/site; open dist/site/index.html"
 
 .PHONY: schemas
 schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the pinned kube-apiserver

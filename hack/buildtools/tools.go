@@ -77,6 +77,8 @@ var table = []tool{
 		ldflags: stripped, purposes: []string{forVerify}},
 	{name: "vale", dir: "vale", module: "github.com/vale-cli/vale/v3", pkg: "github.com/vale-cli/vale/v3/cmd/vale",
 		ldflags: stripped, purposes: []string{forVerify}},
+	{name: "hugo", dir: "hugo", module: "github.com/gohugoio/hugo", pkg: "github.com/gohugoio/hugo", ldflags: stripped, purposes: []string{forVerify}},
+	{name: "d2", dir: "d2", module: "oss.terrastruct.com/d2", pkg: "oss.terrastruct.com/d2", ldflags: stripped, purposes: []string{forVerify}},
 	{name: "syft", dir: "syft", module: "github.com/anchore/syft", pkg: "github.com/anchore/syft/cmd/syft",
 		ldflags: mainVersion, purposes: []string{forRelease}},
 	{name: "goreleaser", dir: "goreleaser", module: "github.com/goreleaser/goreleaser/v2", pkg: "github.com/goreleaser/goreleaser/v2",

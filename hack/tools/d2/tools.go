@@ -1,3 +1,5 @@
+//go:build tools
+
 /*
 Copyright 2026 The synchub Authors.
 
@@ -14,10 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command site builds the documentation site from the Markdown files of the repository, as static pages without
-// scripts. `make docs` runs it from the root of the repository.
-//
-// docs/README.md is both the index on GitHub and the navigation of the site: a page that it does not list is an error, and
-// so is a link that leads nowhere. goldmark parses Markdown as GitHub does; the rest is two templates. A site generator
-// such as Hugo would take minutes to build, for features that these pages do not use.
-package main
+// Package tools pins D2, which draws the diagrams of the documentation.
+package tools
+
+import _ "oss.terrastruct.com/d2"
