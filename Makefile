@@ -52,7 +52,7 @@ E2E_PROCS    ?= 4
 UNIT_PROCS   ?= $(if $(quick),6,4)
 FUZZTIME     ?= 10s
 # The directories with parsers of what targets and tenants write. Their fuzz tests share PARSERS_SECONDS evenly.
-PARSERS      := apis provider controllers/copystates controllers/mailbox controllers/namelock controllers/objectsync/plan controllers/placement
+PARSERS      := apis provider controllers/mailbox controllers/syncmanager/namelock controllers/plan controllers/placement
 PARSERS_SECONDS ?= 60
 # The version from which test-upgrade upgrades: the last release, or before the first one a commit.
 UPGRADE_FROM ?= 1964afa67baec91f40a289ad40c909b881fe1bb0
