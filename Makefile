@@ -15,8 +15,8 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 VERSION_FLAGS = -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
 
-# All but the end-to-end specs, which ginkgo runs, and the tests with hundreds of targets and of an upgrade.
-UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
+# All but the end-to-end specs, which ginkgo runs, the tests with hundreds of targets and of an upgrade, and the site's, which make docs runs.
+UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/hack/site -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
 
 # Packages with nothing but thorough tests.
 THOROUGH_PACKAGES := test/chart test/escapes test/ordinary test/restore test/sharded
@@ -140,33 +140,33 @@ tools: check-go ## Build all tools that are missing or whose pin changed into bi
 helm_docs = bin/helm-docs --chart-search-root=charts --sort-values-order=file --log-level=warning --template-files=./_values.gotmpl
 
 .PHONY: generate
-generate: plots capacity ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, dashboards for Grafana, charts, and the reference of commands and values
+generate: plots capacity diagrams ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, charts, diagrams, and the reference of commands and values
 	go run ./hack/buildtools controller-gen crd-ref-docs helm-docs
 	go run ./hack/generate
 	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
-	go run ./hack/dashboards
 	$(helm_docs) --template-files=README.md.gotmpl
 	$(helm_docs) --chart-to-generate=charts/synchub --template-files=values.md.gotmpl --output-file=../../docs/reference/values.md
 	go test ./cmd/synchub ./cmd/kubectl-synchub -run '^TestReference$$' -args -update
 
 .PHONY: plots
 plots: ## Draw the charts in docs/images from RESULTS.md; RUN=logs/bench.md draws those of a new run into logs/
-	go -C hack/plots run . $(if $(RUN),-from='$(abspath $(RUN))' -out='$(CURDIR)/logs')
-	go -C hack/plots test -count=1 ./...
+	go run ./hack/plots $(if $(RUN),-from='$(RUN)' -out=logs)
 
 .PHONY: capacity
 capacity: ## Compute what fleets need from RESULTS.md: the tables of docs/scaling.md and their chart; FLAGS='-clusters=500 -objects=50' prints tables for another fleet
-	go -C hack/capacity run . $(if $(FLAGS),$(FLAGS),-page='$(CURDIR)/docs/scaling.md' -chart='$(CURDIR)/docs/images/scaling.svg')
-	$(if $(FLAGS),,go -C hack/capacity test -count=1 ./...)
+	go run ./hack/capacity $(or $(FLAGS),-page=docs/scaling.md -chart=docs/images/scaling.svg)
+
+.PHONY: diagrams
+diagrams: ## Draw the diagrams in docs/images from their text in D2
+	go run ./hack/buildtools d2
+	for diagram in docs/images/*.d2; do bin/d2 --layout=elk --elk-nodeNodeBetweenLayers=40 --theme=0 --dark-theme=200 --pad=8 --scale=0.8 "$$diagram" "$${diagram%.d2}.svg" 2>&1 | grep --invert-match -e ^success -e ^info || true; done
 
 .PHONY: docs
 docs: ## Build the documentation site into dist/site, and check all links
-	go run ./hack/site -out=dist/site
-
-.PHONY: pictures
-pictures: ## Draw the dashboards for Grafana in docs/images from a running hub: METRICS=<URL of its metrics>, NAME and INVENTORY of a SyncTarget
-	go -C hack/pictures test .
-	go -C hack/pictures run . -metrics='$(METRICS)' -name='$(NAME)' -inventory='$(INVENTORY)'
+	go run ./hack/buildtools hugo
+	HUGO_PARAMS_VERSION='$(VERSION)' bin/hugo --config hack/site/hugo.yaml --destination dist/site --cleanDestinationDir --panicOnWarning --quiet
+	go test -count=1 ./hack/site
+	@echo "The site is in dist/site; open dist/site/index.html"
 
 .PHONY: schemas
 schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the pinned kube-apiserver
@@ -310,9 +310,6 @@ lint: ## Find mistakes and breaches of the house rules
 	go run ./hack/buildtools golangci-lint
 	bin/golangci-lint run ./...
 	cd hack/image && ../../bin/golangci-lint run ./...
-	cd hack/plots && ../../bin/golangci-lint run ./...
-	cd hack/capacity && ../../bin/golangci-lint run ./...
-	cd hack/pictures && ../../bin/golangci-lint run ./...
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -352,9 +349,6 @@ verify: ## Regenerate, tidy, format, lint, check words, licences and vulnerabili
 	@$(MAKE) --no-print-directory generate
 	go mod tidy
 	go -C hack/image mod tidy
-	go -C hack/plots mod tidy
-	go -C hack/capacity mod tidy
-	go -C hack/pictures mod tidy
 	@$(MAKE) --no-print-directory fmt
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory headers

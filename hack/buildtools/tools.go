@@ -83,6 +83,8 @@ var table = []tool{
 		ldflags: stripped, purposes: []string{forVerify}},
 	{name: "helm-docs", dir: "helm-docs", module: "github.com/norwoodj/helm-docs", pkg: "github.com/norwoodj/helm-docs/cmd/helm-docs",
 		ldflags: stripped, purposes: []string{forVerify}},
+	{name: "hugo", dir: "hugo", module: "github.com/gohugoio/hugo", pkg: "github.com/gohugoio/hugo", ldflags: stripped, purposes: []string{forVerify}},
+	{name: "d2", dir: "d2", module: "oss.terrastruct.com/d2", pkg: "oss.terrastruct.com/d2", ldflags: stripped, purposes: []string{forVerify}},
 	{name: "syft", dir: "syft", module: "github.com/anchore/syft", pkg: "github.com/anchore/syft/cmd/syft",
 		ldflags: mainVersion, purposes: []string{forRelease}},
 	{name: "goreleaser", dir: "goreleaser", module: "github.com/goreleaser/goreleaser/v2", pkg: "github.com/goreleaser/goreleaser/v2",

@@ -124,7 +124,7 @@ func TestWorkflowsPinActions(t *testing.T) {
 	}
 }
 
-// TestWorkflowsHaveFewRights allows a job only what it does: to sign, and to create the release.
+// TestWorkflowsHaveFewRights allows a job only what it does: to sign, to publish the site, and to create the release.
 func TestWorkflowsHaveFewRights(t *testing.T) {
 	for name, one := range workflows(t) {
 		if len(one.Permissions) != 1 || one.Permissions["contents"] != "read" {
@@ -138,7 +138,8 @@ func TestWorkflowsHaveFewRights(t *testing.T) {
 			allowed := map[string]bool{
 				"contents=read":  true,
 				"contents=write": strings.Contains(scripts.String(), "make release PUBLISH=1"),
-				"id-token=write": strings.Contains(scripts.String(), "cosign") || job.Uses == "./.github/workflows/image.yaml",
+				"id-token=write": strings.Contains(scripts.String(), "cosign") || strings.Contains(scripts.String(), "deploy-pages") || job.Uses == "./.github/workflows/image.yaml",
+				"pages=write":    strings.Contains(scripts.String(), "deploy-pages"),
 			}
 			for scope, access := range job.Permissions {
 				if !allowed[scope+"="+access] {
