@@ -183,7 +183,7 @@ func TestChoose(t *testing.T) {
 		{purpose: forAll, want: strings.Join(allNames(), " ")},
 		{purpose: "verify", want: "golangci-lint controller-gen crd-ref-docs govulncheck vale addlicense go-licenses helm-docs"},
 		{purpose: "demo", want: "kcp kube-apiserver kube-controller-manager kube-scheduler kubectl kwok etcd"},
-		{purpose: "release", want: "helm syft goreleaser"},
+		{purpose: "release", want: "syft goreleaser"},
 		{names: []string{"helm", "kcp"}, want: "kcp helm"},
 		{purpose: "verify", names: []string{"helm"}, want: "helm golangci-lint controller-gen crd-ref-docs govulncheck vale addlicense go-licenses helm-docs"},
 		{names: []string{"hammer"}, wantErr: `no tool "hammer"`},

@@ -53,7 +53,7 @@ var table = []tool{
 	{"kubectl", "kubernetes", kubernetes + "kubectl", "demo test", kubernetesVersion},
 	{"kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "demo test", stripped},
 	{"etcd", "etcd", "go.etcd.io/etcd/server/v3", "demo test", stripped},
-	{"helm", "helm", "helm.sh/helm/v3/cmd/helm", "test release", stripped},
+	{"helm", "helm", "helm.sh/helm/v3/cmd/helm", "test", stripped},
 	{"promtool", "promtool", "github.com/prometheus/prometheus/cmd/promtool", "test", stripped},
 	{"golangci-lint", "golangci-lint", "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", "verify", stripped},
 	{"controller-gen", "controller-gen", "sigs.k8s.io/controller-tools/cmd/controller-gen", "verify", stripped},
