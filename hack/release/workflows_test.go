@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package release
 
 import (
 	"os"
@@ -157,10 +157,10 @@ func TestChartsDeployTheImageOfTheRelease(t *testing.T) {
 	}
 	var pushes bool
 	for _, step := range workflows(t)["image.yaml"].Jobs["image"].Steps {
-		pushes = pushes || strings.Contains(step.Run, `PUSH="$IMAGE_REPOSITORY:${GITHUB_REF_NAME#v}"`)
+		pushes = pushes || strings.Contains(step.Run, `VERSION="$GITHUB_REF_NAME" PUSH="$IMAGE_PROJECT"`)
 	}
 	if !pushes {
-		t.Error("the workflow does not push the image under the version without the v, which is the chart's appVersion")
+		t.Error("the workflow does not push the images of the version")
 	}
 }
 
