@@ -181,11 +181,11 @@ func TestChoose(t *testing.T) {
 	}{
 		{want: strings.Join(allNames(), " ")},
 		{purpose: forAll, want: strings.Join(allNames(), " ")},
-		{purpose: "verify", want: "golangci-lint controller-gen crd-ref-docs govulncheck vale addlicense go-licenses helm-docs"},
+		{purpose: "verify", want: "golangci-lint controller-gen crd-ref-docs govulncheck vale addlicense go-licenses helm-docs hugo d2"},
 		{purpose: "demo", want: "kcp kube-apiserver kube-controller-manager kube-scheduler kubectl kwok etcd"},
 		{purpose: "release", want: "syft goreleaser"},
 		{names: []string{"helm", "kcp"}, want: "kcp helm"},
-		{purpose: "verify", names: []string{"helm"}, want: "helm golangci-lint controller-gen crd-ref-docs govulncheck vale addlicense go-licenses helm-docs"},
+		{purpose: "verify", names: []string{"helm"}, want: "helm golangci-lint controller-gen crd-ref-docs govulncheck vale addlicense go-licenses helm-docs hugo d2"},
 		{names: []string{"hammer"}, wantErr: `no tool "hammer"`},
 		{purpose: "fun", wantErr: "-for fun"},
 	}

@@ -27,6 +27,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/synchub-dev/synchub/hack/chart"
 	"github.com/synchub-dev/synchub/provider/shards"
 )
@@ -102,7 +104,7 @@ func run(root string, o options, to io.Writer) error {
 type plan struct {
 	fleet fleet
 	one   hub
-	// sharded is one of the replicas that share the SyncTargets. It has no replicas if no number of them is enough.
+	// sharded is one of the replicas that share the SyncTargets.
 	sharded hub
 	kcp     kcp
 }
@@ -113,9 +115,7 @@ func (o options) plan(c costs, clusters float64) (plan, error) {
 	if err := f.validate(); err != nil {
 		return plan{}, err
 	}
-	// Without a number of replicas that is enough, the cells about them say so.
-	sharded, _ := c.sharded(f, o.memory*gibi, o.cores)
-	return plan{fleet: f, one: c.oneActive(f), sharded: sharded, kcp: c.kcp(f)}, nil
+	return plan{fleet: f, one: c.oneActive(f), sharded: c.sharded(f, o.memory*gibi, o.cores), kcp: c.kcp(f)}, nil
 }
 
 // endpointRequests returns how many writes a second the active replica sends to one shard of kcp.
@@ -319,10 +319,7 @@ func size(bytes float64) string {
 
 // quantity formats a memory limit as Kubernetes takes it.
 func quantity(bytes float64) string {
-	if math.Mod(bytes, gibi) == 0 {
-		return fmt.Sprintf("%.0fGi", bytes/gibi)
-	}
-	return fmt.Sprintf("%.0fMi", math.Ceil(bytes/mebi))
+	return resource.NewQuantity(int64(bytes), resource.BinarySI).String()
 }
 
 func orDefault(bytes float64) string {

@@ -16,7 +16,6 @@ limitations under the License.
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -117,10 +116,9 @@ func roundUp(value, step float64) float64 { return math.Ceil(value/step) * step 
 // oneActive returns what a leader and its warm standby need.
 func (c costs) oneActive(f fleet) hub { return c.hub(f, 2, f.clusters) }
 
-var errNoFit = errors.New("no number of replicas is enough")
-
-// sharded returns the least number of replicas that share a fleet, such that all fit when any one is lost.
-func (c costs) sharded(f fleet, memory, cores float64) (hub, error) {
+// sharded returns the least number of replicas that share a fleet, such that all fit when any one is lost. It has no replicas if no number of
+// them is enough.
+func (c costs) sharded(f fleet, memory, cores float64) hub {
 	fits := func(h hub) bool { return h.limit <= memory && h.cores <= cores }
 	for replicas := 2; replicas <= max(2, int(f.clusters)); replicas++ {
 		if !fits(c.hub(f, replicas, math.Ceil(f.clusters/float64(replicas-1)))) {
@@ -129,10 +127,10 @@ func (c costs) sharded(f fleet, memory, cores float64) (hub, error) {
 		load := divide(int(f.clusters), replicas)
 		h := c.hub(f, replicas, float64(load.afterLoss))
 		if h.load = load; fits(h) {
-			return h, nil
+			return h
 		}
 	}
-	return hub{}, errNoFit
+	return hub{}
 }
 
 // kcp is what kcp needs.
