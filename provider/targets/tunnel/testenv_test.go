@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -37,8 +38,10 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/targets/tunnel/program"
+	"github.com/synchub-dev/synchub/provider/targets/tunnel/protocol"
 )
 
 const (
@@ -147,12 +150,17 @@ type cluster struct {
 
 func startCluster(t testing.TB, handle http.HandlerFunc) *cluster {
 	t.Helper()
+	return startClusterWith(t, true, handle)
+}
+
+func startClusterWith(t testing.TB, http2 bool, handle http.HandlerFunc) *cluster {
+	t.Helper()
 	c := &cluster{}
 	c.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		c.served.Add(1)
 		handle(w, request)
 	}))
-	c.EnableHTTP2 = true
+	c.EnableHTTP2 = http2
 	c.StartTLS()
 	t.Cleanup(c.Close)
 	return c
@@ -163,30 +171,45 @@ func echo(w http.ResponseWriter, request *http.Request) {
 	_, _ = fmt.Fprintf(w, "%s %s %s|%s|%s", request.Method, request.Host, request.RequestURI, request.Header.Get("Authorization"), request.Header.Get("Impersonate-User")) //nolint:gosec // no browser reads it
 }
 
-// program is a running client.
-type program struct {
-	*Client
+// clientFiles are the names of the files that a client reads.
+type clientFiles struct{ token, authority, clusterToken string }
+
+// writeFiles writes the token for the hub, and the certificate authority and the token of the cluster.
+func writeFiles(t testing.TB, token string, to *cluster) clientFiles {
+	t.Helper()
+	directory := t.TempDir()
+	files := clientFiles{filepath.Join(directory, "token"), filepath.Join(directory, "ca.crt"), filepath.Join(directory, "cluster-token")}
+	for name, content := range map[string][]byte{
+		files.token: []byte(token + "\n"), files.authority: pemOf(to.Certificate().Raw), files.clusterToken: []byte("of-the-cluster\n"),
+	} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// client is a running client.
+type client struct {
+	*program.Client
 	token string
 	stop  func()
 }
 
 // startClient runs a client for florin in front of the cluster.
-func startClient(t testing.TB, hubAddress, token string, to *cluster) *program {
+func startClient(t testing.TB, hubAddress, token string, to *cluster) *client {
 	t.Helper()
 	g := NewWithT(t)
 	authority, err := testAuthority()
 	g.Expect(err).NotTo(HaveOccurred())
-	handler, err := NewProxy(&rest.Config{Host: to.URL, BearerToken: "of-the-cluster", TLSClientConfig: rest.TLSClientConfig{
-		CAData: pemOf(to.Certificate().Raw), ServerName: "example.com",
-	}}, logr.Discard())
+	files := writeFiles(t, token, to)
+	apiServer, err := program.NewAPIServer(to.URL, files.authority, files.clusterToken, clock.RealClock{})
 	g.Expect(err).NotTo(HaveOccurred())
-	p := &program{token: filepath.Join(t.TempDir(), "token")}
-	g.Expect(os.WriteFile(p.token, []byte(token+"\n"), 0o600)).To(Succeed())
-	options := ClientOptions{
-		Hub: "https://" + hubAddress, SyncTarget: string(florin), TokenFile: p.token, Authority: authority.PEM(), Handler: handler,
-		Clock: clock.RealClock{}, Log: logr.Discard(),
-	}
-	p.Client, err = NewClient(options)
+	p := &client{token: files.token}
+	p.Client, err = program.NewClient(program.ClientOptions{
+		Hub: "https://" + hubAddress, SyncTarget: string(florin), TokenFile: p.token, Authority: authority.PEM(), APIServer: apiServer,
+		Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
+	})
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -302,7 +325,7 @@ func handshake(t testing.TB, h *hub, syncTarget types.UID, token string, headers
 	t.Cleanup(func() { _ = connection.Close() })
 	_ = connection.SetDeadline(time.Now().Add(patience))
 	if _, err = fmt.Fprintf(connection, "GET %s%s HTTP/1.1\r\nHost: hub\r\nConnection: Upgrade\r\nUpgrade: %s\r\nAuthorization: Bearer %s\r\n%s: hostile\r\n%s\r\n",
-		PathPrefix, syncTarget, UpgradeProtocol, token, HeaderInstance, strings.Join(headers, "")); err != nil {
+		protocol.PathPrefix, syncTarget, protocol.Upgrade, token, protocol.HeaderInstance, strings.Join(headers, "")); err != nil {
 		return nil, "", err
 	}
 	var response []byte

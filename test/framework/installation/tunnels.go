@@ -158,15 +158,19 @@ func (i *Inventory) StartTunnel(syncTarget *edgev2alpha1.SyncTarget, kubeconfig 
 		return nil, err
 	}
 	file := func(name string) string { return filepath.Join(directory, name) }
-	for name, content := range map[string]string{"kubeconfig": string(kubeconfig), "token": token, "ca.crt": syncTarget.Status.Tunnel.CertificateAuthority} {
+	for name, content := range map[string]string{"token": token, "ca.crt": syncTarget.Status.Tunnel.CertificateAuthority} {
 		if err := os.WriteFile(file(name), []byte(content), 0o600); err != nil {
 			return nil, err
 		}
 	}
-	process, err := servers.Start(install.opts, filepath.Base(directory), install.version.Binary, []string{
-		"tunnel", "--hub", syncTarget.Status.Tunnel.URL, "--sync-target", string(syncTarget.UID), "--token-file", file("token"),
-		"--hub-certificate-authority", file("ca.crt"), "--kubeconfig", file("kubeconfig"), "--health-probe-bind-address", "0",
-		"--log-level", "debug", "--log-format", "console",
+	server, authority, serverToken, err := servers.SplitKubeconfig(directory, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	process, err := servers.Start(install.opts, filepath.Base(directory), install.version.tunnel(), []string{
+		"--hub", syncTarget.Status.Tunnel.URL, "--sync-target", string(syncTarget.UID), "--token-file", file("token"),
+		"--hub-certificate-authority", file("ca.crt"), "--health-probe-bind-address", "0",
+		"--server", server, "--server-certificate-authority", authority, "--server-token-file", serverToken, "--log-level", "debug", "--log-format", "console",
 	}, nil)
 	return process, err
 }
