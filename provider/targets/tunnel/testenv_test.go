@@ -73,6 +73,11 @@ var testAuthority = sync.OnceValues(func() (*Authority, error) {
 
 func startHub(t testing.TB, name string, replicas int) *hub {
 	t.Helper()
+	return startHubWith(t, name, replicas, clock.RealClock{})
+}
+
+func startHubWith(t testing.TB, name string, replicas int, clock clock.PassiveClock) *hub {
+	t.Helper()
 	g := NewWithT(t)
 	h := &hub{ended: make(chan struct{})}
 	var err error
@@ -86,7 +91,7 @@ func startHub(t testing.TB, name string, replicas int) *hub {
 			}
 			return nil
 		},
-		OnChange: func(types.UID) { h.changes.Add(1) }, Clock: clock.RealClock{}, Log: logr.Discard(),
+		OnChange: func(types.UID) { h.changes.Add(1) }, Clock: clock, Log: logr.Discard(),
 	})
 	h.listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -199,6 +204,11 @@ type client struct {
 // startClient runs a client for florin in front of the cluster.
 func startClient(t testing.TB, hubAddress, token string, to *cluster) *client {
 	t.Helper()
+	return startClientWith(t, hubAddress, token, to, func(*program.ClientOptions) {})
+}
+
+func startClientWith(t testing.TB, hubAddress, token string, to *cluster, change func(*program.ClientOptions)) *client {
+	t.Helper()
 	g := NewWithT(t)
 	authority, err := testAuthority()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -206,10 +216,12 @@ func startClient(t testing.TB, hubAddress, token string, to *cluster) *client {
 	apiServer, err := program.NewAPIServer(to.URL, files.authority, files.clusterToken, clock.RealClock{})
 	g.Expect(err).NotTo(HaveOccurred())
 	p := &client{token: files.token}
-	p.Client, err = program.NewClient(program.ClientOptions{
+	options := program.ClientOptions{
 		Hub: "https://" + hubAddress, SyncTarget: string(florin), TokenFile: p.token, Authority: authority.PEM(), APIServer: apiServer,
 		Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
-	})
+	}
+	change(&options)
+	p.Client, err = program.NewClient(options)
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -225,8 +237,10 @@ func startClient(t testing.TB, hubAddress, token string, to *cluster) *client {
 // relay forwards connections to addresses in turn, and can cut them or swallow what they carry.
 type relay struct {
 	listener net.Listener
-	to       []string
-	next     atomic.Int64
+	// accept reports whether a new connection is forwarded.
+	accept func(net.Conn) bool
+	to     []string
+	next   atomic.Int64
 	// swallow makes all connections carry nothing more, without an end.
 	swallow atomic.Bool
 	// delay is how long everything takes on its way.
@@ -238,11 +252,16 @@ type relay struct {
 
 func startRelay(t testing.TB, to ...string) *relay {
 	t.Helper()
+	return startRelayWith(t, func(net.Conn) bool { return true }, to...)
+}
+
+func startRelayWith(t testing.TB, accept func(net.Conn) bool, to ...string) *relay {
+	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{listener: listener, to: to}
+	r := &relay{listener: listener, accept: accept, to: to}
 	go func() {
 		for {
 			accepted, err := listener.Accept()
@@ -259,6 +278,10 @@ func startRelay(t testing.TB, to ...string) *relay {
 func (r *relay) address() string { return r.listener.Addr().String() }
 
 func (r *relay) forward(accepted net.Conn) {
+	if !r.accept(accepted) {
+		_ = accepted.Close()
+		return
+	}
 	dialed, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", r.to[int(r.next.Add(1)-1)%len(r.to)])
 	if err != nil {
 		_ = accepted.Close()
