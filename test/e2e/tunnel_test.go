@@ -27,6 +27,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/faults"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
@@ -155,7 +156,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 			return func() int { return len(identities(ctx, target("hosting"), configMaps, ns, prefix)) }
 		}
 
-		By("breaking connections during a burst")
+		By("breaking connections and losing three of ten during a burst")
 		broken, cancel := context.WithCancel(ctx)
 		ended := make(chan struct{})
 		go func() {
@@ -171,10 +172,13 @@ var _ = Describe("A cluster that dials the hub", func() {
 				}
 			}
 		}()
+		synchub.Balancer.Lose(0.3)
+		DeferCleanup(func() { synchub.Balancer.Lose(0) })
 		fill(ctx, mailbox, ns, "broken-", count)
 		Eventually(placed("broken-")).WithContext(ctx).Should(Equal(count))
 		cancel()
 		<-ended
+		synchub.Balancer.Lose(0)
 		Eventually(reasonOf(ctx, inventory, "away", edgev2alpha1.ConditionReady)).WithContext(ctx).Should(HavePrefix("True"))
 
 		By("killing the replica during another")
@@ -200,6 +204,36 @@ var _ = Describe("A cluster that dials the hub", func() {
 		quiet(ctx)
 		Expect(identities(ctx, target("hosting"), configMaps, ns, "")).To(Equal(before))
 	}, NodeTimeout(6*time.Minute))
+
+	It("does not disturb other clusters, whatever it does", func(ctx SpecContext) {
+		const ns, changes, memory = "tunnel-hostile", 20, 512 << 20
+		inventory := newInventory(ctx, ns)
+		Expect(inventory.Register(ctx, "honest", kubeconfigOf("florin"), nil)).To(Succeed())
+		mailbox := mailboxOf(ctx, inventory, "honest")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "first"), everythingIn(ns)))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
+		before := residentMemory(ctx)
+
+		hostile := map[string]*faults.HostileTunnel{}
+		for name, attack := range faults.Hostilities {
+			admitted, err := inventory.AdmitTunnel(ctx, fmt.Sprintf("hostile-%d", len(hostile)), nil, false)
+			Expect(err).NotTo(HaveOccurred())
+			hostile[name], err = faults.OpenHostileTunnel(ctx, admitted.SyncTarget.Status.Tunnel.URL, []byte(admitted.SyncTarget.Status.Tunnel.CertificateAuthority), string(admitted.SyncTarget.UID), admitted.Token, attack)
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(hostile[name].Close)
+			apply(ctx, mailboxOf(ctx, inventory, admitted.SyncTarget.Name), documents(namespace(ns), configMap(ns, "settings", "first"), everythingIn(ns)))
+		}
+		for name, one := range hostile {
+			Eventually(one.Attacks).WithContext(ctx).Should(BeNumerically(">", 0), name)
+		}
+		for change := range changes {
+			wanted := fmt.Sprint(change)
+			patch(ctx, mailbox, configMaps, ns, "settings", fmt.Sprintf(`{"data": {"entry": %q}}`, wanted))
+			Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal(wanted))
+		}
+		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "honest", "Ready")).To(Equal("True"))
+		Expect(residentMemory(ctx)).To(BeNumerically("<", before+memory))
+	}, NodeTimeout(5*time.Minute))
 })
 
 // isTargetWrite matches a counted request that writes an object to a target.

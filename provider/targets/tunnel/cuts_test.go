@@ -58,7 +58,7 @@ func startOneWayProxy(t testing.TB, hubAddress string) *oneWayProxy {
 // accept answers a request CONNECT, and reports whether the connection goes on. A lost connection ends before the answer, after it, or
 // after some bytes.
 func (p *oneWayProxy) accept(connection net.Conn) bool {
-	lost := p.chance()
+	lost := p.nextLoss()
 	if lost == 1 {
 		return false
 	}
@@ -76,8 +76,8 @@ func (p *oneWayProxy) accept(connection net.Conn) bool {
 	return true
 }
 
-// chance returns when a connection is lost: 0 is never.
-func (p *oneWayProxy) chance() int {
+// nextLoss returns when the next connection is lost: 0 is never.
+func (p *oneWayProxy) nextLoss() int {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	if p.random.Float64() >= p.loss {

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -40,6 +41,8 @@ type Balancer struct {
 	next     int
 	backends []string
 	conns    map[net.Conn]struct{}
+	// loss is the share of connections that are closed at once.
+	loss float64
 }
 
 func newBalancer() (*Balancer, error) {
@@ -85,6 +88,13 @@ func (b *Balancer) Cut(isCut bool) {
 	}
 }
 
+// Lose makes the balancer close as large a share of connections at once.
+func (b *Balancer) Lose(share float64) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.loss = share
+}
+
 // Drop closes all connections once.
 func (b *Balancer) Drop() {
 	b.Cut(true)
@@ -96,7 +106,7 @@ func (b *Balancer) dial() net.Conn {
 	b.lock.Lock()
 	b.next++
 	order := slices.Concat(b.backends, b.backends)
-	if b.isCut || len(b.backends) == 0 {
+	if b.isCut || len(b.backends) == 0 || rand.Float64() < b.loss { //nolint:gosec // it needs no secrecy
 		order = nil
 	} else {
 		from := b.next % len(b.backends)

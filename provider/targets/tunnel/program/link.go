@@ -148,7 +148,7 @@ func (l *link) write(err error) {
 	}
 }
 
-// close ends the connection, which its reader notices. It does not write the farewell of TLS, which could block.
+// close ends the connection, which its reader notices. It sends no alert of TLS, which could block.
 func (l *link) close() {
 	l.isDraining, l.isClosed = true, true
 	_ = l.conn.NetConn().Close()
