@@ -47,6 +47,11 @@ var _ = Describe("A cluster that dials the hub", func() {
 			return ""
 		}
 	}
+	handshakes := func(ctx context.Context, result string) float64 {
+		metrics, err := hub.Metrics(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		return metrics[fmt.Sprintf(`synchub_tunnel_handshakes_total{result="%s"}`, result)]
+	}
 	stop := func(tunnel *installation.Tunnel) {
 		DeferCleanup(func() { _ = tunnel.Kill9() })
 	}
@@ -108,19 +113,14 @@ var _ = Describe("A cluster that dials the hub", func() {
 		mailboxOf(ctx, inventory, "two")
 
 		By("refusing wrong tokens")
-		handshakes := func(result string) float64 {
-			metrics, err := hub.Metrics(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			return metrics[fmt.Sprintf(`synchub_tunnel_handshakes_total{result="%s"}`, result)]
-		}
-		unauthorized := handshakes("unauthorized")
+		unauthorized := handshakes(ctx, "unauthorized")
 		for _, token := range []string{"", two.Token, one.Token + "x"} {
 			intruder, err := inventory.StartTunnel(one.SyncTarget, kubeconfigOf("guilder"), token)
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(func() { _ = intruder.Kill9() })
-			Eventually(handshakes).WithArguments("unauthorized").Should(BeNumerically(">", unauthorized))
+			Eventually(handshakes).WithContext(ctx).WithArguments("unauthorized").Should(BeNumerically(">", unauthorized))
 			Expect(intruder.Kill9()).To(Succeed())
-			unauthorized = handshakes("unauthorized")
+			unauthorized = handshakes(ctx, "unauthorized")
 		}
 
 		By("refusing another cluster with the right token")
@@ -156,7 +156,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 			return func() int { return len(identities(ctx, target("hosting"), configMaps, ns, prefix)) }
 		}
 
-		By("breaking connections and losing three of ten during a burst")
+		By("breaking connections during a burst")
 		broken, cancel := context.WithCancel(ctx)
 		ended := make(chan struct{})
 		go func() {
@@ -172,13 +172,10 @@ var _ = Describe("A cluster that dials the hub", func() {
 				}
 			}
 		}()
-		synchub.Balancer.Lose(0.3)
-		DeferCleanup(func() { synchub.Balancer.Lose(0) })
 		fill(ctx, mailbox, ns, "broken-", count)
 		Eventually(placed("broken-")).WithContext(ctx).Should(Equal(count))
 		cancel()
 		<-ended
-		synchub.Balancer.Lose(0)
 		Eventually(reasonOf(ctx, inventory, "away", edgev2alpha1.ConditionReady)).WithContext(ctx).Should(HavePrefix("True"))
 
 		By("killing the replica during another")
@@ -199,7 +196,15 @@ var _ = Describe("A cluster that dials the hub", func() {
 		quiet(ctx)
 		Expect(identities(ctx, target("hosting"), configMaps, ns, "broken-")).To(HaveLen(count))
 		before := identities(ctx, target("hosting"), configMaps, ns, "")
-		synchub.Balancer.Drop()
+
+		By("cutting the link again and again at rest, where three of ten connections are lost")
+		synchub.Balancer.Lose(0.3)
+		DeferCleanup(func() { synchub.Balancer.Lose(0) })
+		for range 5 {
+			opened := handshakes(ctx, "opened")
+			synchub.Balancer.Drop()
+			Eventually(handshakes).WithContext(ctx).WithArguments("opened").Should(BeNumerically(">", opened))
+		}
 		Eventually(reasonOf(ctx, inventory, "away", edgev2alpha1.ConditionReady)).WithContext(ctx).Should(HavePrefix("True"))
 		quiet(ctx)
 		Expect(identities(ctx, target("hosting"), configMaps, ns, "")).To(Equal(before))
@@ -221,7 +226,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 			hostile[name], err = faults.OpenHostileTunnel(ctx, admitted.SyncTarget.Status.Tunnel.URL, []byte(admitted.SyncTarget.Status.Tunnel.CertificateAuthority), string(admitted.SyncTarget.UID), admitted.Token, attack)
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(hostile[name].Close)
-			apply(ctx, mailboxOf(ctx, inventory, admitted.SyncTarget.Name), documents(namespace(ns), configMap(ns, "settings", "first"), everythingIn(ns)))
+			apply(ctx, mailboxConfig(ctx, inventory, admitted.SyncTarget.Name), documents(namespace(ns), configMap(ns, "settings", "first"), everythingIn(ns)))
 		}
 		for name, one := range hostile {
 			Eventually(one.Attacks).WithContext(ctx).Should(BeNumerically(">", 0), name)

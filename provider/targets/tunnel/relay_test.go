@@ -99,6 +99,8 @@ func TestCancelledRequestsLeaveNothing(t *testing.T) {
 			ended <- struct{}{}
 		}
 	}))
+	// A request that is cancelled before there is a connection to the API server does not arrive there.
+	g.Expect(h.get(t, "/small")).To(Equal("200 "))
 	// Together they are more than the window of the connection to the hub, and many times the one of the API server.
 	const rounds = 12
 	for range rounds {

@@ -19,6 +19,7 @@ package tunnel
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -108,9 +109,11 @@ func (c *closeNotifyConn) Close() error {
 
 // RoundTrip sends a request through the tunnel.
 func (s *session) RoundTrip(request *http.Request) (*http.Response, error) {
-	request = request.Clone(request.Context())
-	request.Header.Set(protocol.HeaderReplicas, strconv.Itoa(s.server.Replicas()))
-	response, err := s.conn.RoundTrip(request)
+	// A transport must not change a request, and only the headers change here.
+	outgoing := *request
+	outgoing.Header = maps.Clone(request.Header)
+	outgoing.Header.Set(protocol.HeaderReplicas, strconv.Itoa(s.server.Replicas()))
+	response, err := s.conn.RoundTrip(&outgoing)
 	if err != nil && s.hasEnded() {
 		return nil, &ClosedError{Lost: true}
 	}

@@ -155,6 +155,9 @@ func (t *tokenFile) get() (string, error) {
 		return t.value, nil
 	}
 	value, err := readToken(t.name)
+	if err == nil && value == "" {
+		err = fmt.Errorf("the file %s has no token", t.name)
+	}
 	if err != nil && t.value == "" {
 		return "", err
 	}
@@ -167,13 +170,9 @@ func (t *tokenFile) get() (string, error) {
 
 // readToken returns the token in a file.
 func readToken(name string) (string, error) {
-	content, err := os.ReadFile(name)
+	content, err := os.ReadFile(name) //nolint:gosec // the name is an option
 	if err != nil {
 		return "", fmt.Errorf("cannot read the token: %w", err)
 	}
-	token := strings.TrimSpace(string(content))
-	if token == "" {
-		return "", fmt.Errorf("the file %s has no token", name)
-	}
-	return token, nil
+	return strings.TrimSpace(string(content)), nil
 }

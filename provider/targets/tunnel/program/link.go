@@ -262,7 +262,7 @@ func (l *link) onWindowUpdate(frame *http2.WindowUpdateFrame) error {
 			if one.sendWindow += int64(frame.Increment); one.sendWindow > math.MaxInt32 {
 				one.stream.abort(http2.ErrCodeFlowControl)
 			}
-			for one.advance() { //nolint:revive // it does all
+			for one.advance() {
 			}
 		}
 		return nil

@@ -285,7 +285,7 @@ func (s *stream) open(server *link) {
 		return
 	}
 	h.wait()
-	for h.advance() { //nolint:revive // it does all
+	for h.advance() {
 	}
 }
 
@@ -373,7 +373,7 @@ func (h *half) onHeaders(frame *http2.MetaHeadersFrame) {
 	default:
 		to.trailers, to.isComplete = frame.RegularFields(), true
 		to.wait()
-		for to.advance() { //nolint:revive // it does all
+		for to.advance() {
 		}
 	}
 }
