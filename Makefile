@@ -89,7 +89,7 @@ build: check-go ## Build the hub, the tunnel of clusters and the kubectl plugin,
 	cp cmd/kubectl-synchub/kubectl_complete-synchub bin/
 
 # The programs that have an image each.
-IMAGES    := $(notdir $(wildcard cmd/synchub cmd/synchub-tunnel))
+IMAGES    := synchub synchub-tunnel
 IMAGE_DIR ?= dist/image
 TAG       ?= $(VERSION:v%=%)
 
