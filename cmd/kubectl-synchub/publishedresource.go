@@ -30,8 +30,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/render"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
-	"github.com/synchub-dev/synchub/controllers/publishedresource/render"
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 

@@ -30,9 +30,9 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/provider/redact"
-	"github.com/synchub-dev/synchub/provider/registration"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
