@@ -33,8 +33,8 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
@@ -183,7 +183,7 @@ func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2
 	if err != nil {
 		return err
 	}
-	found, err := cluster.staleObjects(ctx, syncTarget.UID, drain.ModeDelete, nil)
+	found, err := cluster.staleObjects(ctx, syncTarget.UID, cleanup.ModeDelete, nil)
 	if err != nil {
 		return err
 	}
