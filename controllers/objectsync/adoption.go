@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
 )
 
 // mayAdopt reports whether the adoption policy of the PublishedResource or the SyncTarget lets the hub take over an object.
@@ -93,7 +93,7 @@ func (c *Controller) adopt(ctx context.Context, current plan.Copy, object *unstr
 	if desired.Mark.Policy == ownership.PolicyCreateOnly {
 		mark := desired.Mark
 		mark.Hash = "" // nothing was applied
-		return c.editTarget(ctx, current, object.GetUID(), targets.MetadataPatch{
+		return c.editTarget(ctx, current, object.GetUID(), metadatapatch.Patch{
 			SetLabels: map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
 			SetAnnotations: map[string]string{
 				ownership.MarkAnnotation: c.Owner.Seal(mark), ownership.OverwriteAnnotation: "false",
@@ -114,7 +114,7 @@ func (c *Controller) adopt(ctx context.Context, current plan.Copy, object *unstr
 		return asImmutableError(err)
 	}
 	if entries, shared := ownership.TakeOwnership(dryRun.GetManagedFields(), c.fieldManager); shared {
-		edits := targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
+		edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
 		if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, object.GetUID(), edits); err != nil {
 			return fmt.Errorf("cannot become the only owner of the fields: %w", err)
 		}
@@ -123,7 +123,7 @@ func (c *Controller) adopt(ctx context.Context, current plan.Copy, object *unstr
 		return err
 	}
 	if marks := kubeStellarMarks(object); len(marks) > 0 {
-		return c.editTarget(ctx, current, object.GetUID(), targets.MetadataPatch{RemoveAnnotations: marks})
+		return c.editTarget(ctx, current, object.GetUID(), metadatapatch.Patch{RemoveAnnotations: marks})
 	}
 	return nil
 }

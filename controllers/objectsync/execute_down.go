@@ -38,6 +38,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/notfound"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
 )
 
 // createOnTarget creates the desired object, and first its namespace if that is missing. If the name is taken, it reads the
@@ -136,7 +137,7 @@ func (c *Controller) relinquishFields(ctx context.Context, current plan.Copy, de
 	if !changed {
 		return nil
 	}
-	edits := targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
+	edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
 	_, err = c.Connection.PatchMetadata(extra, current.API.GroupVersionResource, current.Key, uid, edits)
 	if apierrors.IsConflict(err) {
 		return errOutdated
@@ -186,7 +187,7 @@ func (c *Controller) applyMigratingVersion(ctx context.Context, current plan.Cop
 	if !moved {
 		return nil, err
 	}
-	_, failed = c.Connection.PatchMetadata(ctx, resource, current.Key, uid, targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()})
+	_, failed = c.Connection.PatchMetadata(ctx, resource, current.Key, uid, metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()})
 	switch {
 	case apierrors.IsConflict(failed):
 		return nil, errOutdated
@@ -218,7 +219,7 @@ func (c *Controller) replaceOnTarget(ctx context.Context, current plan.Copy, des
 func (c *Controller) updateMark(ctx context.Context, current plan.Copy, desired *transform.Desired, observed *plan.TargetObject) error {
 	mark := desired.Mark
 	mark.Hash, mark.Adopted = observed.Mark.Hash, observed.Mark.Adopted
-	return c.editTarget(ctx, current, observed.UID, targets.MetadataPatch{
+	return c.editTarget(ctx, current, observed.UID, metadatapatch.Patch{
 		SetLabels: map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
 		SetAnnotations: map[string]string{
 			ownership.MarkAnnotation: c.Owner.Seal(mark), ownership.OverwriteAnnotation: "false",
@@ -237,7 +238,7 @@ func (c *Controller) removeOverwriteAnnotation(ctx context.Context, current plan
 	return c.Connection.RemoveMetadata(extra, current.API.GroupVersionResource, current.Key, current.Observed.UID, nil, []string{ownership.OverwriteAnnotation})
 }
 
-func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid types.UID, edits targets.MetadataPatch) error {
+func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid types.UID, edits metadatapatch.Patch) error {
 	ref := current.Ref()
 	c.states.targetExpectations.Started(ref)
 	edited, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
@@ -308,7 +309,7 @@ func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, ui
 // releaseOnTarget removes the hub's marks from an object, which stays.
 func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) error {
 	ref, observed := current.Ref(), current.Observed
-	edits := targets.MetadataPatch{RemoveAnnotations: []string{ownership.MarkAnnotation, ownership.IdentityAnnotation}}
+	edits := metadatapatch.Patch{RemoveAnnotations: []string{ownership.MarkAnnotation, ownership.IdentityAnnotation}}
 	if observed.HasOwnerLabel {
 		edits.RemoveLabels = []string{ownership.OwnerLabel}
 	}

@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/requestclass"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
 )
 
 // obstructedError means that the target refuses the object because of fields that the object lacks, and that another manager owns there.
@@ -83,7 +83,7 @@ func (c *Controller) applyWithoutObstacles(ctx context.Context, current plan.Cop
 	if !changed {
 		return nil, refusal
 	}
-	edits := targets.MetadataPatch{ManagedFields: entries, ResourceVersion: live.GetResourceVersion()}
+	edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: live.GetResourceVersion()}
 	if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits); apierrors.IsConflict(err) {
 		return nil, errOutdated
 	} else if err != nil {

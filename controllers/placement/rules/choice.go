@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 )
 
 // defaultToleration is the default of spec.tolerationSeconds, and that of Pods for a Node that is unreachable.
@@ -67,9 +66,12 @@ type Chooser struct {
 	// Missing are chosen SyncTargets that stopped matching without proof, with the time since when. They keep their places for the
 	// toleration.
 	Missing map[types.UID]time.Time
-	// Readiness says which SyncTargets are Ready. One of which that is not known is not chosen anew, and stays if it is chosen.
-	Readiness *readiness.Registry
-	Now       time.Time
+	// Readiness reports which SyncTargets are Ready, and since when they are or are not. A SyncTarget that is not known there stays if
+	// it is chosen, and is not chosen otherwise.
+	Readiness interface {
+		Of(syncTarget types.UID) (ready bool, since time.Time, known bool)
+	}
+	Now time.Time
 }
 
 // Chosen is the decision of a Chooser.
@@ -126,15 +128,15 @@ func (c *Chooser) sort(matching []Destination) candidates {
 	for i := range matching {
 		of := &matching[i]
 		one, isChosen := c.candidate(of.UID, of.Labels), c.Previous[of.UID]
-		state, known := c.Readiness.Of(of.UID)
+		ready, since, known := c.Readiness.Of(of.UID)
 		switch {
 		case isChosen && of.Unschedulable:
 			sorted.unusable = append(sorted.unusable, one)
-		case isChosen && known && !state.Ready:
-			c.tolerate(one, state.Since, &sorted)
+		case isChosen && known && !ready:
+			c.tolerate(one, since, &sorted)
 		case isChosen:
 			sorted.usable = append(sorted.usable, one)
-		case !of.Unschedulable && state.Ready:
+		case !of.Unschedulable && ready:
 			sorted.others = append(sorted.others, one)
 		}
 	}

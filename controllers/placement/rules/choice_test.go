@@ -245,8 +245,8 @@ func TestChooseProperties(t *testing.T) {
 
 // stateOf reports whether a SyncTarget may be chosen anew, and whether it may stay chosen.
 func stateOf(c *rules.Chooser, one rules.Destination) (isFresh, isUsable bool) {
-	state, _ := c.Readiness.Of(one.UID)
-	return !one.Unschedulable && state.Ready, !one.Unschedulable && (state.Ready || choiceTime.Sub(state.Since) < c.Toleration)
+	ready, since, _ := c.Readiness.Of(one.UID)
+	return !one.Unschedulable && ready, !one.Unschedulable && (ready || choiceTime.Sub(since) < c.Toleration)
 }
 
 func count(is bool) int {

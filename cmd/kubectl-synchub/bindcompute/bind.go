@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
 // Bind binds the export, accepts its claims, and creates the EdgePlacement. It changes no existing EdgePlacement: if that

@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
 // Ensure creates the APIBinding unless there is one, and accepts all claims of the export. It returns when kcp has

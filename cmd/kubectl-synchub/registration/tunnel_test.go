@@ -97,7 +97,7 @@ func TestTunnelSecretCanBeAppliedAlone(t *testing.T) {
 			t.Errorf("%s %s is selected: %v", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), got)
 		}
 	}
-	readme, err := os.ReadFile("../../charts/synchub-tunnel/README.md")
+	readme, err := os.ReadFile("../../../charts/synchub-tunnel/README.md")
 	if err != nil || !strings.Contains(string(readme), "--selector "+componentLabel+"="+credentialsComponent) {
 		t.Errorf("the README does not select it: %v", err)
 	}

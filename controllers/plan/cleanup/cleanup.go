@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package drain
+package cleanup
 
 import (
 	"errors"
@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 )
 
 // Mode says which objects a drain deletes, releases or keeps.
@@ -87,7 +86,7 @@ func (o Object) self() ownership.Self {
 }
 
 // isContainer reports whether other objects are deleted with the object.
-func (o Object) isContainer() bool { return o.Resource == namespaces || o.Resource == crds }
+func (o Object) isContainer() bool { return o.Resource == Namespaces || o.Resource == CRDs }
 
 // Decision is the action for one object. Reason says why the object stays, and is empty if it does not.
 type Decision struct {
@@ -95,16 +94,17 @@ type Decision struct {
 	Reason string
 }
 
+// The resources whose objects are deleted with others.
 var (
-	namespaces = schema.GroupResource{Resource: "namespaces"}
-	crds       = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+	Namespaces = schema.GroupResource{Resource: "namespaces"}
+	CRDs       = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 )
 
 // Plan decides about one object. allowsCascade reports whether a namespace or CRD that came from the given mailbox resource may be
 // deleted with its contents.
 func Plan(mode Mode, owner ownership.Owner, object Object, allowsCascade func(schema.GroupResource) bool) Decision {
 	value := owner.LabelValue()
-	installed := object.Resource == crds && object.Labels[crd.InstalledByLabel] == value
+	installed := object.Resource == CRDs && object.Labels[ownership.InstalledByLabel] == value
 	labelled := object.Labels[ownership.OwnerLabel] == value || installed
 	mark, err := owner.Verify(object.Annotations, object.self())
 	switch {
@@ -162,8 +162,8 @@ func keepReason(mode Mode, object Object, mark ownership.Mark, installed bool, c
 // MarkKeys returns the keys of the labels and annotations by which the owner recognizes the object.
 func MarkKeys(owner ownership.Owner, object Object) (labels, annotations []string) {
 	labels, annotations = owner.MarkKeys(object.Labels, object.Annotations)
-	if object.Labels[crd.InstalledByLabel] == owner.LabelValue() {
-		labels = append(labels, crd.InstalledByLabel)
+	if object.Labels[ownership.InstalledByLabel] == owner.LabelValue() {
+		labels = append(labels, ownership.InstalledByLabel)
 	}
 	if owner.HasEnsured(object.Annotations[ownership.EnsuredAnnotation], object.self()) {
 		annotations = append(annotations, ownership.EnsuredAnnotation)

@@ -26,8 +26,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
-	"github.com/synchub-dev/synchub/controllers/publishedresource/publish"
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 

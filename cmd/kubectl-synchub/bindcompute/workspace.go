@@ -25,8 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
-	"github.com/synchub-dev/synchub/provider/exportbinding"
 )
 
 // Export is the APIExport that workload workspaces bind, and the name of a new APIBinding.

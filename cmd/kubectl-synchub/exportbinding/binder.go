@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
 // Export is an APIExport of the hub.

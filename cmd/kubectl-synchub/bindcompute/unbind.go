@@ -30,8 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/exportbinding"
-	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
 // maxNames is the number of names that one message lists.

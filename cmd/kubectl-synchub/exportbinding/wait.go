@@ -30,7 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
 // servedInterval is the interval at which a bound API is requested until kcp serves it. There is no event for that.

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/publishedresource/publish"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
 )
 
 var florin = synchubv1alpha1.SyncTargetSchema{Cluster: "2x4y", Name: "florin"}

@@ -97,7 +97,7 @@ func TestConfirmationQuestions(t *testing.T) {
 
 // The default resources are those that the chart publishes.
 func TestDefaultResourcesAreWhatTheChartPublishes(t *testing.T) {
-	files, err := filepath.Glob("../../charts/synchub/files/published/*.yaml")
+	files, err := filepath.Glob("../../../charts/synchub/files/published/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestTokensAreKeptForHalfOfTheirLife(t *testing.T) {
 // Each namespace costs a watch of each resource. A registration accepts as many namespaces as the schema of SyncTargets,
 // and refuses more before it writes anything.
 func TestManyNamespacesAreRefused(t *testing.T) {
-	definition := fixtures.DecodeFile[apiextensionsv1.CustomResourceDefinition](t, "../../apis/schemas/crds/edge.kubestellar.io_synctargets.yaml")
+	definition := fixtures.DecodeFile[apiextensionsv1.CustomResourceDefinition](t, "../../../apis/schemas/crds/edge.kubestellar.io_synctargets.yaml")
 	only := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["namespaces"].Properties["only"]
 	if only.MaxItems == nil || *only.MaxItems != maxNamespaces {
 		t.Errorf("the schema takes another number: %v", only.MaxItems)
