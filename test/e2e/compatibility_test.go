@@ -30,7 +30,7 @@ import (
 )
 
 var _ = Describe("compatibility", func() {
-	It("holds back what a target's schema has no room for, says why, and looks again when that changes", func(ctx SpecContext) {
+	It("does not sync objects with fields that a target's schema lacks, reports the reason, and syncs them after the schema changes", func(ctx SpecContext) {
 		const ns, group = "compatible", "compatible.example.dev"
 		const narrow, wide = "{size: {type: integer, maximum: 5}}", "{size: {type: integer, maximum: 9}}"
 		widgets, warned, gadgets := custom(group, "v1", "widgets", "Widget"), custom(group, "v1", "warned", "Warning"), custom(group, "v1", "gadgets", "Gadget")

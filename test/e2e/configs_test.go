@@ -27,7 +27,7 @@ import (
 )
 
 var _ = Describe("configs of one mailbox", func() {
-	It("count together, and what is done to one changes only what that one changes", func(ctx SpecContext) {
+	It("are combined, and a change of one affects only the objects that it selects", func(ctx SpecContext) {
 		const ns = "together"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		byLabel := func(spec string) string {

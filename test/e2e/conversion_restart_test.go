@@ -24,8 +24,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-var _ = Describe("renaturing, without interruption and waste", thorough, Label("requests"), func() {
-	It("cleans up what a conversion placed that was taken away while the hub was down", func(ctx SpecContext) {
+var _ = Describe("conversions, across restarts and without extra requests", thorough, Label("requests"), func() {
+	It("deletes the copies of a conversion that was removed while the hub was down", func(ctx SpecContext) {
 		const ns, below = "while-down", "down.example.com"
 		packages, kept := packages(below), custom(below, "v1", "keepsakes", "Keepsake")
 		publish(ctx, parcels, notices)

@@ -96,8 +96,8 @@ func anys(texts []string) []any {
 	return all
 }
 
-var _ = Describe("renaturing", func() {
-	It("gives objects another group, version, kind and name on the target, and their definitions theirs", func(ctx SpecContext) {
+var _ = Describe("conversions", func() {
+	It("give objects and their definitions another group, version, kind and name on the target", func(ctx SpecContext) {
 		const ns, below = "renatured", "renatured.example.com"
 		denatured := packages(below + ".denatured")
 		packages := packages(below)
@@ -158,7 +158,7 @@ var _ = Describe("renaturing", func() {
 		Expect(framework.Exists(ctx, florin, definitions, "", packages.GroupResource().String())).To(BeTrue())
 	}, NodeTimeout(2*time.Minute))
 
-	It("moves an object when its conversion changes: the new one comes before the old one goes", thorough, func(ctx SpecContext) {
+	It("create the new copy before they delete the old one when the conversion changes", thorough, func(ctx SpecContext) {
 		const ns, below = "moved", "moved.example.com"
 		packages, boxes, same := packages(below), custom(below, "v1", "boxes", "Box"), custom(below, "v1", "parcels", "Parcel")
 		publish(ctx, parcels)
@@ -197,7 +197,7 @@ var _ = Describe("renaturing", func() {
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(HavePrefix("True"))
 	}, NodeTimeout(2*time.Minute))
 
-	It("lets the first of two sources have a name, and the oldest of two configs decide", thorough, func(ctx SpecContext) {
+	It("give a name to the first of two sources, and apply the oldest of two configs", thorough, func(ctx SpecContext) {
 		const ns = "one-name"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		entries := goingDown(ns, configMapAPI)
@@ -230,7 +230,7 @@ var _ = Describe("renaturing", func() {
 		eventuallyGone(ctx, florin, configMaps, ns, "shared")
 	}, NodeTimeout(2*time.Minute))
 
-	It("brings objects up under what they are called in the mailbox", thorough, func(ctx SpecContext) {
+	It("upsync objects under their names in the mailbox", thorough, func(ctx SpecContext) {
 		const ns, below = "raised-as", "raised.example.com"
 		packages := packages(below)
 		publish(ctx, parcels)

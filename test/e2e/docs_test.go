@@ -45,11 +45,11 @@ var (
 
 // The pages use the same names for their objects, so they run one after the other.
 var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(2), thorough, func() {
-	It("has commands in getting started that work as they stand", func(ctx SpecContext) {
+	It("has working commands in Getting started", func(ctx SpecContext) {
 		run(ctx, "getting-started", nil, blocks(page("getting-started.md"), shellBlock))
 	}, NodeTimeout(6*time.Minute))
 
-	It("has commands for moving over from KubeStellar that work as they stand", func(ctx SpecContext) {
+	It("has working commands for the migration from KubeStellar", func(ctx SpecContext) {
 		const ns, syncer = "migrating", "kubestellar-syncer-guilder-1x2y3z4w"
 		guilder := target("guilder")
 		leaveAsKubeStellar(ctx, ns, syncer)
@@ -87,7 +87,7 @@ var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(2
 })
 
 var _ = Describe("the documentation of configs", thorough, func() {
-	It("has examples of configs that are understood", func(ctx SpecContext) {
+	It("has valid examples of configs", func(ctx SpecContext) {
 		inventory := newInventory(ctx, "docs-examples")
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, namespace("shop"))

@@ -34,8 +34,8 @@ import (
 
 var clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 
-var _ = Describe("departure", func() {
-	It("goes on where a hub that was killed has left off", thorough, func(ctx SpecContext) {
+var _ = Describe("drain, deletion and access", func() {
+	It("continues after the hub was killed", thorough, func(ctx SpecContext) {
 		const ns = "killed-departing"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -64,7 +64,7 @@ var _ = Describe("departure", func() {
 		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "local")).To(BeTrue())
 	}, NodeTimeout(4*time.Minute))
 
-	It("waits for a target that is away when a SyncTarget is deleted, and lets it go by force", thorough, func(ctx SpecContext) {
+	It("waits for an unreachable target when its SyncTarget is deleted, and skips the cleanup when forced", thorough, func(ctx SpecContext) {
 		const ns, group = "forced", "forced.example.com"
 		proxy := newProxy(ctx, clusters["florin"])
 		gvr := publishWaiting(ctx, "florin", group, ns)
@@ -85,7 +85,7 @@ var _ = Describe("departure", func() {
 		Expect(noticesOf(ctx, inventory, ns)).To(ContainElement(And(HavePrefix("RemovalForced"), ContainSubstring("widgets."+group))))
 	}, NodeTimeout(4*time.Minute))
 
-	It("takes everything away from a target that is drained, and brings it back afterwards", func(ctx SpecContext) {
+	It("deletes all copies from a drained target, and creates them again afterwards", func(ctx SpecContext) {
 		const ns = "drained"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -114,7 +114,7 @@ var _ = Describe("departure", func() {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("gives users their rights in the mailbox, and takes them away again", func(ctx SpecContext) {
+	It("grants users their rights in the mailbox, and revokes them", func(ctx SpecContext) {
 		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"mailboxAccess": [
@@ -151,7 +151,7 @@ spec:
 		Eventually(undeclared).Should(BeEmpty())
 	}, NodeTimeout(3*time.Minute))
 
-	It("refuses the younger of two SyncTargets of one cluster, unless that is allowed", thorough, func(ctx SpecContext) {
+	It("rejects the younger of two SyncTargets of one cluster, unless that is allowed", thorough, func(ctx SpecContext) {
 		const ns = "shared-cluster"
 		inventory := newInventory(ctx, ns)
 		older := register(ctx, inventory, "older", "florin")
@@ -171,7 +171,7 @@ spec:
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "younger", "SyncerReady").Should(Equal("True"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("makes a mailbox again that was deleted by hand, and leaves the target alone", thorough, func(ctx SpecContext) {
+	It("creates a manually deleted mailbox again, and does not change the target", thorough, func(ctx SpecContext) {
 		const ns, group = "remade", "remade.example.com"
 		gvr := publishWaiting(ctx, "florin", group, ns)
 		inventory := newInventory(ctx, ns)

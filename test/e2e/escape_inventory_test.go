@@ -49,8 +49,8 @@ func fatten(ctx context.Context, inventory *installation.Inventory, name string)
 	})).To(Succeed())
 }
 
-var _ = Describe("an inventory workspace that asks for too much", thorough, Label("escapes"), func() {
-	It("gets a limited number of mailboxes, fills no cache, and harms no other", SpecPriority(1), func(ctx SpecContext) {
+var _ = Describe("an inventory workspace with too many SyncTargets", thorough, Label("escapes"), func() {
+	It("gets a limited number of mailboxes, fills no cache, and does not affect other inventories", SpecPriority(1), func(ctx SpecContext) {
 		const ns, limit, many = "asks-for-little", 2, 6
 		modest, greedy := newInventory(ctx, ns), newInventory(ctx, "asks-for-much")
 		mailbox := register(ctx, modest, "before", "florin")

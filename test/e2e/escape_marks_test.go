@@ -33,7 +33,7 @@ var pods = api{GroupVersionResource: schema.GroupVersionResource{Version: "v1", 
 
 var _ = Describe("marks", Label("escapes"), func() {
 	// Two SyncTargets, a and b, use the same cluster.
-	It("count only if the hub wrote them, on the very object", func(ctx SpecContext) {
+	It("are valid only if the hub wrote them on the same object", func(ctx SpecContext) {
 		const ns = "marks-forged"
 		inventory := sharedInventory(ctx)
 		florin := target("florin")
@@ -81,7 +81,7 @@ spec:
 		Expect(below(pods.GroupVersionResource, ns, "x-0", "metadata", "uid")()).NotTo(BeEmpty())
 	}, NodeTimeout(3*time.Minute))
 
-	It("keep what one SyncTarget sent down out of another's mailbox", thorough, func(ctx SpecContext) {
+	It("keep the copies of one SyncTarget out of another one's mailbox", thorough, func(ctx SpecContext) {
 		const ns = "marks-shared"
 		inventory := sharedInventory(ctx)
 		florin := target("florin")
@@ -131,7 +131,7 @@ spec:
 		Eventually(inA("x")).WithContext(ctx).Should(Equal("x"), "it was left to whoever has the cluster")
 	}, NodeTimeout(3*time.Minute))
 
-	It("come off a Namespace and a definition that go in the mailbox, and come back with them", thorough, func(ctx SpecContext) {
+	It("are removed from a Namespace and a definition deleted in the mailbox, and added again with them", thorough, func(ctx SpecContext) {
 		const ns, group, count = "marks-return", "return.example.com", 20
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		below := readerOf(ctx, florin)

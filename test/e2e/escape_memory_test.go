@@ -44,8 +44,8 @@ func fillWithLarge(ctx context.Context, mailbox *rest.Config, namespace string, 
 	}
 }
 
-var _ = Describe("a mailbox that holds too much", thorough, Label("escapes"), func() {
-	It("costs the hub no more than its limits, others nothing, and the target no object", SpecPriority(1), func(ctx SpecContext) {
+var _ = Describe("a mailbox over its limits", thorough, Label("escapes"), func() {
+	It("takes no more memory than its limits, does not affect other mailboxes, and loses no object on the target", SpecPriority(1), func(ctx SpecContext) {
 		const ns, other, size, count = "too-much", "enough", 200_000, 10
 		inventory := newInventory(ctx, ns)
 		mailbox, hosting := register(ctx, inventory, "greedy", "hosting"), target("hosting")
@@ -101,7 +101,7 @@ var _ = Describe("a mailbox that holds too much", thorough, Label("escapes"), fu
 		}
 	}, NodeTimeout(4*time.Minute))
 
-	It("reads what a config begins to select, once", func(ctx SpecContext) {
+	It("reads newly selected objects once", func(ctx SpecContext) {
 		const ns, few, many = "selected-late", 3, 12
 		inventory := newInventory(ctx, ns)
 		mailbox, hosting := register(ctx, inventory, "late", "hosting"), target("hosting")
@@ -141,7 +141,7 @@ spec:
 		expectIdleStart(ctx, inventory, "late", few+many)
 	}, NodeTimeout(4*time.Minute))
 
-	It("is cut when all together take too much, and left alone when it has too many objects", SpecPriority(1), func(ctx SpecContext) {
+	It("is limited to a fair share when all mailboxes take too much memory, and evicted when it has too many objects", SpecPriority(1), func(ctx SpecContext) {
 		const ns, other, size, large, small = "too-many", "few", 200_000, 40, 250
 		inventory := newInventory(ctx, ns)
 		mailbox, hosting := register(ctx, inventory, "greedy", "hosting"), target("hosting")
@@ -223,7 +223,7 @@ spec:
 		Expect(metric("synchub_mailboxes_evicted")()).To(BeZero())
 	}, NodeTimeout(6*time.Minute))
 
-	It("keeps one kind from crowding out the others, by the limits of its PublishedResource", func(ctx SpecContext) {
+	It("limits one kind by its PublishedResource, so that other kinds are synced", func(ctx SpecContext) {
 		const ns, group, count, limit = "crowded", "crowded.example.com", 8, 3
 		widgets, others := custom(group, "v1", "widgets", "Widget"), custom(group, "v1", "gadgets", "Gadget")
 		for _, cluster := range []string{"hosting", "florin"} {

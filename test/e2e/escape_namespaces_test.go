@@ -44,7 +44,7 @@ func hubKubeconfig(ctx context.Context, inventory *installation.Inventory, user 
 
 // Attacks of a user who may write everything in a mailbox, on a cluster where the hub may use only a few namespaces.
 var _ = Describe("a registration for namespaces", thorough, Label("escapes"), func() {
-	It("keeps the hub within them, where it syncs as ever, and follows when they change or end", SpecPriority(1), func(ctx SpecContext) {
+	It("limits the hub to these namespaces, and follows their changes and their removal", SpecPriority(1), func(ctx SpecContext) {
 		const ns, one, two, three = "bounded", "bounded-one", "bounded-two", "bounded-three"
 		florin := target("florin")
 		inventory := newInventory(ctx, ns)

@@ -28,8 +28,8 @@ import (
 )
 
 // Attempts of a target's administrator, or of a user of a mailbox, to reach the other side.
-var _ = Describe("routes that nobody was given", thorough, Label("escapes"), func() {
-	It("lead no rights from a target into its mailbox, unless the PublishedResource says so in so many words", func(ctx SpecContext) {
+var _ = Describe("routes between workspaces and targets without permission", thorough, Label("escapes"), func() {
+	It("upsync no rights from a target to its mailbox, unless the PublishedResource allows it explicitly", func(ctx SpecContext) {
 		const ns = "escape-rights"
 		created := packages("escape-rights.example.com")
 		created.clusterScoped = true
@@ -106,7 +106,7 @@ spec:
 		eventuallyGone(ctx, mailbox, clusterRoleBindings, "", ns)
 	}, NodeTimeout(2*time.Minute))
 
-	It("lead by no conversion out of the names that the operator gives, nor to kinds that nobody published", func(ctx SpecContext) {
+	It("do not bypass the operator's naming by a conversion, nor reach unpublished kinds", func(ctx SpecContext) {
 		const ns, group, mine = "escape-names", "escape-names.example.com", "tenant-escape-names"
 		crates, pallets, skids := custom(group, "v1", "crates", "Crate"), custom(group, "v1", "pallets", "Pallet"), custom(group, "v1", "skids", "Skid")
 		hosting := target("hosting")
@@ -137,7 +137,7 @@ spec:
 		Expect(identities(ctx, hosting, skids.GroupVersionResource, ns, "")).To(BeEmpty())
 	}, NodeTimeout(2*time.Minute))
 
-	It("lead neither into protected namespaces nor out of them, until a SyncTarget or a PublishedResource allows it", func(ctx SpecContext) {
+	It("neither reach nor leave protected namespaces, unless a SyncTarget or a PublishedResource allows it", func(ctx SpecContext) {
 		const ns, elsewhere, below = "escape-spaces", "escape-spaces-elsewhere", "below-escape-spaces"
 		hosting := target("hosting")
 		inventory := sharedInventory(ctx)

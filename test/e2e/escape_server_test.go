@@ -63,7 +63,7 @@ func hostile() *httptest.Server {
 }
 
 var _ = Describe("escapes: a hostile target", thorough, Label("escapes"), func() {
-	It("is left alone with a reason, and costs neither the hub's memory nor the others", func(ctx SpecContext) {
+	It("is quarantined with a reason, and affects neither the hub's memory nor other targets", func(ctx SpecContext) {
 		const ns = "hostile-server"
 		server := hostile()
 		DeferCleanup(func() {

@@ -36,8 +36,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-var _ = Describe("what the hub believes", thorough, Label("escapes"), func() {
-	It("is never the status of a SyncTarget", func(ctx SpecContext) {
+var _ = Describe("the hub's source of truth", thorough, Label("escapes"), func() {
+	It("is not the status of a SyncTarget", func(ctx SpecContext) {
 		const ns = "believed"
 		victims, attackers := newInventory(ctx, ns+"-victim"), newInventory(ctx, ns+"-attacker")
 		victim, own := register(ctx, victims, "victim", "florin"), register(ctx, attackers, "attacker", "guilder")
@@ -83,7 +83,7 @@ var _ = Describe("what the hub believes", thorough, Label("escapes"), func() {
 		eventuallyGone(ctx, target("guilder"), configMaps, ns, "own")
 	}, NodeTimeout(4*time.Minute))
 
-	It("is no other tenant's word for which cluster it has", func(ctx SpecContext) {
+	It("is not another tenant's claim on a cluster", func(ctx SpecContext) {
 		const ns = "claimed"
 		attackers, victims := newInventory(ctx, ns+"-attacker"), newInventory(ctx, ns+"-victim")
 		By("registering a server that says to be the victim's cluster, before the victim")
@@ -102,7 +102,7 @@ var _ = Describe("what the hub believes", thorough, Label("escapes"), func() {
 		Expect(framework.Condition(ctx, victims.Config, syncTargets, "", "victim", "Ready")).To(Equal("True"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("is one cluster for each SyncTarget, until an operator confirms another", func(ctx SpecContext) {
+	It("is one cluster for each SyncTarget, until an operator confirms another one", func(ctx SpecContext) {
 		const ns = "swapped"
 		inventory := newInventory(ctx, ns)
 		one, other := register(ctx, inventory, "one", "florin"), register(ctx, inventory, "other", "guilder")

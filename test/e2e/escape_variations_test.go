@@ -32,7 +32,7 @@ import (
 
 // Variations of the other attacks, and mistakes of operators.
 var _ = Describe("variations", thorough, Label("escapes"), func() {
-	It("of what a tenant writes into his mailbox, and a target's administrator brings up, lead nowhere else", func(ctx SpecContext) {
+	It("of objects that a tenant or a target's administrator writes affect only their own mailbox", func(ctx SpecContext) {
 		const ns, kcpSystem = "variations", "kcp-system"
 		inventory := sharedInventory(ctx)
 		florin, guilder := target("florin"), target("guilder")
@@ -76,7 +76,7 @@ var _ = Describe("variations", thorough, Label("escapes"), func() {
 		Expect(framework.Exists(ctx, own, secrets, kcpSystem, "widgets")).To(BeFalse())
 	}, NodeTimeout(3*time.Minute))
 
-	It("of a mailbox that somebody else made, of a memory that was deleted, and of a second hub, are told", SpecPriority(1), func(ctx SpecContext) {
+	It("of a foreign mailbox workspace, a deleted ledger and a second hub are reported", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "premade"
 		provider := synchub.InWorkspace(synchub.Workspace)
 		By("making the mailbox before the hub does")
@@ -135,7 +135,7 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: %s}]
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "last")
 	}, NodeTimeout(3*time.Minute))
 
-	It("of a kubeconfig that is swapped while its SyncTarget is deleted take nothing from the other cluster", func(ctx SpecContext) {
+	It("of a kubeconfig that is swapped during the deletion of its SyncTarget delete nothing on the other cluster", func(ctx SpecContext) {
 		const ns = "swapped-leaving"
 		inventory := newInventory(ctx, ns)
 		one, other := register(ctx, inventory, "one", "florin"), register(ctx, inventory, "other", "guilder")

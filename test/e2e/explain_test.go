@@ -119,7 +119,7 @@ var _ = Describe("the plugin", func() {
 		ask("configmaps", ns+"/settings").Should(comesTo(explain.Present, explain.Stopped, explain.StepSyncTarget))
 	}, NodeTimeout(3*time.Minute))
 
-	It("explains by the rules that the hub shows in each workspace, and that nobody else can change for long", func(ctx SpecContext) {
+	It("explains with the hub's SyncRules in each workspace, which the hub restores after a change", func(ctx SpecContext) {
 		const ns = "explained-rules"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		gadgets := custom("rules.example.com", "v1", "gadgets", "Gadget")

@@ -31,8 +31,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("mailboxes in trouble", thorough, Label("faults"), func() {
-	It("cost the others nothing, and have nothing deleted", SpecPriority(1), func(ctx SpecContext) {
+var _ = Describe("mailboxes with faults", thorough, Label("faults"), func() {
+	It("do not affect other mailboxes, and lose no copy", SpecPriority(1), func(ctx SpecContext) {
 		const ns, count, group = "unsettled", 5, "unsettled.example.com"
 		widgets := custom(group, "v1", "widgets", "Widget")
 		gvr := widgets.GroupVersionResource

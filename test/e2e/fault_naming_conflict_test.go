@@ -34,7 +34,7 @@ import (
 )
 
 var _ = Describe("a definition that reaches a mailbox before its API is published", thorough, Label("faults"), func() {
-	It("is told of everywhere, and once it is gone the API arrives", func(ctx SpecContext) {
+	It("is reported on all affected objects, and once it is deleted the API is bound", func(ctx SpecContext) {
 		const ns, group = "name-taken", "taken.example.com"
 		gizmos, laters := custom(group, "v1", "gizmos", "Gizmo"), custom(group, "v1", "laters", "Later")
 		inventory, mailbox := withTakenName(ctx, ns, gizmos, gizmos, laters)
@@ -81,7 +81,7 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 		eventuallyExists(ctx, target("florin"), gizmos.GroupVersionResource, ns, "placed")
 	}, NodeTimeout(6*time.Minute))
 
-	It("holds up no API that is published with it, if it only has the kind's name", func(ctx SpecContext) {
+	It("does not block other APIs, if it only has the kind's name", func(ctx SpecContext) {
 		const ns, group = "kind-taken", "kind-taken.example.com"
 		gizmos, laters, squatters := custom(group, "v1", "gizmos", "Gizmo"), custom(group, "v1", "laters", "Later"), custom(group, "v1", "squatters", "Gizmo")
 		inventory, mailbox := withTakenName(ctx, ns, squatters, gizmos, laters)
@@ -99,7 +99,7 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "APIsMissing").Should(BeEmpty())
 	}, NodeTimeout(4*time.Minute))
 
-	It("holds up no removal", func(ctx SpecContext) {
+	It("does not block a removal", func(ctx SpecContext) {
 		const ns, group = "taken-removed", "taken-removed.example.com"
 		gizmos := custom(group, "v1", "gizmos", "Gizmo")
 		inventory, _ := withTakenName(ctx, ns, gizmos, gizmos)

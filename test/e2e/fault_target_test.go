@@ -36,8 +36,8 @@ import (
 const mostRequests = 40
 
 // All SyncTargets use one cluster, each in its own way.
-var _ = Describe("targets in trouble", thorough, Label("faults"), func() {
-	It("are told by a condition, cost the others nothing, and catch up without a loss", SpecPriority(1), func(ctx SpecContext) {
+var _ = Describe("targets with faults", thorough, Label("faults"), func() {
+	It("are reported by a condition, do not affect other targets, and catch up without a loss", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "ailing"
 		cluster := newCluster(ctx, ns)
 		proxies := map[string]*faults.Proxy{}

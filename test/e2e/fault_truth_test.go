@@ -127,8 +127,8 @@ spec:
 `, namespace)
 }
 
-var _ = Describe("what is told", thorough, Label("faults"), func() {
-	It("claims nothing to be in sync while nothing is synced, by whichever hub", func(ctx SpecContext) {
+var _ = Describe("the reported state", thorough, Label("faults"), func() {
+	It("does not claim objects to be in sync while no hub syncs", func(ctx SpecContext) {
 		const ns = "claimed"
 		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -149,7 +149,7 @@ var _ = Describe("what is told", thorough, Label("faults"), func() {
 		Eventually(readiness).WithContext(ctx).Should(HavePrefix("True InSync: "))
 	}, NodeTimeout(3*time.Minute))
 
-	It("is true of rollouts in a mailbox, and names each object that fails", func(ctx SpecContext) {
+	It("is correct for rollouts in a mailbox, and names each failing object", func(ctx SpecContext) {
 		const ns = "truth"
 		publishShipped(ctx, "statefulsets")
 		publishShipped(ctx, "services")

@@ -66,7 +66,7 @@ func appliedAs(ctx context.Context, config *rest.Config, kind api, namespace, na
 }
 
 var _ = Describe("an API in several versions", thorough, Label("faults"), func() {
-	It("goes to each target in one that it serves, or that an entry names, and moves over without harm", SpecPriority(1), func(ctx SpecContext) {
+	It("is synced to each target in a served version or in the one that an entry names, and changes versions without loss", SpecPriority(1), func(ctx SpecContext) {
 		const ns, group = lampsIn, "several.example.com"
 		alpha, beta, stable := custom(group, "v1alpha1", "lamps", "Lamp"), custom(group, "v1beta1", "lamps", "Lamp"), custom(group, "v1", "lamps", "Lamp")
 		hosting, florin, guilder := target("hosting"), target("florin"), target("guilder")

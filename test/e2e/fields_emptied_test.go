@@ -119,7 +119,7 @@ func boxesIn(ctx context.Context, config *rest.Config, namespace string) map[str
 }
 
 var _ = Describe("a map or list that becomes empty", Label("placement"), func() {
-	It("is empty on the other side too, whichever way it goes, and is filled again", thorough, func(ctx SpecContext) {
+	It("becomes empty on the other side in both directions, and is filled again", thorough, func(ctx SpecContext) {
 		const down, placed, up = "emptied-down", "emptied-placed", "emptied-up"
 		hosting, florin := target("hosting"), target("florin")
 		apply(ctx, hosting, boxesDefinition)

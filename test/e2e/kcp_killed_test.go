@@ -31,7 +31,7 @@ import (
 
 // Serial: the hubs of the other processes use the same kcp.
 var _ = Describe("mailboxes", Serial, thorough, Label("faults"), func() {
-	It("delete and lose nothing when kcp is killed while there is much to do", func(ctx SpecContext) {
+	It("delete and lose nothing when kcp is killed during a burst", func(ctx SpecContext) {
 		const ns, count, more = "kcp-killed", 200, 100
 		inventory := newInventory(ctx, ns)
 		hosting, mailbox := target("hosting"), register(ctx, inventory, "quiet", "hosting")

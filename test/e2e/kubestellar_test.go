@@ -32,7 +32,7 @@ import (
 // These specs repeat KubeStellar's tests of its syncer with the hub, where no other spec covers them. Mailboxes have the
 // custom resources from PublishedResources, and targets from CRDs that somebody installed there; CRDs in a mailbox are
 // synced as objects.
-var _ = Describe("what KubeStellar's syncer does", func() {
+var _ = Describe("compatibility with KubeStellar's syncer", func() {
 	It("follows an EdgeSyncConfig down and up", func(ctx SpecContext) {
 		const ns = "edge-sync-config"
 		jigs, unknown := custom("tools.example.com", "v1", "jigs", "Jig"), custom("tools.example.com", "v1", "clamps", "Clamp")

@@ -85,7 +85,7 @@ spec:
 }
 
 var _ = Describe("the main job", func() {
-	It("keeps two targets in sync while a third does not exist", func(ctx SpecContext) {
+	It("keeps two targets in sync while a third one does not exist", func(ctx SpecContext) {
 		const ns = "main-job"
 		inventory := newInventory(ctx, ns)
 		port, err := servers.FreePort()

@@ -34,7 +34,7 @@ import (
 )
 
 var _ = Describe("metrics", func() {
-	It("tells how changes fare and how a target is, as long as there is a SyncTarget", func(ctx SpecContext) {
+	It("report changes and the state of a target, until the SyncTarget is deleted", func(ctx SpecContext) {
 		const ns = "metrics"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "quiet", "hosting")

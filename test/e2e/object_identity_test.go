@@ -31,8 +31,8 @@ import (
 
 var claims = api{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}, kind: "PersistentVolumeClaim"}
 
-var _ = Describe("objects of one name that are not one object", func() {
-	It("pass nothing on from one workspace to another, nor keep a namespace", Label("placement"), func(ctx SpecContext) {
+var _ = Describe("different objects with the same name", func() {
+	It("leak nothing from one workspace to another, and do not keep a namespace", Label("placement"), func(ctx SpecContext) {
 		const ns = "identity"
 		publish(ctx, claims)
 		inventory, first, second := newInventory(ctx, ns), newWorkload(ctx, ns+"-first"), newWorkload(ctx, ns+"-second")
@@ -104,7 +104,7 @@ spec:
 		Eventually(readyStatus).WithContext(ctx).WithArguments(first, "shop").Should(Equal("True"))
 	}, NodeTimeout(5*time.Minute))
 
-	It("are made a few times if the cluster removes them, and not at all once they have run", func(ctx SpecContext) {
+	It("are created a few times if the cluster deletes them, and not again once they have completed", func(ctx SpecContext) {
 		const ns = "identity-removed"
 		publish(ctx, jobs)
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")

@@ -31,7 +31,7 @@ import (
 )
 
 var _ = Describe("a placement on some of many clusters", thorough, Label("placement"), func() {
-	It("keeps the chosen cluster as long as it can, and replaces it, the new copies before the old", func(ctx SpecContext) {
+	It("keeps the chosen cluster while it matches, and creates the new copies before it deletes the old ones", func(ctx SpecContext) {
 		const ns = "placement-choice"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		for _, name := range []string{"florin", "guilder"} {

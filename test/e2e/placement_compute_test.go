@@ -27,7 +27,7 @@ import (
 )
 
 var _ = Describe("a workspace that binds compute", func() {
-	It("runs a Deployment on a registered cluster, which kubectl follows there, and whose Pods come up into the mailbox", func(ctx SpecContext) {
+	It("runs a Deployment on a registered cluster, with its status for kubectl, and its Pods in the mailbox", func(ctx SpecContext) {
 		const ns, path = "placement-compute", "root:placement-compute-shop"
 		inventory := newInventory(ctx, ns)
 		admin := userOf(ctx, inventory)

@@ -28,7 +28,7 @@ import (
 )
 
 var _ = Describe("objects that cannot be placed", thorough, Label("placement"), func() {
-	It("stop no other object, and are counted and named, like those that nobody selects", func(ctx SpecContext) {
+	It("block no other object, and are counted and named like unselected objects", func(ctx SpecContext) {
 		const ns = "placement-excluded"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		for _, name := range []string{"florin", "guilder"} {

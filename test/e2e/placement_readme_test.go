@@ -66,7 +66,7 @@ func showsLinesOf(block string) types.GomegaMatcher {
 }
 
 var _ = Describe("the first examples of the README and of the page about placement", thorough, Label("placement"), func() {
-	It("work as they stand, print what the pages say, and can be repeated for a second team", func(ctx SpecContext) {
+	It("work, print the documented output, and can be repeated for a second team", func(ctx SpecContext) {
 		const ns = "readme"
 		root, err := framework.RepositoryRoot()
 		Expect(err).NotTo(HaveOccurred())

@@ -52,7 +52,7 @@ spec:
 }
 
 var _ = Describe("a rollout", func() {
-	It("goes to the next cluster when the one before is healthy, stops at a failure, and can be paused", SpecPriority(1), func(ctx SpecContext) {
+	It("continues with the next cluster when the one before is healthy, stops at a failure, and can be paused", SpecPriority(1), func(ctx SpecContext) {
 		const ns = rolloutNamespace
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		for name, wave := range map[string]string{"florin": "2", "guilder": "1"} {

@@ -219,7 +219,7 @@ var _ = Describe("placement", Label("placement"), func() {
 		Eventually(identities).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "of-").Should(BeEmpty())
 	}, NodeTimeout(5*time.Minute))
 
-	It("leaves alone what is somebody else's, and what it cannot judge", thorough, func(ctx SpecContext) {
+	It("does not change foreign objects, nor objects that it cannot verify", thorough, func(ctx SpecContext) {
 		const ns = "placement-others"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
@@ -286,7 +286,7 @@ rules: []
 		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "free")).To(BeTrue())
 	}, NodeTimeout(5*time.Minute))
 
-	It("repairs its SyncerConfigs and slices, and brings objects up only where a Location permits it", thorough, func(ctx SpecContext) {
+	It("repairs its SyncerConfigs and slices, and upsyncs only where a Location permits it", thorough, func(ctx SpecContext) {
 		const ns = "placement-configs"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
@@ -345,7 +345,7 @@ rules: []
 		Expect(identities(ctx, cluster, configMaps, ns, "prices")).To(Equal(placed), "the cluster kept its objects")
 	}, NodeTimeout(5*time.Minute))
 
-	It("keeps copies by the policy Orphan, and withdraws them when the binding goes", thorough, func(ctx SpecContext) {
+	It("keeps copies with the policy Orphan, and withdraws them when the binding is deleted", thorough, func(ctx SpecContext) {
 		const ns = "placement-ends"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())

@@ -40,7 +40,7 @@ import (
 // The targets are workspaces of the suite's kcp, and this spec stands in for their Deployment controllers: twenty clusters that run
 // Deployments are too many for one machine.
 var _ = Describe("a rollout over twenty clusters", thorough, Label("requests"), func() {
-	It("stops at the group in which a cluster fails, and goes on after a fix", SpecPriority(1), func(ctx SpecContext) {
+	It("stops at the group in which a cluster fails, and continues after a fix", SpecPriority(1), func(ctx SpecContext) {
 		const ns, clusterCount, broken = "placement-waves", 20, 9
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		members, err := fleet.New(ctx, suite.KCP, ns+"-targets", fleet.IdleRequests{})

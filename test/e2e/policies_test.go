@@ -131,7 +131,7 @@ func publishWarden(ctx context.Context) {
 const wardensObjects = "30"
 
 var _ = Describe("a policy engine", thorough, func() {
-	It("goes down with its definitions and policies, and its findings come up", func(ctx SpecContext) {
+	It("is downsynced with its definitions and policies, and its reports are upsynced", func(ctx SpecContext) {
 		publishWarden(ctx)
 		cluster, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(wardensConfig(byObject("warden, warded", wardensResources...)), warden()))
@@ -157,7 +157,7 @@ var _ = Describe("a policy engine", thorough, func() {
 		Expect(framework.Exists(ctx, mailbox, findings.GroupVersionResource, "warden", "not-asked-for")).To(BeFalse())
 	}, NodeTimeout(2*time.Minute))
 
-	It("goes in order to a target that has nothing of it", func(ctx SpecContext) {
+	It("is created in order on an empty target", func(ctx SpecContext) {
 		publishWarden(ctx)
 		hosting := target("hosting")
 		// A shared mailbox may have been synced before, and the order is that of a first sync.

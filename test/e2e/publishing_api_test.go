@@ -111,7 +111,7 @@ func expectRefused(ctx context.Context, mailbox *rest.Config, manifest, field st
 }
 
 var _ = Describe("mailboxes get an API", func() {
-	It("from wherever its definition is, and use it at once", func(ctx SpecContext) {
+	It("from any source of its definition, and can use it at once", func(ctx SpecContext) {
 		const ns, group = "sources", "sources.example.com"
 		dials, knobs, levers := custom(group, "v1", "dials", "Dial"), custom(group, "v1", "knobs", "Knob"), custom(group, "v1", "levers", "Lever")
 		hosting, florin := target("hosting"), target("florin")
@@ -239,7 +239,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		Expect(identities(ctx, florin, gvr, ns, "painted")["painted"]).To(HavePrefix(placed["painted"][:36]), "it is changed, not replaced")
 	}, NodeTimeout(4*time.Minute))
 
-	It("not where it would act inside kcp or says nonsense, while others go on", thorough, func(ctx SpecContext) {
+	It("except where it would act inside kcp or is invalid, and other APIs are not affected", thorough, func(ctx SpecContext) {
 		const ns, group = "nonsense", "nonsense.example.com"
 		hosting, florin := target("hosting"), target("florin")
 		widgets := custom(group, "v1", "widgets", "Widget")
@@ -295,7 +295,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		Expect(identities(ctx, florin, widgets.GroupVersionResource, ns, "")).To(Equal(placed))
 	}, NodeTimeout(4*time.Minute))
 
-	It("of another export, which they have bound themselves, by a claim on its identity", thorough, func(ctx SpecContext) {
+	It("of another export that they have bound, by a claim with its identity", thorough, func(ctx SpecContext) {
 		const ns, group = "vendor", "vendor.example.com"
 		gizmos := custom(group, "v1", "gizmos", "Gizmo")
 		florin := target("florin")

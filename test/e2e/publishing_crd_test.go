@@ -26,7 +26,7 @@ import (
 )
 
 var _ = Describe("installCRD", func() {
-	It("gives targets the definition and keeps it in sync, and leaves alone what others installed", func(ctx SpecContext) {
+	It("installs the definition on targets and keeps it in sync, and does not change definitions of other installers", func(ctx SpecContext) {
 		const ns, group = "installed", "installed.example.com"
 		const grown = sized + "\n  shape: {type: string}"
 		pumps := custom(group, "v1", "pumps", "Pump")

@@ -111,7 +111,7 @@ var _ = Describe("the rules of a PublishedResource", func() {
 		eventuallyGone(ctx, florin, widgets.GroupVersionResource, below, "one")
 	}, NodeTimeout(4*time.Minute))
 
-	It("keep an object in the mailbox until it is gone from the target, and let it go with the PublishedResource", func(ctx SpecContext) {
+	It("keep an object in the mailbox until its copy is deleted, and release it with the PublishedResource", func(ctx SpecContext) {
 		const ns, group = "waiting", "waiting.example.com"
 		widgets := custom(group, "v1", "widgets", "Widget")
 		gvr := widgets.GroupVersionResource

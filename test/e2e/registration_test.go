@@ -47,7 +47,7 @@ var (
 )
 
 var _ = Describe("the kubectl plugin", func() {
-	It("registers a cluster with rights for what is published, shows how it is, extends the rights, and removes it", SpecPriority(1), func(ctx SpecContext) {
+	It("registers a cluster with rights for the published APIs, shows its state, extends the rights, and removes it", SpecPriority(1), func(ctx SpecContext) {
 		const ns, group = "registered", "registered.example.dev"
 		inventory := newInventory(ctx, ns)
 		kubectl := userOf(ctx, inventory)
@@ -124,7 +124,7 @@ var _ = Describe("the kubectl plugin", func() {
 		Expect(kubectl.succeeds(ctx, "synchub", "get", "targets").errs).To(ContainSubstring("No SyncTargets found"))
 	}, NodeTimeout(4*time.Minute))
 
-	It("brings an API that only one target has to mailboxes, renews credentials without a gap, and cordons", func(ctx SpecContext) {
+	It("publishes an API that only one target has, renews credentials without a gap, and cordons", func(ctx SpecContext) {
 		const ns, group = "imported", "imported.example.dev"
 		name := "widgets." + group
 		inventory := newInventory(ctx, ns)
@@ -177,7 +177,7 @@ var _ = Describe("the kubectl plugin", func() {
 		eventuallyExists(ctx, target("guilder"), widgets.GroupVersionResource, ns, "second")
 	}, NodeTimeout(4*time.Minute))
 
-	It("does what its page says", thorough, func(ctx SpecContext) {
+	It("behaves as documented", thorough, func(ctx SpecContext) {
 		const ns = "registered-by-the-page"
 		databases := custom("example.com", "v1", "databases", "Database")
 		define(ctx, target("guilder"), databases)

@@ -27,7 +27,7 @@ import (
 )
 
 var _ = Describe("related objects", func() {
-	It("travel with their primaries from either side, shared, and go with the last one", func(ctx SpecContext) {
+	It("are synced with their primaries from either side, shared, and deleted with the last one", func(ctx SpecContext) {
 		const ns, elsewhere, group = "kin", "kin-elsewhere", "kin.example.com"
 		databases := custom(group, "v1", "databases", "Database")
 		gvr := databases.GroupVersionResource

@@ -62,7 +62,7 @@ subjects: [{kind: ServiceAccount, name: clerk, namespace: %[1]s}]
 }
 
 var _ = Describe("reports", func() {
-	It("name the resources that a config cannot have, until it can", thorough, func(ctx SpecContext) {
+	It("name the resources that a config cannot sync, until it can", thorough, func(ctx SpecContext) {
 		const ns = "cannot-have"
 		const few = `- {apiGroups: ["", report.example.com], resources: [configmaps, ledgers, receipts], verbs: ["*"]}`
 		inventory := newInventory(ctx, ns)
@@ -139,7 +139,7 @@ spec:
 		Eventually(readiness).WithContext(ctx).WithArguments(ns).Should(HavePrefix("True InSync: "))
 	}, NodeTimeout(3*time.Minute))
 
-	It("list what failed, with one event for each reason, and say nothing of where the target is", func(ctx SpecContext) {
+	It("list failures, with one event for each reason, and do not reveal the target's address", func(ctx SpecContext) {
 		const ns = "failing"
 		inventory := newInventory(ctx, ns)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")

@@ -64,7 +64,7 @@ var _ = Describe("restarts and removals", func() {
 		}
 	}, NodeTimeout(4*time.Minute))
 
-	It("hands over to a second replica, at once on shutdown and after the lease when killed, whatever its clock was", thorough, Label("faults"), func(ctx SpecContext) {
+	It("hands over to a second replica, at once on shutdown and after the lease when killed, with any clock skew", thorough, Label("faults"), func(ctx SpecContext) {
 		const ns = "handover"
 		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -101,7 +101,7 @@ var _ = Describe("restarts and removals", func() {
 		Expect(identities(ctx, target("florin"), configMaps, ns, "one")).To(Equal(before))
 	}, NodeTimeout(4*time.Minute))
 
-	It("prunes what a config had placed that vanished while the hub was down", thorough, func(ctx SpecContext) {
+	It("deletes the copies of a config that was deleted while the hub was down", thorough, func(ctx SpecContext) {
 		const ns = "vanished"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -126,7 +126,7 @@ var _ = Describe("restarts and removals", func() {
 		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "syncedResources").Should(BeEmpty())
 	}, NodeTimeout(4*time.Minute))
 
-	It("removes the mailbox, the state and the controllers of a SyncTarget that is deleted, and leaves its objects to nobody", thorough, func(ctx SpecContext) {
+	It("removes the mailbox, the state and the controllers of a deleted SyncTarget, and leaves its objects without an owner", thorough, func(ctx SpecContext) {
 		const ns = "removed"
 		inventory := newInventory(ctx, ns)
 		// Another SyncTarget stays, and with it the state that all of them share.

@@ -65,7 +65,7 @@ var _ = Describe("safety", func() {
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "item-1", "data", "number").Should(Equal("one"))
 	}, NodeTimeout(4*time.Minute))
 
-	It("backs off from a fight with another writer, and names it", func(ctx SpecContext) {
+	It("backs off from a conflict with another writer, and names it", func(ctx SpecContext) {
 		const ns = "contended"
 		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "ours"), everythingIn(ns)))

@@ -126,7 +126,7 @@ func grants() string {
 }
 
 var _ = Describe("a workspace whose admission webhook is slow", func() {
-	It("delays the access to its own mailbox only, and the SyncTarget says why", thorough, func(ctx SpecContext) {
+	It("delays the access to its own mailbox only, and the SyncTarget reports the reason", thorough, func(ctx SpecContext) {
 		webhook, inventory, other := newSlowWebhook(), newInventory(ctx, "slow-mailboxes"), newInventory(ctx, "beside-slow-mailboxes")
 		slow := make([]string, 9)
 		for i := range slow {

@@ -45,7 +45,7 @@ var (
 )
 
 var _ = Describe("status", func() {
-	It("comes back as the target has it, with a subresource and without", func(ctx SpecContext) {
+	It("is copied from the target unchanged, with and without a subresource", func(ctx SpecContext) {
 		const ns = "status-returned"
 		florin := target("florin")
 		// The target validates Readings more strictly than the mailbox.
@@ -136,7 +136,7 @@ var _ = Describe("status", func() {
 		Expect(above(readings, "metadata", "generation")).To(Equal("2"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("leaves alone what kcp reconciles itself", func(ctx SpecContext) {
+	It("is not written for objects that kcp reconciles itself", func(ctx SpecContext) {
 		const ns = "status-native"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		stickersName := stickers.GroupResource().String()
@@ -160,7 +160,7 @@ var _ = Describe("status", func() {
 		staysFor(ctx, own, before)
 	}, NodeTimeout(2*time.Minute))
 
-	It("lets kubectl rollout status in the mailbox tell the truth", func(ctx SpecContext) {
+	It("makes kubectl rollout status in the mailbox correct", func(ctx SpecContext) {
 		const ns = "rollout"
 		inventory := sharedInventory(ctx)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")

@@ -25,8 +25,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("an API that a target ceases to serve", thorough, Label("faults"), func() {
-	It("proves nothing about its objects, and is in sync soon after it is back", SpecPriority(1), func(ctx SpecContext) {
+var _ = Describe("an API that a target stops serving", thorough, Label("faults"), func() {
+	It("is no proof that its objects were deleted, and is in sync soon after it is served again", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "switched"
 		cluster := newCluster(ctx, ns)
 		inventory := newInventory(ctx, ns)

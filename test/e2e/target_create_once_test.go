@@ -26,8 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("targets: objects that are created only once", func() {
-	It("are left alone until the mailbox says otherwise, in all flips", func(ctx SpecContext) {
+var _ = Describe("targets: objects that are created once", func() {
+	It("are not changed until the annotation in the mailbox changes, in all orders", func(ctx SpecContext) {
 		const ns, overwrite = "create-once", "edge.kubestellar.io/downsync-overwrite"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		names := []string{"always", "once", "kept", "dropped"}

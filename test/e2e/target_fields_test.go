@@ -27,7 +27,7 @@ import (
 )
 
 var _ = Describe("targets: the fields of an object", func() {
-	It("are the mailbox's where it sets them, and stay the target's elsewhere", func(ctx SpecContext) {
+	It("have the mailbox's values where it sets them, and the target's elsewhere", func(ctx SpecContext) {
 		const ns = "fields-of-both"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		publish(ctx, services, serviceAccounts)

@@ -31,8 +31,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("targets: what each cluster has of its own", func() {
-	It("never travels by a wildcard, and by its name only where it is the hub's", thorough, func(ctx SpecContext) {
+var _ = Describe("targets: objects that belong to the cluster", func() {
+	It("are never synced by a wildcard, and by name only where the hub owns them", thorough, func(ctx SpecContext) {
 		const ns = "own-objects"
 		inventory := newInventory(ctx, ns)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
@@ -123,7 +123,7 @@ spec:
 		staysFor(ctx, token, filled)
 	}, NodeTimeout(3*time.Minute))
 
-	It("is kept of a namespace, whether the hub made it, found it or was told to bring it", func(ctx SpecContext) {
+	It("are kept in a namespace, whether the hub created, found or synced it", func(ctx SpecContext) {
 		const made, found = "namespace-made", "namespace-found"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		foreign := `{"metadata": {"labels": {"team": "theirs"}, "annotations": {"note": "theirs"}}}`

@@ -59,8 +59,8 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 `, namespace)
 }
 
-var _ = Describe("targets: objects that are refused", func() {
-	It("are reported by name, and cost the others nothing", func(ctx SpecContext) {
+var _ = Describe("targets: rejected objects", func() {
+	It("are reported by name, and do not affect other objects", func(ctx SpecContext) {
 		const ns, good = "poison", 50
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		publish(ctx, services)

@@ -51,7 +51,7 @@ spec: {selector: {app: web}, ports: [%s]}
 }
 
 var _ = Describe("targets", func() {
-	It("takes over what KubeStellar's syncer placed", thorough, func(ctx SpecContext) {
+	It("adopt the copies of KubeStellar's syncer", thorough, func(ctx SpecContext) {
 		const ns = "adoption"
 		const relic, service = `spec: {kept: 1, dropped: 2, parts: [a, b, c]}`, `{name: one, port: 80}, {name: two, port: 81}`
 		inventory := sharedInventory(ctx)
@@ -118,7 +118,7 @@ var _ = Describe("targets", func() {
 		eventuallyGone(ctx, florin, relics.GroupVersionResource, ns, "mine")
 	}, NodeTimeout(3*time.Minute))
 
-	It("replaces an object whose immutable field changed, once the target finds the new one valid", func(ctx SpecContext) {
+	It("replace an object with a changed immutable field, once the target accepts the new one in a dry run", func(ctx SpecContext) {
 		const ns = "immutable"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		publish(ctx, services, statefulSets, jobs)

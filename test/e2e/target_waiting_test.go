@@ -26,8 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("targets: what has to wait", func() {
-	It("goes on when a name becomes free and when a namespace has ended", thorough, SpecPriority(1), func(ctx SpecContext) {
+var _ = Describe("targets: pending objects", func() {
+	It("are synced when a name becomes free and when a namespace has been deleted", thorough, SpecPriority(1), func(ctx SpecContext) {
 		const taken, ending = "waits-for-name", "waits-for-namespace"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		apply(ctx, florin, documents(namespace(taken), configMap(taken, "settings", "theirs")))
@@ -67,7 +67,7 @@ var _ = Describe("targets: what has to wait", func() {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", taken, "Ready").Should(Equal("True"))
 	}, NodeTimeout(4*time.Minute))
 
-	It("is reported by name where the target does not permit it", thorough, func(ctx SpecContext) {
+	It("are reported by name where the target does not permit them", thorough, func(ctx SpecContext) {
 		const ns = "narrow"
 		inventory := newInventory(ctx, ns)
 		florin := target("florin")

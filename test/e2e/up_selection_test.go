@@ -30,8 +30,8 @@ import (
 
 var edgeSyncConfigs = schema.GroupVersionResource{Group: "edge.kubestellar.io", Version: "v2alpha1", Resource: "edgesyncconfigs"}
 
-var _ = Describe("what is selected for coming up", func() {
-	It("takes a wildcard for what people make, not for what Kubernetes makes itself", func(ctx SpecContext) {
+var _ = Describe("selection for upsync", func() {
+	It("applies a wildcard to users' objects, not to objects that Kubernetes creates", func(ctx SpecContext) {
 		const ns, empty = "up-wildcard", "up-wildcard-empty"
 		inventory := sharedInventory(ctx)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
@@ -86,7 +86,7 @@ metadata: {name: robot, namespace: %s}
 		Expect(above(namespaces, "", empty, "status", "phase")()).To(Equal("Active"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("follows every change of what is selected", thorough, func(ctx SpecContext) {
+	It("follows every change of the selection", thorough, func(ctx SpecContext) {
 		const ns = "up-selected"
 		publishInstruments(ctx, "florin")
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
@@ -154,7 +154,7 @@ spec:
 		}
 	}, NodeTimeout(3*time.Minute))
 
-	It("makes up for what happened while the hub was away", thorough, func(ctx SpecContext) {
+	It("catches up on changes that happened while the hub was down", thorough, func(ctx SpecContext) {
 		const ns, vanished = "up-away", "up-away-vanished"
 		publishInstruments(ctx, "florin")
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")

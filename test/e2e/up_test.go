@@ -41,7 +41,7 @@ const (
 	ensuredAnnotation = "synchub.dev/ensured-by"
 )
 
-var _ = Describe("up", func() {
+var _ = Describe("upsync", func() {
 	It("keeps objects of the target in the mailbox, with their status", func(ctx SpecContext) {
 		const ns = "up-kept"
 		publishInstruments(ctx, "florin")
@@ -122,7 +122,7 @@ var _ = Describe("up", func() {
 		Expect(above(namespaces, "", ns, "status", "phase")()).To(Equal("Active"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("makes an object a few times if somebody deletes it in the mailbox each time, and says so there", thorough, func(ctx SpecContext) {
+	It("creates an object a few times if somebody deletes it in the mailbox each time, and reports that there", thorough, func(ctx SpecContext) {
 		const ns = "up-removed"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		apply(ctx, florin, documents(namespace(ns), configMap(ns, "theirs", "1"), configMap(ns, "other", "1")))
@@ -144,7 +144,7 @@ var _ = Describe("up", func() {
 		Expect(identities(ctx, mailbox, configMaps, ns, "other")).To(Equal(before))
 	}, NodeTimeout(3*time.Minute))
 
-	It("sends nothing down that came up, brings nothing up that went down, and says what it left out", func(ctx SpecContext) {
+	It("does not downsync upsynced objects, nor the reverse, and reports the objects that it leaves out", func(ctx SpecContext) {
 		const ns = "up-and-down"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		above, below := readerOf(ctx, mailbox), readerOf(ctx, florin)
@@ -185,7 +185,7 @@ var _ = Describe("up", func() {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Overlapping").Should(BeEmpty())
 	}, NodeTimeout(3*time.Minute))
 
-	It("overwrites nothing in the mailbox but what KubeStellar's syncer brought up, where that may be adopted", thorough, func(ctx SpecContext) {
+	It("overwrites only objects that KubeStellar's syncer brought up, where these may be adopted", thorough, func(ctx SpecContext) {
 		const ns = "up-taken"
 		publishInstruments(ctx, "florin")
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
