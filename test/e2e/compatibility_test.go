@@ -67,13 +67,13 @@ var _ = Describe("compatibility", func() {
 		Expect(framework.Exists(ctx, target("florin"), widgets.GroupVersionResource, ns, "large")).To(BeFalse())
 		Expect(framework.Exists(ctx, target("florin"), warned.GroupVersionResource, ns, "small")).To(BeFalse())
 
-		By("syncing one all the same where that is wanted")
+		By("syncing an incompatible object where the PublishedResource allows it")
 		patch(ctx, target("hosting"), publishedResources, "", ns+"-warned", `{"spec": {"compatibility": "Warn"}}`)
 		eventuallyExists(ctx, target("florin"), warned.GroupVersionResource, ns, "small")
 		Expect(state("warned")()).To(refused)
 		Expect(state("widgets")()).To(refused)
 
-		By("looking again when the target's definition is widened")
+		By("comparing again when the target's definition gets the field")
 		apply(ctx, target("florin"), widgets.with(wide))
 		Eventually(state("widgets")).WithContext(ctx).Should(HavePrefix("Accepted Compatible: "))
 		eventuallyExists(ctx, target("florin"), widgets.GroupVersionResource, ns, "large")

@@ -43,7 +43,7 @@ var _ = Describe("conversions, across restarts and without extra requests", thor
 		eventuallyExists(ctx, hosting, configMaps, ns, "renamed")
 
 		Expect(hub.Kill9()).To(Succeed())
-		// Notices are no longer selected; the others get their own names back.
+		// Notices are no longer selected; all other objects get their own names back.
 		apply(ctx, mailbox, config(ns, goingDown(ns, parcels, configMapAPI)))
 		startHub(ctx)
 		eventuallyExists(ctx, hosting, parcels.GroupVersionResource, ns, "first")

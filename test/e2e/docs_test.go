@@ -66,7 +66,7 @@ var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(2
 		run(ctx, "migrating", map[string]string{"OLD_MAILBOX_KUBECONFIG": kubeconfig, "OLD_SYNCER": syncer},
 			append(script, atStart[len(atStart)-1]))
 
-		By("leaving on the target what is to be there")
+		By("keeping the remaining copies on the target")
 		Expect(value(ctx, guilder, deployments, ns, "till", "metadata", "uid")).To(Equal(uid))
 		replicaSets, err := framework.List(ctx, guilder, deployments.GroupVersion().WithResource("replicasets"), ns, "")
 		Expect(err).NotTo(HaveOccurred())
@@ -250,7 +250,7 @@ spec:
 func checkMigration(ns string) []string {
 	above, below := `ws "$MAILBOX" --namespace `+ns, `kubectl --kubeconfig "$TARGET_KUBECONFIG" --namespace `+ns
 	return []string{
-		// Some results exist at once, others only after the hub has reconciled.
+		// Some results exist at once, and some only after the hub has reconciled.
 		above + ` wait --for=jsonpath='{.metadata.annotations.synchub\.dev/mark}' configmap/report --timeout=60s`,
 		`test -z "$(` + above + ` get configmap report --output 'jsonpath={.metadata.annotations.edge\.kubestellar\.io/upsynced}')"`,
 		`test -n "$(` + above + ` get configmap lost --output 'jsonpath={.metadata.annotations.edge\.kubestellar\.io/upsynced}')"`,

@@ -58,7 +58,7 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {name: owner-kubeconfig}}
 		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "thief", "HeartbeatHealthy")).To(Equal("Unknown"), "nobody has tried to connect")
 		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "owner", "Ready")).To(Equal("True"))
 
-		By("being allowed by somebody who may change the Secret, with the command that the condition tells")
+		By("being allowed by somebody who may change the Secret, with the command in the condition")
 		command := grantsUse.FindStringSubmatch(refused())
 		Expect(command).To(HaveLen(2))
 		allowed := value(ctx, inventory.Config, secrets, "default", "owner-kubeconfig", "metadata", "annotations", "synchub.dev/allowed-sync-targets")
@@ -122,7 +122,7 @@ var _ = Describe("a cluster that had another SyncTarget", thorough, func() {
 		began := time.Now()
 		removed := kubectl.onTerminal(ctx, append([]string{"synchub", "unregister", ns, "--yes"}, admin...)...)
 		AddReportEntry("unregister", fmt.Sprintf("%s\n%s", time.Since(began).Round(time.Second/10), removed.errs), ReportEntryVisibilityAlways)
-		Expect(removed.errs).To(ContainSubstring("Waiting for"), "it says what it waits for")
+		Expect(removed.errs).To(ContainSubstring("Waiting for"), "it names the objects that it waits for")
 
 		kubectl.succeeds(ctx, append(register, "--adopt")...)
 		Expect(value(ctx, inventory.Config, syncTargets, "", ns, "spec", "adoption")).To(Equal("IfIdentical"))

@@ -69,7 +69,7 @@ spec:
   - {group: rbac.authorization.k8s.io, version: v1, kind: ClusterRoleBinding, name: %[1]s}
 `, ns)))
 
-		By("telling each config why, and which entry")
+		By("reporting the reason and the entry on each config")
 		refused := And(HavePrefix("False PrivilegedUpsync"), ContainSubstring("spec.upsync[0].resources[0]"), ContainSubstring("spec.privilegedUpsync"))
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(refused)
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns+"-converted").Should(refused)
@@ -87,7 +87,7 @@ spec:
 		}
 		staysFor(ctx, granted, "")
 
-		By("letting it come up where the operator says so, but for names that the mailbox keeps, and without the hub's own label")
+		By("upsyncing it where the operator allows it, except for reserved names, and without the hub's own label")
 		allow := func(ctx SpecContext, policy string) {
 			GinkgoHelper()
 			patch(ctx, target("hosting"), publishedResources, "", "clusterrolebindings", fmt.Sprintf(`{"spec": {"privilegedUpsync": %s}}`, policy))
@@ -97,7 +97,7 @@ spec:
 		eventuallyExists(ctx, mailbox, clusterRoleBindings, "", ns)
 		Expect(value(ctx, mailbox, clusterRoleBindings, "", ns, "metadata", "labels")).NotTo(ContainSubstring("mailbox-access"))
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("NameReserved " + reserved))
-		By("leaving what came up when that is taken back, and saying so, until it is selected no more")
+		By("keeping and reporting upsynced objects after the permission is revoked, until they are no longer selected")
 		allow(ctx, "null")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ContainElement("PrivilegedUpsync " + ns))
 		staysFor(ctx, granted, ns+" ")
@@ -120,9 +120,9 @@ spec:
 				renaming("group: "+group+", kind: Crate, name: as-pallet", "group: "+group+", kind: Pallet, name: as-pallet"),
 				renaming("group: "+group+", kind: Crate, name: as-skid", "group: "+group+", kind: Skid, name: as-skid"))))
 
-		By("applying the operator's naming to what a conversion calls an object")
+		By("applying the operator's naming to the name from a conversion")
 		eventuallyExists(ctx, hosting, crates.GroupVersionResource, mine, "otherwise")
-		By("telling which conversions are refused, and which objects wait")
+		By("reporting rejected conversions, and pending objects")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("ConversionBypassesRules as-pallet", "ConversionNotPublished as-skid"))
 		Expect(readyOf(ctx, mailbox, ns)).To(And(HavePrefix("False Conversion"), ContainSubstring("spec.conversions[1]"), ContainSubstring("spec.naming"),
 			ContainSubstring("spec.conversions[2] (Skid."+group+")")))
@@ -175,7 +175,7 @@ spec:
 		eventuallyExists(ctx, mailbox, secrets, "kube-system", below)
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns+"-up").Should(HavePrefix("True"))
 
-		By("leaving what is there when that is taken back, and saying so")
+		By("keeping and reporting existing objects after the permission is revoked")
 		placed := reached()
 		bound(fmt.Sprintf(`{"allowProtected": null, "only": [%q]}`, ns))
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ContainElements("NamespaceNotAllowed "+ns, "NamespaceNotAllowed kube-escape-spaces"))

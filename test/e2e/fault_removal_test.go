@@ -43,13 +43,13 @@ var _ = Describe("a SyncTarget whose server accepts connections and never answer
 		}
 		Expect(proxy.Set(ctx, faults.BlackHole)).To(Succeed())
 
-		By("letting one go by force that still counts as up")
+		By("forcing the removal of one that still counts as up")
 		patch(ctx, inventory.Config, syncTargets, "", "urgent", forced)
 		remove(ctx, inventory.Config, syncTargets, "", "urgent")
 		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "urgent").WithTimeout(time.Minute).Should(BeFalse())
 		Expect(noticesOf(ctx, inventory, "urgent")).To(ContainElement(HavePrefix("RemovalForced")))
 
-		By("waiting for the other one until that is said of it too")
+		By("waiting for the other one until its removal is forced too")
 		remove(ctx, inventory.Config, syncTargets, "", "patient")
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "patient", "Ready").Should(And(
 			ContainSubstring("cannot be reached"), ContainSubstring("configmaps"), ContainSubstring("force-removal")))

@@ -35,7 +35,7 @@ import (
 // mostRequests is the maximum number of requests to a target during its trouble, which lasts about a minute.
 const mostRequests = 40
 
-// All SyncTargets use one cluster, each in its own way.
+// All SyncTargets use one cluster, each through its own proxy.
 var _ = Describe("targets with faults", thorough, Label("faults"), func() {
 	It("are reported by a condition, do not affect other targets, and catch up without a loss", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "ailing"
@@ -115,7 +115,7 @@ var _ = Describe("targets with faults", thorough, Label("faults"), func() {
 			Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", name, "Ready")).To(Equal("True"), name)
 		}
 
-		By("having written each state once, and deleted nothing but what was to go")
+		By("having written each state once, and deleted only the copies of deleted objects")
 		quiet(ctx)
 		for name := range ailing {
 			in := ns + "-" + name

@@ -161,7 +161,7 @@ var _ = Describe("the reported state", thorough, Label("faults"), func() {
 			selecting(ns, configMaps, serviceAccounts.GroupVersionResource, services.GroupVersionResource, statefulSets.GroupVersionResource, daemonSets)))
 
 		kubectl := kubectlIn(ctx, mailboxPath(ctx, inventory, "florin"))
-		By("telling that a StatefulSet and a DaemonSet are rolled out, though they do not say how they are updated")
+		By("reporting that a StatefulSet and a DaemonSet without an updateStrategy are rolled out")
 		Expect(value(ctx, mailbox, statefulSets.GroupVersionResource, ns, "keeper", "spec", "updateStrategy")).To(Equal("map[type:RollingUpdate]"))
 		Eventually(kubectl).WithContext(ctx).WithArguments("-n", ns, "rollout", "status", "statefulset/keeper", "--watch=false").Should(ContainSubstring("rolling update complete 2 pods"))
 		Eventually(kubectl).WithContext(ctx).WithArguments("-n", ns, "rollout", "status", "daemonset/watcher", "--watch=false").Should(ContainSubstring("successfully rolled out"))
@@ -175,7 +175,7 @@ var _ = Describe("the reported state", thorough, Label("faults"), func() {
 		Eventually(kubectl).WithContext(ctx).WithArguments("-n", ns, "rollout", "status", "statefulset/keeper", "--timeout=60s").Should(ContainSubstring("rolling update complete 2 pods"))
 		Expect(value(ctx, florin, statefulSets.GroupVersionResource, ns, "keeper", "spec", "template")).To(ContainSubstring("version:2"))
 
-		By("naming the object that fails to whoever looks at the mailbox, and to whoever looks at the fleet")
+		By("naming the failing object in the mailbox, and in the status of the fleet")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("Conflict taken"))
 		plugin := func(args ...string) string { return runPlugin(ctx, inventory.Path, args...) }
 		named := And(ContainSubstring("configmaps "+ns+"/taken: Conflict: the target has an object of this name"), Not(ContainSubstring("in sync")), ContainSubstring("1 failed"))

@@ -82,7 +82,7 @@ var _ = Describe("fields of the API", func() {
 
 		By("forbidding it for the resource instead")
 		change(ctx, "deployments", `{"spec": {"statusReturn": false, "deletion": {"policy": "Orphan"}}}`, `{"spec": {"statusReturn": true, "deletion": null}}`)
-		// The hub may see the change of the config before that of the resource, whose other half shows that it is in force.
+		// The hub may see the change of the config before the change of the resource, whose second field shows that it has taken effect.
 		eventuallyMarked(ctx, deployments, ns, "web", `"policy":"Orphan"`)
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"statusReturn": true}}`)
 		staysFor(ctx, func() string { return value(ctx, mailbox, deployments, ns, "other", "status") }, "")

@@ -71,12 +71,12 @@ spec:
 		Eventually(readyStatus).WithContext(ctx).WithArguments(first, "shop").Should(Equal("True"))
 		before := uids()
 
-		By("making the second one wait")
+		By("keeping the second one pending")
 		eventuallyPlaced(ctx, second, everything("second"))
 		Eventually(readyReason).WithContext(ctx).WithArguments(second, "shop").Should(Equal("ObjectsFailed"))
 		Expect(uids()).To(Equal(before))
 
-		By("giving the name to the second one, and nothing else")
+		By("giving the second one only the name")
 		remove(ctx, first.Config, edgePlacements, "", "shop")
 		Eventually(readyStatus).WithContext(ctx).WithTimeout(2*time.Minute).WithArguments(second, "shop").Should(Equal("True"))
 		for name, uid := range uids() {
@@ -84,7 +84,7 @@ spec:
 		}
 		Expect(value(ctx, florin, configMaps, ns, "prices", "data", "entry")).To(Equal("second"))
 
-		By("leaving the namespace alone when nobody places it any more")
+		By("releasing the namespace when nobody places it any more")
 		remove(ctx, second.Config, edgePlacements, "", "shop")
 		for name, resource := range named {
 			eventuallyGone(ctx, florin, resource, ns, name)

@@ -61,7 +61,7 @@ spec:
 
 const sentryNamespace = "placement-sentry"
 
-// otherInventory matches what tells clusters of one name in several inventories apart.
+// otherInventory matches the suffix that distinguishes clusters with the same name in several inventories.
 var otherInventory = regexp.MustCompile(`@\S+`)
 
 // policyReport returns the manifest of a report that the engine writes on a cluster.

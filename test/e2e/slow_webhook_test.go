@@ -150,7 +150,7 @@ var _ = Describe("a workspace whose admission webhook is slow", func() {
 			Eventually(reason).WithContext(ctx).WithArguments(inventory, name).WithTimeout(time.Minute).Should(Equal(mailbox.ReasonAccessPending))
 			Expect(message(ctx, inventory.Config, installation.SyncTargets, name, "MailboxReady")).To(And(ContainSubstring("admission webhook"), Not(ContainSubstring("preparing"))))
 		}
-		By("making mailboxes for others meanwhile, in the same inventory and in another")
+		By("creating mailboxes for other SyncTargets, in the same inventory and in another one")
 		for _, beside := range []*installation.Inventory{inventory, other} {
 			Expect(beside.Register(ctx, "quick", kubeconfigOf("florin"), nil)).To(Succeed())
 			Eventually(reason).WithContext(ctx).WithArguments(beside, "quick").WithTimeout(time.Minute).Should(Equal(mailbox.ReasonReady))

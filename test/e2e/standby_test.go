@@ -50,7 +50,7 @@ var _ = Describe("standby replicas", thorough, func() {
 		Expect(standby.AwaitReady(ctx)).To(Succeed())
 		Eventually(cachedOfTarget).WithContext(ctx).WithArguments(standby, string(syncTarget.UID), "configmaps").Should(BeNumerically("==", count))
 
-		By("leaving all changes to the leader")
+		By("leaving all writes to the leader")
 		patch(ctx, mailbox, configMaps, ns, "object-0", `{"data": {"number": "changed"}}`)
 		patch(ctx, hosting, configMaps, ns, "object-1", `{"data": {"number": "by somebody else"}}`)
 		remove(ctx, mailbox, configMaps, ns, "object-2")
