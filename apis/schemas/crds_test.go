@@ -20,11 +20,9 @@ import (
 	"slices"
 	"testing"
 
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // The test uses the validation of an API server for new CRDs: names, structural schemas, defaults that fit, and CEL
@@ -36,7 +34,7 @@ func TestCRDsAreAcceptedByAnAPIServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			requireAcceptable(t, crd)
+			fixtures.RequireAcceptableCRD(t, crd)
 			// These have their fields at the top, the first two as in KubeStellar, and no status.
 			wanted := !slices.Contains([]string{"singleplacementslices.edge.kubestellar.io", "customizers.edge.kubestellar.io", "placementrevisions.edge.kubestellar.io"}, name)
 			if version := crd.Spec.Versions[0]; (version.Subresources != nil && version.Subresources.Status != nil) != wanted {
@@ -57,7 +55,7 @@ func TestCRDsAreAcceptedByAnAPIServer(t *testing.T) {
 func TestAPIResourceSchemasAreAcceptedByAnAPIServer(t *testing.T) {
 	for name, schema := range apiResourceSchemas() {
 		t.Run(name, func(t *testing.T) {
-			requireAcceptable(t, toCRD(t, schema))
+			fixtures.RequireAcceptableCRD(t, fixtures.CRDOf(t, schema))
 		})
 	}
 }
@@ -81,43 +79,4 @@ func TestAccessors(t *testing.T) {
 	if MailboxSchemas()[0].Name == "changed by a caller" {
 		t.Error("callers share one object, wanted copies")
 	}
-}
-
-func requireAcceptable(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
-	t.Helper()
-	apiextensionsv1.SetDefaults_CustomResourceDefinition(crd)
-	var internal apiextensions.CustomResourceDefinition
-	err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(
-		crd, &internal, nil)
-	if err != nil {
-		t.Fatalf("converting %s: %v", crd.Name, err)
-	}
-	for _, err := range validation.ValidateCustomResourceDefinition(t.Context(), &internal) {
-		t.Error(err)
-	}
-}
-
-func toCRD(t *testing.T, schema *apisv1alpha1.APIResourceSchema) *apiextensionsv1.CustomResourceDefinition {
-	t.Helper()
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	crd.Name = schema.Spec.Names.Plural + "." + schema.Spec.Group
-	crd.Spec.Group = schema.Spec.Group
-	crd.Spec.Names = schema.Spec.Names
-	crd.Spec.Scope = schema.Spec.Scope
-	for i := range schema.Spec.Versions {
-		version := &schema.Spec.Versions[i]
-		openAPI, err := version.GetSchema()
-		if err != nil {
-			t.Fatalf("decoding the schema of %s: %v", schema.Name, err)
-		}
-		crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
-			Name:                     version.Name,
-			Served:                   version.Served,
-			Storage:                  version.Storage,
-			Schema:                   &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: openAPI},
-			Subresources:             &version.Subresources,
-			AdditionalPrinterColumns: version.AdditionalPrinterColumns,
-		})
-	}
-	return crd
 }

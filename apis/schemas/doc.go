@@ -17,8 +17,4 @@ limitations under the License.
 // Package schemas embeds the schemas of the project's own kinds, in the two forms that servers accept:
 // CustomResourceDefinitions for clusters, and APIResourceSchemas for kcp. "go run ./hack/generate" generates both
 // from the Go types.
-//
-// For other kinds, the package converts CustomResourceDefinitions without access to a server. [Project] returns the
-// CRD that mailboxes get for a published CRD, and [FromCRD] converts any CRD to an APIResourceSchema. The controllers
-// that publish APIs, the init command and the kubectl plugin call them.
 package schemas

@@ -32,7 +32,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
+	"github.com/synchub-dev/synchub/controllers/plan/expression"
 	"github.com/synchub-dev/synchub/test/clireference"
 	"github.com/synchub-dev/synchub/test/fixtures"
 )

@@ -29,7 +29,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/plan/related"
 	"github.com/synchub-dev/synchub/controllers/publishedresource/render"
 )
 

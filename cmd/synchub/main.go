@@ -28,6 +28,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	// Root certificates where the system has none, as in the container image.
+	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/synchub-dev/synchub/provider/buildinfo"
 	"github.com/synchub-dev/synchub/provider/redact"

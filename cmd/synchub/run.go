@@ -52,8 +52,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/inventories"
@@ -229,7 +229,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	boundClientMetrics(hostingConfig.Host, access.Host())
 	ctrlmetrics.Registry.MustRegister(collectors()...)
 	managerOptions := o.managerOptions(log)
-	o.hub.History = storehistory.New(storehistory.Options{Clock: clock.RealClock{}, Log: log.WithName("history")})
+	o.hub.History = storehistory.New(storehistory.Options{Clock: clock.RealClock{}, Log: log.WithName("history"), RestartWatches: access.Watches.Restart})
 	if s.LeaderElection.LeaderElect {
 		o.hub.Fence = fence.New(clock.RealClock{})
 		if o.hub.Leases, err = newLeaseWatcher(hostingConfig, s.LeaderElection, o.hub.Sharded, log); err != nil {

@@ -36,7 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
 // fakeProvider is a provider workspace whose API server and cache may differ: writes go to the server, and the client of the cluster reads

@@ -31,11 +31,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/synchub-dev/synchub/apis/schemas"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/discovery"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
+	"github.com/synchub-dev/synchub/provider/schemas"
 )
 
 const (
@@ -165,7 +165,7 @@ func (c *Controller) getDefinition(ctx context.Context, resource *synchubv1alpha
 }
 
 func readDefinition(ctx context.Context, cluster *discovery.Client, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
-	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), sourceTimeout)
+	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Background), sourceTimeout)
 	defer cancel()
 	return cluster.CRDFor(ctx, resource.Spec.Resource)
 }
@@ -260,7 +260,7 @@ func checkInstallable(ctx context.Context, cluster *discovery.Client, resource *
 	if !resource.Spec.InstallCRD {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), sourceTimeout)
+	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Background), sourceTimeout)
 	defer cancel()
 	name := definition.Spec.Names.Plural + "." + definition.Spec.Group
 	_, err := cluster.GetCRD(ctx, name)

@@ -28,10 +28,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // applyEmptying applies to the object of the UID. If that leaves nothing in a map or list of a custom resource, a patch empties the map
@@ -48,12 +48,12 @@ func (c *Controller) applyEmptying(ctx context.Context, current plan.Copy, desir
 	if !isNullRefused(err) {
 		return applied, err
 	}
-	return c.emptyAndApply(requestmetrics.WithClass(ctx, requestmetrics.Extra), current, desired, uid, err)
+	return c.emptyAndApply(requestclass.With(ctx, requestclass.Extra), current, desired, uid, err)
 }
 
 // emptyAndApply empties maps and lists of the object, and applies to it. refused is the refusal of an apply that was tried before, or nil.
 func (c *Controller) emptyAndApply(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refused error) (*unstructured.Unstructured, error) {
-	extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	extra := requestclass.With(ctx, requestclass.Extra)
 	emptied, patchErr := c.emptyOnTarget(extra, current, desired, uid)
 	switch {
 	case patchErr != nil && !isRefused(patchErr):

@@ -27,10 +27,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // executeDown carries out the plan for a mailbox object and its copies.
@@ -119,7 +119,7 @@ func (c *Controller) markFinished(ctx context.Context, s *plan.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.mailboxWriter.Patch(requestmetrics.WithClass(ctx, requestmetrics.Extra), s.Key, patch); err != nil && !errors.Is(err, mailboxwrite.ErrUnreachable) {
+	if _, err := c.mailboxWriter.Patch(requestclass.With(ctx, requestclass.Extra), s.Key, patch); err != nil && !errors.Is(err, mailboxwrite.ErrUnreachable) {
 		return fmt.Errorf("%w: cannot note that the object has run: %w", errMailboxRefused, err)
 	}
 	return nil
@@ -141,7 +141,7 @@ func (c *Controller) write(ctx context.Context, o plan.Operation) error {
 		err = c.createOnTarget(ctx, o.Copy, o.Desired)
 	case plan.Apply:
 		if o.Decision.Cause == plan.Restored {
-			err = c.adoptRestored(requestmetrics.WithClass(ctx, requestmetrics.Extra), o)
+			err = c.adoptRestored(requestclass.With(ctx, requestclass.Extra), o)
 			break
 		}
 		err = c.applyToTarget(ctx, o.Copy, o.Desired, o.Copy.Observed.UID)
@@ -172,7 +172,7 @@ func (c *Controller) fieldConflictError(ctx context.Context, o plan.Operation) e
 	if len(o.Decision.Fields) == 0 {
 		return fmt.Errorf("%w: spec.mutation.down of the PublishedResource returns a different object on every run", errFieldConflict)
 	}
-	object, err := c.Connection.Get(requestmetrics.WithClass(ctx, requestmetrics.Extra), o.Copy.API.GroupVersionResource, o.Copy.Key)
+	object, err := c.Connection.Get(requestclass.With(ctx, requestclass.Extra), o.Copy.API.GroupVersionResource, o.Copy.Key)
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (c *Controller) writeToMailbox(ctx context.Context, s *plan.Snapshot, p pla
 		err := c.updateInMailbox(ctx, s, p.Desired)
 		if IsImmutable(err) && c.planner.SupersedesInMailbox(s, p.Desired) {
 			// The source was deleted and made again, so the mailbox object may be as well.
-			return c.deleteFromMailbox(requestmetrics.WithClass(ctx, requestmetrics.Extra), s.Key, s.InMailbox)
+			return c.deleteFromMailbox(requestclass.With(ctx, requestclass.Extra), s.Key, s.InMailbox)
 		}
 		return err
 	case plan.Conflict:

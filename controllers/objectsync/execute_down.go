@@ -31,12 +31,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/notfound"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -50,7 +50,7 @@ func (c *Controller) createOnTarget(ctx context.Context, current plan.Copy, desi
 	c.states.targetExpectations.Started(ref)
 	created, err := c.Connection.Create(ctx, current.API.GroupVersionResource, desired.ForCreate())
 	if mailboxwrite.IsMissingNamespace(err, current.Key.Namespace) {
-		extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
+		extra := requestclass.With(ctx, requestclass.Extra)
 		if err := c.Connection.EnsureNamespace(extra, current.Key.Namespace, map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(mailboxwrite.NamespaceSelf(current.Key.Namespace))}); err != nil {
 			c.states.targetExpectations.Finished(ref, nil)
 			return fmt.Errorf("cannot create the namespace %s: %w", current.Key.Namespace, err)
@@ -59,7 +59,7 @@ func (c *Controller) createOnTarget(ctx context.Context, current plan.Copy, desi
 	}
 	if errors.Is(err, targets.ErrAlreadyExists) {
 		c.states.targetExpectations.Finished(ref, nil)
-		return c.resolveTargetConflict(requestmetrics.WithClass(ctx, requestmetrics.Extra), current, desired, err)
+		return c.resolveTargetConflict(requestclass.With(ctx, requestclass.Extra), current, desired, err)
 	}
 	if err != nil {
 		c.states.targetExpectations.Finished(ref, nil)
@@ -92,7 +92,7 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 	applied, err := c.applyEmptying(ctx, current, desired, uid)
 	if err != nil {
 		err = asImmutableError(c.checkIdentity(ref, uid, err))
-		applied, err = c.applyWithoutObstacles(requestmetrics.WithClass(ctx, requestmetrics.Extra), current, desired, uid, err)
+		applied, err = c.applyWithoutObstacles(requestclass.With(ctx, requestclass.Extra), current, desired, uid, err)
 	}
 	if err != nil {
 		c.states.targetExpectations.Finished(ref, nil)
@@ -127,7 +127,7 @@ func (c *Controller) relinquishFields(ctx context.Context, current plan.Copy, de
 	if !ownership.OwnsAny(c.appliedFields(current), paths) {
 		return nil
 	}
-	extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	extra := requestclass.With(ctx, requestclass.Extra)
 	object, err := c.Connection.Get(extra, current.API.GroupVersionResource, current.Key)
 	if err != nil {
 		return fmt.Errorf("cannot relinquish ignored fields: %w", err)
@@ -177,7 +177,7 @@ func (c *Controller) applyMigratingVersion(ctx context.Context, current plan.Cop
 	if vanished == "" {
 		return applied, err
 	}
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	ctx = requestclass.With(ctx, requestclass.Extra)
 	object, failed := c.Connection.Get(ctx, resource, current.Key)
 	if failed != nil {
 		return nil, errors.Join(err, failed)
@@ -207,7 +207,7 @@ func (c *Controller) replaceOnTarget(ctx context.Context, current plan.Copy, des
 	if c.isCordoned() {
 		return fmt.Errorf("%w; it is not replaced: %w", refused, errCordoned)
 	}
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	ctx = requestclass.With(ctx, requestclass.Extra)
 	if err := c.Connection.DryRunCreate(ctx, current.API.GroupVersionResource, desired.ForCreate()); err != nil {
 		return fmt.Errorf("%w; it was not replaced, since the target refuses the new one as well: %w", refused, err)
 	}
@@ -233,7 +233,7 @@ func (c *Controller) removeOverwriteAnnotation(ctx context.Context, current plan
 	if _, ok := desired.Object.GetAnnotations()[ownership.OverwriteAnnotation]; ok {
 		return nil
 	}
-	extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	extra := requestclass.With(ctx, requestclass.Extra)
 	return c.Connection.RemoveMetadata(extra, current.API.GroupVersionResource, current.Key, current.Observed.UID, nil, []string{ownership.OverwriteAnnotation})
 }
 

@@ -27,10 +27,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/notfound"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -123,7 +123,7 @@ func (c *Controller) confirmMissingSource(ctx context.Context, s *plan.Snapshot)
 	if target == nil {
 		return
 	}
-	object, err := c.Connection.Get(requestmetrics.WithClass(ctx, requestmetrics.Extra), target.GroupVersionResource, asked.Key)
+	object, err := c.Connection.Get(requestclass.With(ctx, requestclass.Extra), target.GroupVersionResource, asked.Key)
 	switch {
 	case err == nil:
 		if name, ok := c.upsyncKey(target, s.Matcher, object); ok && name == s.Key {

@@ -28,8 +28,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // HasFinalizer reports whether the hub's finalizer is on a mailbox object.
@@ -81,7 +81,7 @@ func RemoveFinalizer(ctx context.Context, client dynamic.ResourceInterface, sour
 
 // setFinalizers replaces the finalizers of a mailbox object, unless it has changed since the pass observed it.
 func (c *Controller) setFinalizers(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, finalizers []string) error {
-	if err := c.mailboxWriter.SetFinalizers(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, source, finalizers); err != nil {
+	if err := c.mailboxWriter.SetFinalizers(requestclass.With(ctx, requestclass.Extra), key, source, finalizers); err != nil {
 		return fmt.Errorf("%w: cannot change the finalizers: %w", errMailboxRefused, err)
 	}
 	return nil

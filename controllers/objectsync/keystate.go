@@ -28,7 +28,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
 // keyStates holds all state of the controller's keys beside the caches, under one lock. A key that is in sync,

@@ -19,7 +19,7 @@ package objectsync
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
 // deletionStarted is called before the hub deletes a copy, and with an empty UID if that failed.

@@ -23,10 +23,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // resolveTargetConflict takes back the target object that has the name if it is the hub's, adopts it if that is allowed, and else returns a
@@ -64,7 +64,7 @@ func (c *Controller) resolveTargetConflict(ctx context.Context, current plan.Cop
 // objects, or if KubeStellar's syncer upsynced it and the PublishedResource allows its adoption. Else it returns the conflict.
 func (c *Controller) resolveMailboxConflict(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
 	inMailbox := s.InMailbox
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	ctx = requestclass.With(ctx, requestclass.Extra)
 	_, markErr := plan.MailboxMark(c.Owner, inMailbox)
 	switch {
 	case c.isEnsured(inMailbox, markErr):

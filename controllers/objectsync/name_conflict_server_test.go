@@ -30,9 +30,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
@@ -358,7 +358,7 @@ func TestEnsureNamespace(t *testing.T) {
 	if err := hand.applySource(source, ownership.PolicyDelete); err != nil {
 		t.Fatal(err)
 	}
-	namespace, err := connection.Get(requestmetrics.WithClass(t.Context(), requestmetrics.Extra), namespaces, keyOf(fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ensured+"}}")))
+	namespace, err := connection.Get(requestclass.With(t.Context(), requestclass.Extra), namespaces, keyOf(fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ensured+"}}")))
 	if err != nil {
 		t.Fatal(err)
 	}

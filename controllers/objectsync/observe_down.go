@@ -19,8 +19,8 @@ package objectsync
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 

@@ -28,10 +28,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/health"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/cachesize"
 )
 
 var (

@@ -29,11 +29,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/synchub-dev/synchub/controllers/internal/events"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -134,6 +134,6 @@ func (c *Controller) reportKeptFields(ctx context.Context, current plan.Copy, de
 	key := types.NamespacedName{Namespace: desired.Mark.Source.Namespace, Name: desired.Mark.Source.Name}
 	if source, known := c.mailboxObject(key); known && source != nil {
 		message := events.Truncate("These fields are not in the mailbox any more, and stay on the target: " + strings.Join(texts, "; "))
-		c.writeEvent(requestmetrics.WithClass(ctx, requestmetrics.Extra), source, Failure{Reason: plan.ReasonFieldsKept, Message: message})
+		c.writeEvent(requestclass.With(ctx, requestclass.Extra), source, Failure{Reason: plan.ReasonFieldsKept, Message: message})
 	}
 }

@@ -19,7 +19,7 @@ package objectsync
 import (
 	"testing"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 

@@ -38,8 +38,8 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
 )

@@ -30,8 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/synchub-dev/synchub/controllers/internal/events"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
@@ -76,7 +76,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	// Count the pass before it loads the matcher: see [Controller.IsEmpty].
 	c.activeReconciles.Add(1)
 	defer c.activeReconciles.Add(-1)
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Object)
+	ctx = requestclass.With(ctx, requestclass.Object)
 	pending, hasPending := c.states.takeChanges(key)
 	trace := c.beginTrace(key, pending)
 	ctx = tracing.NewContext(ctx, trace)

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
 // No watch tells when the hub is permitted more, so it tries again by itself; not all objects at once.

@@ -27,11 +27,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/related"
+	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // subscribeToRelated enqueues objects that begin or cease to be related.
@@ -156,7 +156,7 @@ var fetchBackoff = wait.Backoff{Duration: retryBaseDelay, Factor: 2, Jitter: 0.1
 
 func (c *Controller) fetchObject(ctx context.Context, upsynced *upsyncCache, key types.NamespacedName) {
 	err := wait.ExponentialBackoffWithContext(ctx, fetchBackoff, func(ctx context.Context) (bool, error) {
-		return upsynced.Fetch(requestmetrics.WithClass(ctx, requestmetrics.Extra), key) == nil, nil
+		return upsynced.Fetch(requestclass.With(ctx, requestclass.Extra), key) == nil, nil
 	})
 	if err != nil && ctx.Err() == nil {
 		c.Log.Info("cannot read a related object of the target", "object", key.String())

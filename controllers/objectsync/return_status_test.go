@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
 func TestStatusPatch(t *testing.T) {

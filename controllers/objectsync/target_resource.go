@@ -27,10 +27,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 

@@ -27,10 +27,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // chosenTargets are the SyncTargets that a placement has chosen, by UID.
@@ -100,7 +100,7 @@ func (w *workspace) missingTargets(ctx context.Context, one *placementInForce, f
 
 // isProvenUnmatched reports whether kcp itself shows that a placement does not match a SyncTarget of an inventory.
 func (w *workspace) isProvenUnmatched(ctx context.Context, one *placementInForce, inventory logicalcluster.Name, syncTarget types.UID) bool {
-	if err := w.Fleet.Verify(requestmetrics.WithClass(ctx, requestmetrics.Extra), inventory); err != nil {
+	if err := w.Fleet.Verify(requestclass.With(ctx, requestclass.Extra), inventory); err != nil {
 		return false
 	}
 	verified := w.Fleet.Snapshot().Inventory(inventory)

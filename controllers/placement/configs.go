@@ -41,7 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // ConfigName is the name of the SyncerConfig by which a mailbox selects the copies of placements. The upsync of each workload
@@ -170,7 +170,7 @@ func (c *configs) forget(key configKey) {
 
 // ensureConfig brings one SyncerConfig in line with the placements.
 func (c *Controller) ensureConfig(ctx context.Context, key configKey) (reconcile.Result, error) {
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	ctx = requestclass.With(ctx, requestclass.Extra)
 	syncTarget, ok := c.Fleet.Snapshot().SyncTargetOf(key.mailbox)
 	if !ok || syncTarget.Terminating {
 		c.configs.forget(key)

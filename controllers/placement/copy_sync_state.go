@@ -22,9 +22,9 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/health"
 )
 
 // SyncStates tells how far the sync controllers have come with the copies in mailboxes, as [syncmanager.Manager] does.

@@ -22,10 +22,10 @@ import (
 	"fmt"
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // execute makes the write that the plan decided on.
@@ -77,7 +77,7 @@ func (w *workspace) resolveConflict(ctx context.Context, key pairKey, s *pairSna
 	if !w.mayTakeOver(key, s) {
 		return errConflict
 	}
-	return w.update(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, s, desired)
+	return w.update(requestclass.With(ctx, requestclass.Extra), key, s, desired)
 }
 
 // mayTakeOver reports whether the hub created an object for placements and does not own it. A container is free for every workspace, once

@@ -27,8 +27,8 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/health"
 )
 
 func crdKey(name string) objectKey {

@@ -32,14 +32,14 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // ownerOf returns the owner of the copies in the mailbox of a SyncTarget.
@@ -67,7 +67,7 @@ type pairSnapshot struct {
 // reconcilePair makes one pass for a pair, and notes of which changes it took account.
 func (w *workspace) reconcilePair(ctx context.Context, key pairKey) (reconcile.Result, error) {
 	changes := w.beginPass(key)
-	result, decided, err := w.pass(requestmetrics.WithClass(ctx, requestmetrics.Object), key)
+	result, decided, err := w.pass(requestclass.With(ctx, requestclass.Object), key)
 	if again := w.endPass(key, changes, decided); err == nil {
 		result.RequeueAfter = sooner(result.RequeueAfter, again)
 	}
@@ -145,7 +145,7 @@ func (w *workspace) executeOrReplace(ctx context.Context, key pairKey, s *pairSn
 	err := w.execute(ctx, key, s, planned)
 	if planned.Decision.Action == plan.Update && objectsync.IsImmutable(err) && planner.SupersedesInMailbox(&s.Snapshot, planned.Desired) {
 		planned.Decision = plan.Decision{Action: plan.Delete, Cause: plan.Superseded}
-		err = w.execute(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, s, planned)
+		err = w.execute(requestclass.With(ctx, requestclass.Extra), key, s, planned)
 	}
 	return planned.Decision, err
 }
@@ -259,7 +259,7 @@ func (c *Controller) isDestinationGone(ctx context.Context, mailbox logicalclust
 func (c *Controller) verifiedSyncTarget(ctx context.Context, mailbox logicalcluster.Name) (fleet.SyncTarget, *fleet.Inventory, error) {
 	view := c.Fleet.Snapshot()
 	if syncTarget, ok := view.SyncTargetOf(mailbox); ok && !view.IsVerified(mailbox) {
-		if err := c.Fleet.Verify(requestmetrics.WithClass(ctx, requestmetrics.Extra), syncTarget.Inventory); err != nil {
+		if err := c.Fleet.Verify(requestclass.With(ctx, requestclass.Extra), syncTarget.Inventory); err != nil {
 			return syncTarget, nil, fmt.Errorf("cannot withdraw anything from the mailbox of %s now, because it is not certain which Locations select it: %w", syncTarget.Name, err)
 		}
 		view = c.Fleet.Snapshot()

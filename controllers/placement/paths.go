@@ -32,7 +32,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // pathAnnotation is where kcp notes the path of a workspace on its LogicalCluster. Administrators of the workspace can change it.
@@ -105,7 +105,7 @@ func (v *pathVerifier) pathOf(ctx context.Context, cluster logicalcluster.Name) 
 	if ok {
 		return path, nil
 	}
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Background)
+	ctx = requestclass.With(ctx, requestclass.Background)
 	path, err := v.verify(ctx, cluster)
 	if err != nil {
 		return "", err
@@ -146,7 +146,7 @@ func (v *pathVerifier) forget(cluster logicalcluster.Name) {
 // clustersOf returns the logical clusters of workspaces. The error names those whose paths are refuted; the others are returned all
 // the same. After any other error, nothing is known.
 func (v *pathVerifier) clustersOf(ctx context.Context, paths []string) (clusters []logicalcluster.Name, err error) {
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Background)
+	ctx = requestclass.With(ctx, requestclass.Background)
 	var errs []error
 	for _, path := range paths {
 		found := v.clusterOf(ctx, path)

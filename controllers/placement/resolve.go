@@ -36,12 +36,12 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/waves"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // outcome is the result of resolving one EdgePlacement. A non-empty reason overrides the reason that the tally gives for the condition Ready.
@@ -66,7 +66,7 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 	if w == nil || c.CachePolicy.published() == nil {
 		return reconcile.Result{}, nil
 	}
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	ctx = requestclass.With(ctx, requestclass.Extra)
 	var next *placements
 	switch c.Workloads.BindingState(cluster) {
 	case mailboxes.BindingUnknown:

@@ -30,8 +30,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/revision"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
 // revisionSlots are the PlacementRevisions of one placement by the last part of their names. Their number is fixed, and each takes the

@@ -34,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // revisionInterval is the least time between two PlacementRevisions of one placement: they are large, and users decide how often objects
@@ -70,7 +71,7 @@ func (w *workspace) keepRevision(ctx context.Context, one *placementInForce) (ag
 		// An event is on its way.
 		return 0, nil
 	}
-	made, err := w.writeRevision(requestmetrics.WithClass(ctx, requestmetrics.Extra), client.Resource(placementRevisions), one, objects, observedObjects)
+	made, err := w.writeRevision(requestclass.With(ctx, requestclass.Extra), client.Resource(placementRevisions), one, objects, observedObjects)
 	w.reportRequests.Publish(w.cluster)
 	if err == nil {
 		w.setRevision(one, changes, made)

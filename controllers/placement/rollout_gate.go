@@ -21,7 +21,7 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
 // mustWait reports whether a pass would bring new content to a destination to which no placement's rollout lets it go yet.

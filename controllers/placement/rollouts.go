@@ -29,8 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
+	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
 // decideRollouts decides for each placement of a workspace which destinations may get the present content of the objects.

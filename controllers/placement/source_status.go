@@ -33,13 +33,13 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/redact"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // aggregationDelay is how long changes of the statuses of an object with several destinations are gathered into one write.
@@ -101,7 +101,7 @@ func (w *workspace) reconcileSourceStatus(ctx context.Context, key objectKey) (r
 		w.aggregationFailed(ctx, key, err)
 		return reconcile.Result{}, nil
 	}
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Object)
+	ctx = requestclass.With(ctx, requestclass.Object)
 	switch {
 	case !known:
 	case desired.wanted:

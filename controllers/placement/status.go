@@ -35,10 +35,10 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // reportInterval is the least time between two status writes for the placements of one workspace.
@@ -66,7 +66,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	}
 	summary.readsAll = w.readsAllObjects()
 	w.updateUnread(summary.readsAll)
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	ctx = requestclass.With(ctx, requestclass.Extra)
 	byName := map[string]*unstructured.Unstructured{}
 	for _, slice := range existing {
 		byName[slice.GetName()] = slice

@@ -33,9 +33,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
 	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
 const (

@@ -29,9 +29,9 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/yaml"
 
-	"github.com/synchub-dev/synchub/apis/schemas"
-	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/provider/schemas"
+	"github.com/synchub-dev/synchub/provider/schemas/structural"
 )
 
 // API is an API as mailboxes serve it.

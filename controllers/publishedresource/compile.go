@@ -26,15 +26,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/aggregation"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/filter"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/naming"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/aggregation"
+	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/plan/filter"
+	"github.com/synchub-dev/synchub/controllers/plan/health"
+	"github.com/synchub-dev/synchub/controllers/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/plan/naming"
+	"github.com/synchub-dev/synchub/controllers/plan/related"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
 // Compiler compiles PublishedResources to the resources that the hub syncs. It caches the compiled rules: as long as the

@@ -44,11 +44,11 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
-	"github.com/synchub-dev/synchub/controllers/schemacheck"
+	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 const (
@@ -344,7 +344,7 @@ func (c *Controller) updateStatus(ctx context.Context, mailbox logicalcluster.Na
 	if err != nil {
 		return err
 	}
-	_, err = client.Resource(resource).Patch(requestmetrics.WithClass(ctx, requestmetrics.Extra), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "synchub"}, "status")
+	_, err = client.Resource(resource).Patch(requestclass.With(ctx, requestclass.Extra), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "synchub"}, "status")
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("cannot write the status of %s %s: %w", object.GetKind(), object.GetName(), err)
 	}

@@ -24,11 +24,11 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
-	"github.com/synchub-dev/synchub/controllers/schemacheck"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 )
 
 // report holds the observed state of all configs of one mailbox.

@@ -22,7 +22,7 @@ import (
 
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
 // The last event of a CRD precedes discovery of its kind, so the manager polls for a while after the event.

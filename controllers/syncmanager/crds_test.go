@@ -19,8 +19,8 @@ package syncmanager
 import (
 	"testing"
 
-	"github.com/synchub-dev/synchub/controllers/crd"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/controllers/plan/health"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 )
 
 func TestStateOfInstalledCRD(t *testing.T) {

@@ -24,8 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -60,7 +60,7 @@ func (m *Manager) isListedEmpty(state *targetState, resource plan.Resource) (boo
 			if resource.Namespaced {
 				namespaces = target.WrittenNamespaces
 			}
-			empty, err := target.Connection.HasNoObjects(requestmetrics.WithClass(ctx, requestmetrics.Background), resource.TargetAPI().GroupVersionResource, objectsync.Selector(owner), namespaces...)
+			empty, err := target.Connection.HasNoObjects(requestclass.With(ctx, requestclass.Background), resource.TargetAPI().GroupVersionResource, objectsync.Selector(owner), namespaces...)
 			if apierrors.IsForbidden(err) && len(namespaces) > 0 {
 				// The hub may leave objects for ever in namespaces that it may no longer list. The status of the SyncTarget reports that.
 				err = nil

@@ -28,8 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -69,7 +69,7 @@ func (m *Manager) removeFinalizersOf(ctx context.Context, mailbox logicalcluster
 	}
 	objects := client.Resource(resource.GroupVersionResource)
 	// The cache may be behind, and an object that it misses would keep its finalizer for ever.
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	ctx = requestclass.With(ctx, requestclass.Extra)
 	options := metav1.ListOptions{Limit: finalizerPageSize}
 	var errs []error
 	for {

@@ -29,7 +29,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )

@@ -28,8 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/internal/events"
-	"github.com/synchub-dev/synchub/controllers/namelock"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/namelock"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 

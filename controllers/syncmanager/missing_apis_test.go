@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/synchub-dev/synchub/controllers/namelock"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/namelock"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 

@@ -27,7 +27,7 @@ import (
 	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/schemacheck"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 )
 
 var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}

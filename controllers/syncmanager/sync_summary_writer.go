@@ -35,7 +35,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/shards"
 )

@@ -20,7 +20,7 @@ import (
 	"slices"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
 // unpublishing returns the resources that are about to be unpublished, and of which mailbox objects still have the hub's finalizer.

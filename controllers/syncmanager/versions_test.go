@@ -25,10 +25,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
-	"github.com/synchub-dev/synchub/controllers/schemacheck"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/related"
+	"github.com/synchub-dev/synchub/controllers/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 

@@ -41,7 +41,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 const (
@@ -118,7 +118,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 
 // Reconcile writes the SyncRules of the workspaces that have others.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Background)
+	ctx = requestclass.With(ctx, requestclass.Background)
 	var list synchubv1alpha1.PublishedResourceList
 	if err := c.Hosting.List(ctx, &list); err != nil {
 		return reconcile.Result{}, err

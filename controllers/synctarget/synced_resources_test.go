@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/schemacheck"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 

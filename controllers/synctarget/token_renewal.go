@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
@@ -91,7 +91,7 @@ func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, 
 	if !connection.IsUp() || now.Before(state.renewal.nextAttempt) {
 		return
 	}
-	err := c.replaceToken(requestmetrics.WithClass(ctx, requestmetrics.Background), inventory, syncTarget, connection, state)
+	err := c.replaceToken(requestclass.With(ctx, requestclass.Background), inventory, syncTarget, connection, state)
 	if errors.Is(err, targets.ErrPending) {
 		// The answer of the target enqueues the SyncTarget again.
 		return

@@ -181,11 +181,11 @@ func TestChoose(t *testing.T) {
 	}{
 		{want: strings.Join(allNames(), " ")},
 		{purpose: forAll, want: strings.Join(allNames(), " ")},
-		{purpose: forVerify, want: "golangci-lint controller-gen crd-ref-docs govulncheck vale"},
+		{purpose: forVerify, want: "golangci-lint controller-gen crd-ref-docs govulncheck vale addlicense go-licenses helm-docs"},
 		{purpose: forDemo, want: "kcp kube-apiserver kube-controller-manager kube-scheduler kubectl kwok etcd"},
 		{purpose: forRelease, want: "helm syft goreleaser"},
 		{names: []string{"helm", "kcp"}, want: "kcp helm"},
-		{purpose: forVerify, names: []string{"helm"}, want: "helm golangci-lint controller-gen crd-ref-docs govulncheck vale"},
+		{purpose: forVerify, names: []string{"helm"}, want: "helm golangci-lint controller-gen crd-ref-docs govulncheck vale addlicense go-licenses helm-docs"},
 		{names: []string{"hammer"}, wantErr: `no tool "hammer"`},
 		{purpose: "fun", wantErr: "-for fun"},
 	}

@@ -77,10 +77,19 @@ var table = []tool{
 		ldflags: stripped, purposes: []string{forVerify}},
 	{name: "vale", dir: "vale", module: "github.com/vale-cli/vale/v3", pkg: "github.com/vale-cli/vale/v3/cmd/vale",
 		ldflags: stripped, purposes: []string{forVerify}},
+	{name: "addlicense", dir: "addlicense", module: "github.com/google/addlicense", pkg: "github.com/google/addlicense",
+		ldflags: stripped, purposes: []string{forVerify}},
+	{name: "go-licenses", dir: "go-licenses", module: "github.com/google/go-licenses/v2", pkg: "github.com/google/go-licenses/v2",
+		ldflags: stripped, purposes: []string{forVerify}},
+	{name: "helm-docs", dir: "helm-docs", module: "github.com/norwoodj/helm-docs", pkg: "github.com/norwoodj/helm-docs/cmd/helm-docs",
+		ldflags: stripped, purposes: []string{forVerify}},
+	{name: "hugo", dir: "hugo", module: "github.com/gohugoio/hugo", pkg: "github.com/gohugoio/hugo", ldflags: stripped, purposes: []string{forVerify}},
+	{name: "d2", dir: "d2", module: "oss.terrastruct.com/d2", pkg: "oss.terrastruct.com/d2", ldflags: stripped, purposes: []string{forVerify}},
 	{name: "syft", dir: "syft", module: "github.com/anchore/syft", pkg: "github.com/anchore/syft/cmd/syft",
 		ldflags: mainVersion, purposes: []string{forRelease}},
 	{name: "goreleaser", dir: "goreleaser", module: "github.com/goreleaser/goreleaser/v2", pkg: "github.com/goreleaser/goreleaser/v2",
 		ldflags: mainVersion, purposes: []string{forRelease}},
+	{name: "ko", dir: "ko", module: "github.com/google/ko", pkg: "github.com/google/ko", ldflags: koVersion},
 	ofShards("kcp-front-proxy"),
 	ofShards("cache-server"),
 	otherAPIServer("oldest"),
@@ -110,6 +119,11 @@ func stripped(string) string { return "-s -w" }
 // mainVersion returns linker flags that set the version of a program with a variable for it. syft writes it into SBOMs.
 func mainVersion(version string) string {
 	return stripped(version) + " -X main.version=" + strings.TrimPrefix(version, "v")
+}
+
+// koVersion returns linker flags that set the version of ko, which writes it into SBOMs.
+func koVersion(version string) string {
+	return stripped(version) + " -X github.com/google/ko/pkg/commands.Version=" + version
 }
 
 // kubernetesVersion returns linker flags that set the version of a Kubernetes program, as its release scripts do.

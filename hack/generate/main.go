@@ -34,7 +34,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/synchub-dev/synchub/apis/schemas"
+	apischemas "github.com/synchub-dev/synchub/apis/schemas"
+
+	"github.com/synchub-dev/synchub/provider/schemas"
 )
 
 const (
@@ -71,8 +73,8 @@ func generate(ctx context.Context) error {
 	}
 	return errors.Join(
 		writeReference(reference),
-		replaceFiles(filepath.Join(schemasPath, schemas.CRDDirectory), crds),
-		replaceFiles(filepath.Join(schemasPath, schemas.APIResourceSchemaDirectory), apiResourceSchemas),
+		replaceFiles(filepath.Join(schemasPath, apischemas.CRDDirectory), crds),
+		replaceFiles(filepath.Join(schemasPath, apischemas.APIResourceSchemaDirectory), apiResourceSchemas),
 	)
 }
 
@@ -134,7 +136,7 @@ func convertEdgeKinds(crds map[string][]byte) (map[string][]byte, error) {
 		if err := yaml.UnmarshalStrict(content, &crd); err != nil {
 			return nil, fmt.Errorf("decoding the generated %s: %w", file, err)
 		}
-		if crd.Spec.Group != schemas.EdgeGroup {
+		if crd.Spec.Group != apischemas.EdgeGroup {
 			continue
 		}
 		schema, err := schemas.FromCRD(&crd)
@@ -148,7 +150,7 @@ func convertEdgeKinds(crds map[string][]byte) (map[string][]byte, error) {
 		files[file] = append([]byte("---\n"), converted...)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("no kind of the group %s was found in %s", schemas.EdgeGroup, typesPath)
+		return nil, fmt.Errorf("no kind of the group %s was found in %s", apischemas.EdgeGroup, typesPath)
 	}
 	return files, nil
 }

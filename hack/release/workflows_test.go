@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package release
 
 import (
 	"os"
@@ -124,7 +124,7 @@ func TestWorkflowsPinActions(t *testing.T) {
 	}
 }
 
-// TestWorkflowsHaveFewRights allows a job only what it does: to sign, and to create the release.
+// TestWorkflowsHaveFewRights allows a job only what it does: to sign, to publish the site, and to create the release.
 func TestWorkflowsHaveFewRights(t *testing.T) {
 	for name, one := range workflows(t) {
 		if len(one.Permissions) != 1 || one.Permissions["contents"] != "read" {
@@ -138,7 +138,8 @@ func TestWorkflowsHaveFewRights(t *testing.T) {
 			allowed := map[string]bool{
 				"contents=read":  true,
 				"contents=write": strings.Contains(scripts.String(), "make release PUBLISH=1"),
-				"id-token=write": strings.Contains(scripts.String(), "cosign") || job.Uses == "./.github/workflows/image.yaml",
+				"id-token=write": strings.Contains(scripts.String(), "cosign") || strings.Contains(scripts.String(), "deploy-pages") || job.Uses == "./.github/workflows/image.yaml",
+				"pages=write":    strings.Contains(scripts.String(), "deploy-pages"),
 			}
 			for scope, access := range job.Permissions {
 				if !allowed[scope+"="+access] {
@@ -156,10 +157,10 @@ func TestChartsDeployTheImageOfTheRelease(t *testing.T) {
 	}
 	var pushes bool
 	for _, step := range workflows(t)["image.yaml"].Jobs["image"].Steps {
-		pushes = pushes || strings.Contains(step.Run, `PUSH="$IMAGE_REPOSITORY:${GITHUB_REF_NAME#v}"`)
+		pushes = pushes || strings.Contains(step.Run, `VERSION="$GITHUB_REF_NAME" PUSH="$IMAGE_PROJECT"`)
 	}
 	if !pushes {
-		t.Error("the workflow does not push the image under the version without the v, which is the chart's appVersion")
+		t.Error("the workflow does not push the images of the version")
 	}
 }
 

@@ -34,7 +34,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/apis/schemas/structural"
+	"github.com/synchub-dev/synchub/provider/schemas/structural"
 )
 
 // ErrNotServed is returned for a group, version, resource or kind that the server does not serve. The server may serve it

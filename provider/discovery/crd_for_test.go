@@ -28,9 +28,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/apis/schemas"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/provider/schemas"
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )

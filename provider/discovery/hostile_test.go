@@ -28,9 +28,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/provider/schemas/structural"
 )
 
 // clusterResponses are the responses of a cluster that serves widgets, by path.

@@ -31,7 +31,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
-	"github.com/synchub-dev/synchub/apis/schemas/structural"
+	"github.com/synchub-dev/synchub/provider/schemas/structural"
 )
 
 const (

@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -44,7 +44,7 @@ func GetSecret(ctx context.Context, inventory cluster.Cluster, key types.Namespa
 	if err != nil {
 		return nil, err
 	}
-	return reader.Secrets(key.Namespace).Get(requestmetrics.WithClass(ctx, requestmetrics.Background), key.Name, metav1.GetOptions{})
+	return reader.Secrets(key.Namespace).Get(requestclass.With(ctx, requestclass.Background), key.Name, metav1.GetOptions{})
 }
 
 // CredentialSecrets yields the Secrets with kubeconfigs of an inventory workspace, with their contents, which it reads from kcp in pages.
@@ -56,7 +56,7 @@ func CredentialSecrets(ctx context.Context, inventory cluster.Cluster) iter.Seq2
 			yield(nil, err)
 			return
 		}
-		ctx := requestmetrics.WithClass(ctx, requestmetrics.Background)
+		ctx := requestclass.With(ctx, requestclass.Background)
 		options := metav1.ListOptions{LabelSelector: credentialSelector, Limit: secretsPageSize}
 		for page, err := range transport.Pages(ctx, options, reader.Secrets(metav1.NamespaceAll).List) {
 			if err != nil {

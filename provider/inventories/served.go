@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 const (
@@ -70,7 +70,7 @@ func (p *Provider) awaitServed(ctx context.Context, url string) error {
 		return fmt.Errorf("cannot make a client for %s: %w", url, err)
 	}
 	var refused error
-	err = wait.PollUntilContextTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), servedInterval, servedTimeout, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(requestclass.With(ctx, requestclass.Background), servedInterval, servedTimeout, true, func(ctx context.Context) (bool, error) {
 		refused = client.RESTClient().Get().AbsPath("/apis").Do(ctx).Error()
 		return refused == nil, nil
 	})

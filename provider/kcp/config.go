@@ -54,6 +54,8 @@ type Limits struct {
 type ConfigProvider struct {
 	// Fence refuses the writes of clients that are made after it was set; nil refuses none.
 	Fence *fence.Fence
+	// Watches ends the watches of all clients when kcp went back to an earlier state.
+	Watches Watches
 
 	path       string
 	host       string
@@ -119,7 +121,7 @@ func (a *ConfigProvider) InventoryConfigFor(host string) *rest.Config {
 func (a *ConfigProvider) configWithLimits(limits transport.Limits, host string, destination requestmetrics.Destination) *rest.Config {
 	return &rest.Config{
 		Host:      host,
-		Transport: interruptible{a.Fence.Wrap(requestmetrics.InstrumentRoundTripper(destination)(transport.LimitResponses(transport.Options{Limits: limits})(a)))},
+		Transport: interruptible{a.Watches.Wrap(a.Fence.Wrap(requestmetrics.InstrumentRoundTripper(destination)(transport.LimitResponses(transport.Options{Limits: limits})(a))))},
 		QPS:       a.limits.QPS,
 		Burst:     a.limits.Burst,
 		UserAgent: "synchub",

@@ -24,7 +24,7 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // WhoAmI returns the user as which a workspace authenticates the credentials of the configuration.
@@ -33,7 +33,7 @@ func WhoAmI(ctx context.Context, workspace *rest.Config) (authenticationv1.UserI
 	if err != nil {
 		return authenticationv1.UserInfo{}, err
 	}
-	review, err := client.SelfSubjectReviews().Create(requestmetrics.WithClass(ctx, requestmetrics.Background), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := client.SelfSubjectReviews().Create(requestclass.With(ctx, requestclass.Background), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return authenticationv1.UserInfo{}, err
 	}

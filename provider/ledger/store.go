@@ -35,7 +35,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
@@ -372,7 +372,7 @@ func decodeStored(stored *corev1.ConfigMap) (Entry, error) {
 }
 
 func (s *Store) withTimeout(ctx context.Context, request func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
+	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 	defer cancel()
 	return request(ctx)
 }

@@ -30,7 +30,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // ListWatch lists and watches the ConfigMaps that have a label. onError is called with the errors of its requests.
@@ -44,14 +44,14 @@ func ListWatch(configMaps corev1client.ConfigMapInterface, label string, onError
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = label
-			ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
+			ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 			defer cancel()
 			list, err := configMaps.List(ctx, options)
 			return list, checked(err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.LabelSelector = label
-			watching, err := configMaps.Watch(requestmetrics.WithClass(ctx, requestmetrics.Background), options)
+			watching, err := configMaps.Watch(requestclass.With(ctx, requestclass.Background), options)
 			return watching, checked(err)
 		},
 	}, configMaps)

@@ -34,8 +34,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
-	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/cachesize"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -158,7 +158,7 @@ func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (id
 		// The event of its binding enqueues the next review.
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Extra), reviewTimeout)
+	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Extra), reviewTimeout)
 	defer cancel()
 	var errs []error
 	for _, configs := range []bool{true, false} {

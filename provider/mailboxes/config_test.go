@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
+	"github.com/synchub-dev/synchub/provider/cachesize"
 )
 
 // newConfigCache plays the informer of configs.

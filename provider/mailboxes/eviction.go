@@ -29,8 +29,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/cachesize"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -290,7 +290,7 @@ func (m *Mailboxes) fitsForReadmission(ctx context.Context, evicted evictionKey)
 	if endpoint == nil {
 		return false, errors.New("no endpoint, or more than one, shows the mailbox")
 	}
-	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Extra), reviewTimeout)
+	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Extra), reviewTimeout)
 	defer cancel()
 	room := m.limits(evicted.mailbox, evicted.configs).Bytes / readmitDivisor
 	if room == 0 {

@@ -30,7 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
@@ -142,7 +142,7 @@ func (m *Mailboxes) VerifyVersion(mailbox logicalcluster.Name, resource schema.G
 	}
 	go func() {
 		defer m.checkedVersions.Delete(mailbox)
-		ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Extra), versionTimeout)
+		ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Extra), versionTimeout)
 		defer cancel()
 		object, err := client.Resource(resource).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 		if err != nil {

@@ -27,7 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // runRelists lists the mailboxes that wait, on each relistSignal, until the informer stops.
@@ -77,7 +77,7 @@ func (w *wildcardInformer) spliceList(only logicalcluster.Name, waiting map[logi
 	if only != "" {
 		client = w.endpoint.clientFor(only).Resource(w.resource)
 	}
-	err := w.eachPage(requestmetrics.WithClass(w.ctx, requestmetrics.Extra), client, metav1.ListOptions{}, func(page *unstructured.UnstructuredList) error {
+	err := w.eachPage(requestclass.With(w.ctx, requestclass.Extra), client, metav1.ListOptions{}, func(page *unstructured.UnstructuredList) error {
 		for i := range page.Items {
 			if !stream.splice(&page.Items[i]) {
 				return errWatchEnded

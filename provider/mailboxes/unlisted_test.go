@@ -22,8 +22,8 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/synchub-dev/synchub/provider/cachesize"
 	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
 // An object that a new list lacks does not count any more, and a mailbox without a binding in it is Unknown.

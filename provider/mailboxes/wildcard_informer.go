@@ -40,8 +40,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/synchub-dev/synchub/provider/cachesize"
 	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 

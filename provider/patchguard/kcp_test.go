@@ -35,8 +35,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/synchub-dev/synchub/apis/schemas"
 	"github.com/synchub-dev/synchub/provider/patchguard"
+	"github.com/synchub-dev/synchub/provider/schemas"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"

@@ -56,6 +56,9 @@ type Options struct {
 	Namespace string
 	// OnChange is called when a rewind is new, or has become another one. It must not block.
 	OnChange func()
+	// RestartWatches makes all caches of kcp list their objects again, since they have the lost history. It is called when this replica
+	// notices a rewind, and must not block.
+	RestartWatches func()
 	Clock    clock.WithTicker
 	Log      logr.Logger
 }
@@ -122,6 +125,7 @@ func (g *Guard) Report(where string, seen, now uint64) {
 	g.store()
 	if !isSame {
 		g.Log.Info("kcp went back to an earlier state: the hub removes and overwrites nothing on clusters until an operator confirms that", "evidence", evidence)
+		g.restartWatches()
 		g.changed()
 	}
 }
@@ -251,6 +255,12 @@ func (g *Guard) adoptLocked(stored *Rewind) (changed bool) {
 	adopted.Lost = lost
 	g.rewind, g.isStored, g.wasStored = &adopted, lost == stored.Lost, true
 	return changed
+}
+
+func (g *Guard) restartWatches() {
+	if g.RestartWatches != nil {
+		g.RestartWatches()
+	}
 }
 
 func (g *Guard) changed() {

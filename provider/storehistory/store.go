@@ -27,7 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 const (
@@ -97,10 +97,13 @@ func (g *Guard) save(ctx context.Context) error {
 		return err
 	}
 	g.lock.Lock()
-	changed := g.settleLocked(stored)
-	changed = g.adoptLocked(stored) || changed
+	isOther := g.settleLocked(stored)
+	changed := g.adoptLocked(stored) || isOther
 	isStored, rewind := g.isStored, *g.rewind
 	g.lock.Unlock()
+	if isOther {
+		g.restartWatches()
+	}
 	if changed {
 		g.changed()
 	}
@@ -111,7 +114,7 @@ func (g *Guard) save(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot encode a rewind: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
+	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 	defer cancel()
 	next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: configMapName}, Data: map[string]string{rewindKey: string(text)}}
 	if found == nil {
@@ -134,7 +137,7 @@ func (g *Guard) save(ctx context.Context) error {
 
 // read returns the ConfigMap and the rewind in it; both are nil if there is none.
 func (g *Guard) read(ctx context.Context) (*corev1.ConfigMap, *Rewind, error) {
-	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
+	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 	defer cancel()
 	var found corev1.ConfigMap
 	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: g.Namespace, Name: configMapName}, &found)

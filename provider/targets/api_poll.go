@@ -26,7 +26,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 const (
@@ -97,7 +97,7 @@ func (c *Connection) pollAPIs(ctx context.Context) {
 
 // listAPIs requests which APIs the target serves. It returns known if they have not changed since.
 func (c *Connection) listAPIs(ctx context.Context, known apiList) (apiList, error) {
-	ctx, done := withTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
+	ctx, done := withTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 	defer done()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.discovery.RESTClient().Get().AbsPath("/apis").URL().String(), nil)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
+	"github.com/synchub-dev/synchub/provider/cachesize"
 )
 
 // CacheLimits bound the caches of one target. The zero value bounds nothing.

@@ -38,11 +38,11 @@ import (
 	"k8s.io/client-go/util/connrotation"
 	"k8s.io/utils/clock"
 
+	"github.com/synchub-dev/synchub/provider/cachesize"
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/fastjson"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"

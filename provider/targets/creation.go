@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // impossibleResourceVersion is a resourceVersion that no stored object has. A server-side apply with it creates an absent object,
@@ -55,7 +55,7 @@ func (c *Connection) supportsCreateByApply() (bool, error) {
 	}
 	byApply, err, _ := c.creationProbes.Do(strconv.FormatUint(epoch, 10), func() (any, error) {
 		// Other callers wait for the answer too, so the probe must not end with the context of the first.
-		ctx, done := withTimeout(requestmetrics.WithClass(c.ctx, requestmetrics.Background), probeTimeout)
+		ctx, done := withTimeout(requestclass.With(c.ctx, requestclass.Background), probeTimeout)
 		defer done()
 		byApply, err := c.probeCreateByApply(ctx)
 		if err != nil {

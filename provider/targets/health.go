@@ -28,7 +28,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 )
@@ -109,7 +109,7 @@ func (c *Connection) ProbeNow() {
 
 // Ping gets the target's version, and reports whether the target has answered before ctx ended. It does not change the health.
 func (c *Connection) Ping(ctx context.Context) bool {
-	return c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(requestmetrics.WithClass(ctx, requestmetrics.Background)).Error() == nil
+	return c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(requestclass.With(ctx, requestclass.Background)).Error() == nil
 }
 
 // runProbes probes the target until ctx ends, and waits while the target is quarantined.
@@ -169,7 +169,7 @@ func (c *Connection) runProbes(ctx context.Context) {
 
 // probe gets the target's version, and verifies its identity. It returns the health that the answer shows.
 func (c *Connection) probe(ctx context.Context) (Health, error) {
-	ctx, cancel := context.WithTimeout(context.WithValue(requestmetrics.WithClass(ctx, requestmetrics.Background), probeContextKey{}, true), probeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(requestclass.With(ctx, requestclass.Background), probeContextKey{}, true), probeTimeout)
 	defer cancel()
 	version, err := c.getVersion(ctx)
 	if err == nil {

@@ -38,8 +38,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/notfound"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 const (
@@ -168,7 +168,7 @@ func (c *Connection) verifyCluster(ctx context.Context) error {
 	if known {
 		return nil
 	}
-	ctx, done := withTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), identityTimeout)
+	ctx, done := withTimeout(requestclass.With(ctx, requestclass.Background), identityTimeout)
 	defer done()
 	id, err := ClusterID(context.WithValue(ctx, identityContextKey{}, true), c.metadata)
 	if err != nil {

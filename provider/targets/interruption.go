@@ -26,8 +26,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/notfound"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 const (
@@ -133,7 +133,7 @@ func (c *Connection) provenVersion(ctx context.Context, before map[*informer]see
 
 // stillHas reports whether the target's newest state of an object is the one that the hub observed.
 func (c *Connection) stillHas(ctx context.Context, of *informer, observed change) bool {
-	ctx, done := withTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), identityTimeout)
+	ctx, done := withTimeout(requestclass.With(ctx, requestclass.Background), identityTimeout)
 	defer done()
 	now, err := c.metadata.Resource(of.resource.WithVersion(of.requestGate.version)).Namespace(observed.key.Namespace).Get(ctx, observed.key.Name, metav1.GetOptions{})
 	if observed.deleted {

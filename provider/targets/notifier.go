@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 var crdsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -118,7 +118,7 @@ func (c *Connection) NamespaceLabels(name string) (labels map[string]string, kno
 func (c *Connection) startMetadataInformer(resource schema.GroupVersionResource, from source, transform cache.TransformFunc, handler cache.ResourceEventHandler) *informer {
 	informer := c.newInformer(from, c.newRequestGate(resource, nil), transform, nil, handler)
 	c.RunInBackground(func(ctx context.Context) {
-		informer.runAndNotify(requestmetrics.WithClass(ctx, requestmetrics.Background), func() {
+		informer.runAndNotify(requestclass.With(ctx, requestclass.Background), func() {
 			c.notifier.notify(func(listener *Listener) {
 				if listener.OnSynced != nil {
 					listener.OnSynced()

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
@@ -138,7 +139,7 @@ func expectBackground(t *testing.T, resource string, verbs ...string) {
 			continue
 		}
 		seen++
-		if one.Labels["class"] != string(requestmetrics.Background) {
+		if one.Labels["class"] != string(requestclass.Background) {
 			t.Errorf("a request counts as another class: %v", one.Labels)
 		}
 	}

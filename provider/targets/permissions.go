@@ -35,8 +35,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/rbac"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 const (
@@ -102,7 +102,7 @@ func (c *Connection) Permissions(needed []authorizationv1.ResourceAttributes, tr
 	if up && c.permissions.isCheckDue(hash, now) {
 		c.permissions.checking, c.permissions.checkedAt, c.permissions.requested = true, now, hash
 		c.RunInBackground(func(ctx context.Context) {
-			c.checkPermissions(requestmetrics.WithClass(ctx, requestmetrics.Background), needed)
+			c.checkPermissions(requestclass.With(ctx, requestclass.Background), needed)
 		})
 	}
 	return c.permissions.known

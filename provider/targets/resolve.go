@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/provider/discovery"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // ErrNotServed means that the target has no such API now.
@@ -113,7 +113,7 @@ func (c *Connection) resolve(ctx context.Context, key lookup) (lookupResult, err
 	if ok && now.Before(found.until) {
 		return found, nil
 	}
-	ctx, done := withTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
+	ctx, done := withTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 	defer done()
 	found, err := c.discover(ctx, key)
 	if err != nil {

@@ -30,8 +30,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/redact"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
@@ -51,7 +51,7 @@ func (c *Connection) Token() (claimed kubeconfig.Token, ok bool) {
 // renewToken requests a new token for the connection's ServiceAccount, and verifies by a request that the target accepts it.
 // renewToken returns the kubeconfig with the new token.
 func (c *Connection) renewToken(ctx context.Context, content []byte) ([]byte, error) {
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Background)
+	ctx = requestclass.With(ctx, requestclass.Background)
 	config, err := kubeconfig.Parse(content)
 	if err != nil {
 		return nil, err

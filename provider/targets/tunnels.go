@@ -28,7 +28,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
@@ -125,7 +125,7 @@ func (r *Registry) verifyTunnel(ctx context.Context, syncTarget types.UID, sessi
 	if err != nil {
 		return fmt.Errorf("cannot make a client: %w", err)
 	}
-	id, err := ClusterID(requestmetrics.WithClass(ctx, requestmetrics.Background), client)
+	id, err := ClusterID(requestclass.With(ctx, requestclass.Background), client)
 	if err != nil {
 		return fmt.Errorf("cannot find out which cluster the tunnel leads to: %w", err)
 	}

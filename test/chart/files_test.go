@@ -32,10 +32,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/synchub-dev/synchub/apis/schemas"
+	apischemas "github.com/synchub-dev/synchub/apis/schemas"
+
 	"github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/hack/schemas/shipped"
+	"github.com/synchub-dev/synchub/provider/schemas"
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
@@ -58,7 +60,7 @@ func TestDefinitionIsTheGeneratedOne(t *testing.T) {
 	}
 	rendered := &apiextensionsv1.CustomResourceDefinition{}
 	decode(t, objects(t)["CustomResourceDefinition/publishedresources.synchub.dev"], rendered)
-	if !equality.Semantic.DeepEqual(rendered.Spec, schemas.PublishedResourceCRD().Spec) {
+	if !equality.Semantic.DeepEqual(rendered.Spec, apischemas.PublishedResourceCRD().Spec) {
 		t.Error("rendering changes the definition")
 	}
 	if rendered.Annotations["helm.sh/resource-policy"] != "keep" {

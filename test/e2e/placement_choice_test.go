@@ -24,8 +24,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )

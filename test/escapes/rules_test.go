@@ -21,7 +21,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
+	"github.com/synchub-dev/synchub/controllers/plan/expression"
 )
 
 // large returns a value as large as the largest object that API servers accept.

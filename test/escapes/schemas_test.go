@@ -27,8 +27,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/apis/schemas/compatibility"
-	"github.com/synchub-dev/synchub/apis/schemas/structural"
+	"github.com/synchub-dev/synchub/provider/schemas/compatibility"
+	"github.com/synchub-dev/synchub/provider/schemas/structural"
 )
 
 type props = apiextensionsv1.JSONSchemaProps

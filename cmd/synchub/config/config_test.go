@@ -33,7 +33,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 )
 
 // newFlags returns the flags for settings.

@@ -31,7 +31,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/tracing/otlp"
 )

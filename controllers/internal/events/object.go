@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // objectTimeout bounds the request for one event.
@@ -38,7 +38,7 @@ var eventsResource = corev1.SchemeGroupVersion.WithResource("events")
 // WarnObject writes a warning about an object into its workspace. The caller sees to it that there is one per object and reason.
 func WarnObject(ctx context.Context, workspace dynamic.Interface, object *unstructured.Unstructured, reason, message string, now time.Time) error {
 	event := objectWarning(object, reason, message, now)
-	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Extra), objectTimeout)
+	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Extra), objectTimeout)
 	defer cancel()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(event)
 	if err == nil {

@@ -30,10 +30,10 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/notfound"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // Errors of a write, beside the response of kcp.
@@ -77,14 +77,14 @@ func (w *Writer[K]) Create(ctx context.Context, key K, desired *unstructured.Uns
 		options := metav1.CreateOptions{FieldManager: w.FieldManager}
 		created, err := objects.Create(ctx, desired, options)
 		if IsMissingNamespace(err, at.Name.Namespace) {
-			extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
+			extra := requestclass.With(ctx, requestclass.Extra)
 			if err = w.ensureNamespace(extra, at, owner); err == nil {
 				created, err = objects.Create(extra, desired, options)
 			}
 		}
 		if exists = apierrors.IsAlreadyExists(err); exists {
 			// The cache does not show it yet.
-			if created, err = objects.Get(requestmetrics.WithClass(ctx, requestmetrics.Extra), at.Name.Name, metav1.GetOptions{}); err != nil {
+			if created, err = objects.Get(requestclass.With(ctx, requestclass.Extra), at.Name.Name, metav1.GetOptions{}); err != nil {
 				err = fmt.Errorf("the workspace has the object already, but does not show it: %w", err)
 			}
 		}

@@ -35,7 +35,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
 var (

@@ -48,8 +48,8 @@ func row(file, name string) testReference  { return testReference{file, `"` + na
 func spec(file, text string) testReference { return testReference{file, `It("` + text + `"`} }
 
 const (
-	matching    = "controllers/objectsync/plan/selection/matcher_test.go"
-	union       = "controllers/objectsync/plan/selection/union_test.go"
+	matching    = "controllers/plan/selection/matcher_test.go"
+	union       = "controllers/plan/selection/union_test.go"
 	publishes   = "controllers/publishedresource/published_test.go"
 	compiles    = "controllers/publishedresource/compile_test.go"
 	apis        = "test/e2e/publishing_api_test.go"
@@ -57,11 +57,11 @@ const (
 	mainJob     = "test/e2e/main_job_test.go"
 	fields      = "test/e2e/fields_test.go"
 	target      = "test/e2e/target_test.go"
-	converts    = "controllers/objectsync/plan/conversion/conversion_test.go"
+	converts    = "controllers/plan/conversion/conversion_test.go"
 	leaving     = "test/e2e/drain_test.go"
 	registering = "test/e2e/escape_registration_test.go"
 	escapes     = "test/e2e/escape_routes_test.go"
-	likeNaive   = "controllers/objectsync/plan/selection/property_test.go"
+	likeNaive   = "controllers/plan/selection/property_test.go"
 )
 
 // behaviour lists, by kind, the fields with an effect, each with its test. A field stands for all fields below it.
@@ -159,7 +159,7 @@ var behaviour = map[string]map[string]testReference{
 		"spec.projection.version":            row(compiles, "the version"),
 		"spec.projection.kind":               row(compiles, "the kind"),
 		"spec.projection.plural":             row(compiles, "the plural"),
-		"spec.projection.shortNames":         test("apis/schemas/project_test.go", "TestProject"),
+		"spec.projection.shortNames":         test("provider/schemas/project_test.go", "TestProject"),
 		"spec.naming":                        spec(objects, "give an API and its objects other names, and change them in both directions"),
 		"spec.select":                        spec("test/e2e/escape_memory_test.go", "keeps one kind from crowding out the others, by the limits of its PublishedResource"),
 		"spec.filter":                        test("controllers/objectsync/filter_mutation_test.go", "TestFilterByContent"),
@@ -171,9 +171,9 @@ var behaviour = map[string]map[string]testReference{
 		"spec.statusReturn":                  spec(fields, "returns no status where a config or a PublishedResource says so"),
 		"spec.deletion.policy":               spec(fields, "orphans what a config or a PublishedResource says to orphan"),
 		"spec.compatibility":                 test("controllers/syncmanager/schemacheck_test.go", "TestIncompatibleResourcesAreNotSynced"),
-		"spec.health":                        test("controllers/objectsync/plan/health/health_test.go", "TestByRules"),
-		"spec.statusAggregation":             test("controllers/objectsync/plan/aggregation/aggregation_test.go", "TestCompile"),
-		"spec.statusExpression":              test("controllers/objectsync/plan/aggregation/aggregation_test.go", "TestExpression"),
+		"spec.health":                        test("controllers/plan/health/health_test.go", "TestByRules"),
+		"spec.statusAggregation":             test("controllers/plan/aggregation/aggregation_test.go", "TestCompile"),
+		"spec.statusExpression":              test("controllers/plan/aggregation/aggregation_test.go", "TestExpression"),
 		"spec.limits":                        spec("test/e2e/escape_memory_test.go", "keeps one kind from crowding out the others, by the limits of its PublishedResource"),
 		"spec.replace":                       spec(target, "replaces an object whose immutable field changed, once the target finds the new one valid"),
 		"spec.adoption":                      spec(target, "takes over what KubeStellar's syncer placed"),

@@ -23,10 +23,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
 // Down returns the facts about a mailbox object and its copies: all copies on the target, whether the object belongs there, and where.

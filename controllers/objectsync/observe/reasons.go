@@ -19,10 +19,10 @@ package observe
 import (
 	"errors"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
 // ReasonFor returns the reason of a failure that follows from the observed facts and the rules. It is empty for other failures: those of

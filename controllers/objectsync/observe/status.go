@@ -21,9 +21,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
 // ReturnedStatus returns the target object with its status as the mailbox gets it: as spec.mutation.up, or that of the relation, changes it.

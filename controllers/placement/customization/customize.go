@@ -29,9 +29,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/plan/mutation"
 )
 
 // maxGrowth is how many bytes customization may add to an object. API servers take objects of about 1.5 MiB.

@@ -36,7 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/provider/inventories"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // verifyTimeout is the timeout of one verification.
@@ -102,7 +102,7 @@ func (f *Fleet) Verify(ctx context.Context, inventory logicalcluster.Name) error
 		// The end of one caller must not fail the others.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyTimeout)
 		defer cancel()
-		return nil, f.verify(requestmetrics.WithClass(ctx, requestmetrics.Extra), inventory)
+		return nil, f.verify(requestclass.With(ctx, requestclass.Extra), inventory)
 	})
 	var err error
 	select {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // failures holds, by UID, the objects of one pass that the target did not let the hub delete or release.
@@ -89,7 +89,7 @@ func (f *failures) without(items []item) []item {
 func (r *drainer) deleteAll(ctx context.Context, items []item, failed *failures) {
 	workqueue.ParallelizeUntil(ctx, workers, len(items), func(i int) {
 		if item := items[i]; failed.fatal() == nil {
-			failed.add(item, r.Target.Delete(requestmetrics.WithClass(ctx, requestmetrics.Object), item.resource, item.key(), item.UID))
+			failed.add(item, r.Target.Delete(requestclass.With(ctx, requestclass.Object), item.resource, item.key(), item.UID))
 		}
 	})
 }
@@ -98,7 +98,7 @@ func (r *drainer) releaseAll(ctx context.Context, items []item, failed *failures
 	workqueue.ParallelizeUntil(ctx, workers, len(items), func(i int) {
 		if item := items[i]; failed.fatal() == nil {
 			labels, annotations := MarkKeys(r.Owner, item.Object)
-			failed.add(item, r.Target.RemoveMetadata(requestmetrics.WithClass(ctx, requestmetrics.Object), item.resource, item.key(), item.UID, labels, annotations))
+			failed.add(item, r.Target.RemoveMetadata(requestclass.With(ctx, requestclass.Object), item.resource, item.key(), item.UID, labels, annotations))
 		}
 	})
 }

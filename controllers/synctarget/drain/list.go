@@ -27,9 +27,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/cachesize"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -104,7 +104,7 @@ func (r *drainer) listRequests() []listRequest {
 
 // listObjects lists the hub's objects of the included resources.
 func (r *drainer) listObjects(ctx context.Context, included func(schema.GroupResource) bool) (listing, error) {
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	ctx = requestclass.With(ctx, requestclass.Extra)
 	var result listing
 	seen := map[types.UID]bool{}
 	for _, request := range r.listRequests() {

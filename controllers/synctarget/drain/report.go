@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
+	"github.com/synchub-dev/synchub/controllers/plan/waves"
 )
 
 // maxListed is how many objects that stay the report names.

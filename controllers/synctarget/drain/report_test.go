@@ -23,7 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
+	"github.com/synchub-dev/synchub/controllers/plan/waves"
 )
 
 // The report names terminating objects only while they delay their wave: the other waves wait up to a minute for them.

@@ -30,7 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -50,7 +50,7 @@ func (r *passResult) add(candidate Candidate, exists bool) {
 // runPass verifies the candidates of a mailbox together, as far as that is possible now. It returns the delay until the next
 // pass.
 func (v *Verifier) runPass(ctx context.Context, mailbox logicalcluster.Name, candidates []Candidate) (passResult, time.Duration) {
-	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Extra), passTimeout)
+	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Extra), passTimeout)
 	defer cancel()
 	log := v.log.WithValues("mailbox", mailbox, "candidates", len(candidates))
 

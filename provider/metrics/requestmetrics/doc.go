@@ -15,9 +15,9 @@ limitations under the License.
 */
 
 // Package requestmetrics counts every request of the hub in the HTTP transport, by destination, class, verb, resource and
-// status code. Wrap a transport with [InstrumentRoundTripper], and set the class of requests with [WithClass].
+// status code. Wrap a transport with [InstrumentRoundTripper], and set the class of requests with requestclass.With.
 //
-// The classes come from the first rule of the design: one write per change and no request at rest. Counting in the
-// transport proves that rule, since no request can bypass it. [SafeMessage] also decides which text of a failed request
+// The first rule of the design is one write per change and no request at rest. Counting in the transport proves that rule,
+// since no request can bypass it. [SafeMessage] also decides which text of a failed request
 // users may read.
 package requestmetrics

@@ -17,25 +17,13 @@ limitations under the License.
 package requestmetrics
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/tracing"
-)
-
-// Class is the purpose of a request.
-type Class string
-
-const (
-	// Object requests sync one object. A change normally causes no requests of other classes.
-	Object Class = "object"
-	// Extra requests have a special cause: a missing namespace, a rejected write, the verification of an absence, an event.
-	Extra Class = "extra"
-	// Background requests are limited per minute, whatever changes: watches, leases, health, status of SyncTargets.
-	Background Class = "background"
 )
 
 // Destination is the server that a request goes to.
@@ -58,13 +46,6 @@ var requestsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 // Collectors returns the package's metrics, to be registered once.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{requestsTotal} }
 
-type classKey struct{}
-
-// WithClass returns a context whose requests have the class. Requests without a class count as [Background].
-func WithClass(ctx context.Context, class Class) context.Context {
-	return context.WithValue(ctx, classKey{}, class)
-}
-
 // InstrumentRoundTripper returns a wrapper for transports that counts all requests to the destination, and records those of a
 // traced pass.
 func InstrumentRoundTripper(destination Destination) func(http.RoundTripper) http.RoundTripper {
@@ -77,10 +58,7 @@ func InstrumentRoundTripper(destination Destination) func(http.RoundTripper) htt
 			if err == nil {
 				code, answered = CodeLabel(response.StatusCode), response.StatusCode
 			}
-			class, ok := request.Context().Value(classKey{}).(Class)
-			if !ok {
-				class = Background
-			}
+			class := requestclass.Of(request.Context())
 			verb, resource := VerbAndResource(request)
 			if destination == Target {
 				resource = ResourceLabel(resource)

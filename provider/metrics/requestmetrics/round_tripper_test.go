@@ -33,6 +33,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
@@ -178,12 +179,12 @@ func TestCount(t *testing.T) {
 		code int
 		want []string // side, class and code
 	}{
-		"object":              {WithClass(ctx, Object), Target, server.URL, 200, []string{"target", "object", "200"}},
-		"extra":               {WithClass(ctx, Extra), Mailbox, server.URL, 409, []string{"mailbox", "extra", "409"}},
-		"background":          {WithClass(ctx, Background), Control, server.URL, 200, []string{"control", "background", "200"}},
+		"object":              {requestclass.With(ctx, requestclass.Object), Target, server.URL, 200, []string{"target", "object", "200"}},
+		"extra":               {requestclass.With(ctx, requestclass.Extra), Mailbox, server.URL, 409, []string{"mailbox", "extra", "409"}},
+		"background":          {requestclass.With(ctx, requestclass.Background), Control, server.URL, 200, []string{"control", "background", "200"}},
 		"without a class":     {ctx, Target, server.URL, 500, []string{"target", "background", "500"}},
-		"the innermost class": {WithClass(WithClass(ctx, Object), Extra), Target, server.URL, 200, []string{"target", "extra", "200"}},
-		"nobody answers":      {WithClass(ctx, Object), Target, gone.URL, 0, []string{"target", "object", "error"}},
+		"the innermost class": {requestclass.With(requestclass.With(ctx, requestclass.Object), requestclass.Extra), Target, server.URL, 200, []string{"target", "extra", "200"}},
+		"nobody answers":      {requestclass.With(ctx, requestclass.Object), Target, gone.URL, 0, []string{"target", "object", "error"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// Counters are never reset, so each case has a resource of its own.
@@ -211,9 +212,9 @@ func TestRequestsOfATracedPass(t *testing.T) {
 	defer server.Close()
 	spans := tracetest.NewInMemoryExporter()
 	tracer := tracing.New(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), clock.RealClock{})
-	ctx := WithClass(tracing.NewContext(t.Context(), tracer.Pass(tracing.Subject{}, time.Time{}, "mailbox")), Extra)
+	ctx := requestclass.With(tracing.NewContext(t.Context(), tracer.Pass(tracing.Subject{}, time.Time{}, "mailbox")), requestclass.Extra)
 	send(ctx, t, Mailbox, http.MethodPut, server.URL+"/apis/apps/v1/namespaces/a/deployments/d/status")
-	send(WithClass(t.Context(), Extra), t, Mailbox, http.MethodPut, server.URL+"/api/v1/configmaps/x")
+	send(requestclass.With(t.Context(), requestclass.Extra), t, Mailbox, http.MethodPut, server.URL+"/api/v1/configmaps/x")
 	all := spans.GetSpans()
 	if len(all) != 1 || all[0].Name != "update mailbox" {
 		t.Fatalf("the spans are %v", all)

@@ -1,0 +1,135 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package copystates
+
+import (
+	"context"
+	gosync "sync"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/plan"
+)
+
+// MailboxObjects lists the cached objects of a mailbox, as [mailboxes.Mailboxes] does.
+type MailboxObjects interface {
+	List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool)
+}
+
+// StoreOptions are the dependencies of a [Store].
+type StoreOptions struct {
+	Mailboxes MailboxObjects
+	// Published returns the resources that mailboxes have.
+	Published func() []plan.Resource
+	// ObjectStateChanged gets the copies whose state changed.
+	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
+}
+
+// Store has the last states of the copies of SyncTargets that others sync.
+type Store struct {
+	StoreOptions
+
+	lock gosync.Mutex
+	sets map[types.UID]*States
+}
+
+// NewStore returns an empty Store.
+func NewStore(options StoreOptions) *Store {
+	return &Store{StoreOptions: options, sets: map[types.UID]*States{}}
+}
+
+// Set replaces the states of a SyncTarget, and publishes the copies whose state differs. Nil stands for none.
+func (s *Store) Set(syncTarget types.UID, states *States) {
+	s.lock.Lock()
+	before := s.sets[syncTarget]
+	if states == nil {
+		delete(s.sets, syncTarget)
+	} else {
+		s.sets[syncTarget] = states
+	}
+	s.lock.Unlock()
+	if states == nil {
+		return
+	}
+	mailbox := logicalcluster.Name(states.Mailbox)
+	publish := func(resource schema.GroupVersionResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) {
+		was, _ := before.State(resource.GroupResource(), key, version)
+		is, _ := states.State(resource.GroupResource(), key, version)
+		if !was.Equal(is) {
+			s.ObjectStateChanged.Publish(objectsync.ObjectRef{SyncTarget: syncTarget, Mailbox: mailbox, Resource: resource, Key: key})
+		}
+	}
+	for _, resource := range s.Published() {
+		if resource.InstallsCRD {
+			publish(objectsync.CRDResource, types.NamespacedName{Name: resource.CRDName()}, objectsync.InstalledCRD)
+		}
+		objects, _ := s.Mailboxes.List(resource.GroupVersionResource, mailbox)
+		for _, object := range objects {
+			version := objectsync.PlacementCopyVersionOf(object)
+			if version == (objectsync.PlacementCopyVersion{}) {
+				continue
+			}
+			publish(resource.GroupVersionResource, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, version)
+		}
+	}
+}
+
+// ObjectState returns the state of a version of a copy. known is false while the store has no states of the SyncTarget.
+func (s *Store) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
+	s.lock.Lock()
+	found := s.sets[syncTarget]
+	s.lock.Unlock()
+	return found.State(resource, key, version)
+}
+
+// SyncManager tells how far copies have come that are synced in this process, as [syncmanager.Manager] does.
+type SyncManager interface {
+	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool)
+}
+
+// Owner reports which SyncTargets this replica syncs, as [leadership.Role] does.
+type Owner interface {
+	Owns(syncTarget types.UID) bool
+	// Context returns a context whose writes fail once this replica no longer owns the SyncTarget.
+	Context(ctx context.Context, syncTarget types.UID) context.Context
+}
+
+var _ Owner = leadership.Role{}
+
+// Reader returns the state of a copy, from this process's sync manager or from the Store.
+type Reader struct {
+	Sync  SyncManager
+	Store *Store
+	Owner Owner
+}
+
+// ObjectState returns the state of a version of a copy. The sync manager of this process comes first. Where it knows nothing, the last
+// states count: another replica syncs the SyncTarget, or did until a moment ago.
+func (r Reader) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
+	if r.Owner.Owns(syncTarget) {
+		if state, known = r.Sync.ObjectState(syncTarget, resource, key, version); known {
+			return state, true
+		}
+	}
+	return r.Store.ObjectState(syncTarget, resource, key, version)
+}

@@ -1,0 +1,95 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+)
+
+// newerThanSourceRetry is the delay until an object whose copy is newer is planned again, if no event comes.
+const newerThanSourceRetry = 5 * time.Second
+
+// HeldError means that a copy is neither removed nor changed, because kcp went back to an earlier state.
+type HeldError struct {
+	Copy Ref
+	// Removal is true if the copy would be removed, and false if it would be overwritten.
+	Removal bool
+}
+
+func (e *HeldError) Error() string {
+	text := "kcp went back to an earlier state, and there the object differs: its copy is not overwritten"
+	if e.Removal {
+		text = "kcp went back to an earlier state, and there the object is not, or is not selected: its copy is not removed"
+	}
+	return fmt.Sprintf("%s until an operator confirms the restore (kubectl synchub confirm-restore)", text)
+}
+
+// hold takes from a plan whatever must wait while kcp is not known to be up to date: removals and overwrites. Creations and repairs of
+// drift go on.
+func (r *Plan) hold() {
+	var others []Operation
+	for _, operation := range r.Operations {
+		if operation.Decision.isHeld() {
+			r.Err = &HeldError{Copy: operation.Copy.Ref(), Removal: operation.Desired == nil}
+			continue
+		}
+		others = append(others, operation)
+	}
+	r.Operations = others
+	if r.Err != nil {
+		r.Finalizer = 0
+	}
+}
+
+// isHeld reports whether a decision removes a copy, or changes it to what the source is now.
+func (d Decision) isHeld() bool {
+	switch d.Action {
+	case Delete, Release, UpdateMark:
+		return true
+	case Apply:
+		return d.Cause == Changed || d.Cause == Restored
+	default:
+		return false
+	}
+}
+
+// isNewerThanSource reports whether a copy was written for a later version of the source than the mailbox shows, for which no known loss
+// of kcp accounts. A copy of another source, which has the name on the target too, says nothing about this one.
+func (d *DownSnapshot) isNewerThanSource(source *unstructured.Unstructured, desired ownership.Mark) bool {
+	observed := d.Destination.Observed
+	if observed == nil || observed.Mark.SourceVersion <= d.Lost || observed.Mark.Mailbox != desired.Mailbox || !SameSource(observed.Mark, desired) {
+		return false
+	}
+	version, err := strconv.ParseUint(source.GetResourceVersion(), 10, 64)
+	return err == nil && version < observed.Mark.SourceVersion
+}
+
+// SourceVersion returns the latest version of the source for which a copy was written; zero if that is unknown.
+func (d *DownSnapshot) SourceVersion(mailbox string) (latest uint64) {
+	for _, existing := range d.Copies {
+		if existing.Observed.Mark.Mailbox == mailbox {
+			latest = max(latest, existing.Observed.Mark.SourceVersion)
+		}
+	}
+	return latest
+}

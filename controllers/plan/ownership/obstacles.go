@@ -1,0 +1,140 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
+)
+
+// Obstacle is a field of a live object that the desired object lacks, and that makes the API server refuse to apply that object.
+type Obstacle struct {
+	Path fieldpath.Path
+	// Managers are the other managers that own something of the field. The field has only defaults if there are none.
+	Managers []string
+	// Applied is true if the hub applied a part of the field before.
+	Applied bool
+}
+
+// Obstacles returns the obstacles among the fields that a refusal names. An apply that omits a field leaves the parts that others own,
+// and a default. The refusal may name the field as the internal types of the server do, so the obstacle may be its nearest parent that
+// the live object has. Items of lists are no obstacles: an apply that omits an item removes all of it.
+func Obstacles(desired map[string]any, live *unstructured.Unstructured, manager string, refused []string) (obstacles []Obstacle) {
+	var known []string
+	for _, field := range refused {
+		path, ok := obstaclePath(desired, live.Object, field)
+		if !ok || slices.Contains(known, path.String()) {
+			continue
+		}
+		known = append(known, path.String())
+		obstacle := Obstacle{Path: path}
+		for _, entry := range live.GetManagedFields() {
+			switch fields, ok := fieldSetOf(entry); {
+			case !ok || entry.Subresource != "" || !path.IsIn(fields):
+			case entry.Manager == manager:
+				// By an update too, which is how an API server records what admission changed.
+				obstacle.Applied = true
+			case !slices.Contains(obstacle.Managers, entry.Manager):
+				obstacle.Managers = append(obstacle.Managers, entry.Manager)
+			}
+		}
+		obstacles = append(obstacles, obstacle)
+	}
+	return obstacles
+}
+
+// obstaclePath returns the first field on the way to the refused one that the desired object lacks, if the live object has it.
+func obstaclePath(desired, live map[string]any, refused string) (path fieldpath.Path, ok bool) {
+	names := missingPart(desired, refused)
+	for _, name := range names {
+		below, isLive := live[name]
+		if !isLive {
+			return path, false
+		}
+		path = path.Child(name)
+		live, _ = below.(map[string]any)
+	}
+	return path, len(names) > 0
+}
+
+// MayHaveObstacles reports whether the desired object lacks any of the fields that a refusal names.
+func MayHaveObstacles(desired map[string]any, refused []string) bool {
+	return slices.ContainsFunc(refused, func(field string) bool { return len(missingPart(desired, field)) > 0 })
+}
+
+// missingPart returns the names that lead to the first field on the way to the refused one that the desired object lacks. There are none
+// if it has the field, if the way leads through a list, and for fields that nobody applies.
+func missingPart(desired map[string]any, refused string) []string {
+	names := strings.Split(refused, ".")
+	if slices.Contains([]string{"", "apiVersion", "kind", "metadata", "status"}, names[0]) {
+		return nil
+	}
+	for index, name := range names {
+		wanted, ok := desired[name]
+		if !ok && !strings.Contains(name, "[") {
+			return names[:index+1]
+		}
+		if desired, ok = wanted.(map[string]any); !ok {
+			return nil
+		}
+	}
+	return nil
+}
+
+// TakeFields returns the managedFields with the fields at the paths owned by the manager's applied fields alone, so that an apply that
+// omits the paths removes them. It returns false and the unchanged entries if the manager has no entry.
+func TakeFields(entries []metav1.ManagedFieldsEntry, manager string, paths []fieldpath.Path) ([]metav1.ManagedFieldsEntry, bool) {
+	var kept []metav1.ManagedFieldsEntry
+	ours := -1
+	for _, entry := range entries {
+		switch {
+		case isApplyEntry(entry, manager):
+			ours = len(kept)
+		case entry.Subresource == "":
+			entry, _ = removePaths(entry, paths)
+			if fields, ok := fieldSetOf(entry); ok && fields.Empty() {
+				continue
+			}
+		}
+		kept = append(kept, entry)
+	}
+	if ours < 0 {
+		return entries, false
+	}
+	applied, ok := fieldSetOf(kept[ours])
+	if !ok {
+		return entries, false
+	}
+	for _, path := range paths {
+		applied = path.AddTo(applied)
+	}
+	data, err := applied.ToJSON()
+	if err != nil {
+		return entries, false
+	}
+	kept[ours].FieldsV1 = metav1.NewFieldsV1(string(data))
+	return kept, true
+}
+
+func isApplyEntry(entry metav1.ManagedFieldsEntry, manager string) bool {
+	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}

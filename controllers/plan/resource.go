@@ -1,0 +1,227 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/aggregation"
+	"github.com/synchub-dev/synchub/controllers/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/plan/filter"
+	"github.com/synchub-dev/synchub/controllers/plan/health"
+	"github.com/synchub-dev/synchub/controllers/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/plan/naming"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/related"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+)
+
+// Resource is a published API: how mailboxes serve it, how targets do, and the rules of its PublishedResource. Two equal
+// values are synced alike.
+type Resource struct {
+	// PublishedResource is the name of the PublishedResource; empty for an API whose objects are only synced with primaries.
+	PublishedResource string
+	// UID is that of the PublishedResource while the API is being unpublished; else empty.
+	UID types.UID
+	// GroupVersionResource and Kind are those of the mailbox.
+	schema.GroupVersionResource
+	Kind string
+	// Projected is the API on targets if it has another name there; zero if it has not.
+	Projected TargetAPI
+	// TargetVersion is the one of [Resource.TargetVersions] in which the hub writes to the target; empty for the first.
+	TargetVersion string
+	// Namespaced is false for cluster-scoped resources.
+	Namespaced bool
+	// StatusSubresource is true if the mailbox serves the status as a subresource.
+	StatusSubresource bool
+	// StatusReturn is true if the hub writes the target's status to the mailbox object.
+	StatusReturn bool
+	// Native is true if kcp serves the API itself. kcp owns the status of such objects, so the hub does not write it.
+	Native bool
+	// Exported is true if the hub's APIExport provides the API. Only then the hub may put a finalizer on mailbox objects.
+	Exported bool
+	// SelectAll is true if every mailbox object is downsynced, whether or not a config selects it.
+	SelectAll bool
+	// RelatedOnly is true if objects are synced only with primaries; configs do not select them.
+	RelatedOnly bool
+	// Orphan is true if copies stay on the target, without marks, when their source goes.
+	Orphan bool
+	// DeletesContents is true if deleting an object deletes others with it: namespaces and CRDs.
+	DeletesContents bool
+	// Retain is true if objects of a container are released instead of deleted.
+	Retain bool
+	// InstallsCRD is true if the hub installs the CustomResourceDefinition of the API on targets.
+	InstallsCRD bool
+	// WaitForTarget is true if a deleted mailbox object stays until its copies are gone from the target.
+	WaitForTarget bool
+	// Unpublishing is true while the API is being unpublished: the hub removes its finalizers from mailbox objects and does
+	// nothing else.
+	Unpublishing bool
+	// Replace is true if the hub may delete and recreate a copy when the target refuses to change a field of it.
+	Replace bool
+	// Adoption says which existing objects the hub may take over; empty for none.
+	Adoption synchubv1alpha1.AdoptionPolicy
+	// Allowed lists the explicit permissions of the PublishedResource.
+	Allowed Allowed
+	// Rules say how objects change on their way. Nil means not at all.
+	Rules *Rules
+}
+
+// Rules say which objects of a resource are synced and how they change on their way. They are immutable.
+type Rules struct {
+	// Versions are all versions that mailboxes serve, the preferred one first.
+	Versions []string
+	Filter   *filter.Filter
+	Naming   *naming.Namer
+	// Down and Up mutate objects on their way down and up.
+	Down, Up      *mutation.Program
+	IgnoredFields []transform.IgnoredField
+	Related       []*related.Relation
+	// Health judges the objects on the target.
+	Health *health.Rules
+	// Aggregation combines the statuses that an object has on several targets.
+	Aggregation *aggregation.Aggregator
+	// Texts are the sources of those rules that confine tenants.
+	Texts RuleTexts
+}
+
+// RuleTexts are the sources of rules that confine what tenants downsync. An empty text confines nothing; equal texts confine
+// alike.
+type RuleTexts struct {
+	Naming, Filter, Mutation string
+}
+
+// Allowed lists permissions that the hub denies unless a PublishedResource grants them.
+type Allowed struct {
+	// ProtectedNamespaces allows objects in protected namespaces.
+	ProtectedNamespaces bool
+	// PrivilegedUpsync allows the upsync of objects that act inside kcp, such as RBAC and webhooks.
+	PrivilegedUpsync bool
+}
+
+// intersect returns the permissions that both have.
+func (a Allowed) intersect(b Allowed) Allowed {
+	return Allowed{ProtectedNamespaces: a.ProtectedNamespaces && b.ProtectedNamespaces, PrivilegedUpsync: a.PrivilegedUpsync && b.PrivilegedUpsync}
+}
+
+// noRules change nothing.
+var noRules = &Rules{}
+
+// GetRules returns the rules of the resource; never nil.
+func (r Resource) GetRules() *Rules {
+	if r.Rules == nil {
+		return noRules
+	}
+	return r.Rules
+}
+
+// Related returns the relations of primaries of this resource.
+func (r Resource) Related() []*related.Relation { return r.GetRules().Related }
+
+// TargetAPI returns the API on targets.
+func (r Resource) TargetAPI() TargetAPI {
+	target := TargetAPI{GroupVersionResource: r.GroupVersionResource, Kind: r.Kind}
+	if r.Projected != (TargetAPI{}) {
+		target = r.Projected
+	}
+	target.Version = cmp.Or(r.TargetVersion, target.Version)
+	target.Allowed = r.Allowed
+	return target
+}
+
+// CRDName returns the name of the CustomResourceDefinition of the API on targets.
+func (r Resource) CRDName() string { return r.TargetAPI().GroupResource().String() }
+
+// WithTargetVersion returns the resource for a target to which the hub writes in one of [Resource.TargetVersions].
+func (r Resource) WithTargetVersion(version string) Resource {
+	r.TargetVersion = ""
+	if version != r.TargetAPI().Version {
+		r.TargetVersion = version
+	}
+	return r
+}
+
+// TargetVersions are the versions in which the hub can write objects to targets, the preferred one first. The caller must not
+// change them.
+//
+// kcp converts nothing between the versions of a mailbox API, so an object differs between them in its apiVersion only. The
+// hub can therefore write it to a target in any of them.
+func (r Resource) TargetVersions() []string {
+	preferred, published := r.WithTargetVersion("").TargetAPI().Version, r.GetRules().Versions
+	switch {
+	case preferred != r.Version || len(published) < 2:
+		return []string{preferred}
+	case published[0] == preferred:
+		return published
+	default:
+		return append([]string{preferred}, slices.DeleteFunc(slices.Clone(published), func(version string) bool { return version == preferred })...)
+	}
+}
+
+// HasMultipleTargetVersions reports whether the hub can write to targets in more than one version.
+func (r Resource) HasMultipleTargetVersions() bool {
+	return len(r.GetRules().Versions) > 1 && len(r.TargetVersions()) > 1
+}
+
+// DownSpec returns how a mailbox object that a config selects changes on its way down.
+func (r Resource) DownSpec(policy ownership.Policy, names *conversion.Conversion) transform.SyncSpec {
+	rules, target := r.GetRules(), r.TargetAPI()
+	spec := transform.SyncSpec{
+		Policy:        policy,
+		Conversion:    names,
+		Kind:          target.GroupVersion().WithKind(target.Kind),
+		Naming:        rules.Naming,
+		Mutation:      rules.Down,
+		IgnoredFields: rules.IgnoredFields,
+	}
+	if r.Orphan {
+		spec.Policy = ownership.PolicyOrphan
+	}
+	return spec
+}
+
+// UpSpec returns how a target object that a config selects changes on its way up.
+func (r Resource) UpSpec(policy ownership.Policy, names *conversion.Conversion) transform.SyncSpec {
+	spec := transform.SyncSpec{Policy: policy, Conversion: names, Mutation: r.GetRules().Up}
+	if r.Orphan {
+		spec.Policy = ownership.PolicyOrphan
+	}
+	return spec
+}
+
+// ServesVersion reports whether mailboxes serve a version of the resource. All versions show the same objects.
+func (r Resource) ServesVersion(version string) bool {
+	return version == r.Version || slices.Contains(r.GetRules().Versions, version)
+}
+
+// TargetAPI is an API that objects of a [Resource] can have on a target: by its PublishedResource, a conversion or a relation.
+type TargetAPI struct {
+	schema.GroupVersionResource
+	Kind string
+	// Allowed lists the permissions that all PublishedResources concerned grant.
+	Allowed Allowed
+}
+
+// Ref returns the name of an object of the API on the target.
+func (t TargetAPI) Ref(key types.NamespacedName) Ref {
+	return Ref{Resource: t.GroupResource(), Key: key}
+}

@@ -1,0 +1,118 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package selection
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+)
+
+// All selects every name, namespace or resource where it stands in a list.
+const All = "*"
+
+// Object holds the facts about an object that selection depends on.
+type Object struct {
+	// Resource and Kind name the object's API on the side where the object is.
+	Resource schema.GroupVersionResource
+	Kind     string
+	// Namespace is empty for cluster-scoped objects.
+	Namespace, Name     string
+	Labels, Annotations MetadataMap
+	// SecretType is the type of a core Secret, else empty.
+	SecretType string
+	// Versions are others in which the resource is served.
+	Versions []string
+}
+
+// MetadataMap are an object's labels or annotations as JSON has them, so that none is copied that nobody asks for: a change of a
+// config has all objects of a mailbox looked at.
+type MetadataMap map[string]any
+
+var _ labels.Labels = MetadataMap(nil)
+
+// Lookup returns the value of an entry, and whether there is one. Null is the empty string there.
+func (e MetadataMap) Lookup(key string) (value string, exists bool) {
+	entry, exists := e[key]
+	value, _ = entry.(string)
+	return value, exists
+}
+
+// Get returns the value of an entry, the empty string if there is none.
+func (e MetadataMap) Get(key string) string {
+	value, _ := e.Lookup(key)
+	return value
+}
+
+// Has reports whether there is an entry.
+func (e MetadataMap) Has(key string) bool {
+	_, exists := e[key]
+	return exists
+}
+
+// API names a resource on one side.
+type API struct {
+	schema.GroupResource
+	Kind string
+}
+
+// NamedVersion is a version that an entry names for a resource.
+type NamedVersion struct {
+	// Config is the config's id, Field the entry's path in it.
+	Version, Config, Field string
+}
+
+func (o Object) conversionName() conversion.Name {
+	return conversion.Name{
+		GVK:       o.Resource.GroupVersion().WithKind(o.Kind),
+		Namespace: o.Namespace,
+		Name:      o.Name,
+	}
+}
+
+// Selection says how an object is selected.
+type Selection struct {
+	// Policy says how the hub treats the object's copy on the other side when the selection ends: Orphan if any config asks
+	// for it.
+	Policy ownership.Policy
+	// StatusReturn is true if any config asks for the status.
+	StatusReturn bool
+	// Suspended is true if every config that selects the object is suspended.
+	Suspended bool
+	// Configs names the configs that select the object, as Kind/name, sorted.
+	Configs []string
+	// Conversion is how the oldest of these configs calls the object on the other side; nil if both sides call it the
+	// same.
+	Conversion *conversion.Conversion
+	// Overruled names those of Configs that call the object something else, sorted.
+	Overruled []string
+}
+
+// Equal reports whether two selections have the same effect on an object.
+func (s Selection) Equal(other Selection) bool {
+	return s.Policy == other.Policy && s.StatusReturn == other.StatusReturn && s.Suspended == other.Suspended &&
+		equal(s.Conversion, other.Conversion)
+}
+
+func equal(one, other *conversion.Conversion) bool {
+	if one == nil || other == nil {
+		return one == other
+	}
+	return *one == *other
+}

@@ -1,0 +1,173 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transform
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+)
+
+// annotationLimit is the API server's limit for the sum of all annotation keys and values of one object
+// (k8s.io/apimachinery/pkg/api/validation.TotalAnnotationSizeLimitB).
+const annotationLimit = 256 << 10
+
+// InvalidObjectError means that an object must not be synced as it is: it could never be of use on the other side.
+type InvalidObjectError struct {
+	// Field is the path of the field at fault, such as metadata.name.
+	Field string
+	// Message states the problem and the remedy.
+	Message string
+}
+
+func (e *InvalidObjectError) Error() string {
+	return e.Field + ": " + e.Message
+}
+
+// TooLargeError means that an object's annotations leave no room for the mark.
+type TooLargeError struct {
+	// Size of the annotations including the mark, in bytes.
+	Size int
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the annotations with the hub's mark take %d bytes, the API server allows %d: remove some annotations", e.Size, annotationLimit)
+}
+
+// Desired is the desired object on one side for an object of the other.
+type Desired struct {
+	// PrunedPaths are the paths of fields that the mailbox would not keep. Object lacks them.
+	PrunedPaths []string
+	// Object is the object to write, with its marks.
+	Object *unstructured.Unstructured
+	// Mark is the mark that Object carries, unless [Desired.AsMarked] replaced it.
+	Mark ownership.Mark
+	// Identity is the identity that Object carries beside the mark. Only objects that go down have one.
+	Identity ownership.Identity
+	// IgnoredFields are fields that Object leaves to the other side.
+	IgnoredFields []IgnoredField
+	// DeferredFields are those of them that are not to be ignored any more: they are left until the source changes (see
+	// [Down.DesiredForMark]). Only fields are listed that the source has.
+	DeferredFields []IgnoredField
+
+	// owner seals the mark.
+	owner ownership.Owner
+	// sealed is the annotation with Mark; empty if Object carries another mark.
+	sealed string
+	// forCreate is the content with which the object is created, marks excluded; nil if it is the same.
+	forCreate map[string]any
+}
+
+// ForCreate returns the object to create. It may set fields once that the hub then leaves to the other side.
+func (d *Desired) ForCreate() *unstructured.Unstructured {
+	if d.forCreate == nil {
+		return d.Object
+	}
+	first := (&unstructured.Unstructured{Object: d.forCreate}).DeepCopy()
+	for field, marks := range map[string]map[string]string{"labels": d.Object.GetLabels(), "annotations": d.Object.GetAnnotations()} {
+		for _, key := range []string{ownership.OwnerLabel, ownership.MarkAnnotation, ownership.IdentityAnnotation} {
+			if value, ok := marks[key]; ok {
+				setMetadataEntry(first.Object, field, key, value)
+			}
+		}
+	}
+	return first
+}
+
+// AsMarked returns the desired object with the hash and the ignored fields of a mark. It is for objects in sync whose source has
+// not changed since the mark, but only the list of ignored fields.
+func (d *Desired) AsMarked(mark ownership.Mark) *Desired {
+	marked := *d
+	marked.Mark.Hash, marked.Mark.Ignored, marked.sealed = mark.Hash, mark.Ignored, ""
+	return &marked
+}
+
+// ForCopy returns the desired object for an existing copy, which then carries its own UID. A backup that is restored makes another object.
+func (d *Desired) ForCopy(uid types.UID) *Desired {
+	copied := *d
+	copied.Object = d.Object.DeepCopy()
+	copied.Identity.Copy = uid
+	copied.setIdentity()
+	return &copied
+}
+
+// setIdentity puts the identity on the object.
+func (d *Desired) setIdentity() {
+	if text := d.SealedIdentity(); text != "" {
+		setMetadataEntry(d.Object.Object, "annotations", ownership.IdentityAnnotation, text)
+	}
+}
+
+// SealedIdentity returns the annotation with Identity; empty if there is nothing to say.
+func (d *Desired) SealedIdentity() string { return d.owner.SealIdentity(d.Identity, d.Mark.Self) }
+
+// SealedMark returns the annotation with Mark that Object carries, so that the response to a write need not be verified; it is empty after
+// [Desired.AsMarked].
+func (d *Desired) SealedMark() string { return d.sealed }
+
+// seal completes the mark, which has its source, policy and direction, and puts it on the content.
+func seal(content map[string]any, mark ownership.Mark, owner ownership.Owner, hasher ownership.Hasher) (*Desired, error) {
+	hash, err := hasher.Hash(content)
+	if err != nil {
+		source := mark.Source
+		return nil, fmt.Errorf("%s %s/%s: %w", schema.GroupResource{Group: source.Group, Resource: source.Resource}, source.Namespace, source.Name, err)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	mark.Version, mark.Hub, mark.SyncTarget = ownership.MarkVersion, owner.Hub, owner.SyncTarget
+	mark.Self, mark.Hash = SelfOf(object), hash
+	sealed := owner.Seal(mark)
+	setMetadataEntry(content, "labels", ownership.OwnerLabel, owner.LabelValue())
+	setMetadataEntry(content, "annotations", ownership.MarkAnnotation, sealed)
+	if size := annotationSize(object.GetAnnotations()); size > annotationLimit {
+		return nil, &TooLargeError{Size: size}
+	}
+	return &Desired{Object: object, Mark: mark, owner: owner, sealed: sealed}, nil
+}
+
+// SelfOf returns how the mark on object names its bearer.
+func SelfOf(object *unstructured.Unstructured) ownership.Self {
+	gvk := object.GroupVersionKind()
+	return ownership.Self{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// conversionName returns the name that a conversion gives to the object.
+func conversionName(object *unstructured.Unstructured) conversion.Name {
+	return conversion.Name{GVK: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+func setMetadataEntry(content map[string]any, field, key, value string) {
+	metadata, _ := content["metadata"].(map[string]any)
+	entries, ok := metadata[field].(map[string]any)
+	if !ok {
+		entries = map[string]any{}
+		metadata[field] = entries
+	}
+	entries[key] = value
+}
+
+func annotationSize(annotations map[string]string) int {
+	size := 0
+	for key, value := range annotations {
+		size += len(key) + len(value)
+	}
+	return size
+}

@@ -1,0 +1,222 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transform
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+)
+
+// aggregatedRulesField is ignored in a ClusterRole that aggregates others.
+var aggregatedRulesField = IgnoredField{Path: fieldpath.Path{}.Child(aggregatedRules)}
+
+// Down transforms mailbox objects of one resource into objects of one target.
+type Down struct {
+	// Owner marks the objects.
+	Owner ownership.Owner
+	// Mailbox is the logical cluster of the sources, SyncTarget the name of the target's SyncTarget.
+	Mailbox, SyncTarget string
+	// Resource is the resource of the sources.
+	Resource schema.GroupResource
+	// Namespaced is false if the sources are cluster-scoped.
+	Namespaced bool
+	// Hasher computes the hash in the mark.
+	Hasher ownership.Hasher
+}
+
+// Name returns the name and kind of the object on the target. The error is a [*InvalidObjectError] if the name is not legal.
+func (d Down) Name(source *unstructured.Unstructured, spec SyncSpec) (conversion.Name, error) {
+	name := conversionName(source)
+	switch {
+	case spec.Conversion != nil:
+		converted, ok := spec.Conversion.Down(name)
+		if !ok {
+			return conversion.Name{}, fmt.Errorf("the conversion from %v to %v does not cover %v", spec.Conversion.Upstream, spec.Conversion.Downstream, name)
+		}
+		name = converted
+		if spec.Naming != nil {
+			source = withName(source, name)
+		}
+	case spec.Kind.Kind != "":
+		name.GVK = spec.Kind
+	}
+	name.GVK.Version = cmp.Or(spec.Version, name.GVK.Version)
+	key, err := spec.applyNaming(source, d.Mailbox, d.SyncTarget, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, d.Namespaced, name.GVK.GroupKind())
+	if err != nil {
+		return conversion.Name{}, err
+	}
+	name.Namespace, name.Name = key.Namespace, key.Name
+	return name, nil
+}
+
+// withName returns the object under another name of its namespace, for templates.
+func withName(object *unstructured.Unstructured, name conversion.Name) *unstructured.Unstructured {
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	metadata["name"] = name.Name
+	content := maps.Clone(object.Object)
+	content["metadata"] = metadata
+	renamed := &unstructured.Unstructured{Object: content}
+	renamed.SetGroupVersionKind(name.GVK)
+	return renamed
+}
+
+// Desired returns the object that the target must have. The error is a [*TooLargeError], a [*InvalidObjectError] or a
+// [*mutation.Error] if the object cannot be synced.
+func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desired, error) {
+	if source.GetAnnotations()[ownership.OverwriteAnnotation] == "false" {
+		spec.Policy = ownership.PolicyCreateOnly
+	}
+	name, err := d.Name(source, spec)
+	if err != nil {
+		return nil, err
+	}
+	content := sanitize(source, shouldDownsyncAnnotation)
+	if err := rename(content, name); err != nil {
+		return nil, err
+	}
+	if err := spec.mutate(content); err != nil {
+		return nil, err
+	}
+	// The kind may follow from the target's discovery. Under another kind the object would leak the mailbox's token.
+	if isTokenSecret(source.Object) && !isTokenSecret(content) {
+		return nil, &InvalidObjectError{
+			Field:   "type",
+			Message: "the token of a ServiceAccount is of use in its own mailbox only, and on the target this Secret would be no Secret of that type: leave it out",
+		}
+	}
+	if err := adaptForOtherCluster(content); err != nil {
+		return nil, err
+	}
+	first := removeIgnored(content, spec.IgnoredFields)
+	mark := ownership.Mark{
+		Mailbox: d.Mailbox,
+		Source: ownership.Source{
+			Group:     d.Resource.Group,
+			Resource:  d.Resource.Resource,
+			Namespace: source.GetNamespace(),
+			Name:      source.GetName(),
+			UID:       source.GetUID(),
+		},
+		Policy:   spec.Policy,
+		Relation: spec.Relation,
+		Ignored:  formatIgnored(spec.IgnoredFields),
+
+		SourceVersion: parseVersion(source.GetResourceVersion()),
+	}
+	desired, err := seal(content, mark, d.Owner, d.Hasher)
+	if err != nil {
+		return nil, err
+	}
+	desired.IgnoredFields = spec.IgnoredFields
+	if IsAggregated(content) {
+		// A copy may own them from the time when they were synced.
+		desired.IgnoredFields = append(slices.Clip(desired.IgnoredFields), aggregatedRulesField)
+	}
+	desired.forCreate = first
+	desired.Identity = d.identityOf(source)
+	desired.setIdentity()
+	return desired, nil
+}
+
+// identityOf returns whose object a mailbox object is.
+func (d Down) identityOf(source *unstructured.Unstructured) ownership.Identity {
+	placed, err := d.Owner.ForPlacements().VerifyUp(source.GetAnnotations(), SelfOf(source))
+	if err != nil {
+		return ownership.Identity{}
+	}
+	return ownership.Identity{Workspace: placed.Mailbox, Object: placed.Source.UID}
+}
+
+// RunOf returns the run of a mailbox object that runs to completion; ok is false for other kinds.
+func (d Down) RunOf(source *unstructured.Unstructured) (run ownership.Run, ok bool) {
+	if !runsToCompletion[source.GroupVersionKind().GroupKind()] {
+		return ownership.Run{}, false
+	}
+	spec, _ := source.Object["spec"].(map[string]any)
+	return ownership.Run{Source: source.GetUID(), Object: d.identityOf(source).Object, Spec: spec}, true
+}
+
+// DesiredForMark returns the desired object for a copy that has this mark. The mark may be from a time when
+// other fields were ignored. As long as the source does not change, the object is left as it is: a change of the list of
+// ignored fields changes no value. Then unchanged must be true of the object that was desired before; it is called only where
+// that makes a difference.
+func (d Down) DesiredForMark(source *unstructured.Unstructured, spec SyncSpec, mark ownership.Mark, unchanged func(before *Desired) bool) (*Desired, error) {
+	desired, err := d.Desired(source, spec)
+	if err != nil {
+		return nil, err
+	}
+	asBefore := false
+	if mark.Ignored != desired.Mark.Ignored {
+		if desired, asBefore, err = d.desiredAsBefore(source, spec, mark, desired, unchanged); err != nil {
+			return nil, err
+		}
+	}
+	if mark.Adopted {
+		desired = desired.AsAdopted()
+	}
+	if asBefore {
+		desired = desired.AsMarked(mark)
+	}
+	return desired, nil
+}
+
+// desiredAsBefore returns the desired object of a copy that was written when other fields were ignored. asBefore is false if
+// the present list applies.
+func (d Down) desiredAsBefore(source *unstructured.Unstructured, spec SyncSpec, mark ownership.Mark, desired *Desired, unchanged func(*Desired) bool) (_ *Desired, asBefore bool, _ error) {
+	former, ok := IgnoredAtMark(mark)
+	if !ok {
+		return desired, false, nil
+	}
+	now := spec.IgnoredFields
+	spec.IgnoredFields = former
+	before, err := d.Desired(source, spec)
+	if err != nil || !unchanged(before) {
+		return desired, false, err
+	}
+	spec.IgnoredFields = UnionIgnored(now, former)
+	both, err := d.Desired(source, spec)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, field := range spec.IgnoredFields[len(now):] {
+		if len(field.Path.Values(desired.Object.Object)) > 0 {
+			both.DeferredFields = append(both.DeferredFields, field)
+		}
+	}
+	return both, true, nil
+}
+
+// parseVersion returns a resourceVersion as a number; zero if it is none.
+func parseVersion(resourceVersion string) uint64 {
+	version, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return version
+}

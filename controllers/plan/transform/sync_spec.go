@@ -1,0 +1,89 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/plan/naming"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+)
+
+// SyncSpec says how one object changes on its way. The zero value changes nothing.
+type SyncSpec struct {
+	Policy ownership.Policy
+	// Conversion is that of a config, and overrides Kind. Naming applies to its result.
+	Conversion *conversion.Conversion
+	// Kind is the kind on the other side; zero for the same kind.
+	Kind schema.GroupVersionKind
+	// Version overrides the version of Kind and Conversion; empty for theirs.
+	Version string
+	// Namespace is the namespace on the other side, unless Naming sets it; empty for the same namespace.
+	Namespace string
+	// Naming renames the object, by templates over the object and Variables.
+	Naming    *naming.Namer
+	Variables map[string]any
+	// Mutation changes the object. It may read the inputs.
+	Mutation *mutation.Program
+	Inputs   mutation.Inputs
+	// IgnoredFields are left to the other side.
+	IgnoredFields []IgnoredField
+	// Relation names the relation by which the object is synced, if it is related (see [ownership.Mark]).
+	Relation string
+}
+
+// applyNaming returns the name that Naming gives the object.
+func (s SyncSpec) applyNaming(object *unstructured.Unstructured, mailbox, syncTarget string, unchanged types.NamespacedName, namespaced bool, kind schema.GroupKind) (types.NamespacedName, error) {
+	if s.Namespace != "" && unchanged.Namespace != "" {
+		unchanged.Namespace = s.Namespace
+	}
+	if s.Naming == nil {
+		return unchanged, nil
+	}
+	variables := map[string]any{"Object": object.Object, "Mailbox": mailbox, "SyncTarget": syncTarget}
+	maps.Copy(variables, s.Variables)
+	key, err := s.Naming.Name(variables, unchanged, namespaced, kind)
+	illegal, isIllegal := errors.AsType[*naming.InvalidNameError](err)
+	switch {
+	case isIllegal:
+		return types.NamespacedName{}, &InvalidObjectError{Field: illegal.Field, Message: fmt.Sprintf("it yields %q: %s", illegal.Value, illegal.Message)}
+	case err != nil:
+		return types.NamespacedName{}, &InvalidObjectError{Field: "spec.naming", Message: err.Error()}
+	default:
+		return key, nil
+	}
+}
+
+// mutate changes the content. A status that a step sets is dropped.
+func (s SyncSpec) mutate(content map[string]any) error {
+	if s.Mutation == nil {
+		return nil
+	}
+	if err := s.Mutation.Run(content, s.Inputs); err != nil {
+		return err
+	}
+	delete(content, "status")
+	return nil
+}

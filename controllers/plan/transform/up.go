@@ -1,0 +1,132 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transform
+
+import (
+	"cmp"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+)
+
+// Up transforms objects of one target into mailbox objects of one resource.
+type Up struct {
+	// Owner marks the objects.
+	Owner ownership.Owner
+	// Mailbox is the logical cluster that the objects are for, SyncTarget the name of the target's SyncTarget.
+	Mailbox, SyncTarget string
+	// Resource, Version and Kind are those of the mailbox.
+	Resource      schema.GroupResource
+	Version, Kind string
+	// Namespaced is false if the mailbox objects are cluster-scoped.
+	Namespaced bool
+	// Pruner drops the fields that the mailbox's schema does not have; nil if the schema is unknown.
+	Pruner *Pruner
+	// Hasher computes the hash in the mark.
+	Hasher ownership.Hasher
+}
+
+// Name returns the name and kind of a target object in the mailbox.
+func (u Up) Name(target *unstructured.Unstructured, spec SyncSpec) (conversion.Name, error) {
+	kind := schema.GroupVersionKind{Group: u.Resource.Group, Version: u.Version, Kind: u.Kind}
+	name := conversionName(target)
+	if spec.Conversion != nil {
+		// The conversion names a version of the API, and objects are the same in all versions.
+		name.GVK.Version = cmp.Or(spec.Conversion.Downstream.Version, name.GVK.Version)
+		converted, ok := spec.Conversion.Up(name)
+		if !ok || converted.GVK.GroupKind() != kind.GroupKind() {
+			return conversion.Name{}, fmt.Errorf("the conversion from %v to %v does not make a %s of %v", spec.Conversion.Upstream, spec.Conversion.Downstream, kind.GroupKind(), name)
+		}
+		name = converted
+	}
+	// The hub writes to the mailbox in one version, whatever the conversion says.
+	name.GVK = kind
+	if spec.Conversion != nil {
+		return name, nil
+	}
+	key, err := spec.applyNaming(target, u.Mailbox, u.SyncTarget, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, u.Namespaced, kind.GroupKind())
+	if err != nil {
+		return conversion.Name{}, err
+	}
+	name.Namespace, name.Name = key.Namespace, key.Name
+	return name, nil
+}
+
+// Desired returns the object, without its status, that the mailbox must have. The error is a [*TooLargeError], a
+// [*InvalidObjectError] or a [*mutation.Error] if the object cannot be synced.
+func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupResource, spec SyncSpec) (*Desired, error) {
+	name, err := u.Name(target, spec)
+	if err != nil {
+		return nil, err
+	}
+	content := sanitize(target, shouldUpsyncAnnotation)
+	if err := rename(content, name); err != nil {
+		return nil, err
+	}
+	if err := spec.mutate(content); err != nil {
+		return nil, err
+	}
+	// Whatever kind it has on the target: kcp would fill in a token of the mailbox.
+	if isTokenSecret(target.Object) || isTokenSecret(content) {
+		return nil, &InvalidObjectError{
+			Field:   "type",
+			Message: "the token of a ServiceAccount is of use on its own cluster only: leave this Secret out of upsync",
+		}
+	}
+	if err := adaptForOtherCluster(content); err != nil {
+		return nil, err
+	}
+	// Fields that kcp would drop are neither written nor compared: they would be missing for ever.
+	content, dropped := u.Pruner.Prune(content)
+	desired, err := seal(content, ownership.Mark{
+		Direction: ownership.DirectionUp,
+		Mailbox:   u.Mailbox,
+		Source: ownership.Source{
+			Group:     resource.Group,
+			Resource:  resource.Resource,
+			Namespace: target.GetNamespace(),
+			Name:      target.GetName(),
+			UID:       target.GetUID(),
+		},
+		Policy:   spec.Policy,
+		Relation: spec.Relation,
+	}, u.Owner, u.Hasher)
+	if err != nil {
+		return nil, err
+	}
+	desired.PrunedPaths = dropped
+	return desired, nil
+}
+
+// MutatedStatus returns the status (nil if there is none) of a target object after the mutation for upsync. The caller must not
+// change it.
+func MutatedStatus(target *unstructured.Unstructured, program *mutation.Program, inputs mutation.Inputs) (any, error) {
+	if program == nil || target.Object["status"] == nil {
+		return target.Object["status"], nil
+	}
+	changed := target.DeepCopy()
+	if err := program.Run(changed.Object, inputs); err != nil {
+		return nil, err
+	}
+	return changed.Object["status"], nil
+}

@@ -1,0 +1,300 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package schemacheck_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
+	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/faults"
+	"github.com/synchub-dev/synchub/test/framework/suite"
+)
+
+func TestMain(m *testing.M) { suite.Main(m) }
+
+// counter records the paths of requests.
+type counter struct {
+	lock  sync.Mutex
+	paths []string
+}
+
+func (c *counter) add(path string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.paths = append(c.paths, path)
+}
+
+// get returns the paths so far, take removes them, too.
+func (c *counter) get() []string {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return slices.Clone(c.paths)
+}
+
+func (c *counter) take() (paths []string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	paths, c.paths = c.paths, nil
+	return paths
+}
+
+// countingClient returns a client of the cluster whose requests are counted.
+func countingClient(t *testing.T) (*discovery.Client, *counter) {
+	t.Helper()
+	counter := &counter{}
+	config := suite.Observe(suite.Target(t).Config, func(request *http.Request) { counter.add(request.URL.Path) })
+	client, err := discovery.NewClient(config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, counter
+}
+
+// resourceFor returns the resource that mailboxes get from a CRD.
+func resourceFor(t *testing.T, spec *synchubv1alpha1.PublishedResourceSpec, definition *apiextensionsv1.CustomResourceDefinition) schemacheck.Resource {
+	t.Helper()
+	exported, err := publishedresource.BuildSchema(t.Context(), spec, definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	openAPI, err := exported.Spec.Versions[0].GetSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schemacheck.Resource{
+		Schema: schemacheck.Schema{Name: exported.Name, Version: exported.Spec.Versions[0].Name, OpenAPI: openAPI},
+		Target: schema.GroupVersionResource{Group: definition.Spec.Group, Version: spec.Resource.Version, Resource: definition.Spec.Names.Plural},
+		Kind:   definition.Spec.Names.Kind,
+	}
+}
+
+// defaultResources returns the resources that the chart publishes with its own schemas.
+func defaultResources(t *testing.T) (all []schemacheck.Resource) {
+	t.Helper()
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := filepath.Join(root, "charts", "synchub", "files", "published")
+	files, err := filepath.Glob(filepath.Join(directory, "schema-*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		configMap := fixtures.DecodeFile[corev1.ConfigMap](t, file)
+		resource := fixtures.DecodeFile[synchubv1alpha1.PublishedResource](t, filepath.Join(directory, strings.TrimPrefix(filepath.Base(file), "schema-")))
+		all = append(all, resourceFor(t, &resource.Spec, fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, configMap.Data["crd.yaml"])))
+	}
+	return all
+}
+
+// All resources of the chart fit into the Kubernetes version that the chart is made for. A second equal cluster costs almost nothing.
+func TestDefaultResourcesAreCompatible(t *testing.T) {
+	checker := schemacheck.NewChecker(clock.RealClock{})
+	all := defaultResources(t)
+	if len(all) < 8 {
+		t.Fatalf("the chart has %d schemas", len(all))
+	}
+	for cluster, want := range [][]string{
+		{"/openapi/v3", "/openapi/v3/apis/apps/v1", "/openapi/v3/apis/batch/v1", "/openapi/v3/api/v1", "/openapi/v3/apis/networking.k8s.io/v1", ingressDefinition},
+		{"/openapi/v3", ingressDefinition},
+	} {
+		client, counter := countingClient(t)
+		session := checker.NewSession(client)
+		for _, desired := range all {
+			state, err := session.Check(t.Context(), desired)
+			if err != nil || state.Reason != schemacheck.ReasonCompatible {
+				t.Errorf("%s: %v, %+v", desired.Target, err, state)
+			}
+		}
+		NewWithT(t).Expect(counter.paths).To(ConsistOf(want), "cluster %d", cluster)
+	}
+}
+
+var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
+
+const ingressDefinition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ingresses.networking.k8s.io"
+
+const widgets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.compatibility.example.com}
+spec:
+  group: compatibility.example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions:
+  - name: VERSION
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: SPEC
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`
+
+func widget(version, spec string) string {
+	return strings.NewReplacer("VERSION", version, "SPEC", spec).Replace(widgets)
+}
+
+// A resource is compared again whenever its CRD on the target changes.
+func TestControllerFollowsTheCRD(t *testing.T) {
+	g, target := NewWithT(t), suite.Target(t)
+	ours := widget("v1", `{type: object, properties: {a: {type: string, maxLength: 5}, b: {type: integer}}}`)
+	definition := fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, ours)
+	spec := &synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Group: "compatibility.example.com", Resource: "widgets", Kind: "Widget", Version: "v1"}}
+	desired := resourceFor(t, spec, definition)
+	resource := desired.Target.GroupResource()
+
+	told := make(chan struct{}, 100)
+	controller := schemacheck.New(schemacheck.Options{
+		Connection: connections.ConnectToTarget(t, "test", "florin"), Checker: schemacheck.NewChecker(clock.RealClock{}), OnChange: func() { told <- struct{}{} }, Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
+	framework.RunInTest(t, controller.Run)
+	if _, known := controller.State(resource); known {
+		t.Error("something is known of what nobody wants")
+	}
+	controller.SetResources(map[schema.GroupResource]schemacheck.Resource{resource: desired})
+	becomes := func(what, reason, says string) {
+		t.Helper()
+		g.Eventually(told).Should(Receive(), what)
+		g.Eventually(func(g Gomega) {
+			state, known := controller.State(resource)
+			g.Expect(known).To(BeTrue(), what)
+			g.Expect(state.Reason).To(Equal(reason), "%s: %+v", what, state)
+			g.Expect(state.Message).To(ContainSubstring(says), what)
+		}).Should(Succeed())
+	}
+	put := func(manifest string) {
+		t.Helper()
+		suite.Apply(t, target.Config, manifest)
+	}
+
+	becomes("without a definition", schemacheck.ReasonNotServed, "")
+	put(ours)
+	becomes("with the same", schemacheck.ReasonCompatible, "")
+	g.Expect(controller.Unblocked(resource)).To(BeClosed())
+	put(widget("v1", `{type: object, properties: {a: {type: string, maxLength: 4}, b: {type: integer}}}`))
+	becomes("with a narrower", schemacheck.ReasonSchemaIncompatible, "spec.a: ")
+	put(widget("v1", `{type: object, properties: {a: {type: string, maxLength: 6}, b: {type: number}, c: {type: string}}}`))
+	becomes("with a wider", schemacheck.ReasonCompatible, "")
+	put(widget("v1", `{type: object, properties: {a: {type: string}}}`))
+	becomes("with fewer fields", schemacheck.ReasonSchemaIncompatible, "spec.b: ")
+	if err := framework.Delete(t.Context(), target.Config, apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"), "", definition.Name); err != nil {
+		t.Fatal(err)
+	}
+	becomes("without a definition again", schemacheck.ReasonNotServed, "")
+	put(widget("v2", `{type: object}`))
+	becomes("with another version", schemacheck.ReasonVersionNotServed, "v2")
+	controller.SetResources(nil)
+	if _, known := controller.State(resource); known {
+		t.Error("what is not wanted any more is not forgotten")
+	}
+}
+
+// A controller compares all resources that are due at once by the same requests as one session does. It asks nothing while the
+// target is down, and compares what changed meanwhile when the target has come up.
+func TestControllerSharesRequests(t *testing.T) {
+	g, target, counted := NewWithT(t), suite.Target(t), &counter{}
+	proxy, err := faults.NewProxy(t.Context(), target.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(proxy.Close()).To(Succeed()) })
+	server := suite.ServeTLS(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		if strings.HasPrefix(request.URL.Path, "/openapi/v3") || strings.HasPrefix(request.URL.Path, ingressDefinition) {
+			counted.add(request.URL.Path)
+		}
+		proxy.ServeHTTP(writer, request)
+	}))
+	kubeconfig := suite.Kubeconfig(t, server.URL, suite.CertificateOf(server), target.Config.BearerToken)
+	connection := connections.Connect(t, connections.NewRegistry(t, targets.Options{}), "florin", kubeconfig, kcp.Limits{})
+	synced := make(chan struct{}, 1)
+	t.Cleanup(connection.Subscribe(targets.Listener{OnCRD: func(schema.GroupResource) {}, OnSynced: func() { synced <- struct{}{} }}))
+	g.Eventually(synced).Should(Receive())
+
+	controller := schemacheck.New(schemacheck.Options{
+		Connection: connection, Checker: schemacheck.NewChecker(clock.RealClock{}), OnChange: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
+	framework.RunInTest(t, controller.Run)
+	resources := map[schema.GroupResource]schemacheck.Resource{}
+	for _, one := range defaultResources(t) {
+		resources[one.Target.GroupResource()] = one
+	}
+	controller.SetResources(resources)
+	areCompatible := func(g Gomega) {
+		for resource := range resources {
+			state, _ := controller.State(resource)
+			g.Expect(state.Reason).To(Equal(schemacheck.ReasonCompatible), "%s: %+v", resource, state)
+		}
+	}
+	g.Eventually(areCompatible).Should(Succeed())
+	// On a busy machine the resources become due one after another. Then there are several sessions, and each reads the index of the
+	// documents; without sharing it would be read at least once for each resource.
+	indexes := 0
+	asked := slices.DeleteFunc(counted.take(), func(path string) bool {
+		if path == "/openapi/v3" {
+			indexes++
+		}
+		return path == "/openapi/v3"
+	})
+	g.Expect(indexes).To(BeNumerically("<", len(resources)), "of %d resources", len(resources))
+	g.Expect(asked).To(ConsistOf("/openapi/v3/apis/apps/v1", "/openapi/v3/apis/batch/v1", "/openapi/v3/api/v1", "/openapi/v3/apis/networking.k8s.io/v1", ingressDefinition))
+
+	g.Expect(proxy.Set(t.Context(), faults.Failing)).To(Succeed())
+	g.Eventually(func() bool {
+		connection.ProbeNow()
+		return connection.IsUp()
+	}).Should(BeFalse())
+	changed := resources[deployments]
+	changed.Schema.Name = "another"
+	resources[deployments] = changed
+	controller.SetResources(resources)
+	g.Expect(counted.get()).To(BeEmpty())
+	g.Expect(proxy.Set(t.Context(), faults.None)).To(Succeed())
+	g.Eventually(func() bool {
+		connection.ProbeNow()
+		return connection.IsUp()
+	}).Should(BeTrue())
+	g.Eventually(func() string {
+		state, _ := controller.State(deployments)
+		return state.Schema
+	}).Should(Equal(changed.Schema.ID()))
+	again := slices.DeleteFunc(counted.get(), func(path string) bool { return path != "/openapi/v3" })
+	g.Expect(again).To(HaveLen(1))
+}
