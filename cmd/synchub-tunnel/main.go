@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	_ "golang.org/x/crypto/x509roots/fallback" // The image has no root certificates.
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/buildinfo"
