@@ -82,8 +82,9 @@ demo: build ## Run kcp, two clusters and the hub on this machine; ONCE=1 ends by
 ##@ Build
 
 .PHONY: build
-build: check-go ## Build the hub and the kubectl plugin, with its completion, into bin/
+build: check-go ## Build the hub, the tunnel of clusters and the kubectl plugin, with its completion, into bin/
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
+	go build $(BUILD_FLAGS) -o bin/synchub-tunnel ./cmd/synchub-tunnel
 	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 	cp cmd/kubectl-synchub/kubectl_complete-synchub bin/
 
@@ -146,7 +147,7 @@ generate: plots capacity diagrams ## Generate deep copies, CRDs, APIResourceSche
 	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
 	$(helm_docs) --template-files=README.md.gotmpl
 	$(helm_docs) --chart-to-generate=charts/synchub --template-files=values.md.gotmpl --output-file=../../docs/reference/values.md
-	go test ./cmd/synchub ./cmd/kubectl-synchub -run '^TestReference$$' -args -update
+	go test ./cmd/synchub ./cmd/synchub-tunnel ./cmd/kubectl-synchub -run '^TestReference$$' -args -update
 
 .PHONY: plots
 plots: ## Draw the charts in docs/images from RESULTS.md; RUN=logs/bench.md draws those of a new run into logs/
@@ -175,7 +176,7 @@ schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the 
 
 .PHONY: clean
 clean: ## Remove what was built of the hub, logs and the demo's data, but not the tools, which take long to build
-	rm -rf dist bin/synchub bin/kubectl-synchub bin/synchub-race bin/synchub-demo bin/synchub-bench logs .demo cover.out
+	rm -rf dist bin/synchub bin/synchub-tunnel bin/kubectl-synchub bin/synchub-race bin/synchub-tunnel-race bin/synchub-demo bin/synchub-bench logs .demo cover.out
 
 .PHONY: clean-all
 clean-all: clean ## Remove the tools too
@@ -223,6 +224,7 @@ test-all: test-tools ## Run all tests on real servers, also the thorough ones
 test-tools: check-go
 	$(buildtools) -for test
 	go build -race $(BUILD_FLAGS) -o bin/synchub-race ./cmd/synchub
+	go build -race $(BUILD_FLAGS) -o bin/synchub-tunnel-race ./cmd/synchub-tunnel
 	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 
 .PHONY: test-unit
@@ -296,6 +298,7 @@ fuzz-parsers: ## Run the fuzz tests of all that reads what targets and tenants w
 bench: ## Measure the hub against the same work done directly; SCENARIO=<regular expression>, QUICK=1 ends within a quarter of an hour, without the long run and the idle fleet
 	$(buildtools) -for test
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
+	go build $(BUILD_FLAGS) -o bin/synchub-tunnel ./cmd/synchub-tunnel
 	go build -buildvcs=false -o bin/synchub-bench ./test/bench
 	exec bin/synchub-bench -commit=$(VERSION) -scenario='$(SCENARIO)' $(if $(QUICK),-quick)
 

@@ -76,7 +76,7 @@ func newCommand() *cobra.Command {
 		SilenceErrors:         true,
 	}
 	command.SetFlagErrorFunc(withAdvice)
-	command.AddCommand(newRunCommand(), newTunnelCommand(), newInitCommand(), newWaitForAPICommand(), newVersionCommand())
+	command.AddCommand(newRunCommand(), newInitCommand(), newWaitForAPICommand(), newVersionCommand())
 	return command
 }
 

@@ -153,7 +153,7 @@ func TestWorkflowsHaveFewRights(t *testing.T) {
 // TestChartsDeployTheImageOfTheRelease compares the default image of each chart with the one that the workflow pushes.
 func TestChartsDeployTheImageOfTheRelease(t *testing.T) {
 	for _, name := range []string{"synchub", "synchub-tunnel"} {
-		t.Run(name, func(t *testing.T) { checkImage(t, filepath.Join(root, "charts", name)) })
+		t.Run(name, func(t *testing.T) { checkImage(t, name) })
 	}
 	var pushes bool
 	for _, step := range workflows(t)["image.yaml"].Jobs["image"].Steps {
@@ -164,8 +164,9 @@ func TestChartsDeployTheImageOfTheRelease(t *testing.T) {
 	}
 }
 
-func checkImage(t *testing.T, dir string) {
+func checkImage(t *testing.T, name string) {
 	t.Helper()
+	dir := filepath.Join(root, "charts", name)
 	var chart struct {
 		Version    string `json:"version"`
 		AppVersion string `json:"appVersion"`
@@ -185,7 +186,7 @@ func checkImage(t *testing.T, dir string) {
 	if err := yaml.Unmarshal(readFile(t, filepath.Join(dir, "values.yaml")), &values); err != nil {
 		t.Fatal(err)
 	}
-	if values.Image.Repository != "synchub-dev/synchub" || values.Image.Tag != "" {
-		t.Errorf("the chart deploys %+v, want synchub-dev/synchub of the chart's appVersion", values.Image)
+	if values.Image.Repository != "synchub-dev/"+name || values.Image.Tag != "" {
+		t.Errorf("the chart deploys %+v, want synchub-dev/%s of the chart's appVersion", values.Image, name)
 	}
 }

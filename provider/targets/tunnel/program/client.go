@@ -14,28 +14,27 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package tunnel
+package program
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
-	"golang.org/x/net/http2"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/targets/tunnel/protocol"
 )
 
 const (
@@ -47,8 +46,6 @@ const (
 	tokenInterval = 10 * time.Second
 	// minLifetime is how long a session lasts at least before the client dials again at once after its end.
 	minLifetime = 5 * time.Second
-	// maxReplicas bounds the sessions of one client.
-	maxReplicas = 64
 )
 
 // ClientOptions configure a [Client].
@@ -59,10 +56,12 @@ type ClientOptions struct {
 	TokenFile string
 	// Authority is the certificate authority of the hub, in PEM form. Without one, those of the system count.
 	Authority []byte
-	// Handler serves the requests of the hub.
-	Handler http.Handler
-	Clock   clock.WithTicker
-	Log     logr.Logger
+	// Proxy returns the proxy on the way to the hub, as Proxy of [http.Transport]. It may be nil.
+	Proxy func(*http.Request) (*url.URL, error)
+	// APIServer gets the requests of the hub.
+	APIServer *APIServer
+	Clock     clock.WithTicker
+	Log       *slog.Logger
 }
 
 // errShortLived is the result of a session that ended soon.
@@ -72,7 +71,6 @@ var errShortLived = errors.New("the tunnel was closed soon")
 type Client struct {
 	ClientOptions
 	dialer dialer
-	http2  *http2.Server
 	// wake has an entry when there may be something to do.
 	wake chan struct{}
 
@@ -107,10 +105,10 @@ func NewClient(options ClientOptions) (*Client, error) {
 	return &Client{
 		ClientOptions: options,
 		dialer: dialer{
-			url: hub.JoinPath(PathPrefix, options.SyncTarget).String(), instance: string(uuid.NewUUID()),
-			tls: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: authorities, NextProtos: []string{"http/1.1"}}, proxy: http.ProxyFromEnvironment,
+			url: hub.JoinPath(protocol.PathPrefix, options.SyncTarget).String(), instance: rand.Text(),
+			tls: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: authorities, NextProtos: []string{"http/1.1"}}, proxy: options.Proxy,
 		},
-		http2: newHTTP2Server(), wake: make(chan struct{}, 1), sessions: map[string]*clientSession{},
+		wake: make(chan struct{}, 1), sessions: map[string]*clientSession{},
 	}, nil
 }
 
@@ -132,7 +130,7 @@ func (c *Client) Run(ctx context.Context) error {
 	backoff := backoff{}
 	var last string
 	for {
-		token, err := c.readToken()
+		token, err := readToken(c.TokenFile)
 		if err == nil && c.needsSession(token) {
 			err = c.connect(ctx, &serving, token)
 			c.logChange(&last, err)
@@ -164,17 +162,9 @@ func (c *Client) logChange(last *string, err error) {
 		kind = "unreachable"
 	}
 	if kind != "" && kind != *last {
-		c.Log.Error(err, "no tunnel could be opened, it is tried again", "hub", c.Hub)
+		c.Log.Error("no tunnel could be opened, it is tried again", "hub", c.Hub, "error", err)
 	}
 	*last = kind
-}
-
-func (c *Client) readToken() (string, error) {
-	content, err := os.ReadFile(c.TokenFile)
-	if err != nil {
-		return "", fmt.Errorf("cannot read the token: %w", err)
-	}
-	return strings.TrimSpace(string(content)), nil
 }
 
 // needsSession reports whether a replica has no session, or one by another token.
@@ -211,9 +201,8 @@ func (c *Client) connect(ctx context.Context, serving *sync.WaitGroup, token str
 	c.Log.Info("a tunnel is open", "replica", opened.replica, "replicas", opened.replicas)
 	began := c.Clock.Now()
 	serving.Go(func() {
-		stop := context.AfterFunc(ctx, session.close)
-		defer stop()
-		c.http2.ServeConn(opened, &http2.ServeConnOpts{Context: ctx, Handler: http.HandlerFunc(c.serve), BaseConfig: &http.Server{ErrorLog: discardLog, ReadHeaderTimeout: handshakeTimeout}})
+		err := newRelay(opened, c.APIServer, c.setReplicas, c.Clock, c.Log).serve(ctx)
+		c.Log.Debug("a session has ended", "replica", opened.replica, "error", err)
 		session.close()
 		if c.Clock.Since(began) < minLifetime {
 			_ = (&backoff{next: minBackoff}).wait(ctx, c.Clock, errShortLived)
@@ -235,13 +224,6 @@ func (c *Client) lost(replica string, session *clientSession) {
 		c.Log.Info("a tunnel was closed", "replica", replica)
 		c.notify()
 	}
-}
-
-// serve handles a request of the hub.
-func (c *Client) serve(w http.ResponseWriter, request *http.Request) {
-	c.setReplicas(replicasIn(request.Header))
-	request.Header.Del(HeaderReplicas)
-	c.Handler.ServeHTTP(w, request)
 }
 
 // setReplicas sets the number of replicas; zero changes nothing.
@@ -283,7 +265,7 @@ func (b *backoff) wait(ctx context.Context, clock clock.Clock, result error) boo
 	select {
 	case <-ctx.Done():
 		return false
-	case <-clock.After(b.next/2 + rand.N(b.next)): //nolint:gosec // jitter needs no secrecy
+	case <-clock.After(b.next/2 + mathrand.N(b.next)): //nolint:gosec // jitter needs no secrecy
 		return true
 	}
 }

@@ -14,10 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package tunnel
+package program
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -29,7 +28,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/synchub-dev/synchub/provider/targets/tunnel/protocol"
 )
 
 // maxRefusalBytes bounds the text of a refused handshake.
@@ -61,36 +61,36 @@ type dialer struct {
 
 // dialed is a connection after a successful handshake.
 type dialed struct {
-	net.Conn
+	*upgradedConn
 	replica  string
 	replicas int
 }
 
 // dial opens one tunnel. connected are the replicas with which the client has a session. ctx bounds the handshake only.
 func (d *dialer) dial(ctx context.Context, token string, connected []string) (*dialed, error) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, protocol.HandshakeTimeout)
 	defer cancel()
-	var network net.Conn
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { network = got.Conn }})
+	var network *tls.Conn
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { network, _ = got.Conn.(*tls.Conn) }})
 	request, err := http.NewRequestWithContext(traced, http.MethodGet, d.url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the hub's URL: %w", err)
 	}
 	request.Header.Set("Connection", "Upgrade")
-	request.Header.Set("Upgrade", UpgradeProtocol)
+	request.Header.Set("Upgrade", protocol.Upgrade)
 	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set(HeaderInstance, d.instance)
-	request.Header.Set(HeaderConnected, strings.Join(connected, ","))
+	request.Header.Set(protocol.HeaderInstance, d.instance)
+	request.Header.Set(protocol.HeaderConnected, strings.Join(connected, ","))
 	// Each tunnel has a transport of its own, which lives as long as its connection.
 	transport := &http.Transport{
-		Proxy: d.proxy, TLSClientConfig: d.tls, MaxResponseHeaderBytes: maxHandshakeBytes, DisableCompression: true,
-		DialContext: (&net.Dialer{Timeout: handshakeTimeout, KeepAlive: pingAfter}).DialContext,
+		Proxy: d.proxy, TLSClientConfig: d.tls, MaxResponseHeaderBytes: protocol.MaxHandshakeBytes, DisableCompression: true,
+		DialContext: (&net.Dialer{Timeout: protocol.HandshakeTimeout, KeepAlive: protocol.PingAfter}).DialContext,
 	}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the hub: %w", err)
 	}
-	replica := response.Header.Get(HeaderReplica)
+	replica := response.Header.Get(protocol.HeaderReplica)
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		defer transport.CloseIdleConnections()
 		defer func() { _ = response.Body.Close() }()
@@ -102,16 +102,7 @@ func (d *dialer) dial(ctx context.Context, token string, connected []string) (*d
 		_ = response.Body.Close()
 		return nil, errors.New("the connection to the hub cannot be taken over")
 	}
-	return &dialed{Conn: &upgradedConn{Conn: network, body: body, reader: bufio.NewReader(body)}, replica: replica, replicas: replicasIn(response.Header)}, nil
-}
-
-// replicasIn returns the number of replicas in a header; zero if there is none.
-func replicasIn(header http.Header) int {
-	count, err := strconv.Atoi(header.Get(HeaderReplicas))
-	if err != nil || count < 0 {
-		return 0
-	}
-	return min(count, maxReplicas)
+	return &dialed{upgradedConn: &upgradedConn{Conn: network, body: body}, replica: replica, replicas: protocol.Replicas(response.Header.Get(protocol.HeaderReplicas))}, nil
 }
 
 // printable returns a text of the hub in one line.
@@ -122,16 +113,12 @@ func printable(text string) string {
 // upgradedConn is the connection of an upgraded request. It is read and written through the body of the response, since that may have
 // read ahead.
 type upgradedConn struct {
-	net.Conn
-	body   io.ReadWriteCloser
-	reader *bufio.Reader
+	*tls.Conn
+	body io.ReadWriteCloser
 }
 
-func (c *upgradedConn) Read(p []byte) (int, error)  { return c.reader.Read(p) }
+func (c *upgradedConn) Read(p []byte) (int, error)  { return c.body.Read(p) }
 func (c *upgradedConn) Write(p []byte) (int, error) { return c.body.Write(p) }
 
 // Close implements [net.Conn].
 func (c *upgradedConn) Close() error { return errors.Join(c.Conn.Close(), c.body.Close()) }
-
-// SetDeadline implements [net.Conn]. HTTP/2 sets deadlines for writes, which apply to the network connection.
-func (c *upgradedConn) SetDeadline(t time.Time) error { return c.Conn.SetDeadline(t) }
