@@ -33,42 +33,46 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/health"
 )
 
-// slowMailboxMessage says why a pair is on its way. The hub sees only that requests take long.
+// slowMailboxMessage is the message of a pair whose mailbox is slow. The hub sees only that requests take long.
 const slowMailboxMessage = "the mailbox takes long to accept objects; an admission webhook in the mailbox may be slow"
 
-// tally counts the pairs of one placement, except selected, which counts objects.
-type tally struct {
+// placementCounts counts the pairs of one placement, except selected, which counts objects.
+type placementCounts struct {
 	selected, placed, failed int64
-	// fingerprint is that of the objects. unobserved is true if no pass has been made yet for some pair since its object changed.
+	// fingerprint is the fingerprint of the selected objects. unobserved is true if no pass has been made for
+	// some pair since its object changed.
 	fingerprint rules.Fingerprint
 	unobserved  bool
-	// waiting pairs are those that the rollout does not let go on yet.
+	// waiting counts the pairs that the rollout holds back.
 	waiting int64
-	// synced pairs are placed, and in sync with the cluster. Of these, healthy ones do their work, and the cluster has given up on
-	// the unhealthy ones.
+	// synced counts the placed pairs that are in sync with the cluster. healthy and unhealthy count the synced
+	// pairs by the health of the object.
 	synced, healthy, unhealthy int64
-	// pending is true if some pair has neither come to the cluster nor failed. Soon after a start this says little: no pass has been made
-	// for the pair, no sync controller has tried the copy, or it tried before it knew that a config selects the copy.
+	// pending is true if some pair is neither synced nor failed. Soon after a start pending proves little.
+	// There may have been no pass for the pair, no sync controller may have tried the copy, or it tried before
+	// it knew that a config selects the copy.
 	pending bool
 	// unserved are the APIs that a mailbox or a cluster lacks.
 	unserved map[string]struct{}
-	// slow counts the pairs that are to come to slow mailboxes, by SyncTarget.
+	// slow counts the pairs that are not placed yet because their mailbox is slow, by SyncTarget.
 	slow map[string]int
 	// unsynced counts the placed pairs that are neither synced nor failed, by SyncTarget.
 	unsynced map[string]int
-	// failures and inProgressPairs are the first of the failed and unhealthy pairs, and of those that are on their way.
+	// failures are the first failed and unhealthy pairs, and inProgressPairs the first pairs that are not done.
 	failures, inProgressPairs []edgev2alpha1.PlacementPair
-	// rollout is that of the placement; nil if it has none.
+	// rollout is the placement's rollout; nil if it has none.
 	rollout *rolloutSummary
-	// namespaces are those of the selected objects.
+	// namespaces are the namespaces of the selected objects.
 	namespaces map[string]struct{}
-	// excluded counts the objects that concern the placement and that no placement places, and excludedObjects are the first of them.
+	// excluded counts the objects that concern the placement and that no placement places. excludedObjects are
+	// the first of these objects.
 	excluded        int64
 	excludedObjects []edgev2alpha1.ObjectFailure
 }
 
-// add counts the pairs of an object that a placement selects. Copies elsewhere that cannot be withdrawn count as failed.
-func (t *tally) add(key objectKey, object *object, placement *placementInForce, slow map[logicalcluster.Name]bool) {
+// add counts the pairs of an object that a placement selects. Copies at former destinations that cannot be
+// withdrawn count as failed.
+func (t *placementCounts) add(key objectKey, object *object, placement *resolvedPlacement, slow map[logicalcluster.Name]bool) {
 	t.selected++
 	if t.namespaces == nil {
 		t.namespaces = map[string]struct{}{}
@@ -88,13 +92,13 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce, 
 	}
 }
 
-// addPair counts a pair by what is left to do for it. isBehind is true if a change of it is not observed yet, and isSlow if its mailbox
-// is slow.
-func (t *tally) addPair(key objectKey, syncTarget string, found *pair, isBehind, isSlow bool) {
+// addPair counts a pair by its next step. isBehind is true if a change of the pair is not observed yet, and
+// isSlow if its mailbox is slow.
+func (t *placementCounts) addPair(key objectKey, syncTarget string, found *pair, isBehind, isSlow bool) {
 	switch {
 	case found.placed && (!isBehind || !isSlow):
 		t.placed++
-		t.addSyncState(key, syncTarget, found.syncState)
+		t.addSyncStatus(key, syncTarget, found.syncStatus)
 	case found.failure != nil:
 		t.fail(key, syncTarget, *found.failure)
 	case found.waiting:
@@ -114,7 +118,7 @@ func (t *tally) addPair(key objectKey, syncTarget string, found *pair, isBehind,
 }
 
 // fail counts a failed pair.
-func (t *tally) fail(key objectKey, syncTarget string, why failure) {
+func (t *placementCounts) fail(key objectKey, syncTarget string, why failure) {
 	t.failed++
 	addFirst(&t.failures, key, syncTarget, why)
 	if why.Reason == plan.ReasonNotServed {
@@ -125,8 +129,8 @@ func (t *tally) fail(key objectKey, syncTarget string, why failure) {
 	}
 }
 
-// addSyncState counts how far the sync of a placed pair has come.
-func (t *tally) addSyncState(key objectKey, syncTarget string, state *copySyncState) {
+// addSyncStatus counts a placed pair by its sync status.
+func (t *placementCounts) addSyncStatus(key objectKey, syncTarget string, state *syncStatus) {
 	switch {
 	case state != nil && state.failure != nil:
 		t.fail(key, syncTarget, *state.failure)
@@ -173,14 +177,14 @@ func comparePairs(a, b edgev2alpha1.PlacementPair) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SyncTarget, b.SyncTarget))
 }
 
-// summary holds the outcomes and tallies of a workspace's placements by UID, and the number of copies to withdraw.
-// allSelected is true if all objects are known and selected, so that rollouts go on. reselecting is true while the placements in force are
-// others than those by which some object was selected: pairs are to come.
+// summary contains the outcomes and counts of a workspace's placements by UID, and the number of copies to
+// withdraw. allSelected is true if all objects are known and selected, so that rollouts continue. reselecting
+// is true while some object was selected by former placements: further pairs may follow.
 type summary struct {
 	outcomes    map[types.UID]outcome
-	tallies     map[types.UID]*tally
+	counts      map[types.UID]*placementCounts
 	withdrawing int
-	// blockedWithdrawal says why one of these copies cannot be withdrawn; empty if all may be.
+	// blockedWithdrawal is why one of these copies cannot be withdrawn; empty if none is blocked.
 	blockedWithdrawal        string
 	allSelected, reselecting bool
 	// recheck is when another mailbox may count as slow; zero for never.
@@ -189,7 +193,8 @@ type summary struct {
 	readsAll bool
 }
 
-// summarize returns the summary of a workspace; known is false before its placements are resolved by a view of all inventories.
+// summarize returns the summary of a workspace; known is false before its placements are resolved with a view
+// of all inventories.
 func (w *workspace) summarize() (summed summary, known bool) {
 	view := w.Fleet.Snapshot()
 	w.lock.Lock()
@@ -198,19 +203,19 @@ func (w *workspace) summarize() (summed summary, known bool) {
 		return summary{}, false
 	}
 	slow, recheck := w.slowMailboxes()
-	summed = summary{recheck: recheck, outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}, allSelected: w.allSelected, reselecting: w.reselecting}
+	summed = summary{recheck: recheck, outcomes: w.placements.outcomes, counts: map[types.UID]*placementCounts{}, allSelected: w.allSelected, reselecting: w.reselecting}
 	for _, placement := range w.placements.all {
-		// A destination without a mailbox has no pairs, which are to come.
+		// A destination without a mailbox has no pairs yet.
 		if rollout, isPending := placement.summarizeRollout(), placement.awaitsMailbox(); rollout != nil || isPending {
-			summed.tallies[placement.UID] = &tally{rollout: rollout, pending: isPending}
+			summed.counts[placement.UID] = &placementCounts{rollout: rollout, pending: isPending}
 		}
 	}
 	for key, object := range w.objects {
 		for _, placement := range object.selectedBy {
-			found := summed.tallies[placement.UID]
+			found := summed.counts[placement.UID]
 			if found == nil {
-				found = &tally{}
-				summed.tallies[placement.UID] = found
+				found = &placementCounts{}
+				summed.counts[placement.UID] = found
 			}
 			found.add(key, object, placement, slow)
 		}
@@ -224,7 +229,8 @@ func (w *workspace) summarize() (summed summary, known bool) {
 	return summed, true
 }
 
-// firstBlockedWithdrawal returns a sentence about a copy that cannot be withdrawn, or the one before if that comes first.
+// firstBlockedWithdrawal returns a sentence about a copy that cannot be withdrawn, or the sentence before if
+// that sorts first.
 func firstBlockedWithdrawal(before string, key objectKey, view *fleet.Snapshot, mailbox logicalcluster.Name, why *failure) string {
 	if why == nil {
 		return before
@@ -237,12 +243,12 @@ func firstBlockedWithdrawal(before string, key objectKey, view *fleet.Snapshot, 
 	return min(before, text)
 }
 
-// isPending reports whether some pair has neither come to its cluster nor failed, or a rollout is not decided about.
+// isPending reports whether some pair is neither synced nor failed, or whether a rollout has no decision.
 func (s *summary) isPending() bool {
 	if s.reselecting {
 		return true
 	}
-	for _, counted := range s.tallies {
+	for _, counted := range s.counts {
 		if counted.pending || counted.rollout != nil && !counted.rollout.decided {
 			return true
 		}
