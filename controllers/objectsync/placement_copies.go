@@ -19,12 +19,14 @@ package objectsync
 import (
 	"maps"
 	"slices"
+	gosync "sync"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/health"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -39,9 +41,8 @@ type ObjectRef struct {
 }
 
 // PlacementCopyVersion identifies the content of a marked mailbox object: a copy that a placement made. Its mark changes with the
-// content. A copy
-// that was deleted and made again with the same content has another UID: its object may be gone from the target meanwhile. The zero
-// PlacementCopyVersion is that of no object.
+// content. A copy that was deleted and made again with the same content has another UID: its object may be gone from the target. The zero
+// PlacementCopyVersion belongs to no object.
 type PlacementCopyVersion struct {
 	UID  types.UID
 	Mark string
@@ -65,7 +66,7 @@ func PlacementCopyVersionOf(object *unstructured.Unstructured) PlacementCopyVers
 	return PlacementCopyVersion{UID: object.GetUID(), Mark: mark}
 }
 
-// ObjectState is how far the hub has come with a version of a marked mailbox object.
+// ObjectState is the state of a version of a marked mailbox object on the target.
 type ObjectState struct {
 	// Synced is true if the target was in sync with this version when it was last in sync with the object.
 	Synced bool
@@ -94,66 +95,6 @@ type PlacementCopy struct {
 	State   ObjectState
 }
 
-// ObjectState returns the state of a version of a marked mailbox object; known is false before the first pass for the object.
-func (c *Controller) ObjectState(key types.NamespacedName, version PlacementCopyVersion) (state ObjectState, known bool) {
-	state, synced, known := c.syncedState(key)
-	state.Synced = known && synced != PlacementCopyVersion{} && synced == version
-	return state, known
-}
-
-// Copies returns all marked mailbox objects whose state is known.
-func (c *Controller) Copies() []PlacementCopy {
-	keys := c.states.placementCopyKeys()
-	copies := make([]PlacementCopy, 0, len(keys))
-	for _, key := range keys {
-		if state, synced, known := c.syncedState(key); known {
-			state.Synced = synced != PlacementCopyVersion{}
-			copies = append(copies, PlacementCopy{c.Resource.GroupVersionResource, key, synced, state})
-		}
-	}
-	return copies
-}
-
-// syncedState returns the state of a marked mailbox object, and the version that the target was last in sync with.
-func (c *Controller) syncedState(key types.NamespacedName) (state ObjectState, synced PlacementCopyVersion, known bool) {
-	marked, failure, known := c.states.placementCopy(key)
-	if !known {
-		return ObjectState{}, PlacementCopyVersion{}, false
-	}
-	state = ObjectState{Excluded: marked.excluded, Failure: failure, Health: health.Health{Status: health.InProgress}}
-	if inMailbox, known := c.mailboxObject(key); known && inMailbox != nil && c.states.isFinished(key) {
-		// The last status is all that is left of the copy.
-		state.Health = c.Resource.GetRules().Health.Of(inMailbox)
-	}
-	for i, copied := range c.observeCopiesOf(key) {
-		// A copy under an old name goes once the new one exists.
-		if i == 0 || copied.Observed.Health.Status != health.Terminating {
-			state.Health = copied.Observed.Health
-		}
-	}
-	return state, marked.synced, true
-}
-
-// recordPlacementCopy records the result of a pass for a marked object, and publishes a change of its state.
-func (c *Controller) recordPlacementCopy(key types.NamespacedName, result outcome, failureChanged bool) {
-	if c.states.recordPlacementCopy(key, result) || failureChanged && result.placementCopy.version != (PlacementCopyVersion{}) {
-		c.publishState(key)
-	}
-}
-
-// publishPlacementCopies publishes that the copies of marked objects have changed on the target.
-func (c *Controller) publishPlacementCopies(keys []types.NamespacedName) {
-	for _, key := range keys {
-		if _, _, known := c.states.placementCopy(key); known {
-			c.publishState(key)
-		}
-	}
-}
-
-func (c *Controller) publishState(key types.NamespacedName) {
-	c.ObjectStates.Publish(ObjectRef{c.Owner.SyncTarget, c.Mailbox, c.Resource.GroupVersionResource, key})
-}
-
 // placementCopyState is the hub's memory of a marked object.
 type placementCopyState struct {
 	// synced is the version of the object when the target was last in sync with it.
@@ -161,42 +102,75 @@ type placementCopyState struct {
 	excluded bool
 }
 
-// recordPlacementCopy records the result of a pass for an object, and reports whether its state has changed.
-func (s *keyStates) recordPlacementCopy(key types.NamespacedName, result outcome) (changed bool) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	before, known := s.placementCopies[key]
-	if result.placementCopy.version == (PlacementCopyVersion{}) {
-		delete(s.placementCopies, key)
+// placementCopies are the states of the copies that placements made in the mailbox, by their keys.
+type placementCopies struct {
+	// ref names the mailbox and the resource. topic carries the objects whose state changed; nil carries nothing.
+	ref   ObjectRef
+	topic *topic.Topic[ObjectRef]
+
+	lock   gosync.Mutex
+	states map[types.NamespacedName]placementCopyState
+}
+
+func newPlacementCopies(o *Options) *placementCopies {
+	return &placementCopies{
+		ref:   ObjectRef{SyncTarget: o.Owner.SyncTarget, Mailbox: o.Mailbox, Resource: o.Resource.GroupVersionResource},
+		topic: o.ObjectStates, states: map[types.NamespacedName]placementCopyState{},
+	}
+}
+
+// record records the result of a pass for an object, and publishes a change of its state.
+func (p *placementCopies) record(key types.NamespacedName, result placementCopyOutcome, failureChanged bool) {
+	if p.update(key, result) || failureChanged && result.version != (PlacementCopyVersion{}) {
+		p.publishOne(key)
+	}
+}
+
+// update records the result of a pass for an object, and reports whether its state has changed.
+func (p *placementCopies) update(key types.NamespacedName, result placementCopyOutcome) (changed bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	before, known := p.states[key]
+	if result.version == (PlacementCopyVersion{}) {
+		delete(p.states, key)
 		return known
 	}
-	now := placementCopyState{synced: before.synced, excluded: result.placementCopy.excluded}
-	if result.placementCopy.synced {
-		now.synced = result.placementCopy.version
+	now := placementCopyState{synced: before.synced, excluded: result.excluded}
+	if result.synced {
+		now.synced = result.version
 	}
-	s.placementCopies[key] = now
+	p.states[key] = now
 	return !known || now != before
 }
 
-// placementCopy returns the state of a marked object.
-func (s *keyStates) placementCopy(key types.NamespacedName) (state placementCopyState, failure *Failure, known bool) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if state, known = s.placementCopies[key]; !known {
-		return placementCopyState{}, nil, false
-	}
-	if details := s.keys[key].details; details != nil && details.failure != nil {
-		copied := *details.failure
-		failure = &copied
-	}
-	return state, failure, true
+// get returns the state of an object; known is false if no placement made it, or before its first pass.
+func (p *placementCopies) get(key types.NamespacedName) (state placementCopyState, known bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	state, known = p.states[key]
+	return state, known
 }
 
-// placementCopyKeys returns the keys of all marked objects whose state is known.
-func (s *keyStates) placementCopyKeys() []types.NamespacedName {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	return slices.Collect(maps.Keys(s.placementCopies))
+// keys returns the keys of all objects whose state is known.
+func (p *placementCopies) keys() []types.NamespacedName {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return slices.Collect(maps.Keys(p.states))
+}
+
+// publish publishes that the copies of objects have changed on the target.
+func (p *placementCopies) publish(keys []types.NamespacedName) {
+	for _, key := range keys {
+		if _, known := p.get(key); known {
+			p.publishOne(key)
+		}
+	}
+}
+
+func (p *placementCopies) publishOne(key types.NamespacedName) {
+	ref := p.ref
+	ref.Key = key
+	p.topic.Publish(ref)
 }
 
 // placementCopyOutcome is the outcome of one pass for a marked object.

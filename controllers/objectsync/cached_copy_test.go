@@ -45,10 +45,10 @@ var (
 	}
 )
 
-// newObserver is a controller as far as it looks at the target's objects.
-func newObserver(resource plan.Resource) *Controller {
+// newObserver is the view of a target.
+func newObserver(resource plan.Resource) *targetView {
 	resource.GroupVersionResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	return &Controller{Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox"}, planner: plan.Planner{Resource: resource}, fieldManager: testFieldManager}
+	return newTargetView(&Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox"})
 }
 
 // fromTarget is an object as a target shows it, with much that does not concern us.
@@ -148,7 +148,7 @@ func TestMarkIsVerifiedOnce(t *testing.T) {
 	controller := newObserver(plan.Resource{})
 	first := must(controller.cachedCopyOf(fromTarget(t), verifiedMark{}))(t)
 	withoutKey := newObserver(plan.Resource{})
-	withoutKey.Owner.Sealer = nil
+	withoutKey.owner.Sealer = nil
 	for name, test := range map[string]struct {
 		change func(*unstructured.Unstructured)
 		want   error
@@ -177,7 +177,7 @@ func TestMarkIsVerifiedOnce(t *testing.T) {
 // The response to a write has the mark that the hub has just sealed. Another mark in it is verified.
 func TestMarkOfAWriteIsNotVerified(t *testing.T) {
 	withoutKey := newObserver(plan.Resource{})
-	withoutKey.Owner.Sealer = nil
+	withoutKey.owner.Sealer = nil
 	response := fromTarget(t)
 	mark, _ := plan.Annotation(response, ownership.MarkAnnotation)
 	for name, test := range map[string]struct {
@@ -297,7 +297,7 @@ func TestObserveObjectRefuses(t *testing.T) {
 			if observed != nil || !errors.Is(err, test.want) {
 				t.Errorf("want %v, got %+v, %v", test.want, observed, err)
 			}
-			if got := controller.isEnsured(object, err); got != test.ensured {
+			if got := isEnsured(testOwner, object, err); got != test.ensured {
 				t.Errorf("ensured: want %v, got %v", test.ensured, got)
 			}
 		})

@@ -27,7 +27,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
@@ -73,7 +72,7 @@ func (n *upsyncIndexModel) refsOf(key types.NamespacedName) []plan.Ref {
 func (n *upsyncIndexModel) drop(is func(upsyncFact) bool) { n.facts = slices.DeleteFunc(n.facts, is) }
 
 // step does the same to both, and returns what it did.
-func (n *upsyncIndexModel) step(random *rand.Rand, tested *keyStates) string {
+func (n *upsyncIndexModel) step(random *rand.Rand, tested *upsyncIndex) string {
 	fact := upsyncFact{anyOf(random, someKeys), anyOf(random, someRefs)}
 	uid := types.UID(strconv.Itoa(random.IntN(3)))
 	switch random.IntN(9) {
@@ -92,7 +91,7 @@ func (n *upsyncIndexModel) step(random *rand.Rand, tested *keyStates) string {
 			n.facts = append(n.facts, fact)
 			delete(n.ended, fact.at)
 		}
-		got := tested.moveUpsynced(fact.at, fact.key, comesUp)
+		got := tested.move(fact.at, fact.key, comesUp)
 		byName := func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }
 		slices.SortFunc(concerned, byName)
 		slices.SortFunc(got, byName)
@@ -101,7 +100,7 @@ func (n *upsyncIndexModel) step(random *rand.Rand, tested *keyStates) string {
 		}
 		return fmt.Sprint("move ", fact, comesUp)
 	case 0:
-		tested.removeUpsyncedResource(fact.at.Resource)
+		tested.removeResource(fact.at.Resource)
 		n.drop(func(f upsyncFact) bool { return f.at.Resource == fact.at.Resource })
 		return fmt.Sprint("forget ", fact.at.Resource)
 	case 1:
@@ -110,7 +109,7 @@ func (n *upsyncIndexModel) step(random *rand.Rand, tested *keyStates) string {
 		return fmt.Sprint("settled ", fact.at)
 	case 2, 3, 4:
 		tested.lock.Lock()
-		tested.unindexUpsynced(fact.key, fact.at)
+		tested.delete(fact.key, fact.at)
 		tested.lock.Unlock()
 		n.drop(func(f upsyncFact) bool { return f == fact })
 		if uid != "0" { // else the end was not seen
@@ -119,7 +118,7 @@ func (n *upsyncIndexModel) step(random *rand.Rand, tested *keyStates) string {
 		}
 		return fmt.Sprint("remove ", fact, uid)
 	default:
-		tested.addUpsynced(fact.key, fact.at)
+		tested.add(fact.key, fact.at)
 		n.drop(func(f upsyncFact) bool { return f == fact })
 		n.facts = append(n.facts, fact)
 		delete(n.ended, fact.at)
@@ -127,17 +126,17 @@ func (n *upsyncIndexModel) step(random *rand.Rand, tested *keyStates) string {
 	}
 }
 
-func (n *upsyncIndexModel) differs(tested *keyStates) error {
+func (n *upsyncIndexModel) differs(tested *upsyncIndex) error {
 	var keys []types.NamespacedName
 	for _, key := range someKeys {
-		if got, want := tested.upsyncedRefs(key), n.refsOf(key); !slices.Equal(got, want) {
+		if got, want := tested.refsOf(key), n.refsOf(key); !slices.Equal(got, want) {
 			return fmt.Errorf("under %s come up %v, want %v", key, got, want)
 		}
 		if len(n.refsOf(key)) > 0 {
 			keys = append(keys, key)
 		}
 	}
-	got := tested.upsyncedKeys()
+	got := tested.allKeys()
 	slices.SortFunc(got, func(a, b types.NamespacedName) int { return slices.Index(someKeys, a) - slices.Index(someKeys, b) })
 	if !slices.Equal(got, keys) {
 		return fmt.Errorf("the names are %v, want %v", got, keys)
@@ -158,7 +157,7 @@ func (n *upsyncIndexModel) differs(tested *keyStates) error {
 func TestUpsyncIndexOfAnyHistory(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // a repeatable history
-		tested, naive := newKeyStates(clock.RealClock{}), &upsyncIndexModel{ended: map[plan.Ref]types.UID{}}
+		tested, naive := newUpsyncIndex(), &upsyncIndexModel{ended: map[plan.Ref]types.UID{}}
 		var history []string
 		for range 40 {
 			history = append(history, naive.step(random, tested))
@@ -177,11 +176,11 @@ func TestUpsyncIndexOfAnyHistory(t *testing.T) {
 func TestUpsyncIndexInAnyOrder(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 4)) //nolint:gosec // a repeatable order
-		states := newKeyStates(clock.RealClock{})
+		states := newUpsyncIndex()
 		for _, index := range random.Perm(len(someRefs)) {
-			states.addUpsynced(someKey, someRefs[index])
+			states.add(someKey, someRefs[index])
 		}
-		if got := states.upsyncedRefs(someKey); !slices.Equal(got, someRefs) {
+		if got := states.refsOf(someKey); !slices.Equal(got, someRefs) {
 			t.Fatalf("seed %d: got %v", seed, got)
 		}
 	}
@@ -189,56 +188,13 @@ func TestUpsyncIndexInAnyOrder(t *testing.T) {
 
 // What a caller does with an answer changes nothing.
 func TestUpsyncIndexReturnsCopies(t *testing.T) {
-	states := newKeyStates(clock.RealClock{})
-	states.addUpsynced(someKey, someRefs[0])
-	states.addUpsynced(someKey, someRefs[1])
-	answer := states.upsyncedRefs(someKey)
+	states := newUpsyncIndex()
+	states.add(someKey, someRefs[0])
+	states.add(someKey, someRefs[1])
+	answer := states.refsOf(someKey)
 	answer[0], answer[1] = answer[1], answer[0]
-	states.removeUpsyncedResource(schema.GroupResource{Resource: "none"})
-	if got := states.upsyncedRefs(someKey); !slices.Equal(got, someRefs[:2]) {
+	states.removeResource(schema.GroupResource{Resource: "none"})
+	if got := states.refsOf(someKey); !slices.Equal(got, someRefs[:2]) {
 		t.Errorf("got %v", got)
-	}
-}
-
-// waiting gives back a place exactly when its last object has left it.
-func TestNameWaitersOfAnyHistory(t *testing.T) {
-	for seed := range uint64(300) {
-		random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // a repeatable history
-		waiting, naive := newKeyStates(clock.RealClock{}), map[types.NamespacedName]plan.Ref{}
-		// watched are the places that somebody who follows the answers would watch.
-		watched := map[plan.Ref]bool{}
-		for step := range 40 {
-			key := anyOf(random, someKeys)
-			var at *plan.Ref
-			if random.IntN(3) > 0 {
-				selected := anyOf(random, someRefs)
-				at = &selected
-			}
-			left := waiting.awaitName(key, at)
-			delete(naive, key)
-			if left != nil {
-				if !watched[*left] {
-					t.Fatalf("seed %d, step %d: %v is given back twice", seed, step, *left)
-				}
-				delete(watched, *left)
-			}
-			if at != nil {
-				naive[key] = *at
-				watched[*at] = true
-			}
-			for _, place := range someRefs {
-				var want []types.NamespacedName
-				for _, key := range someKeys {
-					if waited, ok := naive[key]; ok && waited == place {
-						want = append(want, key)
-					}
-				}
-				got := waiting.keysAwaiting(place)
-				slices.SortFunc(got, func(a, b types.NamespacedName) int { return slices.Index(someKeys, a) - slices.Index(someKeys, b) })
-				if !slices.Equal(got, want) || watched[place] != (len(want) > 0) {
-					t.Fatalf("seed %d, step %d: for %v wait %v (watched: %v), want %v", seed, step, place, got, watched[place], want)
-				}
-			}
-		}
 	}
 }

@@ -22,7 +22,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -30,7 +29,7 @@ import (
 
 // A copy is in sync with the mark that it had in the last pass that succeeded; a failed pass does not change that.
 func TestMarkedStates(t *testing.T) {
-	states := newKeyStates(clock.RealClock{})
+	states := &placementCopies{states: map[types.NamespacedName]placementCopyState{}}
 	key := types.NamespacedName{Name: "till"}
 	withMark := func(mark string) *plan.Snapshot {
 		object := &unstructured.Unstructured{Object: map[string]any{}}
@@ -62,10 +61,8 @@ func TestMarkedStates(t *testing.T) {
 		{"upsync takes precedence", "two", decided(plan.None, plan.ExcludedByUpsync), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "two"}, excluded: true}, true},
 		{"it is released", "", decided(plan.None, plan.InSync), nil, true, placementCopyState{}, false},
 	} {
-		result := step.down
-		result.placementCopy = newPlacementCopyOutcome(withMark(step.mark), step.down, step.err)
-		changed := states.recordPlacementCopy(key, result)
-		got, _, known := states.placementCopy(key)
+		changed := states.update(key, newPlacementCopyOutcome(withMark(step.mark), step.down, step.err))
+		got, known := states.get(key)
 		if changed != step.changed || got != step.want || known != step.known {
 			t.Errorf("%s: changed %v, %+v, %v", step.name, changed, got, known)
 		}

@@ -67,30 +67,34 @@ type enqueueHarness struct {
 	*Controller
 	t     *testing.T
 	queue priorityqueue.PriorityQueue[types.NamespacedName]
+	// reported counts the calls of OnChange.
+	reported int
 }
 
 func newEnqueueHarness(t *testing.T, matcher *selection.Matcher) *enqueueHarness {
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	h := &enqueueHarness{t: t, queue: priorityqueue.New[types.NamespacedName]("")}
 	controller := New(Options{
 		Resource: plan.Resource{GroupVersionResource: mailboxWidgets, Kind: "Widget", Namespaced: true},
 		TargetAPIs: []plan.TargetAPI{
 			{GroupVersionResource: mailboxWidgets, Kind: "Widget"}, {GroupVersionResource: targetWidgets, Kind: "Widget"},
 		},
 		Mailbox: "mailbox", Mailboxes: mailboxes.New(mailboxes.Options{Workspace: "root:synchub", Export: "mailbox", Clock: clock, Log: logr.Discard()}),
-		Connection: connections.Connect(t, connections.NewRegistry(t, targets.Options{}), testOwner.SyncTarget, connections.Unreachable(t), kcp.Limits{}), Owner: testOwner, Hasher: ownership.NewHasher([]byte("key")), OnChange: func() {}, Clock: clock, Log: logr.Discard(),
+		Connection: connections.Connect(t, connections.NewRegistry(t, targets.Options{}), testOwner.SyncTarget, connections.Unreachable(t), kcp.Limits{}), Owner: testOwner, Hasher: ownership.NewHasher([]byte("key")), OnChange: func() { h.reported++ }, Clock: clock, Log: logr.Discard(),
 		Registry: related.NewRegistry(), IsPublished: func(string) bool { return true },
 	}, matcher)
-	queue := priorityqueue.New[types.NamespacedName]("")
-	controller.queue = queue
+	controller.enqueuer.start(h.queue)
 	ctx, cancel := context.WithCancel(t.Context())
-	controller.startUpsyncCaches(ctx)
+	controller.tasks.begin(ctx)
+	controller.upsync.update(matcher)
 	t.Cleanup(func() {
-		controller.stopUpsyncCaches()
+		controller.tasks.end()
 		cancel()
-		controller.runningTasks.Wait()
-		queue.ShutDown()
+		controller.tasks.running.Wait()
+		h.queue.ShutDown()
 	})
-	return &enqueueHarness{controller, t, queue}
+	h.Controller = controller
+	return h
 }
 
 // expectEnqueued fails the test unless exactly these names in the namespace shop are to be looked at.
@@ -113,7 +117,7 @@ func (r *enqueueHarness) expectEnqueued(want ...string) {
 
 // widgetsOnTarget is the side of the target's widgets.
 func (r *enqueueHarness) widgetsOnTarget() *targetResource {
-	return r.targetResourceFor(targetWidgets.GroupResource())
+	return r.target.resourceFor(targetWidgets.GroupResource())
 }
 
 // widget is an object of the target.
@@ -145,13 +149,13 @@ func TestUpsyncKey(t *testing.T) {
 		// A controller has copied what we wrote to its children.
 		"a copy of what went down": {widget(t, "till", map[string]string{ownership.MarkAnnotation: copied.String()}), "till"},
 	} {
-		key, ok := r.upsyncKey(r.widgetsOnTarget(), matcher, test.object)
+		key, ok := r.upsync.keyFor(r.widgetsOnTarget().TargetAPI, matcher, test.object)
 		if ok != (test.want != "") || ok && key != shop(test.want) {
 			t.Errorf("%s: want %q, got %s, %v", name, test.want, key, ok)
 		}
 	}
 	// Nothing of the other side is selected.
-	if key, ok := r.upsyncKey(r.targetResources[0], matcher, widget(t, "till", nil)); ok {
+	if key, ok := r.upsync.keyFor(r.target.apis[0].TargetAPI, matcher, widget(t, "till", nil)); ok {
 		t.Errorf("from another resource comes up %s", key)
 	}
 }
@@ -160,7 +164,7 @@ func TestUpsyncHandlerEnqueues(t *testing.T) {
 	matcher := upsyncMatcher(map[string]string{"till": "till", "safe": "vault"})
 	r := newEnqueueHarness(t, matcher)
 	ctx, cancel := context.WithCancel(t.Context())
-	handler := r.upsyncHandler(ctx, r.widgetsOnTarget())
+	handler := r.upsync.handler(ctx, r.widgetsOnTarget().TargetAPI)
 	till, safe, other := widget(t, "till", nil), widget(t, "safe", nil), widget(t, "other", nil)
 	at := func(name string) plan.Ref { return r.widgetsOnTarget().Ref(shop(name)) }
 
@@ -168,7 +172,7 @@ func TestUpsyncHandlerEnqueues(t *testing.T) {
 	handler.OnAdd(safe, false)
 	handler.OnAdd(other, false)
 	r.expectEnqueued("till", "vault")
-	if got := r.states.upsyncedRefs(shop("vault")); !slices.Equal(got, []plan.Ref{at("safe")}) {
+	if got := r.upsync.upsynced.refsOf(shop("vault")); !slices.Equal(got, []plan.Ref{at("safe")}) {
 		t.Errorf("as vault come up %v", got)
 	}
 	handler.OnUpdate(safe, safe)
@@ -176,13 +180,13 @@ func TestUpsyncHandlerEnqueues(t *testing.T) {
 
 	handler.OnDelete(safe)
 	r.expectEnqueued("vault")
-	if len(r.states.upsyncedRefs(shop("vault"))) > 0 || !r.states.isSourceDeleted(at("safe"), safe.GetUID()) {
+	if len(r.upsync.upsynced.refsOf(shop("vault"))) > 0 || !r.upsync.upsynced.isSourceDeleted(at("safe"), safe.GetUID()) {
 		t.Error("the end of what was seen to end is not known")
 	}
 	// Of one that was missed, only that it is not there any more is known.
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/till", Obj: till})
 	r.expectEnqueued("till")
-	if len(r.states.upsyncedRefs(shop("till"))) > 0 || r.states.isSourceDeleted(at("till"), till.GetUID()) {
+	if len(r.upsync.upsynced.refsOf(shop("till"))) > 0 || r.upsync.upsynced.isSourceDeleted(at("till"), till.GetUID()) {
 		t.Error("an end that nobody saw is known")
 	}
 	handler.OnDelete(other)
@@ -192,7 +196,7 @@ func TestUpsyncHandlerEnqueues(t *testing.T) {
 	handler.OnAdd(till, false)
 	handler.OnDelete(safe)
 	r.expectEnqueued()
-	if len(r.states.upsyncedKeys()) > 0 {
+	if len(r.upsync.upsynced.allKeys()) > 0 {
 		t.Error("a feed that was replaced is still listened to")
 	}
 }
@@ -214,16 +218,16 @@ func TestSetMatcherEnqueuesUpsyncedObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newEnqueueHarness(t, first)
-			before := r.widgetsOnTarget().currentUpsyncCache()
-			r.states.addUpsynced(shop("till"), r.widgetsOnTarget().Ref(shop("till")))
-			r.states.addUpsynced(shop("vault"), r.widgetsOnTarget().Ref(shop("safe")))
+			before := r.upsync.cacheOf(targetWidgets.GroupResource())
+			r.upsync.upsynced.add(shop("till"), r.widgetsOnTarget().Ref(shop("till")))
+			r.upsync.upsynced.add(shop("vault"), r.widgetsOnTarget().Ref(shop("safe")))
 			r.SetMatcher(test.next)
 			r.expectEnqueued("till", "vault")
-			after := r.widgetsOnTarget().currentUpsyncCache()
+			after := r.upsync.cacheOf(targetWidgets.GroupResource())
 			if before == nil || (after == before) != test.kept || (after == nil) != !test.next.SelectsUp(targetWidgets.GroupResource(), "Widget") {
 				t.Errorf("the feed was %v and is %v", before, after)
 			}
-			if known := len(r.states.upsyncedKeys()) > 0; known != test.kept {
+			if known := len(r.upsync.upsynced.allKeys()) > 0; known != test.kept {
 				t.Errorf("what came up from the former feed is known: %v, want %v", known, test.kept)
 			}
 		})
@@ -253,7 +257,7 @@ func TestSuspensionChanged(t *testing.T) {
 		"nothing is suspended":      {config(false, "till"), config(false, "safe"), nil},
 		"there is no config at all": {nil, nil, nil},
 	} {
-		if got := r.suspensionChanged(test.old, test.next, []types.NamespacedName{shop("till"), shop("safe")}); !slices.Equal(got, test.want) {
+		if got := r.enqueuer.suspensionChanged(test.old, test.next, []types.NamespacedName{shop("till"), shop("safe")}); !slices.Equal(got, test.want) {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
 		}
 	}
@@ -261,11 +265,11 @@ func TestSuspensionChanged(t *testing.T) {
 
 func TestEventsRequeueFailedObjects(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
-	fail := func(name, reason string) { r.states.setFailure(shop(name), Failure{Reason: reason, Message: "m"}) }
+	fail := func(name, reason string) { r.enqueuer.states.setFailure(shop(name), Failure{Reason: reason, Message: "m"}) }
 	fail("ending", plan.ReasonNamespaceTerminating)
 	fail("unserved", plan.ReasonNotServed)
 	fail("wrong", plan.ReasonInvalid)
-	listener := r.targetListener(t.Context())
+	listener := r.enqueuer.targetListener(func(...string) {})
 	listener.OnNamespace("shop", false)
 	listener.OnNamespace("bank", true)
 	listener.OnCRD(schema.GroupResource{Group: "other", Resource: "widgets"})
@@ -276,17 +280,17 @@ func TestEventsRequeueFailedObjects(t *testing.T) {
 	r.expectEnqueued("unserved")
 
 	till, safe := r.widgetsOnTarget().Ref(shop("till")), r.widgetsOnTarget().Ref(shop("safe"))
-	r.updateNameWaiter(shop("a"), &nameTakenError{ref: till})
-	r.updateNameWaiter(shop("b"), &nameTakenError{ref: till})
-	r.updateNameWaiter(shop("c"), &nameTakenError{ref: safe})
-	r.updateNameWaiter(shop("d"), nil)
-	r.enqueueNameWaiters(till)
+	r.nameWatches.update(shop("a"), &nameTakenError{ref: till})
+	r.nameWatches.update(shop("b"), &nameTakenError{ref: till})
+	r.nameWatches.update(shop("c"), &nameTakenError{ref: safe})
+	r.nameWatches.update(shop("d"), nil)
+	r.enqueuer.enqueue(changePriority, r.enqueuer.waiters.keysOf(till)...)
 	r.expectEnqueued("a", "b")
-	r.updateNameWaiter(shop("a"), nil)
-	r.updateNameWaiter(shop("b"), &nameTakenError{ref: safe})
-	r.enqueueNameWaiters(till)
+	r.nameWatches.update(shop("a"), nil)
+	r.nameWatches.update(shop("b"), &nameTakenError{ref: safe})
+	r.enqueuer.enqueue(changePriority, r.enqueuer.waiters.keysOf(till)...)
 	r.expectEnqueued()
-	r.enqueueNameWaiters(safe)
+	r.enqueuer.enqueue(changePriority, r.enqueuer.waiters.keysOf(safe)...)
 	r.expectEnqueued("b", "c")
 }
 
@@ -301,11 +305,11 @@ func TestEventsOfTheMailbox(t *testing.T) {
 	r.OnAbsenceDecided(shop("proven"))
 	r.expectEnqueued("changed", "new", "proven")
 
-	r.states.mailboxExpectations.Started(shop("till"))
-	r.states.mailboxExpectations.Finished(shop("till"), till)
+	r.mailbox.writes.Started(shop("till"))
+	r.mailbox.writes.Finished(shop("till"), till)
 	r.OnEvent(mailboxes.Event{Key: shop("till"), Old: till})
 	r.expectEnqueued("till")
-	if object, _ := r.states.mailboxExpectations.Current(shop("till"), nil); object != nil {
+	if object, _ := r.mailbox.writes.Current(shop("till"), nil); object != nil {
 		t.Errorf("the write of %s is still remembered", object.GetName())
 	}
 }
@@ -332,11 +336,11 @@ func TestEventsShowHowAnObjectIsDeleted(t *testing.T) {
 	} {
 		step.event.Key = shop("till")
 		r.OnEvent(step.event)
-		if got := r.states.deletionOf(shop("till")); !reflect.DeepEqual(got, step.want) {
+		if got := r.enqueuer.states.deletionOf(shop("till")); !reflect.DeepEqual(got, step.want) {
 			t.Errorf("%s: %+v, want %+v", step.name, got, step.want)
 		}
 	}
-	if left := r.states.rememberedKeys(); len(left) > 0 {
+	if left := r.enqueuer.states.rememberedKeys(); len(left) > 0 {
 		t.Errorf("%v stay", left)
 	}
 }
@@ -344,7 +348,7 @@ func TestEventsShowHowAnObjectIsDeleted(t *testing.T) {
 // A pass without the mailbox would try nothing.
 func TestNoPassesWhileTheMailboxCannotBeRead(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(map[string]string{"a": "a"}))
-	r.states.addUpsynced(shop("a"), r.widgetsOnTarget().Ref(shop("a")))
+	r.upsync.upsynced.add(shop("a"), r.widgetsOnTarget().Ref(shop("a")))
 	r.OnReset()
 	r.expectEnqueued()
 }
@@ -353,20 +357,18 @@ func TestNoPassesWhileTheMailboxCannotBeRead(t *testing.T) {
 // are gone by then.
 func TestWhatIsKnownOutlastsAMailboxThatCannotBeRead(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
-	reported := 0
-	r.OnChange = func() { reported++ }
 	// The target is away, which only a resource that is published no more does not wait for.
 	r.Resource.Unpublishing = true
-	r.states.setFailure(shop("failed"), Failure{Reason: plan.ReasonConflict})
-	r.states.setHeldBack(shop("held-back"), true)
-	r.states.setFormer(shop("former"), true)
+	r.enqueuer.states.setFailure(shop("failed"), Failure{Reason: plan.ReasonConflict})
+	r.enqueuer.states.setHeldBack(shop("held-back"), true)
+	r.enqueuer.states.setFormer(shop("former"), true)
 	for _, name := range []string{"failed", "held-back", "former"} {
 		if result, err := r.Reconcile(t.Context(), shop(name)); err != nil || !result.IsZero() {
 			t.Errorf("%s: got %+v, %v", name, result, err)
 		}
 	}
-	if len(r.states.failures()) != 1 || len(r.states.formerKeys()) != 1 || reported != 0 {
-		t.Errorf("known are %v, %v, reported %d times", r.states.failures(), r.states.formerKeys(), reported)
+	if len(r.enqueuer.states.failures()) != 1 || len(r.enqueuer.states.formerKeys()) != 1 || r.reported != 0 {
+		t.Errorf("known are %v, %v, reported %d times", r.enqueuer.states.failures(), r.enqueuer.states.formerKeys(), r.reported)
 	}
 	r.NamespacesChanged()
 	r.expectEnqueued("failed", "former", "held-back")
@@ -375,15 +377,13 @@ func TestWhatIsKnownOutlastsAMailboxThatCannotBeRead(t *testing.T) {
 // Nothing else changes when objects that are in sync have been tried, and their configs must say so.
 func TestTheEndOfTheFirstPassIsReported(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
-	reported := 0
-	r.OnChange = func() { reported++ }
 	r.firstPass.start([]types.NamespacedName{shop("a"), shop("b")}, true)
 	for _, step := range []struct {
 		key  string
 		want int
 	}{{"a", 0}, {"b", 1}, {"b", 1}} {
-		if r.tried(shop(step.key), true); reported != step.want {
-			t.Errorf("after %s it was reported %d times, want %d", step.key, reported, step.want)
+		if r.tried(shop(step.key), true); r.reported != step.want {
+			t.Errorf("after %s it was reported %d times, want %d", step.key, r.reported, step.want)
 		}
 	}
 }
@@ -403,7 +403,7 @@ func TestWhatWaitsForTheTarget(t *testing.T) {
 	event := func(name string) {
 		r.OnEvent(mailboxes.Event{Key: shop(name), New: &unstructured.Unstructured{}})
 	}
-	r.enqueueAdded(true, shop("there"))
+	r.enqueuer.enqueueAdded(true, shop("there"))
 	if got := r.stats(); got != (queueStats{depth: 1, now: start}) {
 		t.Errorf("what was there at the start: %+v", got)
 	}
@@ -423,10 +423,10 @@ func TestWhatWaitsForTheTarget(t *testing.T) {
 	}
 	r.Resume()
 	r.expectEnqueued("first", "second")
-	if seen, waits := r.states.takeChanges(shop("first")); !waits || !seen.mailbox.IsZero() {
+	if seen, waits := r.enqueuer.changes.take(shop("first")); !waits || !seen.mailbox.IsZero() {
 		t.Errorf("how long the target was away would be measured: %v", seen)
 	}
-	if seen, waits := r.states.takeChanges(shop("second")); !waits || seen.mailbox.IsZero() {
+	if seen, waits := r.enqueuer.changes.take(shop("second")); !waits || seen.mailbox.IsZero() {
 		t.Errorf("how long it took would not be measured: %v", seen)
 	}
 }
@@ -439,15 +439,15 @@ func TestWhatIsThereAtTheStartIsNotMeasured(t *testing.T) {
 	widget.SetKind("Widget")
 	widget.SetNamespace("shop")
 	widget.SetName("first")
-	cached := must(r.transformForCache(r.targetResources[1])(widget))(t)
+	cached := must(r.target.transformForCache(r.target.apis[1])(widget))(t)
 	for name, add := range map[string]func(initial bool){
-		"what went down": func(initial bool) { r.targetHandler(r.targetResources[1]).OnAdd(cached, initial) },
-		"what comes up":  func(initial bool) { r.upsyncHandler(t.Context(), r.targetResources[1]).OnAdd(widget, initial) },
+		"what went down": func(initial bool) { r.enqueuer.copyHandler(r.target.apis[1]).OnAdd(cached, initial) },
+		"what comes up":  func(initial bool) { r.upsync.handler(t.Context(), r.target.apis[1].TargetAPI).OnAdd(widget, initial) },
 	} {
 		for _, initial := range []bool{true, false} {
 			add(initial)
 			r.expectEnqueued("first")
-			if seen, waits := r.states.takeChanges(shop("first")); waits == initial || seen.target.IsZero() != initial {
+			if seen, waits := r.enqueuer.changes.take(shop("first")); waits == initial || seen.target.IsZero() != initial {
 				t.Errorf("%s, at the start: %v: %v, %v", name, initial, seen, waits)
 			}
 		}
@@ -456,13 +456,13 @@ func TestWhatIsThereAtTheStartIsNotMeasured(t *testing.T) {
 
 // What an event costs before its object is looked at: the queue keeps the key and its priority, and nothing else is allocated.
 func BenchmarkEvent(b *testing.B) {
-	c := &Controller{states: newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0))), queue: discarding{}}
-	c.Clock = testclock.NewFakeClock(time.Unix(1000, 0))
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	e := &enqueuer{states: newKeyStates(clock), changes: newPendingChanges(), clock: clock, queue: discarding{}}
 	event := mailboxes.Event{Key: shop("first"), Old: &unstructured.Unstructured{}, New: &unstructured.Unstructured{}}
 	b.ReportAllocs()
 	for b.Loop() {
-		c.OnEvent(event)
-		c.states.takeChanges(event.Key)
+		e.onMailboxEvent(event)
+		e.changes.take(event.Key)
 	}
 }
 

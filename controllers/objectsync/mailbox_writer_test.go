@@ -23,8 +23,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
 func cancelable(t *testing.T) (context.Context, context.CancelFunc) {
@@ -51,7 +53,7 @@ func TestWithStatus(t *testing.T) {
 			object.Object["status"] = test.status
 		}
 		desired := &unstructured.Unstructured{Object: map[string]any{"spec": "ours"}}
-		got := newObserver(test.resource).withStatus(desired, object)
+		got := (&mailboxWriter{resource: &test.resource}).withStatus(desired, object)
 		want := map[string]any{"spec": "ours"}
 		if test.want {
 			want["status"] = status
@@ -89,9 +91,10 @@ func TestObserveInMailbox(t *testing.T) {
 			if test.mark != "" {
 				object.SetAnnotations(map[string]string{ownership.MarkAnnotation: test.mark})
 			}
-			controller := newObserver(plan.Resource{Retain: true})
-			got := controller.Resource.NewMailboxObject(object, withObserver(controller).observer.UpsyncMark(object), desired)
-			if got.Owned != test.ours || !got.Terminating || !got.Retain || (len(got.Missing) > 0) != test.ours || controller.isUpsynced(object) != test.ours {
+			view := &mailboxView{owner: testOwner}
+			rules := observe.Observer{Planner: &plan.Planner{Down: transform.Down{Owner: testOwner}}}
+			got := plan.Resource{Retain: true}.NewMailboxObject(object, rules.UpsyncMark(object), desired)
+			if got.Owned != test.ours || !got.Terminating || !got.Retain || (len(got.Missing) > 0) != test.ours || view.isUpsynced(object) != test.ours {
 				t.Errorf("got %+v", got)
 			}
 			if test.ours && (got.Mark != up || !reflect.DeepEqual(got.Missing, []string{".spec.replicas"})) {

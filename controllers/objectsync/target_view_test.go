@@ -26,9 +26,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -66,19 +68,19 @@ func TestCheckUpsync(t *testing.T) {
 		"by one that is only not served":         {"secrets", "crates.down.io", "Crate", "shop/x", "shop/x", plan.Allowed{}, ""},
 	} {
 		above, below := schema.ParseGroupResource(test.mailbox), schema.ParseGroupResource(test.target)
-		controller := withObserver(&Controller{Options: Options{
+		rules := rulesFor(Options{
 			Resource:        plan.Resource{GroupVersionResource: above.WithVersion("v1")},
 			Connection:      &targets.Connection{},
 			UnresolvedKinds: refused, NamespacePolicy: func() *policy.NamespacePolicy { return bounds },
-		}})
+		})
 		from := plan.TargetAPI{GroupVersionResource: below.WithVersion("v1"), Kind: test.kind, Allowed: test.allows}
-		err := controller.observer.CheckUpsync(from, named(test.from), named(test.to))
+		err := rules.CheckUpsync(from, named(test.from), named(test.to))
 		refusal, isRefused := errors.AsType[*policy.DeniedError](err)
 		if isRefused != (test.want != "") || isRefused && (refusal.Reason != test.want || ReasonFor(err) != test.want) {
 			t.Errorf("%s: want %q, got %v", name, test.want, err)
 		}
 	}
-	if err := withObserver(&Controller{Options: Options{Connection: &targets.Connection{}}}).observer.CheckTargetNamespace(plan.TargetAPI{}, types.NamespacedName{Namespace: "kube-system"}); err != nil {
+	if err := rulesFor(Options{Connection: &targets.Connection{}}).CheckTargetNamespace(plan.TargetAPI{}, types.NamespacedName{Namespace: "kube-system"}); err != nil {
 		t.Errorf("without rules: %v", err)
 	}
 }
@@ -100,19 +102,19 @@ func TestSelectedScope(t *testing.T) {
 		"roles.rbac.authorization.k8s.io": {},
 	} {
 		api := schema.ParseGroupResource(resource).WithVersion("v1")
-		controller := withObserver(&Controller{Options: Options{Resource: plan.Resource{GroupVersionResource: api, Namespaced: true}, Connection: &targets.Connection{}, NamespacePolicy: func() *policy.NamespacePolicy { return bounds }}})
-		got := controller.selectedScope(matcher, &targetResource{TargetAPI: plan.TargetAPI{GroupVersionResource: api}})
+		options := Options{Resource: plan.Resource{GroupVersionResource: api, Namespaced: true}, Connection: &targets.Connection{}, NamespacePolicy: func() *policy.NamespacePolicy { return bounds }}
+		upsync := upsyncCaches{resource: &options.Resource, rules: rulesFor(options), target: newTargetView(&options)}
+		got := upsync.selectedScope(matcher, plan.TargetAPI{GroupVersionResource: api})
 		if got.All || !slices.Equal(got.Namespaces, want.Namespaces) || !slices.Equal(got.Names, want.Names) {
 			t.Errorf("%s: want %+v, got %+v", resource, want, got)
 		}
 	}
 }
 
-// withObserver returns a controller that was not made by [New], with its observer.
-func withObserver(controller *Controller) *Controller {
-	controller.planner.Resource, controller.planner.Down.Owner = controller.Resource, controller.Owner
-	controller.observer = controller.newObserver()
-	return controller
+// rulesFor returns the observer of single objects over views without caches.
+func rulesFor(options Options) *observe.Observer {
+	planner := plan.Planner{Resource: options.Resource, Down: transform.Down{Owner: options.Owner}}
+	return newRules(&options, &planner, newMailboxView(&options), newTargetView(&options))
 }
 
 // named reads "namespace/name", or a name alone.
