@@ -25,7 +25,7 @@ import (
 )
 
 // mustWait reports whether a pass would bring new content to a destination to which no placement's rollout lets it go yet.
-func (w *workspace) mustWait(key pairKey, s *pairSnapshot, planned plan.Plan) bool {
+func (w *workspace) mustWait(key pairKey, s *pairSnapshot, planned plan.UpPlan) bool {
 	if !s.desired || planned.Desired == nil {
 		return false
 	}
