@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
 )
 
 // mayAdopt reports whether the adoption policy of the PublishedResource or the SyncTarget lets the hub take over an object.
@@ -107,7 +107,7 @@ func (w *targetWriter) adopt(ctx context.Context, current plan.Copy, object *uns
 		return asImmutableError(err)
 	}
 	if entries, shared := ownership.TakeOwnership(dryRun.GetManagedFields(), w.fieldManager); shared {
-		edits := targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
+		edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
 		if _, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, object.GetUID(), edits); err != nil {
 			return fmt.Errorf("cannot become the only owner of the fields: %w", err)
 		}
@@ -116,7 +116,7 @@ func (w *targetWriter) adopt(ctx context.Context, current plan.Copy, object *uns
 		return err
 	}
 	if marks := kubeStellarMarks(object); len(marks) > 0 {
-		return w.patchMetadata(ctx, current, object.GetUID(), targets.MetadataPatch{RemoveAnnotations: marks})
+		return w.patchMetadata(ctx, current, object.GetUID(), metadatapatch.Patch{RemoveAnnotations: marks})
 	}
 	return nil
 }

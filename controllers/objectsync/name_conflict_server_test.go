@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/requestclass"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
@@ -206,7 +206,7 @@ func TestReclaimByOtherMarks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := hand.patchMetadata(t.Context(), hand.observeTarget(first), first.GetUID(), targets.MetadataPatch{SetAnnotations: map[string]string{ownership.MarkAnnotation: test.mark(observed.Mark)}}); err != nil {
+			if err := hand.patchMetadata(t.Context(), hand.observeTarget(first), first.GetUID(), metadatapatch.Patch{SetAnnotations: map[string]string{ownership.MarkAnnotation: test.mark(observed.Mark)}}); err != nil {
 				t.Fatal(err)
 			}
 			before := hand.get(first)
@@ -418,7 +418,7 @@ func TestRemarkAndRelease(t *testing.T) {
 	}
 	// An object that was replaced meanwhile is not touched.
 	marked.Observed.UID = "00000000-0000-0000-0000-000000000000"
-	if err := hand.patchMetadata(t.Context(), marked, marked.Observed.UID, targets.MetadataPatch{SetLabels: map[string]string{"a": "b"}}); err == nil {
+	if err := hand.patchMetadata(t.Context(), marked, marked.Observed.UID, metadatapatch.Patch{SetLabels: map[string]string{"a": "b"}}); err == nil {
 		t.Error("another object was edited")
 	}
 	if labels := hand.get(source).GetLabels(); len(labels) > 0 {

@@ -40,6 +40,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/notfound"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
 )
 
 // targetWriter writes to the target.
@@ -238,7 +239,7 @@ func (w *targetWriter) relinquishFields(ctx context.Context, current plan.Copy, 
 
 // replaceManagedFields replaces the managedFields of the object of that UID, unless it has changed since it was read.
 func (w *targetWriter) replaceManagedFields(ctx context.Context, current plan.Copy, uid types.UID, object *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) error {
-	edits := targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
+	edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
 	_, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
 	if apierrors.IsConflict(err) {
 		return errOutdated
@@ -318,7 +319,7 @@ func (w *targetWriter) updateMark(ctx context.Context, current plan.Copy, desire
 
 // patchMark writes only a mark on an object whose content is left to the target.
 func (w *targetWriter) patchMark(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, mark ownership.Mark, removeAnnotations []string) error {
-	return w.patchMetadata(ctx, current, uid, targets.MetadataPatch{
+	return w.patchMetadata(ctx, current, uid, metadatapatch.Patch{
 		SetLabels: map[string]string{ownership.OwnerLabel: w.owner.LabelValue()},
 		SetAnnotations: map[string]string{
 			ownership.MarkAnnotation: w.owner.Seal(mark), ownership.OverwriteAnnotation: "false",
@@ -338,7 +339,7 @@ func (w *targetWriter) removeOverwriteAnnotation(ctx context.Context, current pl
 	return w.connection.RemoveMetadata(extra, current.API.GroupVersionResource, current.Key, current.Observed.UID, nil, []string{ownership.OverwriteAnnotation})
 }
 
-func (w *targetWriter) patchMetadata(ctx context.Context, current plan.Copy, uid types.UID, edits targets.MetadataPatch) error {
+func (w *targetWriter) patchMetadata(ctx context.Context, current plan.Copy, uid types.UID, edits metadatapatch.Patch) error {
 	ref := current.Ref()
 	w.view.writes.Started(ref)
 	edited, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
@@ -409,7 +410,7 @@ func (w *targetWriter) delete(ctx context.Context, current plan.Copy, uid types.
 // release removes the hub's marks from an object, which stays.
 func (w *targetWriter) release(ctx context.Context, current plan.Copy) error {
 	ref, observed := current.Ref(), current.Observed
-	edits := targets.MetadataPatch{RemoveAnnotations: []string{ownership.MarkAnnotation, ownership.IdentityAnnotation}}
+	edits := metadatapatch.Patch{RemoveAnnotations: []string{ownership.MarkAnnotation, ownership.IdentityAnnotation}}
 	if observed.HasOwnerLabel {
 		edits.RemoveLabels = []string{ownership.OwnerLabel}
 	}
