@@ -24,13 +24,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -95,7 +93,7 @@ func newBindComputeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&options.namespaces, "namespace-selector", "", "labels of the namespaces whose objects are placed; the default is all but system namespaces")
 	flags.BoolVar(&options.aggregateStatus, "aggregate-status", true, "give the objects the status that they have on the clusters, summed up over all of them")
 	flags.StringVar(&options.name, "name", "", "name of the EdgePlacement; the default is the path of the inventory workspace with dots for colons")
-	options.addWait(command, "the clusters have the objects; without it the command only waits for kcp, which binds the export", false, 2*time.Minute)
+	options.AddWait(command, "the clusters have the objects; without it the command only waits for kcp, which binds the export", false, 2*time.Minute)
 	for _, flag := range []string{"location-selectors", "namespace-selector", "name"} {
 		_ = command.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
@@ -103,7 +101,7 @@ func newBindComputeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		if len(args) == 1 && args[0] != "" {
 			return nil
 		}
-		return withAdvice(command, errors.New("give the path of one inventory workspace"))
+		return cli.WithAdvice(command, errors.New("give the path of one inventory workspace"))
 	}
 	return command
 }
@@ -146,18 +144,18 @@ func (o *bindOptions) run(ctx context.Context, inventory string) error {
 	if err != nil {
 		return err
 	}
-	if o.dryRun == dryRunClient {
+	if o.DryRun == cli.DryRunClient {
 		return o.show(ctx, workspace, placement)
 	}
 	if err := workspace.Bind(ctx, placement); err != nil {
 		return err
 	}
-	if o.dryRun != dryRunNone {
+	if o.DryRun != cli.DryRunNone {
 		return nil
 	}
 	name := placement.Object().Name
-	if !o.wait {
-		o.note(fmt.Sprintf("See with `kubectl get edgeplacement %s` how many objects are placed, and with `kubectl get singleplacementslice %s -o yaml` on which clusters.", name, name))
+	if !o.Wait {
+		o.Note(fmt.Sprintf("See with `kubectl get edgeplacement %s` how many objects are placed, and with `kubectl get singleplacementslice %s -o yaml` on which clusters.", name, name))
 		return nil
 	}
 	config, err := o.workspaceConfig()
@@ -168,7 +166,7 @@ func (o *bindOptions) run(ctx context.Context, inventory string) error {
 	if err != nil {
 		return err
 	}
-	return follower.wait(ctx, name, o.waitFlags)
+	return follower.wait(ctx, name, o.WaitFlags)
 }
 
 // show prints the objects that the command would create.
@@ -178,24 +176,13 @@ func (o *bindOptions) show(ctx context.Context, workspace *bindcompute.Workspace
 		return err
 	}
 	for _, object := range objects {
-		manifest, err := withoutStatus(object)
+		manifest, err := cli.WithoutStatus(object)
 		if err != nil {
 			return err
 		}
-		if err := o.print(manifest, string(registration.Created)); err != nil {
+		if err := o.Print(manifest, string(registration.Created)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// withoutStatus returns the manifest of an object without the fields that users do not write.
-func withoutStatus(object client.Object) (client.Object, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		return nil, err
-	}
-	delete(content, "status")
-	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-	return &unstructured.Unstructured{Object: content}, nil
 }

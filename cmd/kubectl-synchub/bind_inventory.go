@@ -24,6 +24,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
@@ -52,8 +53,8 @@ func newBindInventoryCommand(streams genericiooptions.IOStreams) *cobra.Command 
 		RunE:    func(command *cobra.Command, _ []string) error { return runBindInventory(command.Context(), &options) },
 	}
 	options.addFlags(command)
-	options.addTimeout(command, 2*time.Minute)
-	command.Args = noArguments
+	options.AddTimeout(command, 2*time.Minute)
+	command.Args = cli.NoArguments
 	return command
 }
 
@@ -66,14 +67,14 @@ func runBindInventory(ctx context.Context, options *bindingOptions) error {
 		return err
 	}
 	binder.Export = exportbinding.Inventory()
-	if options.dryRun == dryRunClient {
+	if options.DryRun == cli.DryRunClient {
 		return showBinding(ctx, options, binder)
 	}
 	if _, err := binder.Ensure(ctx); err != nil {
 		return err
 	}
-	if options.dryRun == dryRunNone {
-		options.note("Register a cluster with `kubectl synchub register NAME --target-kubeconfig FILE`.")
+	if options.DryRun == cli.DryRunNone {
+		options.Note("Register a cluster with `kubectl synchub register NAME --target-kubeconfig FILE`.")
 	}
 	return nil
 }
@@ -84,9 +85,9 @@ func showBinding(ctx context.Context, options *bindingOptions, binder *exportbin
 	if err != nil {
 		return err
 	}
-	manifest, err := withoutStatus(binding)
+	manifest, err := cli.WithoutStatus(binding)
 	if err != nil {
 		return err
 	}
-	return options.print(manifest, string(registration.Created))
+	return options.Print(manifest, string(registration.Created))
 }

@@ -38,6 +38,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/apis/schemas"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
@@ -119,7 +120,7 @@ func ensureWorkloadExport(t testing.TB, provider client.Client) {
 
 func (b *bindTest) client(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
-	made, err := client.New(config, client.Options{Scheme: scheme})
+	made, err := client.New(config, client.Options{Scheme: cli.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,6 @@ package main
 
 import (
 	"fmt"
-	"net/url"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -27,29 +25,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
 )
 
-// defaultProvider is the provider workspace that `synchub init` makes.
-const defaultProvider = "root:synchub"
-
 // bindingOptions are the flags of commands that change the APIBinding of a workspace.
 type bindingOptions struct {
-	*inventoryOptions
+	*cli.InventoryOptions
 	// workspace and provider are paths. An empty workspace is that of the current context.
 	workspace, provider string
-	waitFlags
+	cli.WaitFlags
 }
 
 func newBindingOptions(streams genericiooptions.IOStreams) bindingOptions {
-	return bindingOptions{inventoryOptions: newInventoryOptions(streams)}
+	return bindingOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
 }
 
 func (o *bindingOptions) addFlags(command *cobra.Command) {
-	o.inventoryOptions.addFlags(command)
+	o.InventoryOptions.AddFlags(command)
 	flags := command.Flags()
 	flags.StringVar(&o.workspace, "workspace", "", "path of the workspace; the default is the workspace of the current context")
-	flags.StringVar(&o.provider, "provider-workspace", defaultProvider, "path of the hub's provider workspace")
+	flags.StringVar(&o.provider, "provider-workspace", cli.DefaultProvider, "path of the hub's provider workspace")
 	for _, flag := range []string{"workspace", "provider-workspace"} {
 		_ = command.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
@@ -58,7 +54,7 @@ func (o *bindingOptions) addFlags(command *cobra.Command) {
 
 // check validates the flags. inventory is "" if the command has no such argument.
 func (o *bindingOptions) check(inventory string) error {
-	if err := o.complete(); err != nil {
+	if err := o.Complete(); err != nil {
 		return err
 	}
 	for _, path := range []struct{ what, value string }{{"INVENTORY_WORKSPACE", inventory}, {"--workspace", o.workspace}, {"--provider-workspace", o.provider}} {
@@ -69,19 +65,19 @@ func (o *bindingOptions) check(inventory string) error {
 			return fmt.Errorf("%s: %w", path.what, err)
 		}
 	}
-	return o.checkTimeout()
+	return o.CheckTimeout()
 }
 
 // workspaceConfig returns the client configuration for the workspace.
 func (o *bindingOptions) workspaceConfig() (*rest.Config, error) {
-	config, err := o.cluster.ToRESTConfig()
+	config, err := o.Cluster.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
 	if o.workspace == "" {
 		return config, nil
 	}
-	return inWorkspace(config, o.workspace)
+	return cli.InWorkspace(config, o.workspace)
 }
 
 // binder returns what binds an export in the workspace. It sends no requests.
@@ -90,37 +86,21 @@ func (o *bindingOptions) binder() (*exportbinding.Binder, error) {
 	if err != nil {
 		return nil, err
 	}
-	workspace, err := clientOf(config)
+	workspace, err := cli.ClientOf(config)
 	if err != nil {
 		return nil, err
 	}
-	inProvider, err := inWorkspace(config, o.provider)
+	inProvider, err := cli.InWorkspace(config, o.provider)
 	if err != nil {
 		return nil, err
 	}
-	provider, err := client.New(inProvider, client.Options{Scheme: scheme})
+	provider, err := client.New(inProvider, client.Options{Scheme: cli.Scheme})
 	if err != nil {
 		return nil, err
 	}
 	return &exportbinding.Binder{
-		Client: workspace, DryRun: o.dryRun != dryRunNone,
+		Client: workspace, DryRun: o.DryRun != cli.DryRunNone,
 		ProviderPath: o.provider, Provider: provider,
-		Timeout: o.limit(), Report: o.report, Info: o.note,
+		Timeout: o.Limit(), Report: o.Report, Info: o.Note,
 	}, nil
-}
-
-// inWorkspace returns a copy of a client configuration for another workspace of the same kcp.
-func inWorkspace(config *rest.Config, workspace string) (*rest.Config, error) {
-	config = rest.CopyConfig(config)
-	server, err := url.Parse(config.Host)
-	if err != nil {
-		return nil, err
-	}
-	prefix, _, found := strings.Cut(server.Path, "/clusters/")
-	if !found {
-		return nil, fmt.Errorf("the current context is no workspace of kcp: its server %s has no /clusters/ in its path", config.Host)
-	}
-	server.Path = prefix + "/clusters/" + workspace
-	config.Host = server.String()
-	return config, nil
 }

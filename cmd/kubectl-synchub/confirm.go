@@ -27,6 +27,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -43,26 +44,26 @@ const confirmExample = `  # See which cluster is expected, and which one answers
   kubectl synchub confirm-cluster florin`
 
 func newConfirmClusterCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := newInventoryOptions(streams)
-	var wait waitFlags
+	options := cli.NewInventoryOptions(streams)
+	var wait cli.WaitFlags
 	command := &cobra.Command{
 		Use:     "confirm-cluster NAME",
 		Short:   "Confirm that another cluster takes the place of the former one",
 		Long:    confirmLong,
 		Example: confirmExample,
 		RunE: func(command *cobra.Command, args []string) error {
-			return options.confirmCluster(command.Context(), args[0], wait)
+			return confirmCluster(command.Context(), options, args[0], wait)
 		},
 	}
-	options.addFlags(command)
-	wait.addWait(command, "the SyncTarget is ready with that cluster", false, 2*time.Minute)
+	options.AddFlags(command)
+	wait.AddWait(command, "the SyncTarget is ready with that cluster", false, 2*time.Minute)
 	return command
 }
 
 // confirmCluster confirms the cluster that the hub has observed. It writes the observed ID, so that it does not
 // confirm a cluster that the kubeconfig reaches later.
-func (o *inventoryOptions) confirmCluster(ctx context.Context, name string, wait waitFlags) error {
-	inventory, syncTarget, err := o.getSyncTarget(ctx, name, wait.checkTimeout())
+func confirmCluster(ctx context.Context, o *cli.InventoryOptions, name string, wait cli.WaitFlags) error {
+	inventory, syncTarget, err := o.GetSyncTarget(ctx, name, wait.CheckTimeout())
 	if err != nil {
 		return err
 	}
@@ -71,18 +72,18 @@ func (o *inventoryOptions) confirmCluster(ctx context.Context, name string, wait
 		return fmt.Errorf("there is nothing to confirm: the hub has seen no other cluster behind the SyncTarget %s", name)
 	}
 	former := cmp.Or(syncTarget.Status.ClusterID, "one that did not tell its ID")
-	o.note(fmt.Sprintf("The SyncTarget stood for the cluster %s; the cluster %s answers now.", former, observed))
+	o.Note(fmt.Sprintf("The SyncTarget stood for the cluster %s; the cluster %s answers now.", former, observed))
 	before := syncTarget.DeepCopy()
 	metav1.SetMetaDataAnnotation(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationConfirmedCluster, observed)
-	if err := o.patchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
+	if err := o.PatchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
 		return err
 	}
-	if err := o.print(syncTarget, "confirmed"); err != nil {
+	if err := o.Print(syncTarget, "confirmed"); err != nil {
 		return err
 	}
-	waiting := &syncTargetWait{inventoryOptions: o, waitFlags: wait, describe: describeNotReady, result: "ready"}
-	waiting.done = func(seen *edgev2alpha1.SyncTarget) bool {
+	waiting := &cli.SyncTargetWait{InventoryOptions: o, WaitFlags: wait, Describe: cli.DescribeNotReady, Result: "ready"}
+	waiting.Done = func(seen *edgev2alpha1.SyncTarget) bool {
 		return seen.Status.ClusterID == observed && registration.IsReady(seen)
 	}
-	return waiting.run(ctx, syncTarget)
+	return waiting.Run(ctx, syncTarget)
 }

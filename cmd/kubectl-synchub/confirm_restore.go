@@ -32,6 +32,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -56,14 +57,14 @@ const confirmRestoreExample = `  # List the copies that the hub would remove fro
 
 // confirmRestoreOptions are the flags of confirm-restore.
 type confirmRestoreOptions struct {
-	*inventoryOptions
-	target targetFlags
-	wait   waitFlags
+	*cli.InventoryOptions
+	target cli.TargetFlags
+	wait   cli.WaitFlags
 	all    bool
 }
 
 func newConfirmRestoreCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &confirmRestoreOptions{inventoryOptions: newInventoryOptions(streams)}
+	options := &confirmRestoreOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
 	command := &cobra.Command{
 		Use:     "confirm-restore (NAME | --all)",
 		Short:   "Confirm that kcp was restored, so that the hub removes and overwrites copies again",
@@ -76,27 +77,27 @@ func newConfirmRestoreCommand(streams genericiooptions.IOStreams) *cobra.Command
 			return options.confirmOne(command.Context(), args[0])
 		},
 	}
-	options.addFlags(command)
-	options.target.addFlags(command)
+	options.AddFlags(command)
+	options.target.AddFlags(command)
 	command.Flags().BoolVar(&options.all, "all", false, "confirm for all SyncTargets of the workspace that the hub holds")
-	options.wait.addWait(command, "the hub removes and overwrites copies again", false, 2*time.Minute)
+	options.wait.AddWait(command, "the hub removes and overwrites copies again", false, 2*time.Minute)
 	command.MarkFlagsMutuallyExclusive("all", "target-kubeconfig")
 	command.MarkFlagsMutuallyExclusive("all", "wait")
 	command.Args = func(command *cobra.Command, args []string) error {
 		if !options.all {
-			return oneSyncTarget(command, args)
+			return cli.OneSyncTarget(command, args)
 		}
-		return noArguments(command, args)
+		return cli.NoArguments(command, args)
 	}
 	return command
 }
 
 // confirmAll confirms the restore for all SyncTargets that are held.
 func (o *confirmRestoreOptions) confirmAll(ctx context.Context) error {
-	if err := o.complete(); err != nil {
+	if err := o.Complete(); err != nil {
 		return err
 	}
-	inventory, err := o.inventory()
+	inventory, err := o.Inventory()
 	if err != nil {
 		return err
 	}
@@ -120,14 +121,14 @@ func (o *confirmRestoreOptions) confirmAll(ctx context.Context) error {
 
 // confirmOne confirms the restore for one SyncTarget, and lists the copies that differ if it is given a kubeconfig of the cluster.
 func (o *confirmRestoreOptions) confirmOne(ctx context.Context, name string) error {
-	inventory, syncTarget, err := o.getSyncTarget(ctx, name, o.wait.checkTimeout())
+	inventory, syncTarget, err := o.GetSyncTarget(ctx, name, o.wait.CheckTimeout())
 	if err != nil {
 		return err
 	}
 	if syncTarget.Status.StoreWentBack == nil {
 		return fmt.Errorf("there is nothing to confirm: the hub does not hold the SyncTarget %s because of a restored kcp", name)
 	}
-	if o.target.kubeconfig != "" {
+	if o.target.Kubeconfig != "" {
 		if err := o.listHeld(ctx, syncTarget); err != nil {
 			return err
 		}
@@ -137,53 +138,53 @@ func (o *confirmRestoreOptions) confirmOne(ctx context.Context, name string) err
 	if err := o.confirm(ctx, inventory, syncTarget); err != nil {
 		return err
 	}
-	waiting := &syncTargetWait{inventoryOptions: o.inventoryOptions, waitFlags: o.wait, result: "released", describe: func(*edgev2alpha1.SyncTarget) string {
+	waiting := &cli.SyncTargetWait{InventoryOptions: o.InventoryOptions, WaitFlags: o.wait, Result: "released", Describe: func(*edgev2alpha1.SyncTarget) string {
 		return "the hub has not seen the confirmation yet"
 	}}
-	waiting.done = func(seen *edgev2alpha1.SyncTarget) bool { return seen.Status.StoreWentBack == nil }
-	return waiting.run(ctx, syncTarget)
+	waiting.Done = func(seen *edgev2alpha1.SyncTarget) bool { return seen.Status.StoreWentBack == nil }
+	return waiting.Run(ctx, syncTarget)
 }
 
 // confirm writes the ID that the status shows, so that it does not confirm a restore that the hub notices later.
 func (o *confirmRestoreOptions) confirm(ctx context.Context, inventory *registration.Inventory, syncTarget *edgev2alpha1.SyncTarget) error {
 	before := syncTarget.DeepCopy()
 	metav1.SetMetaDataAnnotation(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationConfirmedRestore, syncTarget.Status.StoreWentBack.ID)
-	if err := o.patchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
+	if err := o.PatchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
 		return err
 	}
-	return o.print(syncTarget, "confirmed")
+	return o.Print(syncTarget, "confirmed")
 }
 
 // noteHeld says what the status says about the copies.
 func (o *confirmRestoreOptions) noteHeld(syncTarget *edgev2alpha1.SyncTarget) {
 	held := syncTarget.Status.StoreWentBack
-	o.note(fmt.Sprintf("kcp went back to an earlier state, noticed at %s. On the cluster of %s the hub would remove %d copies and overwrite %d.",
+	o.Note(fmt.Sprintf("kcp went back to an earlier state, noticed at %s. On the cluster of %s the hub would remove %d copies and overwrite %d.",
 		held.DetectedAt.UTC().Format(time.RFC3339), syncTarget.Name, held.Removals, held.Overwrites))
 	for _, failure := range syncTarget.Status.Failures {
 		if failure.Reason == edgev2alpha1.ConditionStoreWentBack {
-			o.note(fmt.Sprintf("  %s %s: %s", schema.GroupResource{Group: failure.Group, Resource: failure.Resource}, types.NamespacedName{Namespace: failure.Namespace, Name: failure.Name}, failure.Message))
+			o.Note(fmt.Sprintf("  %s %s: %s", schema.GroupResource{Group: failure.Group, Resource: failure.Resource}, types.NamespacedName{Namespace: failure.Namespace, Name: failure.Name}, failure.Message))
 		}
 	}
 }
 
 // listHeld prints the copies on the cluster whose originals kcp lacks, or has in an older version.
 func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	admin, err := registration.LoadAdminConfig(o.target.kubeconfig, o.target.context)
+	admin, err := registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context)
 	if err != nil {
 		return err
 	}
-	cluster, err := newTargetReader(admin.Config)
+	cluster, err := cli.NewTargetReader(admin.Config)
 	if err != nil {
 		return err
 	}
 	if syncTarget.Status.Mailbox == nil {
 		return fmt.Errorf("the SyncTarget %s has no mailbox", syncTarget.Name)
 	}
-	mailbox, err := o.readerIn(syncTarget.Status.Mailbox.Cluster)
+	mailbox, err := o.ReaderIn(syncTarget.Status.Mailbox.Cluster)
 	if err != nil {
 		return err
 	}
-	found, err := cluster.staleObjects(ctx, syncTarget.UID, cleanup.ModeDelete, nil)
+	found, err := staleObjects(ctx, cluster, syncTarget.UID, cleanup.ModeDelete, nil)
 	if err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2
 			// A namespace that the hub only ensured has no original.
 			continue
 		}
-		state, err := mailbox.stateOfSource(ctx, copied.Annotations[ownership.MarkAnnotation])
+		state, err := stateOfSource(ctx, mailbox, copied.Annotations[ownership.MarkAnnotation])
 		if err != nil {
 			state = "unknown: " + redact.Error(err).Error()
 		}
@@ -206,22 +207,22 @@ func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2
 		return err
 	}
 	for _, unseen := range found.unlisted {
-		o.note(unseen)
+		o.Note(unseen)
 	}
 	return found.complete()
 }
 
 // stateOfSource says how the original of a copy differs from the one for which the copy was written; empty if it does not, or is newer.
-func (r *reader) stateOfSource(ctx context.Context, annotation string) (string, error) {
+func stateOfSource(ctx context.Context, r *cli.Reader, annotation string) (string, error) {
 	mark, err := ownership.ParseMark(annotation)
 	if err != nil {
 		return "", err
 	}
-	resource, err := r.find(schema.GroupResource{Group: mark.Source.Group, Resource: mark.Source.Resource}.String())
+	resource, err := r.Find(schema.GroupResource{Group: mark.Source.Group, Resource: mark.Source.Resource}.String())
 	if err != nil {
 		return "", err
 	}
-	source, err := r.metadata.Resource(resource).Namespace(mark.Source.Namespace).Get(ctx, mark.Source.Name, metav1.GetOptions{})
+	source, err := r.Metadata.Resource(resource).Namespace(mark.Source.Namespace).Get(ctx, mark.Source.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "missing", nil
 	}

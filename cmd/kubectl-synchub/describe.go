@@ -33,12 +33,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
 func newDescribeTargetCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := newReadOptions(streams)
+	options := cli.NewReadOptions(streams)
 	command := &cobra.Command{
 		Use:     "target NAME",
 		Aliases: []string{"synctarget"},
@@ -46,21 +47,21 @@ func newDescribeTargetCommand(streams genericiooptions.IOStreams) *cobra.Command
 		Long: "Show the details of a SyncTarget: its conditions, the resources that are synced and those that cannot be, its\n" +
 			"credentials, which cluster is expected and which were former ones, the objects that are left while it is drained or deleted, and the events about it.",
 		Example: "  kubectl synchub describe target florin",
-		Args:    oneSyncTarget,
+		Args:    cli.OneSyncTarget,
 		RunE: func(command *cobra.Command, args []string) error {
 			return describeTarget(command.Context(), options, args[0])
 		},
 	}
-	options.addFlags(command)
+	options.AddFlags(command)
 	return command
 }
 
-func describeTarget(ctx context.Context, options readOptions, name string) error {
-	workspace, err := options.client()
+func describeTarget(ctx context.Context, options cli.ReadOptions, name string) error {
+	workspace, err := options.Client()
 	if err != nil {
 		return err
 	}
-	list, err := options.list(ctx, workspace, []string{name})
+	list, err := options.List(ctx, workspace, []string{name})
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ type description struct {
 }
 
 func (d *description) line(format string, values ...any) {
-	fmt.Fprintln(d.writer, sanitizeLine(fmt.Sprintf(format, values...)))
+	fmt.Fprintln(d.writer, cli.SanitizeLine(fmt.Sprintf(format, values...)))
 }
 
 // field writes a line, unless the value is empty.

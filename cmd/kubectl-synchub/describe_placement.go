@@ -30,6 +30,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
 )
 
@@ -50,12 +51,12 @@ of the other pairs is Unknown.`
 
 // describePlacementOptions are the flags of describe placement.
 type describePlacementOptions struct {
-	workspaceOptions
+	cli.WorkspaceOptions
 	limit int
 }
 
 func newDescribePlacementCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &describePlacementOptions{workspaceOptions: newWorkspaceOptions(streams)}
+	options := &describePlacementOptions{WorkspaceOptions: cli.NewWorkspaceOptions(streams)}
 	command := &cobra.Command{
 		Use:     "placement NAME",
 		Aliases: []string{"edgeplacement", "epl"},
@@ -65,7 +66,7 @@ func newDescribePlacementCommand(streams genericiooptions.IOStreams) *cobra.Comm
 		Args:    oneEdgePlacement,
 		RunE:    func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
 	}
-	options.cluster.AddFlags(command.Flags())
+	options.Cluster.AddFlags(command.Flags())
 	command.Flags().IntVar(&options.limit, "limit", defaultObjects, "show at most so many objects; 0 shows all")
 	command.ValidArgsFunction = options.completePlacement
 	return command
@@ -73,7 +74,7 @@ func newDescribePlacementCommand(streams genericiooptions.IOStreams) *cobra.Comm
 
 // completePlacement completes the names of EdgePlacements. The user waits for it, so on any problem it returns nothing.
 func (o *describePlacementOptions) completePlacement(command *cobra.Command, args []string, prefix string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-	workspace, err := o.client()
+	workspace, err := o.Client()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -93,7 +94,7 @@ func (o *describePlacementOptions) run(ctx context.Context, name string) error {
 	if o.limit < 0 {
 		return errors.New("--limit: it must not be negative")
 	}
-	workspace, reader, err := o.clients()
+	workspace, reader, err := o.Clients()
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (o *describePlacementOptions) run(ctx context.Context, name string) error {
 	description := &description{tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0), time.Now()}
 	description.placement(placement)
 	// The rest of the description does not depend on the objects, so the user gets it anyway.
-	objects, fingerprint, listError := reader.placedObjects(ctx, workspace, placement)
+	objects, fingerprint, listError := placedObjects(ctx, reader, workspace, placement)
 	if listError == nil {
 		if status := &placement.Status; int64(len(objects)) == status.Selected && status.ObservedObjects != "" && status.ObservedObjects != fingerprint.String() {
 			description.line("Objects have changed since the hub wrote this status.")

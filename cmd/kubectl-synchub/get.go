@@ -27,7 +27,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -38,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
 
@@ -50,66 +50,16 @@ answered.
 
 READY is Unknown where it cannot be known: the cluster was not asked yet, or no hub has written anything for minutes.`
 
-// readOptions are the flags of all commands that only read SyncTargets.
-type readOptions struct {
-	workspaceOptions
-	selector string
-}
-
-func newReadOptions(streams genericiooptions.IOStreams) readOptions {
-	return readOptions{workspaceOptions: newWorkspaceOptions(streams)}
-}
-
-func (o *readOptions) addFlags(command *cobra.Command) {
-	o.cluster.AddFlags(command.Flags())
-	command.ValidArgsFunction = o.completeName
-}
-
-func (o *readOptions) addSelector(command *cobra.Command) {
-	command.Flags().StringVarP(&o.selector, "selector", "l", "", "only SyncTargets with these labels, as in kubectl get")
-}
-
-// listOptions returns the list options for the requested SyncTargets.
-func (o *readOptions) listOptions() (*client.ListOptions, error) {
-	selector, err := labels.Parse(o.selector)
-	if err != nil {
-		return nil, fmt.Errorf("--selector: %w", err)
-	}
-	return &client.ListOptions{LabelSelector: selector}, nil
-}
-
-// list returns the SyncTargets of the given names, or all SyncTargets. It returns an error if a name does not exist.
-func (o *readOptions) list(ctx context.Context, from client.Client, names []string) (*edgev2alpha1.SyncTargetList, error) {
-	options, err := o.listOptions()
-	if err != nil {
-		return nil, err
-	}
-	list := &edgev2alpha1.SyncTargetList{}
-	if err := from.List(ctx, list, options); err != nil {
-		return nil, fmt.Errorf("cannot list SyncTargets; does the current workspace bind the export edge.kubestellar.io? %w", err)
-	}
-	if len(names) == 0 {
-		return list, nil
-	}
-	list.Items = slices.DeleteFunc(list.Items, func(one edgev2alpha1.SyncTarget) bool { return !slices.Contains(names, one.Name) })
-	for _, name := range names {
-		if !slices.ContainsFunc(list.Items, func(one edgev2alpha1.SyncTarget) bool { return one.Name == name }) {
-			return nil, apierrors.NewNotFound(edgev2alpha1.SchemeGroupVersion.WithResource("synctargets").GroupResource(), name)
-		}
-	}
-	return list, nil
-}
-
 // getOptions are the flags of get.
 type getOptions struct {
-	readOptions
+	cli.ReadOptions
 	output    *genericclioptions.PrintFlags
 	watch     bool
 	noHeaders bool
 }
 
 func newGetTargetsCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &getOptions{readOptions: newReadOptions(streams), output: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme)}
+	options := &getOptions{ReadOptions: cli.NewReadOptions(streams), output: genericclioptions.NewPrintFlags("").WithTypeSetter(cli.Scheme)}
 	command := &cobra.Command{
 		Use:     "targets [NAME...]",
 		Aliases: []string{"target", "synctargets", "synctarget"},
@@ -124,10 +74,10 @@ func newGetTargetsCommand(streams genericiooptions.IOStreams) *cobra.Command {
   kubectl synchub get targets -l zone=a -o name`,
 		RunE: func(command *cobra.Command, args []string) error { return options.run(command.Context(), args) },
 	}
-	options.addFlags(command)
-	options.addSelector(command)
+	options.AddFlags(command)
+	options.AddSelector(command)
 	options.output.AddFlags(command)
-	setFormats(command, append(options.output.AllowedFormats(), wide))
+	cli.SetFormats(command, append(options.output.AllowedFormats(), wide))
 	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "after listing them, print each that changes")
 	command.Flags().BoolVar(&options.noHeaders, "no-headers", false, "print no headers")
 	return command
@@ -138,11 +88,11 @@ func (o *getOptions) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	workspace, err := o.client()
+	workspace, err := o.Client()
 	if err != nil {
 		return err
 	}
-	list, err := o.list(ctx, workspace, names)
+	list, err := o.List(ctx, workspace, names)
 	if err != nil {
 		return err
 	}
@@ -159,7 +109,7 @@ func (o *getOptions) run(ctx context.Context, names []string) error {
 // follow prints each SyncTarget that changes, until the context ends. Where a watch ends, as each does after some minutes, the next one goes
 // on from there.
 func (o *getOptions) follow(ctx context.Context, workspace client.WithWatch, names []string, since string, show func(*edgev2alpha1.SyncTargetList) error) error {
-	options, err := o.listOptions()
+	options, err := o.ListOptions()
 	if err != nil {
 		return err
 	}
@@ -203,7 +153,7 @@ func (o *getOptions) printer() (func(*edgev2alpha1.SyncTargetList) error, error)
 	table := printers.NewTablePrinter(printers.PrintOptions{Wide: format == wide, NoHeaders: o.noHeaders})
 	return func(list *edgev2alpha1.SyncTargetList) error {
 		now := time.Now()
-		return table.PrintObj(sanitizeTable(overview.Table(rowsOf(list, now), now)), o.Out)
+		return table.PrintObj(cli.SanitizeTable(overview.Table(rowsOf(list, now), now)), o.Out)
 	}, nil
 }
 
@@ -216,7 +166,7 @@ func (o *getOptions) printObjects(printer printers.ResourcePrinter, list *edgev2
 	}
 	if *o.output.OutputFormat == "name" || o.watch {
 		for i := range list.Items {
-			if err := printSafely(printer, &list.Items[i], o.Out); err != nil {
+			if err := cli.PrintSafely(printer, &list.Items[i], o.Out); err != nil {
 				return err
 			}
 		}
@@ -227,7 +177,7 @@ func (o *getOptions) printObjects(printer printers.ResourcePrinter, list *edgev2
 	if len(list.Items) == 1 {
 		printed = &list.Items[0]
 	}
-	return printSafely(printer, printed, o.Out)
+	return cli.PrintSafely(printer, printed, o.Out)
 }
 
 func rowsOf(list *edgev2alpha1.SyncTargetList, now time.Time) []overview.Row {

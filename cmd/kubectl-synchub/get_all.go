@@ -31,6 +31,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
 const getAllLong = `List SyncTargets, or objects of all mailboxes.
@@ -56,7 +57,7 @@ const getAllExample = `  kubectl synchub get targets
 
 // getAllOptions are the flags of get with --all-mailboxes.
 type getAllOptions struct {
-	workspaceOptions
+	cli.WorkspaceOptions
 	output *get.PrintFlags
 	// provider is the path of the provider workspace.
 	provider                string
@@ -66,7 +67,7 @@ type getAllOptions struct {
 }
 
 func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &getAllOptions{workspaceOptions: newWorkspaceOptions(streams), output: get.NewGetPrintFlags()}
+	options := &getAllOptions{WorkspaceOptions: cli.NewWorkspaceOptions(streams), output: get.NewGetPrintFlags()}
 	command := &cobra.Command{
 		Use:     "get RESOURCE [NAME...] --all-mailboxes",
 		Short:   "List SyncTargets, or objects of all mailboxes",
@@ -88,15 +89,15 @@ func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
 
 func (o *getAllOptions) addFlags(command *cobra.Command) {
 	flags := command.Flags()
-	o.cluster.AddFlags(flags)
+	o.Cluster.AddFlags(flags)
 	o.output.AddFlags(command)
-	setFormats(command, o.output.AllowedFormats())
+	cli.SetFormats(command, o.output.AllowedFormats())
 	flags.BoolVar(&o.allMailboxes, "all-mailboxes", false, "list the objects of all mailboxes")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "list the objects of all namespaces, as in kubectl get")
 	flags.StringVarP(&o.selector, "selector", "l", "", "only objects with these labels, as in kubectl get")
 	flags.StringVar(&o.fieldSelector, "field-selector", "", "only objects with these fields, as in kubectl get")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "after listing the objects, print each that changes")
-	flags.StringVar(&o.provider, "provider-workspace", defaultProvider, "path of the hub's provider workspace")
+	flags.StringVar(&o.provider, "provider-workspace", cli.DefaultProvider, "path of the hub's provider workspace")
 	_ = command.RegisterFlagCompletionFunc("provider-workspace", cobra.NoFileCompletions)
 }
 
@@ -106,11 +107,11 @@ func (o *getAllOptions) checkArguments(command *cobra.Command, args []string) er
 	case !o.allMailboxes && len(args) == 0:
 		return nil
 	case !o.allMailboxes:
-		return withAdvice(command, fmt.Errorf("say --all-mailboxes to read %q in all mailboxes; to read the current workspace, run `kubectl get`", args[0]))
+		return cli.WithAdvice(command, fmt.Errorf("say --all-mailboxes to read %q in all mailboxes; to read the current workspace, run `kubectl get`", args[0]))
 	case len(args) == 0 || slices.Contains(args, ""):
-		return withAdvice(command, errors.New("give a resource, such as deployments, and names of objects if you want only these"))
+		return cli.WithAdvice(command, errors.New("give a resource, such as deployments, and names of objects if you want only these"))
 	case strings.ContainsAny(args[0], ",/"):
-		return withAdvice(command, fmt.Errorf("%q is not one resource: give the resource, then the names", args[0]))
+		return cli.WithAdvice(command, fmt.Errorf("%q is not one resource: give the resource, then the names", args[0]))
 	}
 	return nil
 }
@@ -128,7 +129,7 @@ func (o *getAllOptions) filter(names []string) (*objectFilter, error) {
 	if o.allNamespaces {
 		return filter, nil
 	}
-	filter.namespace, _, err = o.cluster.ToRawKubeConfigLoader().Namespace()
+	filter.namespace, _, err = o.Cluster.ToRawKubeConfigLoader().Namespace()
 	return filter, err
 }
 
@@ -150,7 +151,7 @@ func (o *getAllOptions) run(ctx context.Context, resource string, names []string
 	if _, err := o.output.ToPrinter(); err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
-	provider, err := o.readerIn(o.provider)
+	provider, err := o.ReaderIn(o.provider)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
 // clusterAnnotation has the logical cluster of an object. kcp sets it.
@@ -55,7 +57,7 @@ type fleetPrinter struct {
 	isHuman, withNamespace, separate bool
 }
 
-func (o *getAllOptions) fleetPrinter(ctx context.Context, provider *reader, of *mailboxesReader) (*fleetPrinter, error) {
+func (o *getAllOptions) fleetPrinter(ctx context.Context, provider *cli.Reader, of *mailboxesReader) (*fleetPrinter, error) {
 	o.output.SetKind(of.kind)
 	printer, err := o.output.ToPrinter()
 	if err != nil {
@@ -86,10 +88,10 @@ func noneFound(of *mailboxesReader) string {
 
 // targetNames returns the names of SyncTargets, by the logical cluster of the mailbox, as far as the user may read them. A
 // name that several mailboxes have is followed by the logical cluster.
-func (o *getAllOptions) targetNames(ctx context.Context, provider *reader) map[string]string {
+func (o *getAllOptions) targetNames(ctx context.Context, provider *cli.Reader) map[string]string {
 	names := map[string]string{}
 	// A status can be forged for a while, so the Workspaces of the hub overrule it.
-	if workspace, err := o.client(); err == nil {
+	if workspace, err := o.Client(); err == nil {
 		var list edgev2alpha1.SyncTargetList
 		if workspace.List(ctx, &list) == nil {
 			for _, syncTarget := range list.Items {
@@ -100,7 +102,7 @@ func (o *getAllOptions) targetNames(ctx context.Context, provider *reader) map[s
 		}
 	}
 	var workspaces unstructured.UnstructuredList
-	if list, err := provider.objects.Resource(workspacesResource).List(ctx, metav1.ListOptions{}); err == nil {
+	if list, err := provider.Objects.Resource(workspacesResource).List(ctx, metav1.ListOptions{}); err == nil {
 		workspaces = *list
 	}
 	for _, workspace := range workspaces.Items {
@@ -141,7 +143,7 @@ func (p *fleetPrinter) target(object *unstructured.Unstructured) string {
 func (p *fleetPrinter) printList(list *mailboxObjects) error {
 	if p.isHuman {
 		if len(list.objects) == 0 && !p.separate {
-			fmt.Fprintln(p.errOut, sanitizeLine(p.none))
+			fmt.Fprintln(p.errOut, cli.SanitizeLine(p.none))
 		}
 		// A sort of the user's choice keeps this order where it finds no difference.
 		slices.SortStableFunc(list.objects, func(a, b mailboxObject) int { return strings.Compare(p.target(a.content), p.target(b.content)) })
@@ -193,7 +195,7 @@ func (p *fleetPrinter) sorted(list []mailboxObject) ([]runtime.Object, error) {
 
 // print prints an object or a list in the requested format.
 func (p *fleetPrinter) print(object runtime.Object) error {
-	return printSafely(p.ResourcePrinter, object, p.out)
+	return cli.PrintSafely(p.ResourcePrinter, object, p.out)
 }
 
 // printTables prints objects as one table, or as several if endpoints return different columns.
@@ -233,7 +235,7 @@ func (p *fleetPrinter) columns(object mailboxObject) []metav1.TableColumnDefinit
 		columns = append(columns, metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name"})
 	}
 	for _, column := range object.columns {
-		column.Name = sanitizeCell(column.Name)
+		column.Name = cli.SanitizeCell(column.Name)
 		columns = append(columns, column)
 	}
 	if !hasAge(object.columns) {
@@ -248,17 +250,17 @@ func hasAge(columns []metav1.TableColumnDefinition) bool {
 
 // row returns the cells for an object, in the order of columns.
 func (p *fleetPrinter) row(object mailboxObject) metav1.TableRow {
-	cells := []any{sanitizeCell(p.target(object.content))}
+	cells := []any{cli.SanitizeCell(p.target(object.content))}
 	if namespace := object.content.GetNamespace(); p.withNamespace && namespace != "" {
-		cells = append(cells, sanitizeCell(namespace))
+		cells = append(cells, cli.SanitizeCell(namespace))
 	}
 	if object.columns == nil {
-		cells = append(cells, sanitizeCell(object.content.GetName()))
+		cells = append(cells, cli.SanitizeCell(object.content.GetName()))
 	}
 	for i := range object.columns {
 		var cell any
 		if i < len(object.row) && object.row[i] != nil {
-			cell = sanitizeCell(fmt.Sprint(object.row[i]))
+			cell = cli.SanitizeCell(fmt.Sprint(object.row[i]))
 		}
 		cells = append(cells, cell)
 	}

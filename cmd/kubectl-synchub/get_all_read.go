@@ -36,6 +36,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
@@ -116,14 +117,14 @@ type mailboxesReader struct {
 }
 
 // mailboxesReader returns a reader for a resource as the user writes it.
-func (o *getAllOptions) mailboxesReader(ctx context.Context, provider *reader, name string, filter *objectFilter) (*mailboxesReader, error) {
+func (o *getAllOptions) mailboxesReader(ctx context.Context, provider *cli.Reader, name string, filter *objectFilter) (*mailboxesReader, error) {
 	urls, err := o.endpointURLs(ctx, provider)
 	if err != nil {
 		return nil, err
 	}
 	made := &mailboxesReader{filter: filter, table: o.isHuman(), wholeObjects: *o.output.HumanReadableFlags.SortBy != ""}
 	for _, text := range urls {
-		endpoint, err := newMailboxesEndpoint(provider.config, text)
+		endpoint, err := newMailboxesEndpoint(provider.Config, text)
 		if err != nil {
 			return nil, fmt.Errorf("the endpoint %q of the export %s: %w", text, bootstrap.MailboxExport, err)
 		}
@@ -141,7 +142,7 @@ func (o *getAllOptions) mailboxesReader(ctx context.Context, provider *reader, n
 }
 
 // find sets the resource, its kind, and whether the namespace matters.
-func (r *mailboxesReader) find(ctx context.Context, name string, provider *reader) (err error) {
+func (r *mailboxesReader) find(ctx context.Context, name string, provider *cli.Reader) (err error) {
 	endpoint := r.endpoints[0]
 	// The discovery client logs an error and replaces its text, so this request comes before.
 	if err := endpoint.requests.Get().AbsPath("apis").Do(ctx).Error(); err != nil {
@@ -150,7 +151,7 @@ func (r *mailboxesReader) find(ctx context.Context, name string, provider *reade
 	if r.resource, err = endpoint.find(name, provider); err != nil {
 		return err
 	}
-	api, err := endpoint.apis.served(r.resource.GroupResource())
+	api, err := endpoint.apis.Served(r.resource.GroupResource())
 	if err != nil || api == nil {
 		return err
 	}
@@ -162,8 +163,8 @@ func (r *mailboxesReader) find(ctx context.Context, name string, provider *reade
 }
 
 // endpointURLs returns the URLs of the mailbox export's endpoints.
-func (o *getAllOptions) endpointURLs(ctx context.Context, provider *reader) (urls []string, err error) {
-	slice, err := provider.get(ctx, endpointSlicesResource, types.NamespacedName{Name: bootstrap.MailboxExport})
+func (o *getAllOptions) endpointURLs(ctx context.Context, provider *cli.Reader) (urls []string, err error) {
+	slice, err := provider.Get(ctx, endpointSlicesResource, types.NamespacedName{Name: bootstrap.MailboxExport})
 	switch {
 	case err != nil:
 		return nil, o.explainForbidden(err, "read the endpoints of the export "+bootstrap.MailboxExport)
@@ -227,7 +228,7 @@ func (r *mailboxesReader) request(endpoint *mailboxesEndpoint, watched bool, ver
 		path = []string{"api", r.resource.Version, r.resource.Resource}
 	}
 	request := endpoint.requests.Get().AbsPath(path...).
-		SpecificallyVersionedParams(r.filter.listOptions(watched, version), runtime.NewParameterCodec(scheme), schema.GroupVersion{Version: "v1"})
+		SpecificallyVersionedParams(r.filter.listOptions(watched, version), runtime.NewParameterCodec(cli.Scheme), schema.GroupVersion{Version: "v1"})
 	if r.table {
 		request.SetHeader("Accept", acceptTable)
 		if r.wholeObjects {
@@ -288,7 +289,7 @@ func (r *mailboxesReader) observe(event endpointEvent, show func(mailboxObject) 
 
 // mailboxesEndpoint is an endpoint of the mailbox export. It serves the mailboxes of one shard of kcp.
 type mailboxesEndpoint struct {
-	apis     *reader
+	apis     *cli.Reader
 	requests rest.Interface
 	// columns are those of the latest table. Only the first event of a watch has columns.
 	columns []metav1.TableColumnDefinition
@@ -308,12 +309,12 @@ func newMailboxesEndpoint(config *rest.Config, text string) (*mailboxesEndpoint,
 	parsed = parsed.JoinPath("clusters", "*")
 	config.Host = parsed.String()
 	config.Wrap(transport.LimitResponses(transport.Options{Limits: transport.KCPLimits(), BasePath: parsed.Path}))
-	apis, err := newReader(config)
+	apis, err := cli.NewReader(config)
 	if err != nil {
 		return nil, err
 	}
 	config.ContentConfig = resource.UnstructuredPlusDefaultContentConfig()
-	requests, err := rest.UnversionedRESTClientForConfigAndClient(config, apis.requests)
+	requests, err := rest.UnversionedRESTClientForConfigAndClient(config, apis.Requests)
 	if err != nil {
 		return nil, err
 	}
@@ -322,13 +323,13 @@ func newMailboxesEndpoint(config *rest.Config, text string) (*mailboxesEndpoint,
 
 // find returns the resource for an argument that kubectl accepts. An endpoint does not serve the short names of resources
 // that kcp has itself, such as cm, but the provider workspace does.
-func (e *mailboxesEndpoint) find(name string, provider *reader) (schema.GroupVersionResource, error) {
-	found, err := e.apis.find(name)
+func (e *mailboxesEndpoint) find(name string, provider *cli.Reader) (schema.GroupVersionResource, error) {
+	found, err := e.apis.Find(name)
 	if !meta.IsNoMatchError(err) {
 		return found, err
 	}
-	if alias, aliasErr := provider.find(name); aliasErr == nil {
-		return e.apis.find(alias.GroupResource().String())
+	if alias, aliasErr := provider.Find(name); aliasErr == nil {
+		return e.apis.Find(alias.GroupResource().String())
 	}
 	return found, err
 }

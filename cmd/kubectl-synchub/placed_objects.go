@@ -35,6 +35,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -43,7 +44,7 @@ import (
 
 // placedObjects returns the objects of the workspace that an EdgePlacement selects, sorted, with the fingerprint of their content. It reads
 // only their metadata.
-func (r *reader) placedObjects(ctx context.Context, workspace client.Client, placement *edgev2alpha1.EdgePlacement) (found []placed.Object, fingerprint rules.Fingerprint, err error) {
+func placedObjects(ctx context.Context, r *cli.Reader, workspace client.Client, placement *edgev2alpha1.EdgePlacement) (found []placed.Object, fingerprint rules.Fingerprint, err error) {
 	compiled, err := rules.Compile(placement)
 	if err != nil {
 		return nil, fingerprint, err
@@ -52,12 +53,12 @@ func (r *reader) placedObjects(ctx context.Context, workspace client.Client, pla
 	if err != nil {
 		return nil, fingerprint, err
 	}
-	namespaceLabels := r.namespaceLabels(ctx)
+	namespaceLabels := namespaceLabels(ctx, r)
 	for _, resource := range resources {
 		if !compiled.MaySelect(resource.Group, resource.Resource) {
 			continue
 		}
-		served, err := r.mapper.ResourceFor(resource.WithVersion(""))
+		served, err := r.Mapper.ResourceFor(resource.WithVersion(""))
 		if meta.IsNoMatchError(err) {
 			// kcp has not bound it yet.
 			continue
@@ -65,7 +66,7 @@ func (r *reader) placedObjects(ctx context.Context, workspace client.Client, pla
 		if err != nil {
 			return nil, fingerprint, err
 		}
-		err = r.eachMetadata(ctx, served, func(object *unstructured.Unstructured) {
+		err = eachMetadata(ctx, r, served, func(object *unstructured.Unstructured) {
 			if object.GetDeletionTimestamp() == nil && selects(compiled, served, object, namespaceLabels) {
 				found = append(found, placed.Object{GroupResource: resource, NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}})
 				fingerprint.Add(rules.ContentHash(resource, object))
@@ -89,12 +90,12 @@ func selects(placement *rules.Placement, resource schema.GroupVersionResource, o
 }
 
 // namespaceLabels returns a function that returns the labels of a Namespace; known is false if the user may not read it.
-func (r *reader) namespaceLabels(ctx context.Context) func(name string) (set labels.Labels, known bool) {
+func namespaceLabels(ctx context.Context, r *cli.Reader) func(name string) (set labels.Labels, known bool) {
 	read := map[string]labels.Labels{}
 	return func(name string) (labels.Labels, bool) {
 		if _, ok := read[name]; !ok {
 			read[name] = nil
-			if found, err := r.metadata.Resource(namespacesResource).Get(ctx, name, metav1.GetOptions{}); err == nil {
+			if found, err := r.Metadata.Resource(cli.NamespacesResource).Get(ctx, name, metav1.GetOptions{}); err == nil {
 				read[name] = labels.Set(found.Labels)
 			}
 		}
@@ -103,9 +104,9 @@ func (r *reader) namespaceLabels(ctx context.Context) func(name string) (set lab
 }
 
 // eachMetadata calls a function for each object of a resource. The objects have metadata only.
-func (r *reader) eachMetadata(ctx context.Context, resource schema.GroupVersionResource, call func(*unstructured.Unstructured)) error {
+func eachMetadata(ctx context.Context, r *cli.Reader, resource schema.GroupVersionResource, call func(*unstructured.Unstructured)) error {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.metadata.Resource(resource).List(ctx, options)
+		return r.Metadata.Resource(resource).List(ctx, options)
 	})
 	return pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)

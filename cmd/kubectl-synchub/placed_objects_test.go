@@ -17,19 +17,15 @@ limitations under the License.
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
 // The plugin must count the same objects as the hub, or it waits for ever.
@@ -60,7 +56,7 @@ func TestPlaceableResources(t *testing.T) {
 	other.Name = "other"
 	other.Spec.Reference.Export = &apisv1alpha2.ExportBindingReference{Path: "root:others", Name: "others"}
 	other.Status.BoundResources = []apisv1alpha2.BoundAPIResource{{Group: "others.io", Resource: "others"}}
-	workspace := fake.NewClientBuilder().WithScheme(scheme).WithObjects(binding, other).Build()
+	workspace := fake.NewClientBuilder().WithScheme(cli.Scheme).WithObjects(binding, other).Build()
 
 	configMaps, namespaces, leases, deployments := schema.GroupResource{Resource: "configmaps"}, schema.GroupResource{Resource: "namespaces"},
 		schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, schema.GroupResource{Group: "apps", Resource: "deployments"}
@@ -77,63 +73,6 @@ func TestPlaceableResources(t *testing.T) {
 		found, err := placeableResources(t.Context(), workspace, c.unplaced)
 		if err != nil || !slices.Equal(found, c.want) {
 			t.Errorf("%s: %v, want %v, %v", name, found, c.want, err)
-		}
-	}
-}
-
-// Each client of the plugin must have limits: client-go's defaults make a command take a minute where there are many APIs.
-func TestClientLimits(t *testing.T) {
-	t.Parallel()
-	options := newWorkspaceOptions(genericiooptions.NewTestIOStreamsDiscard())
-	*options.cluster.APIServer = "https://kcp.example.org/clusters/root:shop"
-	inWorkspace, err := options.cluster.ToRESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	hosting := &hostingFlags{kubeconfig: kubeconfigFile(t)}
-	inHosting, err := hosting.config(options.cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := newTargetReader(&rest.Config{Host: "https://target.example.org"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, config := range map[string]*rest.Config{"workspace": inWorkspace, "hosting cluster": inHosting, "target": target.config} {
-		if config.QPS != clientQPS || config.Burst != clientBurst {
-			t.Errorf("%s: %v requests a second, burst %d", name, config.QPS, config.Burst)
-		}
-	}
-}
-
-// kubeconfigFile returns the path of a kubeconfig.
-func kubeconfigFile(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	content := "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: https://hosting.example.org}}]\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nusers: [{name: a}]\n"
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-// A command that makes its flags in another way has client-go's limits.
-func TestAllFlagsAreMadeInOnePlace(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if file == "cluster_flags.go" || strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		content, err := os.ReadFile(file) //nolint:gosec // a file of this package
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(content), "NewConfigFlags(") {
-			t.Errorf("%s: use newClusterFlags", file)
 		}
 	}
 }

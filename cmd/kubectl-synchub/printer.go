@@ -29,6 +29,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/render"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
@@ -80,7 +81,7 @@ func (p *printer) renderedObject(made *render.Rendering, object *unstructured.Un
 }
 
 func (p *printer) note(format string, values ...any) {
-	fmt.Fprintln(p.streams.ErrOut, sanitizeLine(fmt.Sprintf(format, values...)))
+	fmt.Fprintln(p.streams.ErrOut, cli.SanitizeLine(fmt.Sprintf(format, values...)))
 }
 
 func nameOf(object *unstructured.Unstructured) string {

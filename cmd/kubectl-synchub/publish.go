@@ -22,13 +22,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -36,40 +33,6 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
-
-// hostingFlags select the cluster that hosts the hub and its PublishedResources.
-type hostingFlags struct{ kubeconfig, context string }
-
-func (f *hostingFlags) addFlags(command *cobra.Command) {
-	flags := command.Flags()
-	flags.StringVar(&f.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub: the hub gets rights for the resources that are published there, and unpublished resources of --resources and --add-resources are published from the target")
-	flags.StringVar(&f.context, "hosting-context", "", "the context of that kubeconfig, or of the one that kubectl uses")
-}
-
-func (f *hostingFlags) isSet() bool { return f.kubeconfig != "" || f.context != "" }
-
-// config returns the client configuration for the hosting cluster. Without a kubeconfig flag it uses the kubeconfig of the command.
-func (f *hostingFlags) config(inUse *genericclioptions.ConfigFlags) (*rest.Config, error) {
-	flags := newClusterFlags(false)
-	flags.KubeConfig = inUse.KubeConfig
-	if f.kubeconfig != "" {
-		flags.KubeConfig = &f.kubeconfig
-	}
-	flags.Context = &f.context
-	return flags.ToRESTConfig()
-}
-
-// client returns a client for the hosting cluster.
-func (f *hostingFlags) client(inUse *genericclioptions.ConfigFlags) (client.WithWatch, error) {
-	config, err := f.config(inUse)
-	if err == nil {
-		var hosting client.WithWatch
-		if hosting, err = clientOf(config); err == nil {
-			return hosting, nil
-		}
-	}
-	return nil, fmt.Errorf("cannot reach the hosting cluster: %w", err)
-}
 
 // publishing creates PublishedResources for the requested APIs.
 type publishing struct {
@@ -82,13 +45,13 @@ type publishing struct {
 
 // planPublishing decides which APIs to publish. It returns nil if there are none. It creates nothing.
 func (o *registerOptions) planPublishing(ctx context.Context, plan *registration.Registrar) (*publishing, error) {
-	if !o.hosting.isSet() {
+	if !o.hosting.IsSet() {
 		if len(plan.Requested.Resources)+len(plan.Requested.Additional) > 0 {
-			o.note("Unpublished resources are not brought to mailboxes: to publish them, name the hosting cluster by --hosting-kubeconfig or --hosting-context.")
+			o.Note("Unpublished resources are not brought to mailboxes: to publish them, name the hosting cluster by --hosting-kubeconfig or --hosting-context.")
 		}
 		return nil, nil //nolint:nilnil // nothing was asked for
 	}
-	hosting, err := o.hosting.client(o.cluster)
+	hosting, err := o.hosting.Client(o.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +84,7 @@ func (o *registerOptions) planPublishing(ctx context.Context, plan *registration
 	}
 	for _, found := range importing.publications {
 		if found.HasOtherSchema(synchubv1alpha1.SchemaFrom{SyncTarget: &source}) {
-			o.note(fmt.Sprintf("%s is published already, not from this target: the PublishedResource %s is left as it is.", found.Resource, found.Existing.Name))
+			o.Note(fmt.Sprintf("%s is published already, not from this target: the PublishedResource %s is left as it is.", found.Resource, found.Existing.Name))
 		}
 	}
 	return importing, nil
@@ -134,7 +97,7 @@ func (o *registerOptions) addPublishedRules(plan *registration.Registrar, existi
 		return err
 	}
 	for _, name := range unserved {
-		o.note(fmt.Sprintf("The target does not serve the kind of the PublishedResource %s, so no rights are given for it: name its plural with --add-resources.", name))
+		o.Note(fmt.Sprintf("The target does not serve the kind of the PublishedResource %s, so no rights are given for it: name its plural with --add-resources.", name))
 	}
 	plan.Requested.Published = published
 	return nil
@@ -158,11 +121,11 @@ func (i *publishing) publish(ctx context.Context) error {
 	if i == nil {
 		return nil
 	}
-	writes := i.withDryRun(i.hosting)
+	writes := i.WithDryRun(i.hosting)
 	for _, found := range i.publications {
 		if found.Existing != nil {
 			found.Existing.SetGroupVersionKind(synchubv1alpha1.GroupVersion.WithKind("PublishedResource"))
-			i.report(registration.Change{Object: found.Existing, Result: registration.Unchanged})
+			i.Report(registration.Change{Object: found.Existing, Result: registration.Unchanged})
 			continue
 		}
 		if i.forbidden != nil {
@@ -179,7 +142,7 @@ func (i *publishing) publish(ctx context.Context) error {
 			return fmt.Errorf("cannot publish %s in the hosting cluster: %w", found.Resource, err)
 		}
 		made.SetGroupVersionKind(found.Desired.GroupVersionKind())
-		i.report(registration.Change{Object: made, Result: registration.Created})
+		i.Report(registration.Change{Object: made, Result: registration.Created})
 	}
 	return nil
 }
@@ -217,7 +180,7 @@ func (i *publishing) waitPublished(ctx context.Context) error {
 	if i == nil {
 		return nil
 	}
-	wait := readyWait{inventoryOptions: i.inventoryOptions, hosting: i.hosting, waitFlags: i.waitFlags}
+	wait := readyWait{InventoryOptions: i.InventoryOptions, hosting: i.hosting, WaitFlags: i.WaitFlags}
 	if i.forbidden == nil {
 		return wait.run(ctx, i.publications)
 	}

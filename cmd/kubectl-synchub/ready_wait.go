@@ -30,14 +30,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
 )
 
 // readyWait waits until PublishedResources are ready.
 type readyWait struct {
-	*inventoryOptions
+	*cli.InventoryOptions
 	hosting client.WithWatch
-	waitFlags
+	cli.WaitFlags
 	// hasOldSchema reports whether the hub has not replaced the schema since the command changed the definition. Nil means
 	// that no definition was changed.
 	hasOldSchema func(*synchubv1alpha1.PublishedResource) bool
@@ -48,7 +49,7 @@ func (w *readyWait) run(ctx context.Context, publications []publish.Publication)
 	if len(publications) == 0 {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, w.limit())
+	waiting, cancel := context.WithTimeout(ctx, w.Limit())
 	defer cancel()
 	unready := map[string]string{}
 	for _, found := range publications {
@@ -69,7 +70,7 @@ func (w *readyWait) run(ctx context.Context, publications []publish.Publication)
 	var problems []error
 	for _, found := range publications {
 		if problem, ok := unready[found.Name()]; ok {
-			problems = append(problems, fmt.Errorf("mailboxes did not have %s after %s: the PublishedResource %s is not ready: %s", found.Resource, w.timeout, found.Name(), problem))
+			problems = append(problems, fmt.Errorf("mailboxes did not have %s after %s: the PublishedResource %s is not ready: %s", found.Resource, w.Timeout, found.Name(), problem))
 		}
 	}
 	return errors.Join(problems...)
@@ -102,6 +103,6 @@ func (w *readyWait) updateUnready(seen *synchubv1alpha1.PublishedResource, unrea
 		unready[seen.Name] = "the hub has not replaced the former schema yet"
 	default:
 		delete(unready, seen.Name)
-		w.progress("%s: mailboxes have it", seen.Name)
+		w.Progress("%s: mailboxes have it", seen.Name)
 	}
 }

@@ -32,6 +32,7 @@ import (
 	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/provider/rbac"
@@ -94,22 +95,6 @@ const registerExample = `  # Register the cluster of another kubeconfig
   # With a kubeconfig for the hub that the cluster's administrator made
   kubectl synchub register florin --kubeconfig-only for-the-hub.kubeconfig`
 
-// targetFlags select the target cluster and the kubeconfig of its administrator.
-type targetFlags struct{ kubeconfig, context string }
-
-func (f *targetFlags) addFlags(command *cobra.Command) {
-	flags := command.Flags()
-	flags.StringVar(&f.kubeconfig, "target-kubeconfig", "", "kubeconfig of an administrator of the cluster; it is only used here")
-	flags.StringVar(&f.context, "target-context", "", "the context of that kubeconfig, if it is not its current one")
-}
-
-func (f *targetFlags) required() error {
-	if f.kubeconfig == "" {
-		return errors.New("--target-kubeconfig is needed: a kubeconfig of an administrator of the cluster")
-	}
-	return nil
-}
-
 // adoptNever revokes the adoption that --adopt allowed before.
 const adoptNever = "Never"
 
@@ -117,10 +102,10 @@ var adoptions = []string{"", string(edgev2alpha1.AdoptionIfIdentical), string(ed
 
 // registerOptions are the flags of register and rotate.
 type registerOptions struct {
-	*inventoryOptions
-	target                  targetFlags
+	*cli.InventoryOptions
+	target                  cli.TargetFlags
 	tunnel                  tunnelFlags
-	hosting                 hostingFlags
+	hosting                 cli.HostingFlags
 	hubKubeconfig           string
 	labels                  map[string]string
 	resources, addResources []string
@@ -128,11 +113,11 @@ type registerOptions struct {
 	adopt                   string
 	escalate, yes           bool
 	lifetime                time.Duration
-	waitFlags
+	cli.WaitFlags
 }
 
 func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &registerOptions{inventoryOptions: newInventoryOptions(streams)}
+	options := &registerOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
 	command := &cobra.Command{
 		Use:     "register NAME (--target-kubeconfig FILE | --kubeconfig-only FILE | --tunnel -o yaml)",
 		Short:   "Register a cluster as a SyncTarget",
@@ -140,9 +125,9 @@ func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: registerExample,
 		RunE:    func(command *cobra.Command, args []string) error { return options.register(command.Context(), args[0]) },
 	}
-	options.addFlags(command)
-	options.target.addFlags(command)
-	options.hosting.addFlags(command)
+	options.AddFlags(command)
+	options.target.AddFlags(command)
+	options.hosting.AddFlags(command)
 	options.tunnel.addFlags(command)
 	flags := command.Flags()
 	flags.StringVar(&options.hubKubeconfig, "kubeconfig-only", "", "give the hub this kubeconfig and do nothing on the cluster")
@@ -154,7 +139,7 @@ func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.Lookup("adopt").NoOptDefVal = string(edgev2alpha1.AdoptionIfIdentical)
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before rights grow")
 	flags.BoolVar(&options.escalate, "allow-rbac-escalation", false, "let the hub write roles that grant more than it has itself, and bindings to them: whoever writes to the mailbox can then do anything on the cluster")
-	options.addWait(command, "the SyncTarget is ready", true, 2*time.Minute)
+	options.AddWait(command, "the SyncTarget is ready", true, 2*time.Minute)
 	addLifetime(command, &options.lifetime)
 	return command
 }
@@ -164,7 +149,7 @@ func addLifetime(command *cobra.Command, lifetime *time.Duration) {
 }
 
 func (o *registerOptions) check() error {
-	if err := o.complete(); err != nil {
+	if err := o.Complete(); err != nil {
 		return err
 	}
 	switch {
@@ -173,10 +158,10 @@ func (o *registerOptions) check() error {
 			return err
 		}
 	case o.hubKubeconfig == "":
-		if err := o.target.required(); err != nil {
+		if err := o.target.Required(); err != nil {
 			return fmt.Errorf("%w; or else --kubeconfig-only: one that was made for the hub", err)
 		}
-	case o.target.kubeconfig != "" || o.target.context != "" || o.hosting.isSet() || len(o.resources)+len(o.addResources) > 0 || o.escalate:
+	case o.target.Kubeconfig != "" || o.target.Context != "" || o.hosting.IsSet() || len(o.resources)+len(o.addResources) > 0 || o.escalate:
 		return errors.New("with --kubeconfig-only nothing is done on the cluster: leave --target-kubeconfig, --target-context, --hosting-kubeconfig, --hosting-context, --resources, --add-resources and --allow-rbac-escalation away")
 	}
 	if err := checkNamespaces(o.namespaces); err != nil {
@@ -185,7 +170,7 @@ func (o *registerOptions) check() error {
 	if !slices.Contains(adoptions, o.adopt) {
 		return fmt.Errorf("--adopt: %q is none of IfIdentical, Always and Never", o.adopt)
 	}
-	return cmp.Or(o.checkLifetime(), o.checkTimeout())
+	return cmp.Or(o.checkLifetime(), o.CheckTimeout())
 }
 
 // checkNamespaces returns an error unless each name is valid for a namespace, or is "*".
@@ -226,16 +211,16 @@ func (o *registerOptions) plan(name string) (*registration.Registrar, error) {
 			return nil, err
 		}
 	} else {
-		if plan.Admin, err = registration.LoadAdminConfig(o.target.kubeconfig, o.target.context); err != nil {
+		if plan.Admin, err = registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context); err != nil {
 			return nil, err
 		}
-		writes, err := clientOf(plan.Admin.Config)
+		writes, err := cli.ClientOf(plan.Admin.Config)
 		if err != nil {
 			return nil, fmt.Errorf("cannot reach the target: %w", err)
 		}
-		plan.TargetClient = o.withDryRun(writes)
+		plan.TargetClient = o.WithDryRun(writes)
 	}
-	plan.Inventory, err = o.inventory()
+	plan.Inventory, err = o.Inventory()
 	return plan, err
 }
 
@@ -243,7 +228,7 @@ func (o *registerOptions) plan(name string) (*registration.Registrar, error) {
 func (o *registerOptions) newRegistrar(name string) *registration.Registrar {
 	plan := &registration.Registrar{
 		Name: name, Labels: o.labels, RBACOptions: rbac.Options{Escalate: o.escalate}, Lifetime: o.lifetime,
-		Info: o.note, Confirm: o.confirmFunc(o.yes), Clock: clock.RealClock{},
+		Info: o.Note, Confirm: o.ConfirmFunc(o.yes), Clock: clock.RealClock{},
 		Namespaces: o.namespaces,
 		IsProtected: func(namespace string, allowed []string) bool {
 			return policy.DefaultProtectedNamespaces.Match(namespace) && !policy.NamespacePatterns(allowed).Match(namespace)
@@ -273,7 +258,7 @@ func (o *registerOptions) register(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if o.dryRun == dryRunClient {
+	if o.DryRun == cli.DryRunClient {
 		return o.show(ctx, plan, imports)
 	}
 	syncTarget, err := plan.Register(ctx)
@@ -283,7 +268,7 @@ func (o *registerOptions) register(ctx context.Context, name string) error {
 	if err := imports.publish(ctx); err != nil {
 		return err
 	}
-	if o.dryRun == dryRunNone && o.wait {
+	if o.DryRun == cli.DryRunNone && o.Wait {
 		if err = o.await(ctx, syncTarget); err == nil {
 			err = imports.waitPublished(ctx)
 		}
@@ -304,7 +289,7 @@ func (o *registerOptions) show(ctx context.Context, plan *registration.Registrar
 		objects = append(objects, wanted)
 	}
 	for _, object := range objects {
-		if err := o.print(object, string(registration.Created)); err != nil {
+		if err := o.Print(object, string(registration.Created)); err != nil {
 			return err
 		}
 	}
@@ -313,11 +298,11 @@ func (o *registerOptions) show(ctx context.Context, plan *registration.Registrar
 
 // await waits until the SyncTarget is ready.
 func (o *registerOptions) await(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	workspace, err := o.client()
+	workspace, err := o.Client()
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, o.limit())
+	waiting, cancel := context.WithTimeout(ctx, o.Limit())
 	defer cancel()
 	reported := map[string]bool{}
 	last, err := registration.WatchSyncTarget(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
@@ -327,14 +312,14 @@ func (o *registerOptions) await(ctx context.Context, syncTarget *edgev2alpha1.Sy
 		for _, step := range registration.ReadyConditions {
 			if condition := meta.FindStatusCondition(seen.Status.Conditions, step); condition != nil && condition.Status == "True" && !reported[step] {
 				reported[step] = true
-				o.progress("%s: %s", step, condition.Message)
+				o.Progress("%s: %s", step, condition.Message)
 			}
 		}
 		return registration.IsReady(seen)
 	})
 	switch {
 	case registration.IsReady(last):
-		return o.print(last, "is ready")
+		return o.Print(last, "is ready")
 	case last == nil:
 		return fmt.Errorf("the SyncTarget %s was deleted meanwhile", syncTarget.Name)
 	case waiting.Err() == nil:
@@ -342,5 +327,5 @@ func (o *registerOptions) await(ctx context.Context, syncTarget *edgev2alpha1.Sy
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return fmt.Errorf("the SyncTarget %s is registered, but was not ready after %s:\n%s", syncTarget.Name, o.timeout, registration.DescribeNotReady(last))
+	return fmt.Errorf("the SyncTarget %s is registered, but was not ready after %s:\n%s", syncTarget.Name, o.Timeout, registration.DescribeNotReady(last))
 }

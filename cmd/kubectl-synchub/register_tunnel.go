@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 	"github.com/synchub-dev/synchub/provider/buildinfo"
 	"github.com/synchub-dev/synchub/provider/rbac"
@@ -43,7 +44,7 @@ type tunnelFlags struct {
 func (f *tunnelFlags) addFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&f.enabled, "tunnel", false, "the cluster dials the hub: print the manifest of the tunnel for the cluster, and do nothing there")
-	flags.StringVar(&f.image, "tunnel-image", "synchub-dev/synchub:"+buildinfo.Version(version), "image of the tunnel, with the host of the registry")
+	flags.StringVar(&f.image, "tunnel-image", "synchub-dev/synchub:"+buildinfo.Version(cli.PluginVersion), "image of the tunnel, with the host of the registry")
 	f.addHubFlags(command)
 }
 
@@ -84,10 +85,10 @@ func (f *tunnelFlags) authority() ([]byte, error) {
 }
 
 func (o *registerOptions) checkTunnel() error {
-	if o.hubKubeconfig != "" || o.target.kubeconfig != "" || o.target.context != "" {
+	if o.hubKubeconfig != "" || o.target.Kubeconfig != "" || o.target.Context != "" {
 		return errors.New("with --tunnel nothing is done on the cluster: leave --target-kubeconfig, --target-context and --kubeconfig-only away, and apply the printed manifest")
 	}
-	if o.hosting.isSet() {
+	if o.hosting.IsSet() {
 		return errors.New("with --tunnel the PublishedResources of the hosting cluster are not read: leave --hosting-kubeconfig and --hosting-context away, and name the resources with --resources")
 	}
 	return errors.Join(o.checkManifestOutput("--tunnel"), o.tunnel.check())
@@ -95,7 +96,7 @@ func (o *registerOptions) checkTunnel() error {
 
 // checkManifestOutput requires an output format for a manifest. what is the flag that prints it.
 func (o *registerOptions) checkManifestOutput(what string) error {
-	if *o.output.OutputFormat != "yaml" && *o.output.OutputFormat != "json" {
+	if *o.Output.OutputFormat != "yaml" && *o.Output.OutputFormat != "json" {
 		return fmt.Errorf("with %s, --output=yaml or --output=json is needed: the manifest for the cluster is printed", what)
 	}
 	return nil
@@ -106,12 +107,12 @@ func (o *registerOptions) registerTunnel(ctx context.Context, name string) error
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, o.limit())
+	waiting, cancel := context.WithTimeout(ctx, o.Limit())
 	defer cancel()
-	if o.dryRun != dryRunNone {
-		o.note("A dry run prints no Secret, since nobody gets a token in it. Do not delete the one in the cluster.")
+	if o.DryRun != cli.DryRunNone {
+		o.Note("A dry run prints no Secret, since nobody gets a token in it. Do not delete the one in the cluster.")
 	}
-	if o.dryRun == dryRunClient {
+	if o.DryRun == cli.DryRunClient {
 		return o.printAll(tunnel.Objects(waiting))
 	}
 	return o.printAll(tunnel.Register(waiting))
@@ -119,7 +120,7 @@ func (o *registerOptions) registerTunnel(ctx context.Context, name string) error
 
 // rotateTunnel replaces the token of a tunnel, and prints the Secret for the cluster.
 func (o *registerOptions) rotateTunnel(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, revoke bool) error {
-	if o.target.kubeconfig != "" || o.target.context != "" || o.wait {
+	if o.target.Kubeconfig != "" || o.target.Context != "" || o.Wait {
 		return fmt.Errorf("the cluster of the SyncTarget %s dials the hub, so nothing is done on the cluster: leave --target-kubeconfig, --target-context and --wait away, and apply the printed Secret", syncTarget.Name)
 	}
 	if err := o.checkManifestOutput("a tunnel"); err != nil {
@@ -129,22 +130,22 @@ func (o *registerOptions) rotateTunnel(ctx context.Context, syncTarget *edgev2al
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, o.limit())
+	waiting, cancel := context.WithTimeout(ctx, o.Limit())
 	defer cancel()
 	secret, err := tunnel.Rotate(waiting, syncTarget, revoke)
 	if err != nil || secret == nil {
 		return err
 	}
 	if !revoke {
-		o.note("The hub takes the former token for another hour. Apply the Secret to the cluster before.")
+		o.Note("The hub takes the former token for another hour. Apply the Secret to the cluster before.")
 	}
-	return o.manifests.PrintObj(secret, o.Out)
+	return o.Manifests.PrintObj(secret, o.Out)
 }
 
 func (o *registerOptions) printAll(objects []client.Object, err error) error {
 	for _, object := range objects {
 		if err == nil {
-			err = o.manifests.PrintObj(object, o.Out)
+			err = o.Manifests.PrintObj(object, o.Out)
 		}
 	}
 	return err
@@ -164,11 +165,11 @@ func (o *registerOptions) planTunnel(name string) (*registration.Tunnel, error) 
 	if tunnel.Requested.Additional, err = rbac.ParseResources(o.addResources); err != nil {
 		return nil, fmt.Errorf("--add-resources: %w", err)
 	}
-	if tunnel.Inventory, err = o.inventory(); err != nil {
+	if tunnel.Inventory, err = o.Inventory(); err != nil {
 		return nil, err
 	}
 	tunnel.Inventory.Report = func(change registration.Change) {
-		o.note(fmt.Sprintf("%s %s %s", change.Object.GetObjectKind().GroupVersionKind().Kind, change.Object.GetName(), change.Result))
+		o.Note(fmt.Sprintf("%s %s %s", change.Object.GetObjectKind().GroupVersionKind().Kind, change.Object.GetName(), change.Result))
 	}
 	return tunnel, nil
 }

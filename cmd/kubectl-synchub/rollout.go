@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
@@ -39,7 +40,7 @@ healthy. The command fails if the rollout is paused, if it has stopped because o
 
 // newRolloutCommand returns the commands about the rollout of an EdgePlacement.
 func newRolloutCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	return newParentCommand("rollout", "Follow, pause, resume or undo the rollout of an EdgePlacement", nil,
+	return cli.NewParentCommand("rollout", "Follow, pause, resume or undo the rollout of an EdgePlacement", nil,
 		newRolloutStatusCommand(streams),
 		newPauseCommand(streams, pauseCommand{name: "pause", done: "paused", paused: true, short: "Let no change of an EdgePlacement's objects go to any cluster"}),
 		newPauseCommand(streams, pauseCommand{name: "resume", done: "resumed", short: "Let a paused rollout go on"}),
@@ -55,11 +56,11 @@ const defaultRolloutTimeout = 10 * time.Minute
 type rolloutOptions struct {
 	describePlacementOptions
 	watch bool
-	waitFlags
+	cli.WaitFlags
 }
 
 func newRolloutStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &rolloutOptions{describePlacementOptions: describePlacementOptions{workspaceOptions: newWorkspaceOptions(streams)}}
+	options := &rolloutOptions{describePlacementOptions: describePlacementOptions{WorkspaceOptions: cli.NewWorkspaceOptions(streams)}}
 	command := &cobra.Command{
 		Use:     "status PLACEMENT",
 		Short:   "Show how far a rollout has come, and wait for its end",
@@ -70,9 +71,9 @@ func newRolloutStatusCommand(streams genericiooptions.IOStreams) *cobra.Command 
 			return options.run(command.Context(), args[0])
 		},
 	}
-	options.cluster.AddFlags(command.Flags())
+	options.Cluster.AddFlags(command.Flags())
 	command.Flags().BoolVarP(&options.watch, "watch", "w", true, "wait until the rollout is complete")
-	options.addTimeout(command, 0)
+	options.AddTimeout(command, 0)
 	command.ValidArgsFunction = options.completePlacement
 	return command
 }
@@ -81,14 +82,14 @@ func oneEdgePlacement(command *cobra.Command, args []string) error {
 	if len(args) == 1 && args[0] != "" {
 		return nil
 	}
-	return withAdvice(command, errors.New("give the name of one EdgePlacement"))
+	return cli.WithAdvice(command, errors.New("give the name of one EdgePlacement"))
 }
 
 func (o *rolloutOptions) run(ctx context.Context, name string) error {
-	if err := o.checkTimeout(); err != nil {
+	if err := o.CheckTimeout(); err != nil {
 		return err
 	}
-	config, err := o.cluster.ToRESTConfig()
+	config, err := o.Cluster.ToRESTConfig()
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (o *rolloutOptions) run(ctx context.Context, name string) error {
 		_, err := follower.observe(ctx, found)
 		return err
 	}
-	return follower.wait(ctx, name, o.waitFlags)
+	return follower.wait(ctx, name, o.WaitFlags)
 }
 
 // rolloutProgress tells how far a rollout has come, for the objects as they are now: their number, and the text of their fingerprint. The
@@ -159,38 +160,38 @@ type pauseCommand struct {
 }
 
 func newPauseCommand(streams genericiooptions.IOStreams, of pauseCommand) *cobra.Command {
-	options := newInventoryOptions(streams)
-	var wait waitFlags
-	completion := &describePlacementOptions{workspaceOptions: options.workspaceOptions}
+	options := cli.NewInventoryOptions(streams)
+	var wait cli.WaitFlags
+	completion := &describePlacementOptions{WorkspaceOptions: options.WorkspaceOptions}
 	command := &cobra.Command{
 		Use:     of.name + " PLACEMENT",
 		Short:   of.short,
 		Long:    of.short + ".\n\nIt sets spec.paused. Deletions and withdrawals do not wait.",
 		Example: fmt.Sprintf("  kubectl synchub rollout %s shop", of.name),
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := wait.checkTimeout(); err != nil {
+			if err := wait.CheckTimeout(); err != nil {
 				return err
 			}
-			if err := options.setPaused(command.Context(), args[0], of); err != nil {
+			if err := setPaused(command.Context(), options, args[0], of); err != nil {
 				return err
 			}
-			return options.awaitRollout(command.Context(), args[0], wait)
+			return awaitRollout(command.Context(), options, args[0], wait)
 		},
 	}
-	options.addFlags(command)
+	options.AddFlags(command)
 	if !of.paused {
-		wait.addWait(command, "the rollout is complete", false, defaultRolloutTimeout)
+		wait.AddWait(command, "the rollout is complete", false, defaultRolloutTimeout)
 	}
 	command.Args, command.ValidArgsFunction = oneEdgePlacement, completion.completePlacement
 	return command
 }
 
 // awaitRollout waits until a rollout is complete, unless nothing was changed or the user does not want to wait.
-func (o *inventoryOptions) awaitRollout(ctx context.Context, name string, wait waitFlags) error {
-	if !wait.wait || o.dryRun != dryRunNone {
+func awaitRollout(ctx context.Context, o *cli.InventoryOptions, name string, wait cli.WaitFlags) error {
+	if !wait.Wait || o.DryRun != cli.DryRunNone {
 		return nil
 	}
-	config, err := o.cluster.ToRESTConfig()
+	config, err := o.Cluster.ToRESTConfig()
 	if err != nil {
 		return err
 	}
@@ -202,11 +203,11 @@ func (o *inventoryOptions) awaitRollout(ctx context.Context, name string, wait w
 }
 
 // setPaused sets spec.paused of an EdgePlacement, unless it has the value.
-func (o *inventoryOptions) setPaused(ctx context.Context, name string, to pauseCommand) error {
-	if err := o.complete(); err != nil {
+func setPaused(ctx context.Context, o *cli.InventoryOptions, name string, to pauseCommand) error {
+	if err := o.Complete(); err != nil {
 		return err
 	}
-	workspace, err := o.client()
+	workspace, err := o.Client()
 	if err != nil {
 		return err
 	}
@@ -216,17 +217,17 @@ func (o *inventoryOptions) setPaused(ctx context.Context, name string, to pauseC
 	}
 	found.SetGroupVersionKind(edgev2alpha1.SchemeGroupVersion.WithKind("EdgePlacement"))
 	if found.Spec.Paused == to.paused {
-		return o.print(found, "already "+to.done)
+		return o.Print(found, "already "+to.done)
 	}
 	before := found.DeepCopy()
 	found.Spec.Paused = to.paused
-	if o.dryRun != dryRunClient {
+	if o.DryRun != cli.DryRunClient {
 		kind := found.GroupVersionKind()
-		if err := o.withDryRun(workspace).Patch(ctx, found, client.MergeFrom(before)); err != nil {
+		if err := o.WithDryRun(workspace).Patch(ctx, found, client.MergeFrom(before)); err != nil {
 			return fmt.Errorf("cannot change the EdgePlacement %s: %w", name, err)
 		}
 		// The printers need the kind, which the client removes.
 		found.SetGroupVersionKind(kind)
 	}
-	return o.print(found, to.done)
+	return o.Print(found, to.done)
 }

@@ -32,29 +32,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
 // rolloutFollower prints how far the rollout of an EdgePlacement has come.
 type rolloutFollower struct {
 	workspace client.WithWatch
-	reader    *reader
+	reader    *cli.Reader
 	out       io.Writer
 	// shown is the last line that was printed.
 	shown string
 }
 
 func newRolloutFollower(config *rest.Config, out io.Writer) (*rolloutFollower, error) {
-	workspace, err := clientOf(config)
+	workspace, err := cli.ClientOf(config)
 	if err != nil {
 		return nil, err
 	}
-	reader, err := newReader(config)
+	reader, err := cli.NewReader(config)
 	return &rolloutFollower{workspace: workspace, reader: reader, out: out}, err
 }
 
 // observe prints a state of the EdgePlacement, if it says something new. The error says why the rollout does not come to its end.
 func (f *rolloutFollower) observe(ctx context.Context, seen *edgev2alpha1.EdgePlacement) (done bool, err error) {
-	objects, fingerprint, err := f.reader.placedObjects(ctx, f.workspace, seen)
+	objects, fingerprint, err := placedObjects(ctx, f.reader, f.workspace, seen)
 	if err != nil {
 		return false, fmt.Errorf("cannot tell whether the hub has seen all objects: %w", err)
 	}
@@ -67,13 +69,13 @@ func (f *rolloutFollower) observe(ctx context.Context, seen *edgev2alpha1.EdgePl
 func (f *rolloutFollower) show(line string) {
 	if line != f.shown {
 		f.shown = line
-		fmt.Fprintln(f.out, sanitizeLine(line))
+		fmt.Fprintln(f.out, cli.SanitizeLine(line))
 	}
 }
 
 // wait observes each state of the EdgePlacement until the rollout is complete. A timeout of zero waits for ever.
-func (f *rolloutFollower) wait(ctx context.Context, name string, flags waitFlags) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, flags.limit(), fmt.Errorf("the rollout of %s was not complete after %s", name, flags.timeout.Round(time.Millisecond)))
+func (f *rolloutFollower) wait(ctx context.Context, name string, flags cli.WaitFlags) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, flags.Limit(), fmt.Errorf("the rollout of %s was not complete after %s", name, flags.Timeout.Round(time.Millisecond)))
 	defer cancel()
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	source := &cache.ListWatch{

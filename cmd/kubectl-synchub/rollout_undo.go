@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/controllers/placement/revision"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
@@ -50,13 +51,13 @@ Deleted objects are made again. Objects that were added since stay. Secrets are 
 
 // undoOptions are the flags of rollout undo.
 type undoOptions struct {
-	*inventoryOptions
+	*cli.InventoryOptions
 	toRevision int64
-	waitFlags
+	cli.WaitFlags
 }
 
 func newRolloutUndoCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &undoOptions{inventoryOptions: newInventoryOptions(streams)}
+	options := &undoOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
 	command := &cobra.Command{
 		Use:     "undo PLACEMENT",
 		Short:   "Give the objects of an EdgePlacement their former content",
@@ -64,16 +65,16 @@ func newRolloutUndoCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  kubectl synchub rollout undo shop --dry-run=server",
 		RunE:    func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
 	}
-	options.addFlags(command)
+	options.AddFlags(command)
 	command.Flags().Int64Var(&options.toRevision, "to-revision", 0, "number of the revision; 0 takes the newest one that differs from the workspace")
-	options.addWait(command, "the change is rolled out", false, defaultRolloutTimeout)
-	completion := &describePlacementOptions{workspaceOptions: options.workspaceOptions}
+	options.AddWait(command, "the change is rolled out", false, defaultRolloutTimeout)
+	completion := &describePlacementOptions{WorkspaceOptions: options.WorkspaceOptions}
 	command.Args, command.ValidArgsFunction = oneEdgePlacement, completion.completePlacement
 	return command
 }
 
 func newRolloutHistoryCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &describePlacementOptions{workspaceOptions: newWorkspaceOptions(streams)}
+	options := &describePlacementOptions{WorkspaceOptions: cli.NewWorkspaceOptions(streams)}
 	command := &cobra.Command{
 		Use:     "history PLACEMENT",
 		Short:   "List the revisions that the hub keeps of an EdgePlacement's objects",
@@ -82,13 +83,13 @@ func newRolloutHistoryCommand(streams genericiooptions.IOStreams) *cobra.Command
 		Args:    oneEdgePlacement,
 		RunE:    func(command *cobra.Command, args []string) error { return options.history(command.Context(), args[0]) },
 	}
-	options.cluster.AddFlags(command.Flags())
+	options.Cluster.AddFlags(command.Flags())
 	command.ValidArgsFunction = options.completePlacement
 	return command
 }
 
 func (o *describePlacementOptions) history(ctx context.Context, name string) error {
-	workspace, err := o.client()
+	workspace, err := o.Client()
 	if err != nil {
 		return err
 	}
@@ -127,10 +128,10 @@ func placementRevisions(ctx context.Context, workspace client.Client, name strin
 }
 
 func (o *undoOptions) run(ctx context.Context, name string) error {
-	if err := cmp.Or(o.complete(), o.checkTimeout()); err != nil {
+	if err := cmp.Or(o.Complete(), o.CheckTimeout()); err != nil {
 		return err
 	}
-	workspace, reader, err := o.clients()
+	workspace, reader, err := o.Clients()
 	if err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (o *undoOptions) run(ctx context.Context, name string) error {
 	if len(restoration.objects) == 0 {
 		return fmt.Errorf("the objects are as in revision %d: nothing to undo", restoration.revision)
 	}
-	o.note(fmt.Sprintf("Going back to revision %d.", restoration.revision))
+	o.Note(fmt.Sprintf("Going back to revision %d.", restoration.revision))
 	var problems []error
 	for _, one := range restoration.objects {
 		problems = append(problems, o.restore(ctx, one))
@@ -157,7 +158,7 @@ func (o *undoOptions) run(ctx context.Context, name string) error {
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	return o.awaitRollout(ctx, name, o.waitFlags)
+	return awaitRollout(ctx, o.InventoryOptions, name, o.WaitFlags)
 }
 
 // restoration is what has to be done to go back to a revision.
@@ -174,7 +175,7 @@ type restoredObject struct {
 }
 
 // plan returns what has to be done for the revision that the flags name, or for the newest one that differs from the workspace.
-func (o *undoOptions) plan(ctx context.Context, reader *reader, placement *rules.Placement, revisions []edgev2alpha1.PlacementRevision) (found restoration, err error) {
+func (o *undoOptions) plan(ctx context.Context, reader *cli.Reader, placement *rules.Placement, revisions []edgev2alpha1.PlacementRevision) (found restoration, err error) {
 	if len(revisions) == 0 {
 		return found, errors.New("the hub keeps no revision of these objects: it makes one when a rollout is complete, if the EdgePlacement has a rolloutStrategy")
 	}
@@ -183,7 +184,7 @@ func (o *undoOptions) plan(ctx context.Context, reader *reader, placement *rules
 			continue
 		}
 		found = restoration{revision: of.Revision}
-		if found.objects, err = reader.differences(ctx, placement, &of); err != nil || len(found.objects) > 0 || o.toRevision != 0 {
+		if found.objects, err = differences(ctx, reader, placement, &of); err != nil || len(found.objects) > 0 || o.toRevision != 0 {
 			return found, err
 		}
 	}
@@ -195,24 +196,24 @@ func (o *undoOptions) plan(ctx context.Context, reader *reader, placement *rules
 
 // differences returns the objects of a revision that the workspace lacks or has with another content. Objects that the placement does not
 // select do not count: somebody else may have written the revision, to have them made by a user with more rights.
-func (r *reader) differences(ctx context.Context, placement *rules.Placement, of *edgev2alpha1.PlacementRevision) (found []restoredObject, err error) {
-	namespaceLabels := r.namespaceLabels(ctx)
+func differences(ctx context.Context, r *cli.Reader, placement *rules.Placement, of *edgev2alpha1.PlacementRevision) (found []restoredObject, err error) {
+	namespaceLabels := namespaceLabels(ctx, r)
 	for i := range of.Objects {
 		content := &unstructured.Unstructured{}
 		if err := content.UnmarshalJSON(of.Objects[i].Raw); err != nil {
 			return nil, fmt.Errorf("the PlacementRevision %s cannot be read: %w", of.Name, err)
 		}
 		kind := content.GroupVersionKind()
-		mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		mapping, err := r.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
 			return nil, fmt.Errorf("the workspace does not have the API of %s %s any more: %w", kind.Kind, content.GetName(), err)
 		}
 		if !selects(placement, mapping.Resource, content, namespaceLabels) || !revision.Keeps(mapping.Resource.GroupResource()) {
 			continue
 		}
-		var resource dynamic.ResourceInterface = r.objects.Resource(mapping.Resource)
+		var resource dynamic.ResourceInterface = r.Objects.Resource(mapping.Resource)
 		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-			resource = r.objects.Resource(mapping.Resource).Namespace(content.GetNamespace())
+			resource = r.Objects.Resource(mapping.Resource).Namespace(content.GetNamespace())
 		}
 		present, err := resource.Get(ctx, content.GetName(), metav1.GetOptions{})
 		switch {
@@ -232,12 +233,12 @@ func (r *reader) differences(ctx context.Context, placement *rules.Placement, of
 // restore creates or changes one object. A change since the command compared the object is a conflict.
 func (o *undoOptions) restore(ctx context.Context, one restoredObject) (err error) {
 	var dryRun []string
-	if o.dryRun == dryRunServer {
+	if o.DryRun == cli.DryRunServer {
 		dryRun = []string{metav1.DryRunAll}
 	}
 	done := "restored"
 	switch {
-	case o.dryRun == dryRunClient:
+	case o.DryRun == cli.DryRunClient:
 	case one.isNew:
 		_, err = one.resource.Create(ctx, one.object, metav1.CreateOptions{DryRun: dryRun, FieldManager: "kubectl-synchub"})
 		done = "created"
@@ -247,5 +248,5 @@ func (o *undoOptions) restore(ctx context.Context, one restoredObject) (err erro
 	if err != nil {
 		return fmt.Errorf("cannot restore %s %s: %w", one.object.GetKind(), one.object.GetName(), err)
 	}
-	return o.print(one.object, done)
+	return o.Print(one.object, done)
 }

@@ -37,13 +37,14 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // fakeWorkspace stands for a workload workspace with objects, which a user reads and changes with the user's own rights.
 type fakeWorkspace struct {
-	*reader
+	*cli.Reader
 	objects *dynamicfake.FakeDynamicClient
 }
 
@@ -61,7 +62,7 @@ func newFakeWorkspace(t *testing.T, objects ...string) *fakeWorkspace {
 	shop := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "shop"}}}
 	metadataScheme := metadatafake.NewTestScheme()
 	_ = metav1.AddMetaToScheme(metadataScheme)
-	w.reader = &reader{objects: w.objects, mapper: mapper, metadata: metadatafake.NewSimpleMetadataClient(metadataScheme, shop)}
+	w.Reader = &cli.Reader{Objects: w.objects, Mapper: mapper, Metadata: metadatafake.NewSimpleMetadataClient(metadataScheme, shop)}
 	return w
 }
 
@@ -105,8 +106,8 @@ func shopPlacement(t *testing.T) *rules.Placement {
 
 func newUndo(dryRun string) (*undoOptions, *bytes.Buffer) {
 	var out bytes.Buffer
-	options := &undoOptions{inventoryOptions: newInventoryOptions(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &bytes.Buffer{}})}
-	options.dryRun = dryRun
+	options := &undoOptions{InventoryOptions: cli.NewInventoryOptions(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &bytes.Buffer{}})}
+	options.DryRun = dryRun
 	return options, &out
 }
 
@@ -131,8 +132,8 @@ func TestUndoOfAForgedRevision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := newFakeWorkspace(t, pricesNow, "{apiVersion: v1, kind: Secret, metadata: {name: password, namespace: shop}, data: {password: b3du}}")
-			undo, _ := newUndo(dryRunNone)
-			found, err := undo.plan(t.Context(), w.reader, shopPlacement(t), []edgev2alpha1.PlacementRevision{revisionOf(t, 1, forged, pricesBefore)})
+			undo, _ := newUndo(cli.DryRunNone)
+			found, err := undo.plan(t.Context(), w.Reader, shopPlacement(t), []edgev2alpha1.PlacementRevision{revisionOf(t, 1, forged, pricesBefore)})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(found.objects).To(HaveLen(1))
 			g.Expect(found.objects[0].object.GetName()).To(Equal("prices"))
@@ -146,15 +147,15 @@ func TestUndoRestores(t *testing.T) {
 		dryRun []string
 		writes []string
 	}{
-		dryRunNone:   {nil, []string{"create configmaps shop/hours", "update configmaps shop/prices"}},
-		dryRunServer: {[]string{metav1.DryRunAll}, []string{"create configmaps shop/hours", "update configmaps shop/prices"}},
-		dryRunClient: {nil, nil},
+		cli.DryRunNone:   {nil, []string{"create configmaps shop/hours", "update configmaps shop/prices"}},
+		cli.DryRunServer: {[]string{metav1.DryRunAll}, []string{"create configmaps shop/hours", "update configmaps shop/prices"}},
+		cli.DryRunClient: {nil, nil},
 	} {
 		t.Run(dryRun, func(t *testing.T) {
 			g := NewWithT(t)
 			w := newFakeWorkspace(t, pricesNow)
 			undo, out := newUndo(dryRun)
-			found, err := undo.plan(t.Context(), w.reader, shopPlacement(t), []edgev2alpha1.PlacementRevision{revisionOf(t, 1, pricesBefore, hoursBefore)})
+			found, err := undo.plan(t.Context(), w.Reader, shopPlacement(t), []edgev2alpha1.PlacementRevision{revisionOf(t, 1, pricesBefore, hoursBefore)})
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, one := range found.objects {
 				g.Expect(undo.restore(t.Context(), one)).To(Succeed())
@@ -206,9 +207,9 @@ func TestUndoChoosesARevision(t *testing.T) {
 			w.objects.PrependReactor("get", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				return action.(clienttesting.GetAction).GetName() == "refused", nil, fmt.Errorf("refused")
 			})
-			undo, _ := newUndo(dryRunNone)
+			undo, _ := newUndo(cli.DryRunNone)
 			undo.toRevision = test.number
-			found, err := undo.plan(t.Context(), w.reader, shopPlacement(t), test.revisions)
+			found, err := undo.plan(t.Context(), w.Reader, shopPlacement(t), test.revisions)
 			if test.err != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(test.err)))
 				return
@@ -224,8 +225,8 @@ func TestUndoChoosesARevision(t *testing.T) {
 func TestUndoReportsAFailure(t *testing.T) {
 	w := newFakeWorkspace(t, pricesNow)
 	w.objects.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, fmt.Errorf("it changed") })
-	undo, out := newUndo(dryRunNone)
-	found, err := undo.plan(t.Context(), w.reader, shopPlacement(t), []edgev2alpha1.PlacementRevision{revisionOf(t, 1, pricesBefore)})
+	undo, out := newUndo(cli.DryRunNone)
+	found, err := undo.plan(t.Context(), w.Reader, shopPlacement(t), []edgev2alpha1.PlacementRevision{revisionOf(t, 1, pricesBefore)})
 	if err != nil {
 		t.Fatal(err)
 	}

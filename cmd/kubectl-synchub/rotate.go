@@ -26,6 +26,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -48,7 +49,7 @@ const rotateExample = `  # A new token beside the one that there is
   kubectl synchub rotate florin -o yaml > florin-secret.yaml`
 
 func newRotateCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &registerOptions{inventoryOptions: newInventoryOptions(streams)}
+	options := &registerOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
 	var revoke bool
 	command := &cobra.Command{
 		Use:     "rotate NAME (--target-kubeconfig FILE | -o yaml)",
@@ -59,49 +60,49 @@ func newRotateCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			return options.rotate(command.Context(), args[0], revoke)
 		},
 	}
-	options.addFlags(command)
-	options.target.addFlags(command)
+	options.AddFlags(command)
+	options.target.AddFlags(command)
 	options.tunnel.addHubFlags(command)
 	command.Flags().BoolVar(&revoke, "revoke", false, "end all tokens that there are")
 	addLifetime(command, &options.lifetime)
-	options.addWait(command, "the hub uses the new token, and the SyncTarget is ready", false, 2*time.Minute)
+	options.AddWait(command, "the hub uses the new token, and the SyncTarget is ready", false, 2*time.Minute)
 	return command
 }
 
 func (o *registerOptions) rotate(ctx context.Context, name string, revoke bool) error {
-	_, syncTarget, err := o.getSyncTarget(ctx, name, o.checkTimeout())
+	_, syncTarget, err := o.GetSyncTarget(ctx, name, o.CheckTimeout())
 	if err != nil {
 		return err
 	}
 	if registration.IsTunnel(syncTarget) {
 		return o.rotateTunnel(ctx, syncTarget, revoke)
 	}
-	if err := cmp.Or(o.target.required(), o.checkLifetime()); err != nil {
+	if err := cmp.Or(o.target.Required(), o.checkLifetime()); err != nil {
 		return err
 	}
 	plan, err := o.plan(name)
 	if err != nil {
 		return err
 	}
-	if o.dryRun == dryRunClient {
+	if o.DryRun == cli.DryRunClient {
 		secret, _ := registration.NewSecret(syncTarget)
-		return o.print(secret, string(registration.Changed))
+		return o.Print(secret, string(registration.Changed))
 	}
 	if err := plan.RotateToken(ctx, revoke); err != nil {
 		return err
 	}
 	former := tokenExpiry(syncTarget)
-	waiting := &syncTargetWait{inventoryOptions: o.inventoryOptions, waitFlags: o.waitFlags, result: "ready with the new token"}
-	waiting.done = func(seen *edgev2alpha1.SyncTarget) bool {
+	waiting := &cli.SyncTargetWait{InventoryOptions: o.InventoryOptions, WaitFlags: o.WaitFlags, Result: "ready with the new token"}
+	waiting.Done = func(seen *edgev2alpha1.SyncTarget) bool {
 		return !tokenExpiry(seen).Equal(former) && registration.IsReady(seen)
 	}
-	waiting.describe = func(seen *edgev2alpha1.SyncTarget) string {
+	waiting.Describe = func(seen *edgev2alpha1.SyncTarget) string {
 		if tokenExpiry(seen).Equal(former) {
 			return "the hub has not taken the new token yet"
 		}
-		return describeNotReady(seen)
+		return cli.DescribeNotReady(seen)
 	}
-	return waiting.run(ctx, syncTarget)
+	return waiting.Run(ctx, syncTarget)
 }
 
 // tokenExpiry returns when the token expires that the hub uses. Each token expires at a time of its own.

@@ -30,6 +30,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/provider/redact"
@@ -65,15 +66,15 @@ const staleObjectsExample = `  # List the objects that are left on a former clus
 
 // staleObjectsOptions are the flags of stale-objects.
 type staleObjectsOptions struct {
-	*inventoryOptions
-	target               targetFlags
+	*cli.InventoryOptions
+	target               cli.TargetFlags
 	uid                  string
 	resources            []string
 	remove, release, yes bool
 }
 
 func newStaleObjectsCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &staleObjectsOptions{inventoryOptions: newInventoryOptions(streams)}
+	options := &staleObjectsOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
 	command := &cobra.Command{
 		Use:     "stale-objects (NAME | --uid UID) --target-kubeconfig FILE [--delete | --release]",
 		Short:   "List, delete or release objects on a cluster that a SyncTarget does not stand for any more",
@@ -83,8 +84,8 @@ func newStaleObjectsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			return options.run(command.Context(), strings.Join(args, ""))
 		},
 	}
-	options.addFlags(command)
-	options.target.addFlags(command)
+	options.AddFlags(command)
+	options.target.AddFlags(command)
 	flags := command.Flags()
 	flags.StringVar(&options.uid, "uid", "", "the UID of a SyncTarget that does not exist any more")
 	flags.StringSliceVar(&options.resources, "resources", nil, "the resources to look for; by default all that the cluster serves")
@@ -94,28 +95,28 @@ func newStaleObjectsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.MarkFlagsMutuallyExclusive("delete", "release")
 	command.Args = func(command *cobra.Command, args []string) error {
 		if options.uid == "" {
-			return oneSyncTarget(command, args)
+			return cli.OneSyncTarget(command, args)
 		}
-		return noArguments(command, args)
+		return cli.NoArguments(command, args)
 	}
 	return command
 }
 
 func (o *staleObjectsOptions) run(ctx context.Context, name string) error {
-	if err := cmp.Or(o.complete(), o.target.required()); err != nil {
+	if err := cmp.Or(o.Complete(), o.target.Required()); err != nil {
 		return err
 	}
-	admin, err := registration.LoadAdminConfig(o.target.kubeconfig, o.target.context)
+	admin, err := registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context)
 	if err != nil {
 		return err
 	}
-	cluster, err := newTargetReader(admin.Config)
+	cluster, err := cli.NewTargetReader(admin.Config)
 	if err != nil {
 		return err
 	}
-	clusterID, err := clusterid.Get(ctx, cluster.metadata)
+	clusterID, err := clusterid.Get(ctx, cluster.Metadata)
 	if err != nil {
-		return fmt.Errorf("cannot find out which cluster %s leads to: %w", o.target.kubeconfig, redact.Error(err))
+		return fmt.Errorf("cannot find out which cluster %s leads to: %w", o.target.Kubeconfig, redact.Error(err))
 	}
 	syncTarget, err := o.formerSyncTarget(ctx, name, clusterID)
 	if err != nil {
@@ -127,16 +128,16 @@ func (o *staleObjectsOptions) run(ctx context.Context, name string) error {
 		if err := o.checkOtherCluster(ctx, syncTarget, clusterID); err != nil && o.mayChange() {
 			return err
 		} else if err != nil {
-			o.note("Before anything is deleted or released: " + err.Error() + ".")
+			o.Note("Before anything is deleted or released: " + err.Error() + ".")
 		}
 	}
-	o.note(describeCluster(syncTarget, clusterID))
-	found, err := cluster.staleObjects(ctx, uid, o.mode(), o.resources)
+	o.Note(describeCluster(syncTarget, clusterID))
+	found, err := staleObjects(ctx, cluster, uid, o.mode(), o.resources)
 	if err != nil {
 		return err
 	}
 	for _, unseen := range found.unlisted {
-		o.note(unseen)
+		o.Note(unseen)
 	}
 	if err := o.execute(ctx, cluster, found.objects, func() error { return o.checkStillFormer(ctx, name, clusterID) }); err != nil {
 		return err
@@ -161,7 +162,7 @@ func (o *staleObjectsOptions) formerSyncTarget(ctx context.Context, name, cluste
 	if clusterID == "" {
 		return nil, errors.New("the cluster does not tell its ID, the UID of its namespace kube-system: it cannot be told from the one that the SyncTarget stands for")
 	}
-	workspace, err := o.client()
+	workspace, err := o.Client()
 	if err != nil {
 		return nil, err
 	}
@@ -194,15 +195,15 @@ func (o *staleObjectsOptions) checkOtherCluster(ctx context.Context, syncTarget 
 	fail := func(err error) error {
 		return fmt.Errorf("the cluster to which the kubeconfig of the SyncTarget %s leads cannot be asked whether it is this one, so run the command where it can: %w", syncTarget.Name, redact.Error(err))
 	}
-	workspace, err := o.client()
+	workspace, err := o.Client()
 	if err != nil {
 		return fail(err)
 	}
-	present, err := readerByCredentials(ctx, workspace, syncTarget)
+	present, err := cli.ReaderByCredentials(ctx, workspace, syncTarget)
 	if err != nil {
 		return fail(err)
 	}
-	switch presentID, err := clusterid.Get(ctx, present.metadata); {
+	switch presentID, err := clusterid.Get(ctx, present.Metadata); {
 	case err != nil:
 		return fail(err)
 	case presentID == "":
@@ -238,21 +239,21 @@ func describeCluster(syncTarget *edgev2alpha1.SyncTarget, clusterID string) stri
 
 // execute lists the stale objects, and deletes or releases them as requested. After the operator's confirmation it
 // checks again that the SyncTarget does not stand for the cluster.
-func (o *staleObjectsOptions) execute(ctx context.Context, cluster *reader, objects []staleObject, stillFormer func() error) error {
+func (o *staleObjectsOptions) execute(ctx context.Context, cluster *cli.Reader, objects []staleObject, stillFormer func() error) error {
 	if !o.mayChange() {
 		return o.list(objects)
 	}
-	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(sanitizeTable(staleObjectsTable(objects)), o.ErrOut); err != nil {
+	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(cli.SanitizeTable(staleObjectsTable(objects)), o.ErrOut); err != nil {
 		return err
 	}
 	objects = slices.DeleteFunc(objects, func(one staleObject) bool {
 		return one.Action != cleanup.ActionDelete && one.Action != cleanup.ActionRelease
 	})
 	if len(objects) == 0 {
-		o.note("There is nothing to do.")
+		o.Note("There is nothing to do.")
 		return nil
 	}
-	if err := o.confirmFunc(o.yes)(ctx, confirmQuestion(objects)); err != nil {
+	if err := o.ConfirmFunc(o.yes)(ctx, confirmQuestion(objects)); err != nil {
 		return err
 	}
 	if err := stillFormer(); err != nil {
@@ -263,9 +264,9 @@ func (o *staleObjectsOptions) execute(ctx context.Context, cluster *reader, obje
 		if err := ctx.Err(); err != nil {
 			return errors.Join(append(failed, err)...)
 		}
-		err := cluster.deleteOrRelease(ctx, one, o.dryRun)
+		err := deleteOrRelease(ctx, cluster, one, o.DryRun)
 		if err == nil {
-			err = o.print(one.PartialObjectMetadata, one.pastTense())
+			err = o.Print(one.PartialObjectMetadata, one.pastTense())
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s %s: %w", one.Resource, strings.TrimPrefix(one.Namespace+"/"+one.Name, "/"), redact.Error(err)))
@@ -284,17 +285,17 @@ func confirmQuestion(objects []staleObject) string {
 
 // list prints the stale objects.
 func (o *staleObjectsOptions) list(objects []staleObject) error {
-	if *o.output.OutputFormat != "" {
+	if *o.Output.OutputFormat != "" {
 		for _, one := range objects {
-			if err := o.print(one.PartialObjectMetadata, ""); err != nil {
+			if err := o.Print(one.PartialObjectMetadata, ""); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	if len(objects) == 0 {
-		o.note("No objects of the SyncTarget are there.")
+		o.Note("No objects of the SyncTarget are there.")
 		return nil
 	}
-	return printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(sanitizeTable(staleObjectsTable(objects)), o.Out)
+	return printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(cli.SanitizeTable(staleObjectsTable(objects)), o.Out)
 }

@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/waves"
@@ -71,9 +72,9 @@ var containers = []schema.GroupResource{
 }
 
 // staleObjects returns the objects with marks of the SyncTarget with the given UID, in the order of their removal.
-func (r *reader) staleObjects(ctx context.Context, uid types.UID, mode cleanup.Mode, only []string) (staleObjectList, error) {
+func staleObjects(ctx context.Context, r *cli.Reader, uid types.UID, mode cleanup.Mode, only []string) (staleObjectList, error) {
 	var found staleObjectList
-	served, err := r.listableAPIs(only)
+	served, err := listableAPIs(r, only)
 	if err != nil {
 		if !discovery.IsGroupDiscoveryFailedError(err) {
 			return found, err
@@ -83,7 +84,7 @@ func (r *reader) staleObjects(ctx context.Context, uid types.UID, mode cleanup.M
 	owners := map[types.UID]ownership.Owner{}
 	var candidates []staleObject
 	for _, api := range served {
-		some, err := r.candidates(ctx, api, uid)
+		some, err := findCandidates(ctx, r, api, uid)
 		if err != nil {
 			found.unlisted = append(found.unlisted, fmt.Sprintf("%s cannot be listed: %s", api.resource.GroupResource(), redact.Error(err)))
 		}
@@ -122,16 +123,16 @@ type listableAPI struct {
 
 // listableAPIs returns the served resources whose objects can be listed and changed. With only, it returns the named
 // ones among them. The error may concern only some API groups; the result then contains the others.
-func (r *reader) listableAPIs(only []string) ([]listableAPI, error) {
+func listableAPIs(r *cli.Reader, only []string) ([]listableAPI, error) {
 	named := map[schema.GroupResource]bool{}
 	for _, name := range only {
-		resource, err := r.find(name)
+		resource, err := r.Find(name)
 		if err != nil {
 			return nil, fmt.Errorf("--resources: %w", redact.Error(err))
 		}
 		named[resource.GroupResource()] = true
 	}
-	lists, err := r.apis.ServerPreferredResources()
+	lists, err := r.APIs.ServerPreferredResources()
 	var all []listableAPI
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "patch", "delete"}}, lists) {
 		version, _ := schema.ParseGroupVersion(list.GroupVersion)
@@ -145,12 +146,12 @@ func (r *reader) listableAPIs(only []string) ([]listableAPI, error) {
 	return all, err
 }
 
-// candidates returns the objects of a resource that may belong to the SyncTarget.
-func (r *reader) candidates(ctx context.Context, api listableAPI, uid types.UID) (found []staleObject, err error) {
+// findCandidates returns the objects of a resource that may belong to the SyncTarget.
+func findCandidates(ctx context.Context, r *cli.Reader, api listableAPI, uid types.UID) (found []staleObject, err error) {
 	resource := api.resource.GroupResource()
 	isContainer := slices.Contains(containers, resource)
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.metadata.Resource(api.resource).List(ctx, options)
+		return r.Metadata.Resource(api.resource).List(ctx, options)
 	})
 	var options metav1.ListOptions
 	if !isContainer {
@@ -179,15 +180,15 @@ func (s staleObject) decide(now *metav1.PartialObjectMetadata) cleanup.Decision 
 var errChanged = errors.New("it was changed meanwhile, and left alone: run the command again")
 
 // deleteOrRelease deletes or releases a stale object, if it is still the listed object and its action is unchanged.
-func (r *reader) deleteOrRelease(ctx context.Context, one staleObject, dryRun string) error {
-	if dryRun == dryRunClient {
+func deleteOrRelease(ctx context.Context, r *cli.Reader, one staleObject, dryRun string) error {
+	if dryRun == cli.DryRunClient {
 		return nil
 	}
 	var dry []string
-	if dryRun == dryRunServer {
+	if dryRun == cli.DryRunServer {
 		dry = []string{metav1.DryRunAll}
 	}
-	objects, object := r.metadata.Resource(one.resource).Namespace(one.Namespace), one.PartialObjectMetadata
+	objects, object := r.Metadata.Resource(one.resource).Namespace(one.Namespace), one.PartialObjectMetadata
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if object == nil {
 			now, err := objects.Get(ctx, one.Name, metav1.GetOptions{})

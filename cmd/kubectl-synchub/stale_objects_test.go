@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/test/fixtures"
@@ -346,12 +347,12 @@ func (s *replacedCluster) releases(t *testing.T) {
 
 // looksAgain tests objects that change after the list.
 func (s *replacedCluster) looksAgain(t *testing.T) {
-	cluster, err := newTargetReader(s.Config)
+	cluster, err := cli.NewTargetReader(s.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	listed := func(name string) staleObject {
-		found, err := cluster.staleObjects(t.Context(), s.former.UID, cleanup.ModeDelete, []string{"configmaps"})
+		found, err := staleObjects(t.Context(), cluster, s.former.UID, cleanup.ModeDelete, []string{"configmaps"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -396,7 +397,7 @@ func (s *replacedCluster) looksAgain(t *testing.T) {
 			s.make(t, object)
 			one := listed(name)
 			test.change(object)
-			if err := cluster.deleteOrRelease(t.Context(), one, dryRunNone); !errors.Is(err, test.want) {
+			if err := deleteOrRelease(t.Context(), cluster, one, cli.DryRunNone); !errors.Is(err, test.want) {
 				t.Errorf("want %v, got %v", test.want, err)
 			}
 			if isThere := s.now(t, "ConfigMap", staleNamespace, name) != nil; isThere != (test.want != nil) {

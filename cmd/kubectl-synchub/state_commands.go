@@ -28,6 +28,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
 // stateCommand is a command that only changes the spec of a SyncTarget.
@@ -58,20 +60,20 @@ var stateCommands = []stateCommand{
 		name: "uncordon", done: "uncordoned", short: "Let a cluster be used again after cordon or drain",
 		long:   "Undo cordon and drain: the hub places the selected objects on the cluster again.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Unschedulable, spec.Drain = false, false },
-		until:  "the SyncTarget is ready", hasEnded: isReadyNow, describe: describeNotReady, result: "ready", timeout: 2 * time.Minute,
+		until:  "the SyncTarget is ready", hasEnded: cli.IsReadyNow, describe: cli.DescribeNotReady, result: "ready", timeout: 2 * time.Minute,
 	},
 	{
 		name: "suspend", done: "suspended", short: "Stop syncing with a cluster, and leave all as it is",
 		long:   "Stop all writes to a cluster and all that comes up from it. Nothing is removed.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = true },
-		until:  "the hub says that nothing is synced", hasEnded: isSuspendedNow, result: "suspended by the hub", timeout: 2 * time.Minute,
+		until:  "the hub says that nothing is synced", hasEnded: cli.IsSuspendedNow, result: "suspended by the hub", timeout: 2 * time.Minute,
 		describe: func(*edgev2alpha1.SyncTarget) string { return "the hub has not seen the change yet" },
 	},
 	{
 		name: "resume", done: "resumed", short: "Go on syncing with a cluster that was suspended",
 		long:   "Undo suspend: the hub then syncs the changes that were made meanwhile.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = false },
-		until:  "the SyncTarget is ready", hasEnded: isReadyNow, describe: describeNotReady, result: "ready", timeout: 2 * time.Minute,
+		until:  "the SyncTarget is ready", hasEnded: cli.IsReadyNow, describe: cli.DescribeNotReady, result: "ready", timeout: 2 * time.Minute,
 	},
 }
 
@@ -102,47 +104,47 @@ func newStateCommands(streams genericiooptions.IOStreams) []*cobra.Command {
 }
 
 func newStateCommand(streams genericiooptions.IOStreams, state stateCommand) *cobra.Command {
-	options := newInventoryOptions(streams)
-	var wait waitFlags
+	options := cli.NewInventoryOptions(streams)
+	var wait cli.WaitFlags
 	command := &cobra.Command{
 		Use:     state.name + " NAME",
 		Short:   state.short,
 		Long:    state.long,
 		Example: fmt.Sprintf("  kubectl synchub %s florin", state.name),
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := wait.checkTimeout(); err != nil {
+			if err := wait.CheckTimeout(); err != nil {
 				return err
 			}
-			syncTarget, err := options.setState(command.Context(), args[0], state)
+			syncTarget, err := setState(command.Context(), options, args[0], state)
 			if err != nil {
 				return err
 			}
-			waiting := &syncTargetWait{inventoryOptions: options, waitFlags: wait, done: state.hasEnded, describe: state.describe, result: state.result, notes: state.notes}
-			return waiting.run(command.Context(), syncTarget)
+			waiting := &cli.SyncTargetWait{InventoryOptions: options, WaitFlags: wait, Done: state.hasEnded, Describe: state.describe, Result: state.result, Notes: state.notes}
+			return waiting.Run(command.Context(), syncTarget)
 		},
 	}
-	options.addFlags(command)
+	options.AddFlags(command)
 	if state.until != "" {
-		wait.addWait(command, state.until, false, state.timeout)
+		wait.AddWait(command, state.until, false, state.timeout)
 	}
 	return command
 }
 
 // setState changes a SyncTarget, unless it already is in the state.
-func (o *inventoryOptions) setState(ctx context.Context, name string, state stateCommand) (*edgev2alpha1.SyncTarget, error) {
-	inventory, syncTarget, err := o.getSyncTarget(ctx, name)
+func setState(ctx context.Context, o *cli.InventoryOptions, name string, state stateCommand) (*edgev2alpha1.SyncTarget, error) {
+	inventory, syncTarget, err := o.GetSyncTarget(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	before := syncTarget.DeepCopy()
 	state.change(&syncTarget.Spec)
 	if apiequality.Semantic.DeepEqual(before.Spec, syncTarget.Spec) {
-		return syncTarget, o.print(syncTarget, "already "+state.done)
+		return syncTarget, o.Print(syncTarget, "already "+state.done)
 	}
-	if err := o.patchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
+	if err := o.PatchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
 		return nil, err
 	}
-	return syncTarget, o.print(syncTarget, state.done)
+	return syncTarget, o.Print(syncTarget, state.done)
 }
 
 // isDrained reports whether the hub has set Drained for the current generation of the SyncTarget.

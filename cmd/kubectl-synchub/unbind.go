@@ -27,6 +27,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -74,7 +75,7 @@ func newUnbindComputeCommand(streams genericiooptions.IOStreams) *cobra.Command 
 	flags.StringVar(&options.name, "name", "", "name of the EdgePlacement, in place of the inventory workspace")
 	flags.BoolVar(&options.all, "all", false, "also delete the APIBinding of the export, and with it all objects of its APIs in the workspace")
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before anything is deleted")
-	options.addWait(command, "the EdgePlacement is gone", true, 5*time.Minute)
+	options.AddWait(command, "the EdgePlacement is gone", true, 5*time.Minute)
 	command.ValidArgsFunction = options.completePlacements(func(placement edgev2alpha1.EdgePlacement) string {
 		return placement.Annotations[edgev2alpha1.AnnotationBindCompute]
 	})
@@ -82,11 +83,11 @@ func newUnbindComputeCommand(streams genericiooptions.IOStreams) *cobra.Command 
 	command.Args = func(command *cobra.Command, args []string) error {
 		switch {
 		case len(args) > 1 || len(args) == 1 && args[0] == "":
-			return withAdvice(command, errors.New("give the path of one inventory workspace"))
+			return cli.WithAdvice(command, errors.New("give the path of one inventory workspace"))
 		case len(args) == 1 && options.name != "":
-			return withAdvice(command, errors.New("give either the path of an inventory workspace or --name"))
+			return cli.WithAdvice(command, errors.New("give either the path of an inventory workspace or --name"))
 		case len(args) == 0 && options.name == "" && !options.all:
-			return withAdvice(command, errors.New("give the path of an inventory workspace, --name or --all"))
+			return cli.WithAdvice(command, errors.New("give the path of an inventory workspace, --name or --all"))
 		}
 		return nil
 	}
@@ -97,7 +98,7 @@ func (o *unbindOptions) run(ctx context.Context, inventory string) error {
 	if err := o.check(inventory); err != nil {
 		return err
 	}
-	if o.all && !o.wait {
+	if o.all && !o.Wait {
 		return errors.New("--wait=false: the APIBinding can only be deleted once the EdgePlacements are gone; leave one of --wait=false and --all away")
 	}
 	workspace, err := o.open()
@@ -108,24 +109,24 @@ func (o *unbindOptions) run(ctx context.Context, inventory string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.confirmFunc(o.yes)(ctx, strings.Join(removal.Effects, "\n")); err != nil {
+	if err := o.ConfirmFunc(o.yes)(ctx, strings.Join(removal.Effects, "\n")); err != nil {
 		return err
 	}
-	if o.dryRun == dryRunClient {
+	if o.DryRun == cli.DryRunClient {
 		return o.show(removal)
 	}
-	return workspace.Remove(ctx, removal, o.wait)
+	return workspace.Remove(ctx, removal, o.Wait)
 }
 
 // show prints the objects that the command would delete.
 func (o *unbindOptions) show(removal *bindcompute.Removal) error {
 	for i := range removal.Placements {
-		if err := o.print(&removal.Placements[i], string(registration.Deleted)); err != nil {
+		if err := o.Print(&removal.Placements[i], string(registration.Deleted)); err != nil {
 			return err
 		}
 	}
 	if removal.Binding == nil {
 		return nil
 	}
-	return o.print(removal.Binding, string(registration.Deleted))
+	return o.Print(removal.Binding, string(registration.Deleted))
 }

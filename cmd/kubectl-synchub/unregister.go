@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -54,15 +55,15 @@ const unregisterExample = `  # Remove a cluster, and the hub's identity from it
   kubectl synchub unregister florin --force`
 
 type unregisterOptions struct {
-	*inventoryOptions
-	target        targetFlags
+	*cli.InventoryOptions
+	target        cli.TargetFlags
 	orphan, force bool
 	yes           bool
-	waitFlags
+	cli.WaitFlags
 }
 
 func newUnregisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &unregisterOptions{inventoryOptions: newInventoryOptions(streams)}
+	options := &unregisterOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
 	command := &cobra.Command{
 		Use:     "unregister NAME [--orphan | --force]",
 		Short:   "Delete the SyncTarget of a cluster",
@@ -70,32 +71,32 @@ func newUnregisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: unregisterExample,
 		RunE:    func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
 	}
-	options.addFlags(command)
-	options.target.addFlags(command)
+	options.AddFlags(command)
+	options.target.AddFlags(command)
 	flags := command.Flags()
 	flags.BoolVar(&options.orphan, "orphan", false, "leave the hub's objects on the cluster, whatever spec.deletionPolicy says")
 	flags.BoolVar(&options.force, "force", false, "do not wait for a cluster that cannot be reached")
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before anything is deleted")
-	options.addWait(command, "the SyncTarget is gone", true, 5*time.Minute)
+	options.AddWait(command, "the SyncTarget is gone", true, 5*time.Minute)
 	command.MarkFlagsMutuallyExclusive("orphan", "force")
 	return command
 }
 
 func (o *unregisterOptions) run(ctx context.Context, name string) error {
-	if err := cmp.Or(o.complete(), o.checkTimeout()); err != nil {
+	if err := cmp.Or(o.Complete(), o.CheckTimeout()); err != nil {
 		return err
 	}
-	if !o.wait && o.target.kubeconfig != "" {
+	if !o.Wait && o.target.Kubeconfig != "" {
 		return errors.New("--wait=false: the hub's identity can only be taken from the cluster once the SyncTarget is gone; leave one of --wait=false and --target-kubeconfig away")
 	}
 	var admin *registration.AdminConfig
-	if o.target.kubeconfig != "" {
+	if o.target.Kubeconfig != "" {
 		var err error
-		if admin, err = registration.LoadAdminConfig(o.target.kubeconfig, o.target.context); err != nil {
+		if admin, err = registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context); err != nil {
 			return err
 		}
 	}
-	inventory, err := o.inventory()
+	inventory, err := o.Inventory()
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 		if err := o.remove(ctx, inventory, syncTarget); err != nil {
 			return err
 		}
-		o.note("The tunnel and the hub's rights are still in the cluster. When the SyncTarget is gone, delete the objects of its manifest there, or the Helm release. They have the label app.kubernetes.io/name=synchub-tunnel.")
+		o.Note("The tunnel and the hub's rights are still in the cluster. When the SyncTarget is gone, delete the objects of its manifest there, or the Helm release. They have the label app.kubernetes.io/name=synchub-tunnel.")
 		return nil
 	case syncTarget != nil:
 		err = o.remove(ctx, inventory, syncTarget)
@@ -125,26 +126,26 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 // remove deletes the SyncTarget, and then its Secret. The hub needs the Secret until the SyncTarget is gone.
 func (o *unregisterOptions) remove(ctx context.Context, inventory *registration.Inventory, syncTarget *edgev2alpha1.SyncTarget) error {
 	if syncTarget.DeletionTimestamp == nil || o.force {
-		if err := o.confirmFunc(o.yes)(ctx, o.describeEffect(syncTarget)); err != nil {
+		if err := o.ConfirmFunc(o.yes)(ctx, o.describeEffect(syncTarget)); err != nil {
 			return err
 		}
 	}
 	if err := o.setDeletionOptions(ctx, inventory.Client, syncTarget); err != nil {
 		return err
 	}
-	if o.dryRun != dryRunClient {
+	if o.DryRun != cli.DryRunClient {
 		uid := syncTarget.UID
 		if err := inventory.Client.Delete(ctx, syncTarget.DeepCopy(), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("cannot delete the SyncTarget %s: %w", syncTarget.Name, err)
 		}
 	}
-	if o.dryRun != dryRunNone || !o.wait {
-		return o.print(syncTarget, string(registration.Deleted))
+	if o.DryRun != cli.DryRunNone || !o.Wait {
+		return o.Print(syncTarget, string(registration.Deleted))
 	}
 	if err := o.awaitGone(ctx, syncTarget); err != nil {
 		return err
 	}
-	if err := o.print(syncTarget, string(registration.Deleted)); err != nil {
+	if err := o.Print(syncTarget, string(registration.Deleted)); err != nil {
 		return err
 	}
 	return inventory.DeleteSecret(ctx, syncTarget)
@@ -178,15 +179,15 @@ func (o *unregisterOptions) setDeletionOptions(ctx context.Context, workspace cl
 	if !o.orphan && !o.force {
 		return nil
 	}
-	return o.patchSyncTarget(ctx, workspace, syncTarget, before)
+	return o.PatchSyncTarget(ctx, workspace, syncTarget, before)
 }
 
 func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	workspace, err := o.client()
+	workspace, err := o.Client()
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, o.limit())
+	waiting, cancel := context.WithTimeout(ctx, o.Limit())
 	defer cancel()
 	var shown string
 	var report *edgev2alpha1.CleanupStatus
@@ -195,7 +196,7 @@ func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alp
 			report = seen.Status.Cleanup
 			if text := waitMessage(seen); text != shown {
 				shown = text
-				o.progress("%s", text)
+				o.Progress("%s", text)
 			}
 		}
 		return seen == nil
@@ -204,7 +205,7 @@ func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alp
 	case last == nil || errors.Is(err, registration.ErrReplaced):
 		if report != nil {
 			for _, line := range remainingLines(report) {
-				o.note(line)
+				o.Note(line)
 			}
 		}
 		return nil
@@ -214,23 +215,23 @@ func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alp
 		return ctx.Err()
 	}
 	return fmt.Errorf("the SyncTarget %s is being deleted, but was not gone after %s: %s\n%s\nRun the command again to go on waiting, or with --force to let it go although its cluster cannot be reached",
-		syncTarget.Name, o.timeout, cleanupText(last), registration.DescribeNotReady(last))
+		syncTarget.Name, o.Timeout, cleanupText(last), registration.DescribeNotReady(last))
 }
 
 // removeIdentity removes the hub's identity from the cluster, or reports that it is still there.
 func (o *unregisterOptions) removeIdentity(ctx context.Context, inventory *registration.Inventory, admin *registration.AdminConfig, name string) error {
 	if admin == nil {
-		o.note(fmt.Sprintf("If the cluster was registered with --target-kubeconfig, the hub's ServiceAccount and its rights are still there. They go with `kubectl synchub unregister %s --target-kubeconfig FILE`.", name))
+		o.Note(fmt.Sprintf("If the cluster was registered with --target-kubeconfig, the hub's ServiceAccount and its rights are still there. They go with `kubectl synchub unregister %s --target-kubeconfig FILE`.", name))
 		return nil
 	}
-	if o.dryRun == dryRunClient {
+	if o.DryRun == cli.DryRunClient {
 		return nil
 	}
-	writes, err := clientOf(admin.Config)
+	writes, err := cli.ClientOf(admin.Config)
 	if err != nil {
 		return fmt.Errorf("cannot reach the target: %w", err)
 	}
-	plan := &registration.Registrar{Name: name, Inventory: inventory, TargetClient: o.withDryRun(writes)}
+	plan := &registration.Registrar{Name: name, Inventory: inventory, TargetClient: o.WithDryRun(writes)}
 	target, err := plan.Target(ctx)
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -52,17 +53,17 @@ func TestUnregisterAsks(t *testing.T) {
 		"being deleted: it waits":                  {terminating: true, deleted: true},
 		"being deleted, with --force":              {change: func(o *unregisterOptions) { o.force = true }, terminating: true, err: asks, deleted: true},
 		"being deleted, confirmed, with --force":   {change: func(o *unregisterOptions) { o.yes, o.force = true, true }, terminating: true, deleted: true, forced: true},
-		"a dry run, confirmed, with --force":       {change: func(o *unregisterOptions) { o.yes, o.force, o.dryRun = true, true, dryRunClient }},
-		"a dry run asks nothing":                   {change: func(o *unregisterOptions) { o.dryRun = dryRunClient }},
-		"a dry run of the server":                  {change: func(o *unregisterOptions) { o.yes, o.force, o.dryRun = true, true, dryRunServer }},
-		"a dry run with --orphan, which is a flag": {change: func(o *unregisterOptions) { o.orphan, o.dryRun = true, dryRunServer }},
+		"a dry run, confirmed, with --force":       {change: func(o *unregisterOptions) { o.yes, o.force, o.DryRun = true, true, cli.DryRunClient }},
+		"a dry run asks nothing":                   {change: func(o *unregisterOptions) { o.DryRun = cli.DryRunClient }},
+		"a dry run of the server":                  {change: func(o *unregisterOptions) { o.yes, o.force, o.DryRun = true, true, cli.DryRunServer }},
+		"a dry run with --orphan, which is a flag": {change: func(o *unregisterOptions) { o.orphan, o.DryRun = true, cli.DryRunServer }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: "florin-uid", Finalizers: []string{"synchub.dev/mailbox"}}}
 			syncTarget.Spec.DeletionPolicy = edgev2alpha1.DeletionPolicyDelete
 			deletions := 0
-			stored := fake.NewClientBuilder().WithScheme(scheme).WithObjects(syncTarget).WithInterceptorFuncs(interceptor.Funcs{
+			stored := fake.NewClientBuilder().WithScheme(cli.Scheme).WithObjects(syncTarget).WithInterceptorFuncs(interceptor.Funcs{
 				Delete: func(ctx context.Context, to client.WithWatch, object client.Object, options ...client.DeleteOption) error {
 					deletions++
 					var used client.DeleteOptions
@@ -81,19 +82,19 @@ func TestUnregisterAsks(t *testing.T) {
 				g.Expect(stored.Get(t.Context(), client.ObjectKeyFromObject(syncTarget), found)).To(Succeed())
 				return found
 			}
-			options := &unregisterOptions{inventoryOptions: newInventoryOptions(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}})}
-			options.dryRun = dryRunNone
+			options := &unregisterOptions{InventoryOptions: cli.NewInventoryOptions(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}})}
+			options.DryRun = cli.DryRunNone
 			if test.change != nil {
 				test.change(options)
 			}
 			deletions = 0
-			err := options.remove(t.Context(), &registration.Inventory{Client: options.withDryRun(stored)}, read())
+			err := options.remove(t.Context(), &registration.Inventory{Client: options.WithDryRun(stored)}, read())
 			if test.err == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 			} else {
 				g.Expect(err).To(MatchError(ContainSubstring(test.err)))
 			}
-			if options.dryRun == dryRunClient {
+			if options.DryRun == cli.DryRunClient {
 				g.Expect(deletions).To(BeZero(), "a dry run of the client sends no request")
 			}
 			after := read()

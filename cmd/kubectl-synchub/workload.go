@@ -24,6 +24,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
 // workloadOptions are the flags of commands that change a workload workspace.
@@ -52,7 +53,7 @@ func (o *workloadOptions) madePlacements(command *cobra.Command) (made []edgev2a
 	if err != nil {
 		return nil
 	}
-	workspace, err := clientOf(config)
+	workspace, err := cli.ClientOf(config)
 	if err != nil {
 		return nil
 	}

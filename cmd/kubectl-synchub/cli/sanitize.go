@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package cli
 
 import (
 	"bytes"
@@ -30,10 +30,10 @@ import (
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-// sanitizeLine returns a text that is safe to print on one line of a terminal. People and servers write conditions,
+// SanitizeLine returns a text that is safe to print on one line of a terminal. People and servers write conditions,
 // events and names. These could move the cursor, imitate other output, or start a new line. Tabs stay, because they
 // separate columns.
-func sanitizeLine(text string) string {
+func SanitizeLine(text string) string {
 	columns := strings.Split(text, "\t")
 	for i := range columns {
 		columns[i] = redact.Printable(columns[i])
@@ -41,40 +41,40 @@ func sanitizeLine(text string) string {
 	return strings.Join(columns, "\t")
 }
 
-// sanitizeTable makes the cells of a table safe, and returns the table. The printer of tables escapes few characters.
-func sanitizeTable(table *metav1.Table) *metav1.Table {
+// SanitizeTable makes the cells of a table safe, and returns the table. The printer of tables escapes few characters.
+func SanitizeTable(table *metav1.Table) *metav1.Table {
 	for _, row := range table.Rows {
 		for i, cell := range row.Cells {
 			if text, ok := cell.(string); ok {
-				row.Cells[i] = sanitizeCell(text)
+				row.Cells[i] = SanitizeCell(text)
 			}
 		}
 	}
 	return table
 }
 
-// sanitizeCell returns a text that is safe in a cell of a table. It keeps line breaks, at which the printer cuts the text.
-func sanitizeCell(text string) string {
-	return sanitizeLines(strings.ReplaceAll(text, "\t", " "))
+// SanitizeCell returns a text that is safe in a cell of a table. It keeps line breaks, at which the printer cuts the text.
+func SanitizeCell(text string) string {
+	return SanitizeLines(strings.ReplaceAll(text, "\t", " "))
 }
 
-// printSafely prints an object or a list. On a terminal it escapes characters that are not printable. A program gets the
+// PrintSafely prints an object or a list. On a terminal it escapes characters that are not printable. A program gets the
 // output unchanged.
-func printSafely(printer printers.ResourcePrinter, object runtime.Object, out io.Writer) error {
+func PrintSafely(printer printers.ResourcePrinter, object runtime.Object, out io.Writer) error {
 	if !printers.IsTerminal(out) {
 		return printer.PrintObj(object, out)
 	}
 	var text bytes.Buffer
 	err := printer.PrintObj(object, &text)
-	_, writeErr := io.WriteString(out, sanitizeLines(text.String()))
+	_, writeErr := io.WriteString(out, SanitizeLines(text.String()))
 	return cmp.Or(err, writeErr)
 }
 
-// redactedWarnings cuts and escapes the warnings of API servers, which may be those of strangers.
-type redactedWarnings struct{ rest.WarningHandler }
+// RedactedWarnings cuts and escapes the warnings of API servers, which may be those of strangers.
+type RedactedWarnings struct{ rest.WarningHandler }
 
 // HandleWarningHeader implements [rest.WarningHandler].
-func (w redactedWarnings) HandleWarningHeader(code int, agent, text string) {
+func (w RedactedWarnings) HandleWarningHeader(code int, agent, text string) {
 	w.WarningHandler.HandleWarningHeader(code, agent, redact.Text(text))
 }
 
@@ -84,11 +84,11 @@ func firstLine(text string) string {
 	return line
 }
 
-// sanitizeLines is sanitizeLine for a text with several lines.
-func sanitizeLines(text string) string {
+// SanitizeLines is sanitizeLine for a text with several lines.
+func SanitizeLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
-		lines[i] = sanitizeLine(lines[i])
+		lines[i] = SanitizeLine(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }

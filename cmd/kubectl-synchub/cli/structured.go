@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -24,22 +24,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// structuredOutput is the flag -o of commands that print a document of their own for programs, not objects of a server.
-type structuredOutput string
+// StructuredOutput is the flag -o of commands that print a document of their own for programs, not objects of a server.
+type StructuredOutput string
 
 const (
-	outputJSON structuredOutput = "json"
-	outputYAML structuredOutput = "yaml"
+	outputJSON StructuredOutput = "json"
+	outputYAML StructuredOutput = "yaml"
 )
 
-// addFlag adds the flag.
-func (f *structuredOutput) addFlag(command *cobra.Command) {
+// AddFlag adds the flag.
+func (f *StructuredOutput) AddFlag(command *cobra.Command) {
 	command.Flags().StringVarP((*string)(f), "output", "o", "", "")
-	setFormats(command, []string{string(outputJSON), string(outputYAML)})
+	SetFormats(command, []string{string(outputJSON), string(outputYAML)})
 }
 
-// print prints a document. done is false if people read the output.
-func (f *structuredOutput) print(out io.Writer, document any) (done bool, err error) {
+// Print prints a document. done is false if people read the output.
+func (f *StructuredOutput) Print(out io.Writer, document any) (done bool, err error) {
 	var content []byte
 	switch *f {
 	case outputJSON:

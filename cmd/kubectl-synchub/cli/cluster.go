@@ -14,16 +14,18 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package cli
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,21 +43,22 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// reader reads objects of any kind from one cluster or workspace. Unlike the client of package provider/discovery, it
+// Reader reads objects of any kind from one cluster or workspace. Unlike the client of package provider/discovery, it
 // needs all APIs at once, for the short names that kubectl accepts. client-go's cached discovery reads them with two
 // requests. The operator who runs the plugin chose the server, so responses have no limit, as in kubectl.
-type reader struct {
-	config *rest.Config
-	// requests follows no redirects.
-	requests *http.Client
-	objects  dynamic.Interface
-	// metadata reads only labels and annotations.
-	metadata metadata.Interface
-	apis     discovery.CachedDiscoveryInterface
-	mapper   meta.RESTMapper
+type Reader struct {
+	Config *rest.Config
+	// Requests follows no redirects.
+	Requests *http.Client
+	Objects  dynamic.Interface
+	// Metadata reads only labels and annotations.
+	Metadata metadata.Interface
+	APIs     discovery.CachedDiscoveryInterface
+	Mapper   meta.RESTMapper
 }
 
-func newReader(config *rest.Config) (*reader, error) {
+// NewReader returns a reader. It sends no requests.
+func NewReader(config *rest.Config) (*Reader, error) {
 	requests, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -79,24 +82,24 @@ func newReader(config *rest.Config) (*reader, error) {
 	}
 	apis := memory.NewMemCacheClient(uncached)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(apis), apis, nil)
-	return &reader{config: config, requests: requests, objects: objects, metadata: metadataOnly, apis: apis, mapper: mapper}, nil
+	return &Reader{Config: config, Requests: requests, Objects: objects, Metadata: metadataOnly, APIs: apis, Mapper: mapper}, nil
 }
 
-// find returns the resource for an argument that kubectl accepts, such as deploy or deployments.v1.apps.
-func (r *reader) find(resource string) (schema.GroupVersionResource, error) {
+// Find returns the resource for an argument that kubectl accepts, such as deploy or deployments.v1.apps.
+func (r *Reader) Find(resource string) (schema.GroupVersionResource, error) {
 	full, group := schema.ParseResourceArg(strings.ToLower(resource))
 	if full != nil {
-		if found, err := r.mapper.ResourceFor(*full); err == nil {
+		if found, err := r.Mapper.ResourceFor(*full); err == nil {
 			return found, nil
 		}
 	}
-	return r.mapper.ResourceFor(group.WithVersion(""))
+	return r.Mapper.ResourceFor(group.WithVersion(""))
 }
 
-// served returns the served API of a resource, in the version that Kubernetes prefers, from the cached discovery. It
+// Served returns the served API of a resource, in the version that Kubernetes prefers, from the cached discovery. It
 // returns nil if the resource is not served.
-func (r *reader) served(resource schema.GroupResource) (*publishedresource.API, error) {
-	_, lists, err := r.apis.ServerGroupsAndResources()
+func (r *Reader) Served(resource schema.GroupResource) (*publishedresource.API, error) {
+	_, lists, err := r.APIs.ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, err
 	}
@@ -129,9 +132,9 @@ func (r *reader) served(resource schema.GroupResource) (*publishedresource.API, 
 // errNotServed means that the cluster does not serve the API.
 var errNotServed = errors.New("it is not served there")
 
-// get returns an object, or nil if it does not exist.
-func (r *reader) get(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	object, err := r.objects.Resource(resource).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+// Get returns an object, or nil if it does not exist.
+func (r *Reader) Get(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	object, err := r.Objects.Resource(resource).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	var status apierrors.APIStatus
 	switch {
 	case apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != "":
@@ -144,3 +147,25 @@ func (r *reader) get(ctx context.Context, resource schema.GroupVersionResource, 
 		return object, nil
 	}
 }
+
+// DefaultProvider is the provider workspace that `synchub init` makes.
+const DefaultProvider = "root:synchub"
+
+// InWorkspace returns a copy of a client configuration for another workspace of the same kcp.
+func InWorkspace(config *rest.Config, workspace string) (*rest.Config, error) {
+	config = rest.CopyConfig(config)
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, err
+	}
+	prefix, _, found := strings.Cut(server.Path, "/clusters/")
+	if !found {
+		return nil, fmt.Errorf("the current context is no workspace of kcp: its server %s has no /clusters/ in its path", config.Host)
+	}
+	server.Path = prefix + "/clusters/" + workspace
+	config.Host = server.String()
+	return config, nil
+}
+
+// NamespacesResource is the resource of namespaces.
+var NamespacesResource = corev1.SchemeGroupVersion.WithResource("namespaces")

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package cli
 
 import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -24,18 +24,18 @@ import (
 // Limits for the requests of one command to one server. kubectl has the same for its discovery: a workspace may have hundreds of
 // APIs, and client-go's default of 5 requests a second takes a minute to list the objects of each.
 const (
-	clientQPS   = 50
-	clientBurst = 300
+	ClientQPS   = 50
+	ClientBurst = 300
 )
 
-// newClusterFlags returns kubectl's flags that select a cluster or workspace. Their client config has the plugin's limits. All
+// NewClusterFlags returns kubectl's flags that select a cluster or workspace. Their client config has the plugin's limits. All
 // commands make their flags by this function.
-func newClusterFlags(usePersistentConfig bool) *genericclioptions.ConfigFlags {
+func NewClusterFlags(usePersistentConfig bool) *genericclioptions.ConfigFlags {
 	return genericclioptions.NewConfigFlags(usePersistentConfig).WithWrapConfigFn(withRequestLimits)
 }
 
 // withRequestLimits sets the plugin's limits in a client config, and returns it.
 func withRequestLimits(config *rest.Config) *rest.Config {
-	config.QPS, config.Burst = clientQPS, clientBurst
+	config.QPS, config.Burst = ClientQPS, ClientBurst
 	return config
 }

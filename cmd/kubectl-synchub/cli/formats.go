@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package cli
 
 import (
 	"fmt"
@@ -24,9 +24,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// setFormats makes the help of -o, its completion, and the error for another value name the same formats. The command must
+// SetFormats makes the help of -o, its completion, and the error for another value name the same formats. The command must
 // have the flag already.
-func setFormats(command *cobra.Command, formats []string) {
+func SetFormats(command *cobra.Command, formats []string) {
 	flag := command.Flags().Lookup("output")
 	flag.Usage = "output format, one of: " + strings.Join(formats, ", ")
 	// A flag set of kubectl may have registered a completion. That offers the same formats.
