@@ -34,7 +34,14 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bind"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/describe"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/get"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/register"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/rollout"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/staleobjects"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/state"
 	"github.com/synchub-dev/synchub/provider/buildinfo"
 )
 
@@ -92,20 +99,31 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
 	command.SetFlagErrorFunc(cli.WithAdvice)
-	command.AddCommand(newRegisterCommand(streams), newUnregisterCommand(streams), newRotateCommand(streams))
-	command.AddCommand(newConfirmClusterCommand(streams), newConfirmRestoreCommand(streams), newStaleObjectsCommand(streams), newPublishCommand(streams))
-	command.AddCommand(newStateCommands(streams)...)
-	command.AddCommand(newStatusCommand(streams), newCheckCommand(streams), newExplainCommand(streams))
-	command.AddCommand(
-		cli.NewParentCommand("bind", "Make a workspace an inventory workspace or a workload workspace", nil, newBindInventoryCommand(streams), newBindComputeCommand(streams)),
-		cli.NewParentCommand("unbind", "Undo bind", nil, newUnbindComputeCommand(streams)),
-		newGetCommand(streams),
-		newRolloutCommand(streams),
-		cli.NewParentCommand("describe", "Show the details of a SyncTarget or an EdgePlacement", nil, newDescribeTargetCommand(streams), newDescribePlacementCommand(streams)),
+	command.AddCommand(commands(streams)...)
+	return command
+}
+
+// commands returns the commands of the plugin.
+func commands(streams genericiooptions.IOStreams) []*cobra.Command {
+	return append(state.NewCommands(streams),
+		register.NewCommand(streams),
+		register.NewUnregisterCommand(streams),
+		register.NewRotateCommand(streams),
+		register.NewConfirmClusterCommand(streams),
+		staleobjects.NewCommand(streams),
+		staleobjects.NewConfirmRestoreCommand(streams),
+		newPublishCommand(streams),
 		cli.NewParentCommand("published-resource", "Work with PublishedResources", []string{"publishedresource", "pubres"}, newRenderCommand(streams)),
+		cli.NewParentCommand("bind", "Make a workspace an inventory workspace or a workload workspace", nil, bind.NewInventoryCommand(streams), bind.NewComputeCommand(streams)),
+		cli.NewParentCommand("unbind", "Undo bind", nil, bind.NewUnbindComputeCommand(streams)),
+		rollout.NewCommand(streams),
+		get.NewCommand(streams),
+		cli.NewParentCommand("describe", "Show the details of a SyncTarget or an EdgePlacement", nil, describe.NewTargetCommand(streams), describe.NewPlacementCommand(streams)),
+		newStatusCommand(streams),
+		newCheckCommand(streams),
+		newExplainCommand(streams),
 		newVersionCommand(streams),
 	)
-	return command
 }
 
 func newVersionCommand(streams genericiooptions.IOStreams) *cobra.Command {

@@ -75,7 +75,7 @@ func (p *printer) renderedObject(made *render.Rendering, object *unstructured.Un
 	}
 	p.items = append(p.items, arrival.Object.Object)
 	for _, identifier := range slices.Sorted(maps.Keys(arrival.Related)) {
-		p.note("%s %s takes along, as %s: %s", object.GetKind(), nameOf(object), identifier, describe(arrival.Related[identifier]))
+		p.note("%s %s takes along, as %s: %s", object.GetKind(), nameOf(object), identifier, describeRendering(arrival.Related[identifier]))
 	}
 	return nil
 }
@@ -88,8 +88,8 @@ func nameOf(object *unstructured.Unstructured) string {
 	return strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 }
 
-// describe describes the objects that a primary selects.
-func describe(wanted related.Query) string {
+// describeRendering describes the objects that a primary selects.
+func describeRendering(wanted related.Query) string {
 	var parts []string
 	for _, name := range wanted.Names {
 		parts = append(parts, name.String())

@@ -34,6 +34,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/register"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -251,12 +252,12 @@ func (p *publisher) waitReady(ctx context.Context, planned []publish.Definition)
 	for _, definition := range planned {
 		publications = append(publications, definition.Publication)
 	}
-	wait := readyWait{
-		InventoryOptions: p.InventoryOptions, hosting: p.hosting, WaitFlags: p.WaitFlags,
-		hasOldSchema: func(resource *synchubv1alpha1.PublishedResource) bool {
+	wait := register.ReadyWait{
+		InventoryOptions: p.InventoryOptions, Hosting: p.hosting, WaitFlags: p.WaitFlags,
+		HasOldSchema: func(resource *synchubv1alpha1.PublishedResource) bool {
 			former, ok := p.replaced[resource.Name]
 			return ok && resource.Status.SchemaName == former
 		},
 	}
-	return wait.run(ctx, publications)
+	return wait.Run(ctx, publications)
 }

@@ -44,7 +44,7 @@ func TestOutputIsSanitized(t *testing.T) {
 	of.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Resource: "configmaps", Message: hostile}}
 	of.Status.Failures = []edgev2alpha1.ObjectFailure{{Resource: "configmaps", Name: hostile, Reason: "R", Message: hostile}}
 
-	shown := map[string]string{"describe": described(t, of, now)}
+	shown := map[string]string{}
 	streams, _, out, errs := genericiooptions.NewTestIOStreams()
 	explained := explainOptions{}
 	explained.IOStreams = streams
@@ -74,9 +74,6 @@ func TestOutputIsSanitized(t *testing.T) {
 	checked.IOStreams = streams
 	checked.print(&check.Report{Findings: []check.Finding{{Area: "targets", Result: check.Problem, Message: hostile}}})
 	shown["check"] = take(out)
-	follower := &rolloutFollower{out: out}
-	follower.show(hostile)
-	shown["rollout"] = take(out)
 	inventory.Progress("%s", hostile)
 	shown["progress"] = take(errs)
 	warnings := cli.RedactedWarnings{WarningHandler: rest.NewWarningWriter(errs, rest.WarningWriterOptions{})}

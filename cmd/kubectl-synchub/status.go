@@ -29,6 +29,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/get"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
 
@@ -75,7 +76,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 		return err
 	}
 	now := time.Now()
-	rows := rowsOf(list, now)
+	rows := get.RowsOf(list, now)
 	overview.SortWorstFirst(rows)
 	if done, err := o.output.Print(o.Out, overview.DocumentOf(rows)); done || err != nil {
 		return err

@@ -171,6 +171,24 @@ func (o *WorkspaceOptions) CompleteName(command *cobra.Command, args []string, p
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
+// CompletePlacement completes the names of EdgePlacements. The user waits for it, so on any problem it returns nothing.
+func (o *WorkspaceOptions) CompletePlacement(command *cobra.Command, args []string, prefix string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	workspace, err := o.Client()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var list edgev2alpha1.EdgePlacementList
+	if err := workspace.List(command.Context(), &list); err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, placement := range list.Items {
+		if strings.HasPrefix(placement.Name, prefix) {
+			names = append(names, placement.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
 // Complete validates the flags. Callers must call it before any other method.
 func (o *InventoryOptions) Complete() error {
 	switch o.DryRun {
