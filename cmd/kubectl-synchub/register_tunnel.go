@@ -28,9 +28,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 	"github.com/synchub-dev/synchub/provider/buildinfo"
 	"github.com/synchub-dev/synchub/provider/rbac"
-	"github.com/synchub-dev/synchub/provider/registration"
 )
 
 // tunnelFlags are the flags of a registration by a tunnel.
@@ -43,7 +43,7 @@ type tunnelFlags struct {
 func (f *tunnelFlags) addFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&f.enabled, "tunnel", false, "the cluster dials the hub: print the manifest of the tunnel for the cluster, and do nothing there")
-	flags.StringVar(&f.image, "tunnel-image", "synchub-dev/synchub:"+buildinfo.Version(version), "image of the tunnel, with the host of the registry")
+	flags.StringVar(&f.image, "tunnel-image", "synchub-dev/synchub-tunnel:"+buildinfo.Version(version), "image of the tunnel, with the host of the registry")
 	f.addHubFlags(command)
 }
 

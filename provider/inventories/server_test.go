@@ -206,7 +206,7 @@ func TestAgainstKCP(t *testing.T) {
 		g.Expect(secret.Annotations).To(HaveLen(2))
 		g.Expect(secret.Annotations).To(HaveKeyWithValue(edgev2alpha1.AnnotationAllowedSyncTargets, "large"))
 
-		// A patch of what is held takes nothing away.
+		// A patch of a cached object removes no fields that the cache lacks.
 		changed := read.DeepCopy()
 		changed.Finalizers = append(changed.Finalizers, "example.com/ours")
 		g.Expect(found.get(greedyName).GetClient().Patch(ctx, changed, client.MergeFromWithOptions(&read, client.MergeFromWithOptimisticLock{}))).To(Succeed())
@@ -289,7 +289,7 @@ func TestAgainstKCP(t *testing.T) {
 		g.Expect(modest.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace("default"))).To(Succeed())
 	})
 
-	// Otherwise the cache of a kcp that was restored from a backup keeps what kcp has lost.
+	// Otherwise, after a restore of kcp from a backup, the cache keeps objects that kcp has lost.
 	t.Run("lists again once watches restart, and follows", func(t *testing.T) {
 		g := NewWithT(t)
 		before := readsOf(t, "synctargets")
@@ -303,7 +303,7 @@ func TestAgainstKCP(t *testing.T) {
 		})
 	})
 
-	// What docs/operations.md tells operators.
+	// docs/operations.md describes this to operators.
 	t.Run("kcp bounds how many there are in a workspace", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(framework.Apply(ctx, server.Workspace("root:modest"), `

@@ -102,7 +102,7 @@ func (a *ConfigProvider) WorkspaceConfig(path string) *rest.Config {
 	return a.ConfigFor(a.host+"/clusters/"+path, requestmetrics.Control)
 }
 
-// ConfigFor returns a configuration for a base URL in kcp, for example that of a virtual workspace. Metrics count its
+// ConfigFor returns a configuration for a base URL in kcp, for example the URL of a virtual workspace. Metrics count its
 // requests for the destination.
 func (a *ConfigProvider) ConfigFor(host string, destination requestmetrics.Destination) *rest.Config {
 	limits := transport.KCPLimits()
@@ -179,8 +179,8 @@ func (e *movedError) Error() string {
 	return fmt.Sprintf("it names another server, %s", e.host)
 }
 
-// Replace takes the credentials of another kubeconfig, unless it is the same. It returns an error, and keeps the former credentials,
-// if the kubeconfig is unusable or names another server. Only one caller may use it at a time.
+// Replace switches to the credentials in content, unless the kubeconfig is unchanged. It returns an error, and keeps the
+// former credentials, if the kubeconfig is unusable or names another server. Only one caller may use it at a time.
 func (a *ConfigProvider) Replace(content []byte) (changed bool, err error) {
 	if string(content) == string(a.kubeconfig) {
 		return false, nil

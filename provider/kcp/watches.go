@@ -30,16 +30,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Watches makes all informers of kcp list their objects again. An informer whose kcp was restored from a backup goes on with its watch
-// from the lost history: kcp accepts that and sends no event, so the informer would keep objects that kcp no longer has. The zero value
-// is ready to use. All methods may be called concurrently.
+// Watches makes all informers of kcp list their objects again. An informer whose kcp was restored from a backup continues its
+// watch from the lost history: kcp accepts that and sends no event, so the informer would keep objects that kcp no longer
+// has. The zero value is ready to use. All methods may be called concurrently.
 type Watches struct {
 	lock sync.Mutex
 	// restarts counts the calls of Restart.
 	restarts int
 	// running has the functions that end the running watches.
 	running map[*context.CancelFunc]struct{}
-	// lists has the collections whose watch was refused, and how many restarts there were when their last list began.
+	// lists maps the collections whose watch was refused to the number of restarts when their last list began.
 	lists map[string]int
 }
 
@@ -127,8 +127,8 @@ func (w *Watches) remove(end *context.CancelFunc) {
 	delete(w.running, end)
 }
 
-// noteList notes the list of a collection whose watch was refused. restarts is how many restarts there were when the list began. A later
-// page is from the time of the first one.
+// noteList records the list of a collection whose watch was refused. restarts is the number of restarts when the list began.
+// A later page belongs to the time of the first one.
 func (w *Watches) noteList(target *url.URL, restarts int) {
 	query := target.Query()
 	key := collectionOf(target, query)
@@ -139,7 +139,7 @@ func (w *Watches) noteList(target *url.URL, restarts int) {
 	}
 }
 
-// collectionOf returns what identifies the objects that a list or a watch is about.
+// collectionOf returns a text that identifies the objects of a list or a watch.
 func collectionOf(target *url.URL, query url.Values) string {
 	return target.Host + target.Path + "?" + query.Get("labelSelector") + "&" + query.Get("fieldSelector")
 }

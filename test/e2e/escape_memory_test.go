@@ -262,7 +262,7 @@ spec:
 		By("syncing the oldest of the kind, and all objects of other kinds")
 		eventuallyExists(ctx, florin, configMaps, ns, "settings")
 		Eventually(onTarget).WithContext(ctx).Should(HaveLen(limit))
-		message := fmt.Sprintf("8 widgets.%s, of which it may have 3: the youngest 5 are not synced", group)
+		message := fmt.Sprintf("8 widgets.%s, but may have 3: the youngest 5 are not synced", group)
 		Eventually(ready).WithContext(ctx).Should(And(HavePrefix("False MailboxLimitExceeded: "), ContainSubstring(message)))
 		quiet(ctx)
 		placed := onTarget()
@@ -287,7 +287,7 @@ spec:
 
 		By("deleting nothing and writing nothing when the limit is lowered")
 		patch(ctx, target("hosting"), publishedResources, "", "crowded", `{"spec": {"limits": {"mailboxObjects": 1}}}`)
-		Eventually(ready).WithContext(ctx).Should(ContainSubstring("of which it may have 1: the youngest 7"))
+		Eventually(ready).WithContext(ctx).Should(ContainSubstring("but may have 1: the youngest 7"))
 		for name := range placed {
 			patch(ctx, mailbox, widgets.GroupVersionResource, ns, name, `{"metadata": {"annotations": {"changed": "yes"}}}`)
 		}
