@@ -68,7 +68,7 @@ func TestDefinitionIsTheGeneratedOne(t *testing.T) {
 	}
 }
 
-func TestPublishedFilesHoldWhatTheirKindsKnow(t *testing.T) {
+func TestPublishedFilesHaveOnlyKnownFields(t *testing.T) {
 	_, chartDir, _ := paths(t)
 	files, err := filepath.Glob(filepath.Join(chartDir, "files", "published", "*.yaml"))
 	if err != nil {
@@ -133,7 +133,7 @@ func checkSchema(t *testing.T, spec v1alpha1.PublishedResourceSpec, configMaps m
 	}
 }
 
-func TestSchemasAreThoseOfKubernetes(t *testing.T) {
+func TestSchemasMatchKubernetes(t *testing.T) {
 	_, _, root := paths(t)
 	files, err := shipped.Files(contextFor(t), sharedCluster(t).Config)
 	if err != nil {

@@ -287,7 +287,7 @@ func TestAllValuesAreUsed(t *testing.T) {
 		"topologyKey: example.org/rack", "nodeAffinity:", "key: example.org/taint", "example.org/pool: hubs", "priorityClassName: important",
 		"terminationGracePeriodSeconds: 61", "runAsUser: 1234", "example.org/team: hub", "example.org/note: hello",
 		"name: global-pull-secret", "example.org/common: label", "example.org/common: note", "name: GOGC", "mountPath: /scratch", "emptyDir: {}", "ip: 192.0.2.7",
-		"name: hub-of-ours-fleet-dashboard", "example.org/grafana: dashboards", "example.org/folder: hubs", `"uid": "synchub-target"`, "kind: PrometheusRule", "example.org/prometheus: rules", "alert: SynchubNothingLeads", "kind: PodMonitor", "example.org/prometheus: pods", "interval: 31s", "scrapeTimeout: 11s", "kind: ServiceMonitor", "example.org/prometheus: services", "interval: 32s", "scrapeTimeout: 12s",
+		"name: hub-of-ours-fleet-dashboard", "example.org/grafana: dashboards", "example.org/folder: hubs", `"uid": "synchub-target"`, "kind: PrometheusRule", "example.org/prometheus: rules", "alert: SynchubNoLeader", "kind: PodMonitor", "example.org/prometheus: pods", "interval: 31s", "scrapeTimeout: 11s", "kind: ServiceMonitor", "example.org/prometheus: services", "interval: 32s", "scrapeTimeout: 12s",
 		"initialDelaySeconds: 62", "periodSeconds: 63", "timeoutSeconds: 64", "failureThreshold: 65", "periodSeconds: 66", "timeoutSeconds: 67",
 		"--tunnel-bind-address=:9443", "--tunnel-url=https://tunnels.example.org:9443", "--tunnel-cert-dir=/etc/synchub/tunnel", "secretName: tunnel-certificate-of-ours",
 		"type: NodePort", "example.org/balancer", "203.0.113.0/24", "kind: Ingress", "ingressClassName: passthrough", "example.org/passthrough", "host: tunnels.example.org",

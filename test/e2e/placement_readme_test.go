@@ -131,7 +131,7 @@ var _ = Describe("the first examples of the README and of the page about placeme
 		Expect(runPlugin(ctx, first, "rollout", "status", "shop", "--timeout=1m")).To(ContainSubstring("is rolled out"))
 
 		By("an object that a cluster has already")
-		_, outputs = section("docs/placement.md", "## See how the objects are", "## Roll changes out")
+		_, outputs = section("docs/placement.md", "## Check the state of objects", "## Roll changes out")
 		Expect(outputs).To(HaveLen(1))
 		apply(ctx, target("florin"), deployment("annex", "till"))
 		Expect(kubectl("create", "deployment", "till", "--image", "example.org/till", "--namespace", "annex")).To(HaveSuffix("created\n"))

@@ -48,7 +48,7 @@ const (
 )
 
 // However a server ends lists and watches, the hub pauses before the next request.
-func TestNobodyIsAskedWithoutAPause(t *testing.T) {
+func TestWatchesAreRestartedWithPauses(t *testing.T) {
 	for name, serve := range map[string]http.HandlerFunc{
 		"410 to all":         answer(410, "application/json", expired),
 		"410 as an event":    answer(200, "application/json", `{"type":"ERROR","object":`+expired+`}`),

@@ -140,7 +140,7 @@ func TestManyLargeAnswersAtOnce(t *testing.T) {
 
 // The reader of a watch keeps a buffer for an event like the largest so far. The buffer counts as cached, even without an
 // event in it.
-func TestRoomForEventsCounts(t *testing.T) {
+func TestEventBuffersCount(t *testing.T) {
 	connection := connectTo(t, true, versionOr(func(writer http.ResponseWriter, request *http.Request) {
 		writer.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(writer, `{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"1"},"data":{"a":"`+strings.Repeat("x", 3*mib)+`"}}}`+"\n")

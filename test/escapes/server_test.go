@@ -317,7 +317,7 @@ func TestHostileVersions(t *testing.T) {
 }
 
 // A target with more objects than the limit is quarantined, for each form of its lists.
-func TestMoreObjectsThanMayBeHeld(t *testing.T) {
+func TestCachesOverTheirLimits(t *testing.T) {
 	for name, serve := range map[string]http.HandlerFunc{
 		"in a watch": func(writer http.ResponseWriter, request *http.Request) {
 			writer.Header().Set("Content-Type", "application/json")

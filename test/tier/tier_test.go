@@ -169,7 +169,7 @@ func countSpecs(t *testing.T, file string, container ast.Node, inThorough bool) 
 // leavesOut matches a call that leaves a test or a spec out. Fuzz tests may skip an input.
 var leavesOut = regexp.MustCompile(`\bSkip(f|Now)?\(|\btesting\.Short\(|\b[FPX](It|Describe|Context|Specify|Entry|When)\(|\bPending\b *[,)]|\bFocus\b *[,)]`)
 
-func TestOnlyATierLeavesOut(t *testing.T) {
+func TestOnlyTiersLeaveTestsOut(t *testing.T) {
 	for _, file := range testFiles(t, ".") {
 		if strings.HasPrefix(file, "test/tier/") {
 			continue

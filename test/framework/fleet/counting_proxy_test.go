@@ -92,7 +92,7 @@ func get(t *testing.T, client *http.Client, url string) {
 	g.Expect(response.StatusCode).To(Equal(http.StatusOK))
 }
 
-func TestCountingProxyTellsIdleFromCausedRequests(t *testing.T) {
+func TestCountingProxySeparatesIdleFromCausedRequests(t *testing.T) {
 	g := NewWithT(t)
 	gate, client := newCountingProxy(t, upstream(t, nil), fleet.IdleRequests{"version": 0, "reviews": time.Hour})
 	for range 3 {
@@ -113,7 +113,7 @@ func TestCountingProxyTellsIdleFromCausedRequests(t *testing.T) {
 	g.Expect(after.HasActivity()).To(BeTrue())
 }
 
-func TestCountingProxyKnowsWatchesThatTheServerEnded(t *testing.T) {
+func TestCountingProxyCountsWatchesThatTheServerEnded(t *testing.T) {
 	g := NewWithT(t)
 	end := make(chan struct{})
 	gate, client := newCountingProxy(t, upstream(t, end), nil)

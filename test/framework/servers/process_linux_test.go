@@ -101,7 +101,7 @@ func TestKill9(t *testing.T) {
 	g.Expect(alive(p.Pid())).To(BeFalse())
 }
 
-func TestLogTailIsThatOfThisRun(t *testing.T) {
+func TestLogTailHasOnlyThisRun(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	first := startRole(t, dir, roleWaiter)

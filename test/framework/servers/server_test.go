@@ -137,7 +137,7 @@ func TestServerTriesOtherPortsWhenOneIsTaken(t *testing.T) {
 	g.Expect(attempts).To(Equal(2))
 }
 
-func TestServerThatDiesSaysWhy(t *testing.T) {
+func TestErrorOfExitedServerHasItsLog(t *testing.T) {
 	g := NewWithT(t)
 	_, err := startServer(t.Context(), serverOptions(t), "fake", 1, func([]int) (launch, error) {
 		return launch{program: "fake", args: []string{"nonsense"}, ready: func(context.Context) error {
@@ -151,7 +151,7 @@ func TestServerThatDiesSaysWhy(t *testing.T) {
 	)))
 }
 
-func TestMissingProgramSaysHowToBuildIt(t *testing.T) {
+func TestErrorOfMissingProgramNamesItsBuild(t *testing.T) {
 	g := NewWithT(t)
 	_, err := StartEtcd(t.Context(), Options{Dir: t.TempDir(), Bin: t.TempDir()}, "etcd")
 	g.Expect(err).To(MatchError(ContainSubstring("go run ./hack/buildtools etcd")))
