@@ -46,7 +46,7 @@ const (
 type Tunnel struct {
 	// Registrar describes the SyncTarget. It needs no access to the target.
 	Registrar
-	// Namespace is the namespace of the tunnel in its cluster. Image is the image of synchub.
+	// Namespace is the namespace of the tunnel in its cluster. Image is the image of synchub-tunnel.
 	Namespace, Image string
 	// URL is the address of the hub's port for tunnels, and CA its certificate authority. Without a URL, those that the hub reports in the
 	// status of the SyncTarget are used.

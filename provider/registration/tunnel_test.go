@@ -60,7 +60,7 @@ func TestTunnelManifest(t *testing.T) {
 			}
 		case *appsv1.Deployment:
 			container := object.Spec.Template.Spec.Containers[0]
-			args := []string{"tunnel", "--hub=https://hub.example.org:8443", "--sync-target=uid", "--token-file=/etc/synchub/token", "--hub-certificate-authority=/etc/synchub/ca.crt"}
+			args := []string{"--hub=https://hub.example.org:8443", "--sync-target=uid", "--token-file=/etc/synchub/token", "--hub-certificate-authority=/etc/synchub/ca.crt"}
 			if object.Namespace != "edge" || container.Image != planned.Image || !slices.Equal(container.Args, args) {
 				t.Errorf("got %+v", object.Spec)
 			}

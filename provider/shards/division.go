@@ -70,9 +70,9 @@ type division struct{ first, second [Count]string }
 // divide divides the shards among the live replicas. Replicas with different lists of live replicas may divide the shards
 // differently.
 func divide(live []string) (made division) {
-	made.first = assign(live)
+	made.first = Assign(live)
 	for _, lost := range live {
-		left := assign(slices.DeleteFunc(slices.Clone(live), func(name string) bool { return name == lost }))
+		left := Assign(slices.DeleteFunc(slices.Clone(live), func(name string) bool { return name == lost }))
 		for shard, first := range made.first {
 			if first == lost {
 				made.second[shard] = left[shard]
@@ -94,11 +94,11 @@ func (d division) rank(shard int, replica string) rank {
 	}
 }
 
-// assign divides shards by rendezvous hashing with bounded loads: the pairs of a shard and a replica are taken by their
+// Assign divides shards by rendezvous hashing with bounded loads: the pairs of a shard and a replica are taken by their
 // weight, the greatest first, and no replica gets more than an even share, rounded up. Without that bound the largest of ten
 // replicas has twice an even share, since a few shards for each replica are distributed unevenly. It moves a few more shards
 // when a replica comes or goes.
-func assign(live []string) (holders [Count]string) {
+func Assign(live []string) (holders [Count]string) {
 	type pair struct {
 		weight  uint64
 		shard   int

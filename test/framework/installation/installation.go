@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -90,6 +91,11 @@ func numbered(name string, number int) string {
 
 // Version is a version of synchub: the paths of the hub and of the chart.
 type Version struct{ Binary, Chart string }
+
+// tunnel returns the path of the program for tunnels, which is built in the same way as the hub and beside it.
+func (v Version) tunnel() string {
+	return filepath.Join(filepath.Dir(v.Binary), strings.Replace(filepath.Base(v.Binary), "synchub", "synchub-tunnel", 1))
+}
 
 // New prepares a provider workspace and a hosting cluster, with the chart of this repository. Installations with different numbers, counted from 1, share only
 // kcp if each has its own hosting cluster. binary is the path of the hub. without names PublishedResources of the chart to
