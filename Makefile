@@ -14,6 +14,9 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 # -buildvcs=false: the version above says it, and a checkout owned by somebody else could not be built.
 VERSION_FLAGS = -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
+# The tag with which kubectl is built too: kustomize, which kubectl's libraries import, loads no Go plugins. They would make the linker keep
+# all functions, and the program half as large again.
+PLUGIN_FLAGS  = $(BUILD_FLAGS) -tags kustomize_disable_go_plugin_support
 
 # All but the end-to-end specs, which ginkgo runs, the tests with hundreds of targets and of an upgrade, and the site's, which make docs runs.
 UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/hack/site -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
@@ -85,7 +88,7 @@ demo: build ## Run kcp, two clusters and the hub on this machine; ONCE=1 ends by
 build: check-go ## Build the hub, the tunnel of clusters and the kubectl plugin, with its completion, into bin/
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
 	go build $(BUILD_FLAGS) -o bin/synchub-tunnel ./cmd/synchub-tunnel
-	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
+	go build $(PLUGIN_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 	cp cmd/kubectl-synchub/kubectl_complete-synchub bin/
 
 # The programs that have an image each.
@@ -225,7 +228,7 @@ test-tools: check-go
 	$(buildtools) -for test
 	go build -race $(BUILD_FLAGS) -o bin/synchub-race ./cmd/synchub
 	go build -race $(BUILD_FLAGS) -o bin/synchub-tunnel-race ./cmd/synchub-tunnel
-	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
+	go build $(PLUGIN_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 
 .PHONY: test-unit
 test-unit: test-tools ## Run all tests beside the code

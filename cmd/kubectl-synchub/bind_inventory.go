@@ -24,8 +24,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/exportbinding"
-	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
 const bindInventoryLong = `Make the current workspace an inventory workspace, in which clusters are registered.

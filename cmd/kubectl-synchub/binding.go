@@ -26,8 +26,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/synchub-dev/synchub/provider/bindcompute"
-	"github.com/synchub-dev/synchub/provider/exportbinding"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
 )
 
 // defaultProvider is the provider workspace that `synchub init` makes.

@@ -30,8 +30,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
-	"github.com/synchub-dev/synchub/provider/bindcompute"
 )
 
 const checkLong = `Inspect an installation, and say what is wrong: the version of kcp, the provider workspace, the APIBindings and SyncTargets of

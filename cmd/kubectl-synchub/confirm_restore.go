@@ -32,10 +32,10 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/provider/redact"
-	"github.com/synchub-dev/synchub/provider/registration"
 )
 
 const confirmRestoreLong = `Confirm that kcp was restored from a backup, so that the hub removes and overwrites copies on clusters again.
@@ -183,7 +183,7 @@ func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2
 	if err != nil {
 		return err
 	}
-	found, err := cluster.staleObjects(ctx, syncTarget.UID, drain.ModeDelete, nil)
+	found, err := cluster.staleObjects(ctx, syncTarget.UID, cleanup.ModeDelete, nil)
 	if err != nil {
 		return err
 	}

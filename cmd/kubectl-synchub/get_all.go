@@ -30,7 +30,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/get"
 
-	"github.com/synchub-dev/synchub/provider/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 )
 
 const getAllLong = `List SyncTargets, or objects of all mailboxes.

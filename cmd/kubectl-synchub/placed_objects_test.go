@@ -29,7 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/synchub-dev/synchub/provider/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 )
 
 // The plugin must count the same objects as the hub, or it waits for ever.

@@ -29,8 +29,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/render"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
-	"github.com/synchub-dev/synchub/controllers/publishedresource/render"
 )
 
 // printer collects output and prints it as one list, or as YAML documents. Text that is not an object goes to

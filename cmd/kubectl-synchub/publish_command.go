@@ -31,7 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/synchub-dev/synchub/controllers/publishedresource/publish"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
 )
 
 // defaultNamespace is the namespace in which the README installs the hub.

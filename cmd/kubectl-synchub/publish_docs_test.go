@@ -22,7 +22,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/synchub-dev/synchub/controllers/publishedresource/publish"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 

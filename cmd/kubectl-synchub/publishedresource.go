@@ -23,15 +23,15 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/kubernetes"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/render"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
-	"github.com/synchub-dev/synchub/controllers/publishedresource/render"
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
@@ -205,7 +205,7 @@ func (o *renderOptions) readConfigMap(ctx context.Context, from *synchubv1alpha1
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	hosting, err := clientOf(config)
 	if err != nil {
 		return nil, err
 	}
@@ -213,8 +213,8 @@ func (o *renderOptions) readConfigMap(ctx context.Context, from *synchubv1alpha1
 	if err != nil {
 		return nil, err
 	}
-	found, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, from.Name, metav1.GetOptions{})
-	if err != nil {
+	var found corev1.ConfigMap
+	if err := hosting.Get(ctx, types.NamespacedName{Namespace: namespace, Name: from.Name}, &found); err != nil {
 		return nil, fmt.Errorf("spec.api.schemaFrom.configMap: it is neither in the files nor, with -n the hub's namespace, in the cluster: %w", err)
 	}
 	return parseDefinition(found.Data[cmp.Or(from.Key, defaultKey)], from)

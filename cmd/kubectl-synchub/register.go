@@ -32,9 +32,9 @@ import (
 	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/provider/rbac"
-	"github.com/synchub-dev/synchub/provider/registration"
 )
 
 const registerLong = `Register a cluster as a SyncTarget of the current workspace, which must be an inventory workspace.

@@ -30,10 +30,10 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/provider/redact"
-	"github.com/synchub-dev/synchub/provider/registration"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/clusterid"
 )
 
 const staleObjectsLong = `List the objects of a SyncTarget on a cluster that it does not stand for any more, and delete or release them if asked to.
@@ -113,7 +113,7 @@ func (o *staleObjectsOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	clusterID, err := targets.ClusterID(ctx, cluster.metadata)
+	clusterID, err := clusterid.Get(ctx, cluster.metadata)
 	if err != nil {
 		return fmt.Errorf("cannot find out which cluster %s leads to: %w", o.target.kubeconfig, redact.Error(err))
 	}
@@ -148,11 +148,11 @@ func (o *staleObjectsOptions) run(ctx context.Context, name string) error {
 func (o *staleObjectsOptions) mayChange() bool { return o.remove || o.release }
 
 // mode returns the drain mode for the flags. A list shows the consequences of --delete.
-func (o *staleObjectsOptions) mode() drain.Mode {
+func (o *staleObjectsOptions) mode() cleanup.Mode {
 	if o.release {
-		return drain.ModeOrphan
+		return cleanup.ModeOrphan
 	}
-	return drain.ModeDelete
+	return cleanup.ModeDelete
 }
 
 // formerSyncTarget returns the SyncTarget, or nil if --uid names one that no longer exists. It returns an error if a
@@ -202,7 +202,7 @@ func (o *staleObjectsOptions) checkOtherCluster(ctx context.Context, syncTarget 
 	if err != nil {
 		return fail(err)
 	}
-	switch presentID, err := targets.ClusterID(ctx, present.metadata); {
+	switch presentID, err := clusterid.Get(ctx, present.metadata); {
 	case err != nil:
 		return fail(err)
 	case presentID == "":
@@ -246,7 +246,7 @@ func (o *staleObjectsOptions) execute(ctx context.Context, cluster *reader, obje
 		return err
 	}
 	objects = slices.DeleteFunc(objects, func(one staleObject) bool {
-		return one.Action != drain.ActionDelete && one.Action != drain.ActionRelease
+		return one.Action != cleanup.ActionDelete && one.Action != cleanup.ActionRelease
 	})
 	if len(objects) == 0 {
 		o.note("There is nothing to do.")
@@ -275,11 +275,11 @@ func (o *staleObjectsOptions) execute(ctx context.Context, cluster *reader, obje
 }
 
 func confirmQuestion(objects []staleObject) string {
-	counts := map[drain.Action]int{}
+	counts := map[cleanup.Action]int{}
 	for _, one := range objects {
 		counts[one.Action]++
 	}
-	return fmt.Sprintf("Of these objects %d would be deleted and %d released. The marks by which they were found are not verified.", counts[drain.ActionDelete], counts[drain.ActionRelease])
+	return fmt.Sprintf("Of these objects %d would be deleted and %d released. The marks by which they were found are not verified.", counts[cleanup.ActionDelete], counts[cleanup.ActionRelease])
 }
 
 // list prints the stale objects.

@@ -31,21 +31,21 @@ import (
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/waves"
-	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/provider/notfound"
 	"github.com/synchub-dev/synchub/provider/redact"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
 )
 
 // staleObject is an object with the marks of a SyncTarget, on a cluster that the SyncTarget does not stand for.
 type staleObject struct {
-	drain.Object
-	drain.Decision
+	cleanup.Object
+	cleanup.Decision
 	owner    ownership.Owner
 	resource schema.GroupVersionResource
-	mode     drain.Mode
+	mode     cleanup.Mode
 }
 
 // staleObjectList contains the stale objects of a cluster.
@@ -64,14 +64,14 @@ func (s staleObjectList) complete() error {
 }
 
 // containers are resources whose objects can belong to the hub without the owner label: the hub ensured, installed or
-// released them. See package drain.
+// released them. See package cleanup.
 var containers = []schema.GroupResource{
 	{Resource: "namespaces"},
 	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
 }
 
 // staleObjects returns the objects with marks of the SyncTarget with the given UID, in the order of their removal.
-func (r *reader) staleObjects(ctx context.Context, uid types.UID, mode drain.Mode, only []string) (staleObjectList, error) {
+func (r *reader) staleObjects(ctx context.Context, uid types.UID, mode cleanup.Mode, only []string) (staleObjectList, error) {
 	var found staleObjectList
 	served, err := r.listableAPIs(only)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *reader) staleObjects(ctx context.Context, uid types.UID, mode drain.Mod
 	for _, one := range candidates {
 		for _, owner := range owners {
 			one.owner, one.mode = owner, mode
-			if one.Decision = one.decide(one.PartialObjectMetadata); one.Action != drain.ActionIgnore && !seen[one.UID] {
+			if one.Decision = one.decide(one.PartialObjectMetadata); one.Action != cleanup.ActionIgnore && !seen[one.UID] {
 				seen[one.UID] = true
 				found.objects = append(found.objects, one)
 			}
@@ -162,7 +162,7 @@ func (r *reader) candidates(ctx context.Context, api listableAPI, uid types.UID)
 		if _, isEnsured := object.Annotations[ownership.EnsuredAnnotation]; owner.SyncTarget == uid || isContainer && isEnsured {
 			object.ManagedFields = nil
 			object.SetGroupVersionKind(api.resource.GroupVersion().WithKind(api.kind))
-			found = append(found, staleObject{Object: drain.Object{Resource: resource, Kind: api.kind, PartialObjectMetadata: object}, resource: api.resource})
+			found = append(found, staleObject{Object: cleanup.Object{Resource: resource, Kind: api.kind, PartialObjectMetadata: object}, resource: api.resource})
 		}
 		return nil
 	})
@@ -170,9 +170,9 @@ func (r *reader) candidates(ctx context.Context, api listableAPI, uid types.UID)
 }
 
 // decide returns the action for the object in its current state. It never deletes an object that contains others.
-func (s staleObject) decide(now *metav1.PartialObjectMetadata) drain.Decision {
+func (s staleObject) decide(now *metav1.PartialObjectMetadata) cleanup.Decision {
 	never := func(schema.GroupResource) bool { return false }
-	return drain.Plan(s.mode, s.owner, drain.Object{Resource: s.Resource, Kind: s.Kind, PartialObjectMetadata: now}, never)
+	return cleanup.Plan(s.mode, s.owner, cleanup.Object{Resource: s.Resource, Kind: s.Kind, PartialObjectMetadata: now}, never)
 }
 
 // errChanged means that an object was changed after it was listed, and was left alone.
@@ -203,14 +203,14 @@ func (r *reader) deleteOrRelease(ctx context.Context, one staleObject, dryRun st
 		}
 		uid, version := object.UID, object.ResourceVersion
 		var err error
-		if one.Action == drain.ActionDelete {
+		if one.Action == cleanup.ActionDelete {
 			background := metav1.DeletePropagationBackground
 			err = objects.Delete(ctx, one.Name, metav1.DeleteOptions{
 				Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: &background, DryRun: dry,
 			})
 		} else {
-			labels, annotations := drain.MarkKeys(one.owner, drain.Object{Resource: one.Resource, Kind: one.Kind, PartialObjectMetadata: object})
-			patch, invalid := targets.MetadataPatch{RemoveLabels: labels, RemoveAnnotations: annotations, ResourceVersion: version}.MergePatch(uid)
+			labels, annotations := cleanup.MarkKeys(one.owner, cleanup.Object{Resource: one.Resource, Kind: one.Kind, PartialObjectMetadata: object})
+			patch, invalid := metadatapatch.Patch{RemoveLabels: labels, RemoveAnnotations: annotations, ResourceVersion: version}.Merge(uid)
 			if invalid != nil {
 				return invalid
 			}
@@ -226,7 +226,7 @@ func (r *reader) deleteOrRelease(ctx context.Context, one staleObject, dryRun st
 
 // pastTense describes the completed action.
 func (s staleObject) pastTense() string {
-	if s.Action == drain.ActionDelete {
+	if s.Action == cleanup.ActionDelete {
 		return "deleted"
 	}
 	return "released"
@@ -238,8 +238,8 @@ func staleObjectsTable(objects []staleObject) *metav1.Table {
 		{Name: "Resource", Type: "string"}, {Name: "Namespace", Type: "string"}, {Name: "Name", Type: "string"}, {Name: "Then", Type: "string"}, {Name: "Reason", Type: "string"},
 	}}
 	for _, one := range objects {
-		then := map[drain.Action]string{
-			drain.ActionDelete: "deleted", drain.ActionWait: "is being deleted", drain.ActionRelease: "released", drain.ActionKeep: "left as it is",
+		then := map[cleanup.Action]string{
+			cleanup.ActionDelete: "deleted", cleanup.ActionWait: "is being deleted", cleanup.ActionRelease: "released", cleanup.ActionKeep: "left as it is",
 		}[one.Action]
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{one.Resource.String(), one.Namespace, one.Name, then, one.Reason}})
 	}

@@ -34,8 +34,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
@@ -351,7 +351,7 @@ func (s *replacedCluster) looksAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := func(name string) staleObject {
-		found, err := cluster.staleObjects(t.Context(), s.former.UID, drain.ModeDelete, []string{"configmaps"})
+		found, err := cluster.staleObjects(t.Context(), s.former.UID, cleanup.ModeDelete, []string{"configmaps"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 )
 
 // workloadOptions are the flags of commands that change a workload workspace.

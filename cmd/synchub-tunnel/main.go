@@ -31,6 +31,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	// Root certificates where the system has none, as in the container image.
+	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/buildinfo"

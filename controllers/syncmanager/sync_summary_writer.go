@@ -151,8 +151,8 @@ func (w *SyncSummaryWriter) Reconcile(ctx context.Context, syncTarget types.UID)
 	held := w.stateOf(syncTarget, now)
 	local, heldFor := w.sync.summary(syncTarget), now.Sub(held.since)
 	change := func(entry *ledger.Entry) {
-		if state, known := w.readiness.Of(syncTarget); known {
-			entry.Ready = &state.Ready
+		if ready, _, known := w.readiness.Of(syncTarget); known {
+			entry.Ready = &ready
 		}
 		entry.SyncSummary = nextSummary(entry.SyncSummary, local, heldFor)
 	}

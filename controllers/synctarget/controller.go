@@ -55,8 +55,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
-	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/inventories/parameters"
 	"github.com/synchub-dev/synchub/provider/kcp"
@@ -241,7 +241,7 @@ func (c *Controller) reconcileTarget(ctx context.Context, request mcreconcile.Re
 	c.startOrStopSync(request, syncTarget, observed)
 	isDraining := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend && observed.connection != nil
 	if isDraining {
-		observed.drain, err = c.startDrain(ctx, request, inventory, syncTarget, observed.connection, drain.ModeDrain)
+		observed.drain, err = c.startDrain(ctx, request, inventory, syncTarget, observed.connection, cleanup.ModeDrain)
 	} else {
 		c.stopDrain(syncTarget.UID)
 	}

@@ -36,8 +36,8 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
-	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -221,11 +221,11 @@ func (c *Controller) recordCleanedUp(ctx context.Context, syncTarget *edgev2alph
 	return nil
 }
 
-func drainModeOf(syncTarget *edgev2alpha1.SyncTarget) drain.Mode {
+func drainModeOf(syncTarget *edgev2alpha1.SyncTarget) cleanup.Mode {
 	if syncTarget.Spec.DeletionPolicy == edgev2alpha1.DeletionPolicyDelete {
-		return drain.ModeDelete
+		return cleanup.ModeDelete
 	}
-	return drain.ModeOrphan
+	return cleanup.ModeOrphan
 }
 
 func isForced(syncTarget *edgev2alpha1.SyncTarget) bool {

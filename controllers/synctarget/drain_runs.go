@@ -36,6 +36,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -43,7 +44,7 @@ import (
 
 // drainRun is a drain of one target, running or finished.
 type drainRun struct {
-	mode       drain.Mode
+	mode       cleanup.Mode
 	connection *targets.Connection
 	startedAt  time.Time
 	cancel     context.CancelFunc
@@ -86,7 +87,7 @@ func (d *drainRun) setFinished() {
 }
 
 // currentDrain returns the running or finished drain of this mode and connection. It stops another drain, and returns nil.
-func (s *store) currentDrain(syncTarget types.UID, mode drain.Mode, connection *targets.Connection) *drainRun {
+func (s *store) currentDrain(syncTarget types.UID, mode cleanup.Mode, connection *targets.Connection) *drainRun {
 	if running := s.get(syncTarget).drain; running != nil && running.mode == mode && running.connection == connection {
 		return running
 	}
@@ -97,7 +98,7 @@ func (s *store) currentDrain(syncTarget types.UID, mode drain.Mode, connection *
 // startDrain returns the running or finished drain of this mode and connection, and starts one if there is none. It returns nil
 // while the hub does not know all it needs to start.
 func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget,
-	connection *targets.Connection, mode drain.Mode,
+	connection *targets.Connection, mode cleanup.Mode,
 ) (*drainRun, error) {
 	// The caller keeps writing to its copy of the SyncTarget.
 	name, uid := syncTarget.Name, syncTarget.UID

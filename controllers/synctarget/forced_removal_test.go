@@ -44,8 +44,8 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
-	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework/configmaps"
@@ -150,7 +150,7 @@ func newRemovalFixture(t *testing.T, forced bool) *removalFixture {
 	done := make(chan struct{})
 	close(done)
 	f.setDrain(syncTarget.UID, &drainRun{
-		mode: drain.ModeOrphan, connection: f.connection, startedAt: now.Now(), cancel: func() {}, done: done,
+		mode: cleanup.ModeOrphan, connection: f.connection, startedAt: now.Now(), cancel: func() {}, done: done,
 		status: &edgev2alpha1.CleanupStatus{Remaining: new(int32(3)), Removed: 4},
 	})
 	return f

@@ -180,9 +180,9 @@ func TestReadinessOfOtherOwners(t *testing.T) {
 		g.Expect(controller.Ledger.Update(t.Context(), "a", func(entry *ledger.Entry) { entry.Mailbox, entry.Ready = "m", ready })).To(Succeed())
 		_, err := controller.followOwner(t.Context(), mcreconcile.Request{}, nil, syncTarget)
 		g.Expect(err).NotTo(HaveOccurred())
-		state, known := controller.Readiness.Of("a")
+		isReady, _, known := controller.Readiness.Of("a")
 		g.Expect(known).To(Equal(wantKnown), when)
-		g.Expect(state.Ready).To(Equal(wantReady), when)
+		g.Expect(isReady).To(Equal(wantReady), when)
 	}
 	controller.Readiness.Set("a", true, clock.Now())
 	expect("this replica does not lead", new(true), false, false)

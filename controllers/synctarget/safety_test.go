@@ -27,7 +27,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
-	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework/suite"
@@ -69,13 +69,13 @@ func TestWhenATargetIsCleanedUp(t *testing.T) {
 // A drain goes on only in its mode and over its connection: objects that were to stay must not be deleted, nor those of another cluster.
 func TestCurrentDrain(t *testing.T) {
 	for name, test := range map[string]struct {
-		mode  drain.Mode
+		mode  cleanup.Mode
 		other bool
 		want  bool
 	}{
-		"the same":           {drain.ModeOrphan, false, true},
-		"another mode":       {drain.ModeDelete, false, false},
-		"another connection": {drain.ModeOrphan, true, false},
+		"the same":           {cleanup.ModeOrphan, false, true},
+		"another mode":       {cleanup.ModeDelete, false, false},
+		"another connection": {cleanup.ModeOrphan, true, false},
 	} {
 		f := newRemovalFixture(t, false)
 		canceled := false
@@ -95,14 +95,14 @@ func TestNoDrainBeforeAnythingIsPublished(t *testing.T) {
 	f := newRemovalFixture(t, false)
 	f.runContext = t.Context()
 	f.setDrain(f.syncTarget.UID, nil)
-	started, err := f.startDrain(t.Context(), mcreconcile.Request{}, f.inventory, f.syncTarget, f.connection, drain.ModeDelete)
+	started, err := f.startDrain(t.Context(), mcreconcile.Request{}, f.inventory, f.syncTarget, f.connection, cleanup.ModeDelete)
 	if started != nil || err != nil {
 		t.Errorf("got %v, %v", started, err)
 	}
 }
 
 func TestDrainModeOf(t *testing.T) {
-	for policy, want := range map[edgev2alpha1.DeletionPolicy]drain.Mode{"": drain.ModeOrphan, edgev2alpha1.DeletionPolicyOrphan: drain.ModeOrphan, edgev2alpha1.DeletionPolicyDelete: drain.ModeDelete} {
+	for policy, want := range map[edgev2alpha1.DeletionPolicy]cleanup.Mode{"": cleanup.ModeOrphan, edgev2alpha1.DeletionPolicyOrphan: cleanup.ModeOrphan, edgev2alpha1.DeletionPolicyDelete: cleanup.ModeDelete} {
 		if got := drainModeOf(&edgev2alpha1.SyncTarget{Spec: edgev2alpha1.SyncTargetSpec{DeletionPolicy: policy}}); got != want {
 			t.Errorf("%q: got %v", policy, got)
 		}

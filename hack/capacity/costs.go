@@ -5,7 +5,7 @@ Licensed under the Apache License, Version 2.0 (the "License");
 you may not use this file except in compliance with the License.
 You may obtain a copy of the License at
 
-	http://www.apache.org/licenses/LICENSE-2.0
+    http://www.apache.org/licenses/LICENSE-2.0
 
 Unless required by applicable law or agreed to in writing, software
 distributed under the License is distributed on an "AS IS" BASIS,
@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package main
 
 import (
@@ -86,7 +87,8 @@ type source struct {
 
 const resultsPage = "RESULTS.md"
 
-func (c *costs) sources() []source {
+// sources returns the sources of all costs.
+func sources(c *costs) []source {
 	to := func(destinations ...*float64) []*float64 { return destinations }
 	return []source{
 		{"memory of the hub's process", "docs/sizing.md", "| the process | # MiB |", false, mebi, to(&c.process)},
@@ -147,7 +149,7 @@ func readCosts(root string) (c costs, rows [][]string, err error) {
 	if err != nil {
 		return c, nil, fmt.Errorf("read %s: %w", resultsPage, err)
 	}
-	for _, s := range c.sources() {
+	for _, s := range sources(&c) {
 		row, err := s.read(root, measured)
 		if err != nil {
 			return c, nil, fmt.Errorf("%s: %w", s.name, err)

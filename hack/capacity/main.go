@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Command capacity computes what large fleets need from the costs that were measured: the tables of docs/scaling.md, and its chart. With
 // flags that describe another fleet it prints the tables.
 package main
@@ -146,7 +147,7 @@ func (o options) draw(c costs) error {
 		chart.Panel{Title: "Replicas of the hub, and shards of kcp", XLabel: "clusters",
 			XTicks: clusters, YTicks: []float64{0, 2, 4, 6, 8, 10, 12, 14, 16}, Curves: []chart.Curve{replicas, kcpShards}},
 	)
-	if err := os.WriteFile(o.chart, image, 0o644); err != nil { //nolint:gosec // Everybody may read the documentation.
+	if err := os.WriteFile(o.chart, image, 0o644); err != nil {
 		return fmt.Errorf("write the chart: %w", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package chart draws the charts of the documentation as SVG, in colors for a light and a dark ground. Text is text, so that it can be
 // searched and read aloud.
 package chart

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Command plots draws charts of the newest results of the benchmarks. It reads a table as `make bench` writes it: in RESULTS.md, or in
 // logs/bench.md of a new run.
 package main

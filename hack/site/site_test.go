@@ -5,7 +5,7 @@ Licensed under the Apache License, Version 2.0 (the "License");
 you may not use this file except in compliance with the License.
 You may obtain a copy of the License at
 
-	http://www.apache.org/licenses/LICENSE-2.0
+    http://www.apache.org/licenses/LICENSE-2.0
 
 Unless required by applicable law or agreed to in writing, software
 distributed under the License is distributed on an "AS IS" BASIS,
@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package site
 
 import (
@@ -46,7 +47,7 @@ type page struct {
 func TestLinks(t *testing.T) {
 	site := os.DirFS(built)
 	pages := map[string]page{}
-	err := fs.WalkDir(site, ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(site, ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || path.Ext(name) != ".html" {
 			return err
 		}
@@ -159,7 +160,7 @@ func TestMistakesFail(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			command := exec.CommandContext(t.Context(), hugo, "--config=hack/site/hugo.yaml", "--destination=site") //nolint:gosec // `make docs` built it.
+			command := exec.CommandContext(t.Context(), hugo, "--config=hack/site/hugo.yaml", "--destination=site")
 			command.Dir = root
 			output, err := command.CombinedOutput()
 			if (err != nil) != (test.want != "") || !strings.Contains(string(output), test.want) {
@@ -171,7 +172,7 @@ func TestMistakesFail(t *testing.T) {
 
 func write(t *testing.T, file, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // It is a temporary directory.
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {

@@ -26,7 +26,6 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/provider/discovery"
@@ -45,21 +44,6 @@ func FuzzVersion(f *testing.F) {
 		}
 		if err != nil && strings.ContainsAny(err.Error(), "\x1b\n") {
 			t.Errorf("%q gives %q", result, err)
-		}
-	})
-}
-
-// The ID of a cluster is compared and shown as a name, for any answer, and different IDs stay different.
-func FuzzClusterID(f *testing.F) {
-	f.Add("2f4a1a34-5a1b-4d7e-8a39-1f6b0d6f7a01", "x")
-	f.Add("\x1b[31m", strings.Repeat("a", 65))
-	f.Fuzz(func(t *testing.T, one, other string) {
-		shown := printableClusterID(one)
-		if len(shown) > maxClusterID || len(validation.IsDNS1123Subdomain(shown)) > 0 {
-			t.Errorf("%q is shown as %q", one, shown)
-		}
-		if one != other && shown != other && shown == printableClusterID(other) {
-			t.Errorf("%q and %q are both %q", one, other, shown)
 		}
 	})
 }

@@ -28,6 +28,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/version"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/targets/tunnel"
@@ -37,7 +38,7 @@ const probeTimeout = 10 * time.Second
 
 // Reasons of a [Health], in the form of condition reasons.
 const (
-	ReasonConnecting   = "Connecting"
+	ReasonConnecting   = edgev2alpha1.ReasonConnecting
 	ReasonConnected    = "Connected"
 	ReasonUnreachable  = "TargetUnreachable"
 	ReasonUnauthorized = "Unauthorized"

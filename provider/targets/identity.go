@@ -29,17 +29,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 
-	"github.com/synchub-dev/synchub/provider/notfound"
 	"github.com/synchub-dev/synchub/provider/requestclass"
+	"github.com/synchub-dev/synchub/provider/targets/clusterid"
 )
 
 const (
@@ -49,8 +44,6 @@ const (
 	identityInterval = 10 * time.Minute
 	// maxCertificates bounds the serving certificates of one target that are remembered: a highly available one has several.
 	maxCertificates = 32
-	// maxClusterID bounds the length of an ID; a UID has 36 characters.
-	maxClusterID = 64
 )
 
 // Cluster identifies a cluster.
@@ -136,17 +129,6 @@ type clusterIdentity struct {
 	openConnections           int
 }
 
-// clusterIDSources are the objects whose UID is the ID of a cluster, the preferred one first.
-var clusterIDSources = []struct {
-	resource schema.GroupVersionResource
-	name     string
-	// optional is true if not every API server serves the resource.
-	optional bool
-}{
-	{namespacesResource, metav1.NamespaceSystem, false},
-	{schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}, "cluster", true},
-}
-
 // Cluster returns the cluster that the connection leads to; known is false until that is verified.
 func (c *Connection) Cluster() (cluster Cluster, known bool) {
 	cluster, _, known = c.identity.get(c.clock.Now())
@@ -170,38 +152,11 @@ func (c *Connection) verifyCluster(ctx context.Context) error {
 	}
 	ctx, done := withTimeout(requestclass.With(ctx, requestclass.Background), identityTimeout)
 	defer done()
-	id, err := ClusterID(context.WithValue(ctx, identityContextKey{}, true), c.metadata)
+	id, err := clusterid.Get(context.WithValue(ctx, identityContextKey{}, true), c.metadata)
 	if err != nil {
 		return fmt.Errorf("cannot find out which cluster answers: %w", err)
 	}
 	return c.identity.setVerified(id, generation, now.Add(wait.Jitter(identityInterval, 0.2)))
-}
-
-// ClusterID requests the ID of a cluster. The ID is empty if the cluster hides it.
-func ClusterID(ctx context.Context, from metadata.Interface) (string, error) {
-	for _, origin := range clusterIDSources {
-		object, err := from.Resource(origin.resource).Get(ctx, origin.name, metav1.GetOptions{})
-		if err == nil {
-			return printableClusterID(string(object.GetUID())), nil
-		}
-		switch {
-		case apierrors.IsForbidden(err), notfound.Proves(err, origin.resource.GroupResource(), origin.name):
-		case !apierrors.IsNotFound(err):
-			return "", err
-		case !origin.optional:
-			return "", fmt.Errorf("the answer 404 is not about %s %s, so it may come from a proxy: %w", origin.resource.Resource, origin.name, err)
-		}
-	}
-	return "", nil
-}
-
-// printableClusterID returns the ID that a target sent, in a form that is safe to show and to compare.
-func printableClusterID(result string) string {
-	if len(result) <= maxClusterID && len(validation.IsDNS1123Subdomain(result)) == 0 {
-		return result
-	}
-	sum := sha256.Sum256([]byte(result))
-	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
 // get returns the cluster and the generation; known is false unless the cluster is verified or trusted.

@@ -18,7 +18,6 @@ package targets
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,24 +26,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/provider/notfound"
+	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
 )
-
-// MetadataPatch has changes to an object's metadata. The target makes all of them or none.
-type MetadataPatch struct {
-	SetLabels, SetAnnotations map[string]string
-	// RemoveLabels and RemoveAnnotations are keys; a missing key is no error.
-	RemoveLabels, RemoveAnnotations []string
-	// ManagedFields replace all existing entries, unless they are nil.
-	ManagedFields []metav1.ManagedFieldsEntry
-	// ResourceVersion, if it is set, must equal the object's, else the target returns a Conflict error. ManagedFields require
-	// it, because they would be wrong for a field that was written after the caller read the object.
-	ResourceVersion string
-}
 
 // PatchMetadata changes the metadata of the object that has the UID, in one request, and returns the changed object. It fails with
 // a NotFound error if the object is gone, and with an Invalid or Conflict error if it was replaced.
-func (c *Connection) PatchMetadata(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, changes MetadataPatch) (*unstructured.Unstructured, error) {
-	patch, err := changes.MergePatch(uid)
+func (c *Connection) PatchMetadata(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, changes metadatapatch.Patch) (*unstructured.Unstructured, error) {
+	patch, err := changes.Merge(uid)
 	if err != nil {
 		return nil, fmt.Errorf("cannot patch %s: %w", key, err)
 	}
@@ -56,47 +44,9 @@ func (c *Connection) PatchMetadata(ctx context.Context, resource schema.GroupVer
 
 // RemoveMetadata removes labels and annotations from the object that has the UID. It is no error if the object is gone.
 func (c *Connection) RemoveMetadata(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, labels, annotations []string) error {
-	_, err := c.PatchMetadata(ctx, resource, key, uid, MetadataPatch{RemoveLabels: labels, RemoveAnnotations: annotations})
+	_, err := c.PatchMetadata(ctx, resource, key, uid, metadatapatch.Patch{RemoveLabels: labels, RemoveAnnotations: annotations})
 	if notfound.Proves(err, resource.GroupResource(), key.Name) {
 		return nil
 	}
 	return err
-}
-
-// MergePatch returns a merge patch for the object that has the UID. The API server refuses the patch for another object, because
-// a UID cannot be changed. An apply of the metadata alone would give up all our other fields, and a JSON patch fails if a map
-// or a key is missing.
-func (p MetadataPatch) MergePatch(uid types.UID) ([]byte, error) {
-	switch {
-	case uid == "":
-		return nil, fmt.Errorf("an edit needs the UID of its object")
-	case p.ManagedFields != nil && p.ResourceVersion == "":
-		return nil, fmt.Errorf("an edit of managed fields needs the resourceVersion they belong to")
-	}
-	metadata := map[string]any{"uid": uid}
-	if labels := mapPatch(p.SetLabels, p.RemoveLabels); len(labels) > 0 {
-		metadata["labels"] = labels
-	}
-	if annotations := mapPatch(p.SetAnnotations, p.RemoveAnnotations); len(annotations) > 0 {
-		metadata["annotations"] = annotations
-	}
-	if p.ManagedFields != nil {
-		metadata["managedFields"] = p.ManagedFields
-	}
-	if p.ResourceVersion != "" {
-		metadata["resourceVersion"] = p.ResourceVersion
-	}
-	return json.Marshal(map[string]any{"metadata": metadata})
-}
-
-// mapPatch returns a merge patch for a map; null removes a key. A key that is both set and removed is set.
-func mapPatch(set map[string]string, remove []string) map[string]any {
-	patch := make(map[string]any, len(set)+len(remove))
-	for _, key := range remove {
-		patch[key] = nil
-	}
-	for key, value := range set {
-		patch[key] = value
-	}
-	return patch
 }

@@ -27,6 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
 )
 
 func TestReplaceFields(t *testing.T) {
@@ -62,7 +64,7 @@ func TestPatchMetadata(t *testing.T) {
 		bare.SetAnnotations(nil)
 		object, err := there.Create(ctx, bare, metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
-		edit := func(uid types.UID, edits MetadataPatch) (*unstructured.Unstructured, error) {
+		edit := func(uid types.UID, edits metadatapatch.Patch) (*unstructured.Unstructured, error) {
 			return connection.PatchMetadata(ctx, k.resource, keyOf(object), uid, edits)
 		}
 		unchanged := func() {
@@ -71,17 +73,17 @@ func TestPatchMetadata(t *testing.T) {
 		}
 
 		// Nothing to remove, nothing to write.
-		_, err = edit(object.GetUID(), MetadataPatch{RemoveLabels: []string{"a"}, RemoveAnnotations: []string{"example.org/a_b"}})
+		_, err = edit(object.GetUID(), metadatapatch.Patch{RemoveLabels: []string{"a"}, RemoveAnnotations: []string{"example.org/a_b"}})
 		g.Expect(err).NotTo(HaveOccurred())
 		unchanged()
 
-		_, err = edit("11111111-2222-3333-4444-555555555555", MetadataPatch{SetLabels: map[string]string{"a": "1"}})
+		_, err = edit("11111111-2222-3333-4444-555555555555", metadatapatch.Patch{SetLabels: map[string]string{"a": "1"}})
 		g.Expect(apierrors.IsInvalid(err) || apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
-		_, err = edit(object.GetUID(), MetadataPatch{SetLabels: map[string]string{"a": "1"}, ResourceVersion: "1"})
+		_, err = edit(object.GetUID(), metadatapatch.Patch{SetLabels: map[string]string{"a": "1"}, ResourceVersion: "1"})
 		g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 		unchanged()
 
-		edited, err := edit(object.GetUID(), MetadataPatch{
+		edited, err := edit(object.GetUID(), metadatapatch.Patch{
 			SetLabels:         map[string]string{"a": "1", "b": "1"},
 			SetAnnotations:    map[string]string{"example.org/a_b": "1", "kept": "1"},
 			RemoveLabels:      []string{"b", "c"},
@@ -93,13 +95,13 @@ func TestPatchMetadata(t *testing.T) {
 		g.Expect(edited.GetLabels()).To(Equal(map[string]string{"a": "1", "b": "1"}), "what is set is not removed")
 		g.Expect(edited.GetAnnotations()).To(Equal(map[string]string{"example.org/a_b": "1", "kept": "1"}))
 
-		edited, err = edit(object.GetUID(), MetadataPatch{RemoveLabels: []string{"a"}, RemoveAnnotations: []string{"example.org/a_b"}})
+		edited, err = edit(object.GetUID(), metadatapatch.Patch{RemoveLabels: []string{"a"}, RemoveAnnotations: []string{"example.org/a_b"}})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(edited.GetLabels()).To(Equal(map[string]string{"b": "1"}))
 		g.Expect(edited.GetAnnotations()).To(Equal(map[string]string{"kept": "1"}))
 
 		g.Expect(there.Delete(ctx, "edited", metav1.DeleteOptions{})).To(Succeed())
-		_, err = edit(object.GetUID(), MetadataPatch{SetLabels: map[string]string{"a": "1"}})
+		_, err = edit(object.GetUID(), metadatapatch.Patch{SetLabels: map[string]string{"a": "1"}})
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 	})
 }
@@ -117,9 +119,9 @@ func TestPatchMetadataOfManagedFields(t *testing.T) {
 		g.Expect(entries).To(HaveLen(1))
 		entries[0].Manager, entries[0].Operation = fieldManager, metav1.ManagedFieldsOperationApply
 
-		_, err = connection.PatchMetadata(ctx, k.resource, keyOf(object), created.GetUID(), MetadataPatch{ManagedFields: entries, ResourceVersion: "1"})
+		_, err = connection.PatchMetadata(ctx, k.resource, keyOf(object), created.GetUID(), metadatapatch.Patch{ManagedFields: entries, ResourceVersion: "1"})
 		g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
-		taken, err := connection.PatchMetadata(ctx, k.resource, keyOf(object), created.GetUID(), MetadataPatch{ManagedFields: entries, ResourceVersion: created.GetResourceVersion()})
+		taken, err := connection.PatchMetadata(ctx, k.resource, keyOf(object), created.GetUID(), metadatapatch.Patch{ManagedFields: entries, ResourceVersion: created.GetResourceVersion()})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(managersOf(taken)).To(Equal([]string{"Apply by " + fieldManager}))
 
@@ -140,9 +142,9 @@ func TestPatchMetadataNeedsAFence(t *testing.T) {
 		}
 	}))
 	key := types.NamespacedName{Namespace: "default", Name: "a"}
-	_, err := connection.PatchMetadata(t.Context(), configMaps, key, "", MetadataPatch{SetLabels: map[string]string{"a": "1"}})
+	_, err := connection.PatchMetadata(t.Context(), configMaps, key, "", metadatapatch.Patch{SetLabels: map[string]string{"a": "1"}})
 	g.Expect(err).To(MatchError(ContainSubstring("default/a")))
-	_, err = connection.PatchMetadata(t.Context(), configMaps, key, "uid", MetadataPatch{ManagedFields: []metav1.ManagedFieldsEntry{}})
+	_, err = connection.PatchMetadata(t.Context(), configMaps, key, "uid", metadatapatch.Patch{ManagedFields: []metav1.ManagedFieldsEntry{}})
 	g.Expect(err).To(MatchError(ContainSubstring("resourceVersion")))
 	g.Expect(sent.Load()).To(BeZero())
 }

@@ -36,6 +36,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
@@ -309,7 +310,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 		"apply":  second(connection.Apply(ctx, configMaps, kinds[0].object("default", "too-late"), "uid")),
 		"delete": connection.Delete(ctx, namespacesResource, key, "uid"),
 		"ensure": connection.EnsureNamespace(ctx, "too-late", nil),
-		"edit":   second(connection.PatchMetadata(ctx, namespacesResource, key, "uid", MetadataPatch{})),
+		"edit":   second(connection.PatchMetadata(ctx, namespacesResource, key, "uid", metadatapatch.Patch{})),
 		"try":    connection.DryRunCreate(ctx, configMaps, kinds[0].object("default", "too-late")),
 	} {
 		g.Expect(err).To(HaveOccurred(), name)

@@ -29,6 +29,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/requestclass"
+	"github.com/synchub-dev/synchub/provider/targets/clusterid"
 	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
@@ -125,7 +126,7 @@ func (r *Registry) verifyTunnel(ctx context.Context, syncTarget types.UID, sessi
 	if err != nil {
 		return fmt.Errorf("cannot make a client: %w", err)
 	}
-	id, err := ClusterID(requestclass.With(ctx, requestclass.Background), client)
+	id, err := clusterid.Get(requestclass.With(ctx, requestclass.Background), client)
 	if err != nil {
 		return fmt.Errorf("cannot find out which cluster the tunnel leads to: %w", err)
 	}

@@ -129,7 +129,7 @@ func (p *page) flags(flags *pflag.FlagSet) {
 	})
 }
 
-// defaultOf returns the default of a flag, without the home directory of whoever runs this, and nothing for an empty
+// defaultOf returns the default of a flag, without the current user's home directory, and nothing for an empty
 // one.
 func defaultOf(flag *pflag.Flag) string {
 	switch flag.DefValue {

@@ -56,7 +56,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 		DeferCleanup(func() { _ = tunnel.Kill9() })
 	}
 
-	It("keeps everything while the link is cut, and gets each change once when it is back", func(ctx SpecContext) {
+	It("keeps all copies while the link is cut, and gets each change once when it is back", func(ctx SpecContext) {
 		const ns, count = "tunnel-cut", 20
 		inventory := newInventory(ctx, ns)
 		tunnel, err := inventory.RegisterTunnel(ctx, "away", kubeconfigOf("hosting"), nil, true)
@@ -98,7 +98,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 		}
 	}, NodeTimeout(4*time.Minute))
 
-	It("is the only one that its token lets in", func(ctx SpecContext) {
+	It("is the only cluster that its token admits", func(ctx SpecContext) {
 		const ns = "tunnel-trust"
 		inventory := newInventory(ctx, ns)
 		one, err := inventory.RegisterTunnel(ctx, "one", kubeconfigOf("hosting"), nil, true)
@@ -144,7 +144,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 		Eventually(reasonOf(ctx, inventory, "one", edgev2alpha1.ConditionTunnelRefused)).WithContext(ctx).Should(BeEmpty())
 	}, NodeTimeout(5*time.Minute))
 
-	It("loses and doubles nothing when the replica with its tunnel is killed in a burst, or connections break", thorough, Label("faults"), func(ctx SpecContext) {
+	It("loses and duplicates nothing when the replica with its tunnel is killed in a burst, or connections break", thorough, Label("faults"), func(ctx SpecContext) {
 		const ns, count = "tunnel-burst", 200
 		inventory := newInventory(ctx, ns)
 		tunnel, err := inventory.RegisterTunnel(ctx, "away", kubeconfigOf("hosting"), nil, true)

@@ -192,6 +192,9 @@ const ConditionTooFewClusters = "TooFewClusters"
 // ConditionRolledOut on an EdgePlacement with spec.rolloutStrategy or spec.paused is True when all destinations are successful.
 const ConditionRolledOut = "RolledOut"
 
+// ReasonConnecting is the reason while the hub waits for the first answer of a cluster.
+const ReasonConnecting = "Connecting"
+
 // ReasonNamingConflict is the reason when kcp does not bind an API, because the mailbox already has another API of
 // the same name.
 const ReasonNamingConflict = "NamingConflict"

@@ -29,8 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
-	"github.com/synchub-dev/synchub/provider/exportbinding"
 )
 
 // oldestKCP is the oldest minor version of kcp 0 with which the hub was tested.

@@ -24,9 +24,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
-	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // State is the outcome of a step.
@@ -150,7 +150,7 @@ func errorStep(err error) *Step {
 // without intervention.
 func conditionStep(condition *metav1.Condition) *Step {
 	state := Stopped
-	if slices.Contains([]string{targets.ReasonConnecting, "Initializing", "Starting"}, condition.Reason) {
+	if slices.Contains([]string{edgev2alpha1.ReasonConnecting, "Initializing", "Starting"}, condition.Reason) {
 		state = Waiting
 	}
 	return newStep(state, condition.Reason, "%s", sentence(condition.Message))

@@ -25,11 +25,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 )
 
-// State says whether a SyncTarget is Ready.
-type State struct {
-	Ready bool
-	// Since is when the hub first found the SyncTarget so.
-	Since time.Time
+type state struct {
+	ready bool
+	since time.Time
 }
 
 // Registry holds the states of SyncTargets. The zero value is ready to use; a nil registry knows nothing. All methods may be called
@@ -38,7 +36,7 @@ type Registry struct {
 	changes topic.Topic[types.UID]
 
 	lock   sync.RWMutex
-	states map[types.UID]State
+	states map[types.UID]state
 }
 
 // Set records whether a SyncTarget is Ready now, and publishes a change.
@@ -48,12 +46,12 @@ func (r *Registry) Set(syncTarget types.UID, ready bool, now time.Time) {
 	}
 	r.lock.Lock()
 	before, known := r.states[syncTarget]
-	changed := !known || before.Ready != ready
+	changed := !known || before.ready != ready
 	if changed {
 		if r.states == nil {
-			r.states = map[types.UID]State{}
+			r.states = map[types.UID]state{}
 		}
-		r.states[syncTarget] = State{ready, now}
+		r.states[syncTarget] = state{ready, now}
 	}
 	r.lock.Unlock()
 	if changed {
@@ -71,15 +69,16 @@ func (r *Registry) Forget(syncTarget types.UID) {
 	delete(r.states, syncTarget)
 }
 
-// Of returns the state of a SyncTarget; known is false until the hub has found it out since its start.
-func (r *Registry) Of(syncTarget types.UID) (state State, known bool) {
+// Of reports whether a SyncTarget is Ready, and since when the hub has found it so. known is false until the hub has found it out since
+// its start.
+func (r *Registry) Of(syncTarget types.UID) (ready bool, since time.Time, known bool) {
 	if r == nil {
-		return State{}, false
+		return false, time.Time{}, false
 	}
 	r.lock.RLock()
 	defer r.lock.RUnlock()
-	state, known = r.states[syncTarget]
-	return state, known
+	found, known := r.states[syncTarget]
+	return found.ready, found.since, known
 }
 
 // Changes carries the SyncTargets whose state became known, or changed.

@@ -31,32 +31,32 @@ func TestRegistry(t *testing.T) {
 	registry := &readiness.Registry{}
 	var published []types.UID
 	registry.Changes().Subscribe(t.Context(), func(syncTarget types.UID) { published = append(published, syncTarget) })
-	expect := func(what string, syncTarget types.UID, want readiness.State, wantKnown bool, changes ...types.UID) {
+	expect := func(what string, syncTarget types.UID, ready bool, since time.Time, wantKnown bool, changes ...types.UID) {
 		t.Helper()
-		if got, known := registry.Of(syncTarget); got != want || known != wantKnown {
-			t.Errorf("%s: %+v, known: %v", what, got, known)
+		if got, at, known := registry.Of(syncTarget); got != ready || at != since || known != wantKnown {
+			t.Errorf("%s: %v since %s, known: %v", what, got, at, known)
 		}
 		if !slices.Equal(published, changes) {
 			t.Errorf("%s: published %v", what, published)
 		}
 	}
-	expect("at first", "a", readiness.State{}, false)
+	expect("at first", "a", false, time.Time{}, false)
 	registry.Set("a", false, at(1))
-	expect("it is not Ready", "a", readiness.State{Since: at(1)}, true, "a")
+	expect("it is not Ready", "a", false, at(1), true, "a")
 	registry.Set("a", false, at(2))
-	expect("nothing has changed", "a", readiness.State{Since: at(1)}, true, "a")
+	expect("nothing has changed", "a", false, at(1), true, "a")
 	registry.Set("a", true, at(3))
-	expect("it is Ready", "a", readiness.State{Ready: true, Since: at(3)}, true, "a", "a")
-	expect("another one", "b", readiness.State{}, false, "a", "a")
+	expect("it is Ready", "a", true, at(3), true, "a", "a")
+	expect("another one", "b", false, time.Time{}, false, "a", "a")
 	registry.Forget("a")
-	expect("it is gone", "a", readiness.State{}, false, "a", "a")
+	expect("it is gone", "a", false, time.Time{}, false, "a", "a")
 }
 
 func TestNoRegistry(t *testing.T) {
 	var registry *readiness.Registry
 	registry.Set("a", true, time.Now())
 	registry.Forget("a")
-	if _, known := registry.Of("a"); known || registry.Changes() != nil {
+	if _, _, known := registry.Of("a"); known || registry.Changes() != nil {
 		t.Error("it knows something")
 	}
 }

@@ -28,6 +28,9 @@ import (
 const (
 	// OwnerLabel selects the objects of one hub and one SyncTarget; its value is [Owner.LabelValue].
 	OwnerLabel = "synchub.dev/owner"
+	// InstalledByLabel is the label of each CRD that the hub installed for a published API; its value is [Owner.LabelValue]. It differs
+	// from OwnerLabel, so that such a CRD is not mistaken for a downsynced one.
+	InstalledByLabel = "synchub.dev/installed-by"
 	// MarkAnnotation holds the [Mark] as JSON.
 	MarkAnnotation = "synchub.dev/mark"
 	// StatusAnnotation is on an object of a workload workspace whose status the hub wrote. Its value is that of [Owner.EnsuredValue].

@@ -78,7 +78,7 @@ func canonicalContent(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	marks := []string{crd.Labels[InstalledByLabel], crd.Annotations[ownership.MarkAnnotation]}
+	marks := []string{crd.Labels[ownership.InstalledByLabel], crd.Annotations[ownership.MarkAnnotation]}
 	if apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
 		marks = append(marks, crd.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation])
 	}

@@ -146,7 +146,7 @@ func namesProblem(observed *apiextensionsv1.CustomResourceDefinition) string {
 var (
 	errForeign      = errors.New("somebody else installed it")
 	errNotInstalled = errors.New("it came from a mailbox, as an object")
-	errNotLabelled  = errors.New("somebody has taken the hub's label " + InstalledByLabel + " off it")
+	errNotLabelled  = errors.New("somebody has taken the hub's label " + ownership.InstalledByLabel + " off it")
 )
 
 // checkOwned returns nil if the owner installed the CRD, else an error that says why not.
@@ -159,7 +159,7 @@ func checkOwned(observed *apiextensionsv1.CustomResourceDefinition, owner owners
 		return err
 	case mark.Source.Group != synchubv1alpha1.GroupName || mark.Source.Resource != publishedResources:
 		return errNotInstalled
-	case observed.Labels[InstalledByLabel] != owner.LabelValue():
+	case observed.Labels[ownership.InstalledByLabel] != owner.LabelValue():
 		return errNotLabelled
 	default:
 		return nil

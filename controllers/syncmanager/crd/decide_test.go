@@ -185,8 +185,10 @@ var decideCases = map[string]decideCase{
 		action: crd.ActionForeign, reason: crd.ReasonNotOwned, usable: true,
 	},
 	"without our label": {
-		observed: func(object *apiextensionsv1.CustomResourceDefinition) { delete(object.Labels, crd.InstalledByLabel) },
-		action:   crd.ActionForeign, reason: crd.ReasonNotOwned, message: crd.InstalledByLabel, usable: true,
+		observed: func(object *apiextensionsv1.CustomResourceDefinition) {
+			delete(object.Labels, ownership.InstalledByLabel)
+		},
+		action: crd.ActionForeign, reason: crd.ReasonNotOwned, message: ownership.InstalledByLabel, usable: true,
 	},
 
 	"a version that is newer": {

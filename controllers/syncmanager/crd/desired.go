@@ -34,10 +34,6 @@ import (
 	"github.com/synchub-dev/synchub/provider/schemas"
 )
 
-// InstalledByLabel is the label of each CRD that the hub installed. Its value is [ownership.Owner.LabelValue]. It differs from the label
-// of downsynced objects, so that such a CRD is not mistaken for one.
-const InstalledByLabel = "synchub.dev/installed-by"
-
 // unapproved is a value of the annotation that API servers require on CRDs of a protected Kubernetes group that are not the originals.
 const unapproved = "unapproved, installed for the API of the mailboxes"
 
@@ -101,7 +97,7 @@ func Desired(desired Installation, owner ownership.Owner) (*apiextensionsv1.Cust
 		TypeMeta: metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: crdKind},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        name,
-			Labels:      map[string]string{InstalledByLabel: owner.LabelValue()},
+			Labels:      map[string]string{ownership.InstalledByLabel: owner.LabelValue()},
 			Annotations: desiredAnnotations(desired, owner.Seal(newMark(desired, self, owner))),
 		},
 		Spec: *spec,

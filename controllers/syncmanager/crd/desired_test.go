@@ -67,7 +67,7 @@ func TestDesired(t *testing.T) {
 	mark, err := testOwner.Verify(found.Annotations, self)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mark.Source).To(Equal(ownership.Source{Group: "synchub.dev", Resource: "publishedresources", Name: "published", UID: "published-uid"}))
-	g.Expect(found.Labels).To(Equal(map[string]string{crd.InstalledByLabel: testOwner.LabelValue()}), "the label of synced objects is not ours to use")
+	g.Expect(found.Labels).To(Equal(map[string]string{ownership.InstalledByLabel: testOwner.LabelValue()}), "the label of synced objects is not ours to use")
 	g.Expect(found.Annotations).To(HaveLen(1))
 	g.Expect(found.UID).To(BeEmpty())
 	g.Expect(found.OwnerReferences).To(BeEmpty())

@@ -75,7 +75,7 @@ func TestInstall(t *testing.T) {
 			g.Expect(way.writes(source.Name)).To(HaveLen(1))
 
 			installed := getCRD(ctx, g, t, source.Name)
-			g.Expect(installed.Labels).To(HaveKeyWithValue(crd.InstalledByLabel, testOwner.LabelValue()))
+			g.Expect(installed.Labels).To(HaveKeyWithValue(ownership.InstalledByLabel, testOwner.LabelValue()))
 			g.Expect(installed.Annotations).To(HaveKey(ownership.MarkAnnotation))
 			g.Expect(installed.ManagedFields[0].Manager).To(Equal(ownership.FieldManager(testOwner.Hub)))
 			g.Expect(installed.ManagedFields[0].Operation).To(Equal(metav1.ManagedFieldsOperationApply))

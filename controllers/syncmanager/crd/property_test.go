@@ -70,7 +70,7 @@ func anyObserved(t *testing.T, random *rand.Rand, ours *apiextensionsv1.CustomRe
 func isOwned(object *apiextensionsv1.CustomResourceDefinition) bool {
 	mark, err := ownership.ParseMark(object.Annotations[ownership.MarkAnnotation])
 	return err == nil && mark.Hub == testOwner.Hub && mark.SyncTarget == testOwner.SyncTarget && mark.Self.Name == object.Name &&
-		mark.Source.Resource == "publishedresources" && object.Labels[crd.InstalledByLabel] == testOwner.LabelValue()
+		mark.Source.Resource == "publishedresources" && object.Labels[ownership.InstalledByLabel] == testOwner.LabelValue()
 }
 
 // expectNothingLost checks a CRD that overwrites another one.

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
@@ -97,7 +98,7 @@ func (r *drainer) deleteAll(ctx context.Context, items []item, failed *failures)
 func (r *drainer) releaseAll(ctx context.Context, items []item, failed *failures) {
 	workqueue.ParallelizeUntil(ctx, workers, len(items), func(i int) {
 		if item := items[i]; failed.fatal() == nil {
-			labels, annotations := MarkKeys(r.Owner, item.Object)
+			labels, annotations := cleanup.MarkKeys(r.Owner, item.Object)
 			failed.add(item, r.Target.RemoveMetadata(requestclass.With(ctx, requestclass.Object), item.resource, item.key(), item.UID, labels, annotations))
 		}
 	})

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/cachesize"
 	"github.com/synchub-dev/synchub/provider/requestclass"
@@ -35,8 +36,8 @@ import (
 
 // item is an object that the drain acts on or reports.
 type item struct {
-	Object
-	Decision
+	cleanup.Object
+	cleanup.Decision
 	resource schema.GroupVersionResource
 }
 
@@ -70,7 +71,7 @@ type location struct {
 	namespace string
 }
 
-func (l listing) withAction(action Action) []item {
+func (l listing) withAction(action cleanup.Action) []item {
 	var some []item
 	for _, item := range l.items {
 		if item.Action == action {
@@ -98,8 +99,8 @@ func (r *drainer) listRequests() []listRequest {
 	for _, resource := range r.Resources {
 		all = append(all, listRequest{resource: resource, selector: selector})
 	}
-	all = append(all, listRequest{resource: namespaces.WithVersion("v1"), optional: true})
-	return append(all, listRequest{resource: crds.WithVersion("v1"), optional: true})
+	all = append(all, listRequest{resource: cleanup.Namespaces.WithVersion("v1"), optional: true})
+	return append(all, listRequest{resource: cleanup.CRDs.WithVersion("v1"), optional: true})
 }
 
 // listObjects lists the hub's objects of the included resources.
@@ -210,8 +211,8 @@ func (r *drainer) listNamespace(ctx context.Context, request listRequest, kind, 
 			return nil, err
 		}
 		for i := range page.Items {
-			object := Object{Resource: request.resource.GroupResource(), Kind: kind, PartialObjectMetadata: &page.Items[i]}
-			if decision := Plan(r.Mode, r.Owner, object, r.AllowsCascade); decision.Action != ActionIgnore {
+			object := cleanup.Object{Resource: request.resource.GroupResource(), Kind: kind, PartialObjectMetadata: &page.Items[i]}
+			if decision := cleanup.Plan(r.Mode, r.Owner, object, r.AllowsCascade); decision.Action != cleanup.ActionIgnore {
 				// A copy lets the garbage collector free the rest of the page.
 				object.PartialObjectMetadata = &metav1.PartialObjectMetadata{ObjectMeta: object.ObjectMeta}
 				object.ManagedFields = nil

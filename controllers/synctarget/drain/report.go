@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/waves"
 )
 
@@ -41,7 +42,7 @@ const (
 )
 
 // releasedReasons are the reasons of released objects. A listing does not find these objects again.
-var releasedReasons = []string{ReasonOrphaned, ReasonCreatedOnce, ReasonAdopted, ReasonNotCascading, ReasonEnsured, ReasonInstalled}
+var releasedReasons = []string{cleanup.ReasonOrphaned, cleanup.ReasonCreatedOnce, cleanup.ReasonAdopted, cleanup.ReasonNotCascading, cleanup.ReasonEnsured, cleanup.ReasonInstalled}
 
 // report is the progress of a drain. It is not safe for concurrent use.
 type report struct {
@@ -57,7 +58,7 @@ type report struct {
 }
 
 // newReport returns a report that continues an earlier one. before may be nil.
-func newReport(mode Mode, before *edgev2alpha1.CleanupStatus) *report {
+func newReport(mode cleanup.Mode, before *edgev2alpha1.CleanupStatus) *report {
 	r := &report{
 		remaining: map[waves.Wave]int{},
 		released:  map[edgev2alpha1.LeftObject]string{}, staying: map[edgev2alpha1.LeftObject]string{},
@@ -66,7 +67,7 @@ func newReport(mode Mode, before *edgev2alpha1.CleanupStatus) *report {
 		return r
 	}
 	r.removed = before.Removed
-	if mode == ModeDrain {
+	if mode == cleanup.ModeDrain {
 		return r
 	}
 	r.releasedMore = before.LeftMore
@@ -93,17 +94,17 @@ func (r *report) observeAll(all listing) {
 	counts := map[waves.Wave]int{}
 	for _, item := range all.items {
 		switch item.Action {
-		case ActionRelease:
+		case cleanup.ActionRelease:
 			counts[waves.Of(item.Resource)]++
 			r.released[leftObject(item)] = item.Reason
-		case ActionKeep:
+		case cleanup.ActionKeep:
 			r.staying[leftObject(item)] = item.Reason
-		case ActionWait:
+		case cleanup.ActionWait:
 			counts[waves.Of(item.Resource)]++
 			r.staying[leftObject(item)] = ReasonTerminating
-		case ActionDelete:
+		case cleanup.ActionDelete:
 			counts[waves.Of(item.Resource)]++
-		case ActionIgnore:
+		case cleanup.ActionIgnore:
 		}
 	}
 	r.unlisted = len(all.forbidden)+len(all.notServed) > 0
@@ -128,11 +129,11 @@ func (r *report) observeWave(wave waves.Wave, found listing) {
 	maps.DeleteFunc(r.staying, func(object edgev2alpha1.LeftObject, reason string) bool {
 		return reason == ReasonTerminating && waves.Of(schema.GroupResource{Group: object.Group, Resource: object.Resource}) == wave
 	})
-	terminating := found.withAction(ActionWait)
+	terminating := found.withAction(cleanup.ActionWait)
 	for _, item := range terminating {
 		r.staying[leftObject(item)] = ReasonTerminating
 	}
-	count := len(found.withAction(ActionDelete)) + len(terminating) + len(found.withAction(ActionRelease))
+	count := len(found.withAction(cleanup.ActionDelete)) + len(terminating) + len(found.withAction(cleanup.ActionRelease))
 	r.removed += int32(max(r.remaining[wave]-count, 0)) //nolint:gosec // no target holds that many
 	r.remaining[wave] = count
 }

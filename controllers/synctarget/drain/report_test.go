@@ -23,18 +23,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/waves"
 )
 
 // The report names terminating objects only while they delay their wave: the other waves wait up to a minute for them.
 func TestReportNamesPendingDeletions(t *testing.T) {
 	g := NewWithT(t)
-	of := func(resource string, action Action) item {
+	of := func(resource string, action cleanup.Action) item {
 		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "held"}}
-		return item{Object: Object{Resource: schema.GroupResource{Resource: resource}, PartialObjectMetadata: object}, Decision: Decision{Action: action}}
+		return item{Object: cleanup.Object{Resource: schema.GroupResource{Resource: resource}, PartialObjectMetadata: object}, Decision: cleanup.Decision{Action: action}}
 	}
-	report := newReport(ModeDelete, nil)
-	report.observeAll(listing{items: []item{of("configmaps", ActionDelete), of("namespaces", ActionWait)}})
+	report := newReport(cleanup.ModeDelete, nil)
+	report.observeAll(listing{items: []item{of("configmaps", cleanup.ActionDelete), of("namespaces", cleanup.ActionWait)}})
 	resources := func() (all []string) {
 		for _, left := range report.status().Left {
 			all = append(all, left.Resource+" "+left.Reason)
@@ -42,7 +43,7 @@ func TestReportNamesPendingDeletions(t *testing.T) {
 		return all
 	}
 	g.Expect(resources()).To(ConsistOf("namespaces Terminating"))
-	report.observeWave(waves.Config, listing{items: []item{of("configmaps", ActionWait)}})
+	report.observeWave(waves.Config, listing{items: []item{of("configmaps", cleanup.ActionWait)}})
 	g.Expect(resources()).To(ConsistOf("namespaces Terminating", "configmaps Terminating"))
 	report.observeWave(waves.Config, listing{})
 	g.Expect(resources()).To(ConsistOf("namespaces Terminating"))

@@ -29,6 +29,7 @@ import (
 	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/waves"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -68,7 +69,7 @@ var _ Target = &targets.Connection{}
 type Options struct {
 	Target Target
 	Owner  ownership.Owner
-	Mode   Mode
+	Mode   cleanup.Mode
 	// Resources are the resources of the target of which the hub may have written objects.
 	Resources []schema.GroupVersionResource
 	// ServedResources are those of Resources that the target has served to the hub. If it does not serve one now, it may still have
@@ -140,7 +141,7 @@ func (r *drainer) pass(ctx context.Context) (done bool, err error) {
 		return true, nil
 	}
 	failed := newFailures()
-	released := all.withAction(ActionRelease)
+	released := all.withAction(cleanup.ActionRelease)
 	r.releaseAll(ctx, released, failed)
 	r.report.excludeReleased(failed.without(released))
 	if err := errors.Join(ctx.Err(), failed.fatal()); err != nil {
@@ -165,7 +166,7 @@ func (r *drainer) deleteWave(ctx context.Context, wave waves.Wave, failed *failu
 			return err
 		}
 		r.report.observeWave(wave, found)
-		toDelete := failed.without(found.withAction(ActionDelete))
+		toDelete := failed.without(found.withAction(cleanup.ActionDelete))
 		r.deleteAll(ctx, toDelete, failed)
 		if err := errors.Join(ctx.Err(), failed.fatal()); err != nil {
 			return err
@@ -190,7 +191,7 @@ func (r *drainer) deleteWave(ctx context.Context, wave waves.Wave, failed *failu
 
 // isDeletionPending reports whether a terminating object may still need objects of the next wave.
 func (r *drainer) isDeletionPending(found listing) bool {
-	for _, item := range found.withAction(ActionWait) {
+	for _, item := range found.withAction(cleanup.ActionWait) {
 		// The deletion timestamp is by the target's clock.
 		if r.Clock.Since(item.DeletionTimestamp.Time)+r.Target.ClockSkew() < maxDeletionWait {
 			return true

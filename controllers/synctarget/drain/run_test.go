@@ -31,6 +31,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -107,7 +108,7 @@ func TestDeletionWaitByTheTargetsClock(t *testing.T) {
 		for passed, want := range map[time.Duration]bool{maxDeletionWait - time.Second: true, maxDeletionWait + time.Second: false} {
 			r := &drainer{Options: Options{Target: skewedTarget{ahead: ahead}, Clock: now}}
 			begun := metav1.NewTime(now.Now().Add(ahead - passed))
-			held := item{Object: Object{PartialObjectMetadata: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &begun}}}, Decision: Decision{Action: ActionWait}}
+			held := item{Object: cleanup.Object{PartialObjectMetadata: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &begun}}}, Decision: cleanup.Decision{Action: cleanup.ActionWait}}
 			if got := r.isDeletionPending(listing{items: []item{held}}); got != want {
 				t.Errorf("%s after it began, with a clock that is %s ahead: want %v, got %v", passed, ahead, want, got)
 			}
@@ -177,7 +178,7 @@ func TestAnAPIThatIsNotServedIsWaitedFor(t *testing.T) {
 			if test.served {
 				options.ServedResources = []schema.GroupResource{jobs.GroupResource()}
 			}
-			r := &drainer{Options: options, report: newReport(ModeDelete, nil)}
+			r := &drainer{Options: options, report: newReport(cleanup.ModeDelete, nil)}
 			found, err := r.listObjects(t.Context(), allResources)
 			if err != nil {
 				t.Fatal(err)

@@ -35,6 +35,7 @@ import (
 	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/waves"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
@@ -98,19 +99,21 @@ func (w testEnv) object(apiVersion, kind, resource, namespace, name string, chan
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	meta := placed(schema.GroupResource{Group: gv.Group, Resource: resource}, kind, namespace, name, func(m *ownership.Mark) {
-		m.SyncTarget = w.owner.SyncTarget
-		if change != nil {
-			change(m)
-		}
-	})
+	mark := ownership.Mark{
+		Version: ownership.MarkVersion, Hub: w.owner.Hub, SyncTarget: w.owner.SyncTarget, Mailbox: "mailbox", Policy: ownership.PolicyDelete,
+		Source: ownership.Source{Group: gv.Group, Resource: resource, Namespace: namespace, Name: name, UID: "source"},
+		Self:   ownership.Self{Group: gv.Group, Kind: kind, Namespace: namespace, Name: name},
+	}
+	if change != nil {
+		change(&mark)
+	}
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(apiVersion)
 	object.SetKind(kind)
 	object.SetNamespace(namespace)
 	object.SetName(name)
 	object.SetLabels(map[string]string{ownership.OwnerLabel: w.owner.LabelValue(), "app": w.stamp})
-	object.SetAnnotations(map[string]string{ownership.MarkAnnotation: meta.Annotations[ownership.MarkAnnotation], "note": "kept"})
+	object.SetAnnotations(map[string]string{ownership.MarkAnnotation: w.owner.Seal(mark), "note": "kept"})
 	return object
 }
 
@@ -145,6 +148,11 @@ func (w testEnv) contents() map[string]unstructured.Unstructured {
 }
 
 var (
+	owner = ownership.Owner{Hub: "hub", SyncTarget: "florin", Sealer: ownership.NewSealer([]byte("key"))}
+
+	configMaps   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	namespaces   = cleanup.Namespaces.WithVersion("v1")
+	definitions  = cleanup.CRDs.WithVersion("v1")
 	secrets      = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	accounts     = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	deployments  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -200,7 +208,7 @@ func (w testEnv) populate() (foreign map[string]string) {
 }
 
 // drain starts drains until one finishes, and cancels each after some writes.
-func (w testEnv) drain(mode drain.Mode, writes int) (report edgev2alpha1.CleanupStatus, seen *countingTarget) {
+func (w testEnv) drain(mode cleanup.Mode, writes int) (report edgev2alpha1.CleanupStatus, seen *countingTarget) {
 	w.t.Helper()
 	seen = &countingTarget{Target: connections.ConnectToTarget(w.t, ownership.FieldManager(owner.Hub), owner.SyncTarget)}
 	var before *edgev2alpha1.CleanupStatus
@@ -272,7 +280,7 @@ func keysOf(m map[string]string) (keys []string) {
 func TestDelete(t *testing.T) {
 	w := newTestEnv(t, "delete", owner)
 	foreign := w.populate()
-	report, seen := w.drain(drain.ModeDelete, 47)
+	report, seen := w.drain(cleanup.ModeDelete, 47)
 
 	if len(seen.early) > 0 {
 		t.Errorf("let go before it was reported: %v", seen.early)
@@ -290,8 +298,8 @@ func TestDelete(t *testing.T) {
 	}
 	w.expectForeign(foreign)
 	expectReasons(t, reasons(report, ""), map[string]string{
-		"namespaces delete": drain.ReasonNotCascading, "namespaces delete-ensured": drain.ReasonEnsured,
-		"configmaps orphan": drain.ReasonOrphaned, "configmaps once": drain.ReasonCreatedOnce, "configmaps later": drain.ReasonUnknownMark,
+		"namespaces delete": cleanup.ReasonNotCascading, "namespaces delete-ensured": cleanup.ReasonEnsured,
+		"configmaps orphan": cleanup.ReasonOrphaned, "configmaps once": cleanup.ReasonCreatedOnce, "configmaps later": cleanup.ReasonUnknownMark,
 	})
 	if report.Remaining == nil || *report.Remaining != 0 || report.Removed == 0 || report.LeftMore != 0 {
 		t.Errorf("the report is %+v", report)
@@ -309,7 +317,7 @@ func TestOrphan(t *testing.T) {
 	w := newTestEnv(t, "orphan", ownership.Owner{Hub: owner.Hub, SyncTarget: "orphan", Sealer: owner.Sealer})
 	foreign := w.populate()
 	before := w.contents()
-	report, seen := w.drain(drain.ModeOrphan, 91)
+	report, seen := w.drain(cleanup.ModeOrphan, 91)
 	if len(seen.removed) > 0 || len(seen.early) > 0 {
 		t.Errorf("removed %v, let go too early %v", seen.removed, seen.early)
 	}
@@ -345,11 +353,11 @@ func TestOrphan(t *testing.T) {
 func TestDrain(t *testing.T) {
 	w := newTestEnv(t, "drain", ownership.Owner{Hub: owner.Hub, SyncTarget: "drain", Sealer: owner.Sealer})
 	foreign := w.populate()
-	report, _ := w.drain(drain.ModeDrain, 300)
+	report, _ := w.drain(cleanup.ModeDrain, 300)
 	w.expectForeign(foreign)
 	expectReasons(t, reasons(report, ""), map[string]string{
-		"namespaces drain": drain.ReasonNotCascading, "namespaces drain-ensured": drain.ReasonEnsured,
-		"configmaps orphan": drain.ReasonOrphaned, "configmaps once": drain.ReasonCreatedOnce, "configmaps later": drain.ReasonUnknownMark,
+		"namespaces drain": cleanup.ReasonNotCascading, "namespaces drain-ensured": cleanup.ReasonEnsured,
+		"configmaps orphan": cleanup.ReasonOrphaned, "configmaps once": cleanup.ReasonCreatedOnce, "configmaps later": cleanup.ReasonUnknownMark,
 	})
 	for resource, want := range map[schema.GroupVersionResource]int{configMaps: 5, secrets: 0, namespaces: 1} {
 		if left := w.labelled(resource, ownership.OwnerLabel+"="+w.owner.LabelValue()); len(left) != want {

@@ -72,7 +72,7 @@ func (b *Balancer) add(backend string) {
 	b.backends = append(b.backends, backend)
 }
 
-// Cut closes all connections and refuses others, until it is called with false.
+// Cut closes all connections and refuses new ones, until it is called with false.
 func (b *Balancer) Cut(isCut bool) {
 	b.lock.Lock()
 	b.isCut = isCut
@@ -158,8 +158,8 @@ func (i *Installation) tunnelArguments() ([]string, error) {
 	return []string{"--tunnel-bind-address", address, "--tunnel-url", i.Balancer.URL()}, nil
 }
 
-// StartTunnel starts the tunnel of a cluster, with a kubeconfig of the cluster, for the SyncTarget with the UID. The hub must have told
-// its certificate authority in the status of that SyncTarget.
+// StartTunnel starts the tunnel of a cluster, with a kubeconfig of the cluster, for the SyncTarget with the UID. The hub must have
+// written its certificate authority into the status of that SyncTarget.
 func (i *Inventory) StartTunnel(syncTarget *edgev2alpha1.SyncTarget, kubeconfig []byte, token string) (*servers.Process, error) {
 	install := i.installation
 	install.tunnels++
