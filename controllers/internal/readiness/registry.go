@@ -25,15 +25,15 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 )
 
-// State says whether a SyncTarget is Ready.
+// State is whether a SyncTarget is Ready.
 type State struct {
 	Ready bool
 	// Since is when the hub first found the SyncTarget so.
 	Since time.Time
 }
 
-// Registry holds the states of SyncTargets. The zero value is ready to use; a nil registry knows nothing. All methods may be called
-// concurrently.
+// Registry contains the states of SyncTargets. The zero value is ready to use; a nil registry is empty. All
+// methods may be called concurrently.
 type Registry struct {
 	changes topic.Topic[types.UID]
 
@@ -61,7 +61,7 @@ func (r *Registry) Set(syncTarget types.UID, ready bool, now time.Time) {
 	}
 }
 
-// Forget drops a SyncTarget that is gone.
+// Forget drops a deleted SyncTarget.
 func (r *Registry) Forget(syncTarget types.UID) {
 	if r == nil {
 		return
@@ -71,7 +71,7 @@ func (r *Registry) Forget(syncTarget types.UID) {
 	delete(r.states, syncTarget)
 }
 
-// Of returns the state of a SyncTarget; known is false until the hub has found it out since its start.
+// Of returns the state of a SyncTarget; known is false if the hub has not observed it since its start.
 func (r *Registry) Of(syncTarget types.UID) (state State, known bool) {
 	if r == nil {
 		return State{}, false
