@@ -173,7 +173,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	c.upsync = &upsyncCaches{
 		resource: &o.Resource, planner: c.planner, matcher: &c.matcher, registry: o.Registry, rules: rules, mailbox: c.mailbox, target: c.target,
 		upsynced: upsynced, enqueuer: c.enqueuer, tasks: &c.tasks, onSynced: c.resync, onAvailability: c.onAvailabilityChanged, onChange: o.OnChange,
-		log: o.Log, sources: map[schema.GroupResource]*upsyncSource{},
+		log: o.Log,
 	}
 	c.primaries = &primaries{
 		tracker: newPrimaryTracker(o.Registry, o.Resource), registry: o.Registry, mailbox: c.mailbox, target: c.target, upsync: c.upsync,

@@ -87,7 +87,7 @@ type nameWatches struct {
 }
 
 func newNameWatches(waiters *nameWaiters, target *targetView, enqueuer *enqueuer, tasks *tasks) *nameWatches {
-	return &nameWatches{waiters: waiters, target: target, enqueuer: enqueuer, tasks: tasks, running: map[schema.GroupResource]*targets.NameWatch{}}
+	return &nameWatches{waiters: waiters, target: target, enqueuer: enqueuer, tasks: tasks}
 }
 
 // update starts to watch the name that the object did not get, according to the error of its pass, or stops when the object was
@@ -134,6 +134,9 @@ func (w *nameWatches) start(ref plan.Ref) {
 		w.enqueuer.enqueue(changePriority, w.waiters.keysOf(api.Ref(key))...)
 	})
 	watch.Add(ref.Key)
+	if w.running == nil {
+		w.running = map[schema.GroupResource]*targets.NameWatch{}
+	}
 	w.running[ref.Resource] = watch
 	w.tasks.start(func() { watch.Run(ctx) })
 }

@@ -115,7 +115,7 @@ type placementCopies struct {
 func newPlacementCopies(o *Options) *placementCopies {
 	return &placementCopies{
 		ref:   ObjectRef{SyncTarget: o.Owner.SyncTarget, Mailbox: o.Mailbox, Resource: o.Resource.GroupVersionResource},
-		topic: o.ObjectStates, states: map[types.NamespacedName]placementCopyState{},
+		topic: o.ObjectStates,
 	}
 }
 
@@ -138,6 +138,9 @@ func (p *placementCopies) update(key types.NamespacedName, result placementCopyO
 	now := placementCopyState{synced: before.synced, excluded: result.excluded}
 	if result.synced {
 		now.synced = result.version
+	}
+	if p.states == nil {
+		p.states = map[types.NamespacedName]placementCopyState{}
 	}
 	p.states[key] = now
 	return !known || now != before

@@ -72,7 +72,7 @@ const unverifiedIndexValue = "unverified"
 func newTargetView(o *Options) *targetView {
 	t := &targetView{
 		connection: o.Connection, resource: &o.Resource, mailbox: o.Mailbox, owner: o.Owner, unresolvedKinds: o.UnresolvedKinds,
-		namespacePolicy: o.NamespacePolicy, cachesWholeObjects: needsWholeTargetObjects(o), deletedByHub: map[plan.Ref]types.UID{},
+		namespacePolicy: o.NamespacePolicy, cachesWholeObjects: needsWholeTargetObjects(o),
 	}
 	t.writes = expectations.New[plan.Ref, *cachedCopy](&t.lock, o.Clock)
 	t.writes.Side = requestmetrics.Target
@@ -282,6 +282,9 @@ func (t *targetView) deletionStarted(ref plan.Ref, uid types.UID) {
 	if uid == "" {
 		delete(t.deletedByHub, ref)
 		return
+	}
+	if t.deletedByHub == nil {
+		t.deletedByHub = map[plan.Ref]types.UID{}
 	}
 	t.deletedByHub[ref] = uid
 }

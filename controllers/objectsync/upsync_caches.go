@@ -184,6 +184,9 @@ func (u *upsyncCaches) updateOne(api plan.TargetAPI, matcher *selection.Matcher)
 	if key != "" {
 		source.cache = u.start(ctx, source, matcher, key)
 	}
+	if u.sources == nil {
+		u.sources = map[schema.GroupResource]*upsyncSource{}
+	}
 	u.sources[resource] = source
 	return true
 }
