@@ -18,8 +18,8 @@ BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
 # all functions, and the program half as large again.
 PLUGIN_FLAGS  = $(BUILD_FLAGS) -tags kustomize_disable_go_plugin_support
 
-# All but the end-to-end specs, which ginkgo runs, and the tests with hundreds of targets and of an upgrade.
-UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
+# All but the end-to-end specs, which ginkgo runs, the tests with hundreds of targets and of an upgrade, and the site's, which make docs runs.
+UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/hack/site -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
 
 # Packages with nothing but thorough tests.
 THOROUGH_PACKAGES := test/chart test/escapes test/ordinary test/restore test/sharded
@@ -85,59 +85,92 @@ demo: build ## Run kcp, two clusters and the hub on this machine; ONCE=1 ends by
 ##@ Build
 
 .PHONY: build
-build: check-go ## Build the hub and the kubectl plugin, with its completion, into bin/
+build: check-go ## Build the hub, the tunnel of clusters and the kubectl plugin, with its completion, into bin/
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
+	go build $(BUILD_FLAGS) -o bin/synchub-tunnel ./cmd/synchub-tunnel
 	go build $(PLUGIN_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 	cp cmd/kubectl-synchub/kubectl_complete-synchub bin/
 
+# The programs that have an image each.
+IMAGES    := $(notdir $(wildcard cmd/synchub cmd/synchub-tunnel))
+IMAGE_DIR ?= dist/image
+TAG       ?= $(VERSION:v%=%)
+
+# ko and goreleaser set what `make build` sets. Times are those of the commit, so that the same commit makes the same bytes.
+release_env = VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct 2>/dev/null)" TZ=UTC
+image_label = --image-label=org.opencontainers.image.$(1) --image-annotation=org.opencontainers.image.$(1)
+image_labels = $(call image_label,version='$(VERSION)') $(call image_label,revision='$(COMMIT)') $(call image_label,created='$(DATE)') \
+	$(call image_label,description='Keeps many Kubernetes clusters in sync with kcp') $(call image_label,licenses=Apache-2.0) \
+	$(call image_label,source=https://github.com/synchub-dev/synchub)
+
 .PHONY: image
-image: ## Build the container image into dist/, with the same bytes for the same commit; PLATFORMS=linux/amd64 builds one platform, SBOM=1 adds SBOMs, PUSH=REPOSITORY[:TAG] pushes
-	$(if $(SBOM),go run ./hack/buildtools syft)
-	go -C hack/image run . -source='$(CURDIR)' -out='$(CURDIR)/dist' -version='$(VERSION)' -revision='$(COMMIT)' -created='$(DATE)' -ldflags='-s -w $(VERSION_FLAGS)' \
-		$(if $(PLATFORMS),-platforms='$(PLATFORMS)') $(if $(SBOM),-syft='$(CURDIR)/bin/syft') $(if $(PUSH),-push='$(PUSH)')
+image: ## Build the container images and their SBOMs into dist/image, with the same bytes for the same commit; PLATFORMS=linux/amd64 builds one platform, PUSH=REGISTRY/PROJECT pushes, TAG is the version without v
+	go run ./hack/buildtools ko
+	rm -rf '$(IMAGE_DIR)' && mkdir -p '$(IMAGE_DIR)/.ko'
+	cp -R hack/image/base '$(IMAGE_DIR)/.ko/img'
+	for image in $(IMAGES); do \
+		KOCACHE='$(abspath $(IMAGE_DIR))/.ko' KO_DOCKER_REPO='$(or $(PUSH),synchub-dev)' $(release_env) bin/ko build ./cmd/$$image \
+			--base-import-paths --tags='$(TAG)' $(call image_label,title=$$image) $(image_labels) $(if $(PLATFORMS),--platform='$(PLATFORMS)') \
+			--oci-layout-path='$(IMAGE_DIR)'/$$image --sbom-dir='$(IMAGE_DIR)' $(if $(PUSH),,--push=false) | tee '$(IMAGE_DIR)'/$$image.ref; \
+		tar -C '$(IMAGE_DIR)'/$$image -cf '$(IMAGE_DIR)'/$$image.tar .; \
+	done
+	rm -rf '$(IMAGE_DIR)/.ko'
 
 # goreleaser finds syft in bin/. Its directory is dist/release: `make image` writes beside it.
-goreleaser = VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' TIMESTAMP="$$(git log -1 --format=%ct)" PATH='$(CURDIR)/bin':"$$PATH" goreleaser
+goreleaser = $(release_env) PATH='$(CURDIR)/bin':"$$PATH" goreleaser
 
 .PHONY: release
-release: ## Build the archives, checksums, SBOMs, the manifest for krew and the packaged charts of a release into dist/; PUBLISH=1 publishes those of a tag
+release: release-notes ## Build the archives, checksums, SBOMs, the manifest for krew and the packaged charts of a release into dist/; PUBLISH=1 publishes those of a tag
+	$(if $(PUBLISH),for chart in charts/*/Chart.yaml; do [[ $$(grep -cxE '(version|appVersion): "?$(TAG)"?' $$chart) = 2 ]] || { \
+		echo "$$chart has another version or appVersion than $(TAG): change it and commit that before the tag" >&2; exit 1; }; done)
 	go run ./hack/buildtools -for release
-	rm -rf dist/chart
-	bin/helm package charts/synchub charts/synchub-tunnel --destination dist/chart
-	go run ./hack/release $(if $(PUBLISH),-version='$(VERSION)') -created='$(DATE)' -notes=dist/release-notes.md dist/chart/*.tgz
 	$(if $(PUBLISH),GORELEASER_CURRENT_TAG='$(VERSION)') $(goreleaser) release --clean --release-notes=dist/release-notes.md $(if $(PUBLISH),,--snapshot --skip=sign --skip=publish)
+
+# The section of the changelog for the version, or for what is not released yet.
+release_section = $(if $(PUBLISH),$(TAG),Unreleased)
+
+.PHONY: release-notes
+release-notes: ## Write the section of the changelog for a release into dist/release-notes.md
+	@mkdir -p dist
+	@awk -v section='[$(release_section)]' '/^## / { found = $$2 == section; next } found' CHANGELOG.md >dist/release-notes.md
+	@grep -q . dist/release-notes.md || { \
+		echo "CHANGELOG.md has no section [$(release_section)], or nothing in it: rename [Unreleased] to it, with the date, and commit that before the tag" >&2; exit 1; }
 
 .PHONY: tools
 tools: check-go ## Build all tools that are missing or whose pin changed into bin/; TOOLS=download
 	$(buildtools) -for all
 
+# Writes the reference of values from the comments in values.yaml that begin with "# --".
+helm_docs = bin/helm-docs --chart-search-root=charts --sort-values-order=file --log-level=warning --template-files=./_values.gotmpl
+
 .PHONY: generate
-generate: plots capacity ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, dashboards for Grafana, charts, and the reference of commands and values
-	go run ./hack/buildtools controller-gen crd-ref-docs
+generate: plots capacity diagrams ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, charts, diagrams, and the reference of commands and values
+	go run ./hack/buildtools controller-gen crd-ref-docs helm-docs
 	go run ./hack/generate
 	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
-	go run ./hack/dashboards
-	go run ./hack/chartreference
-	go test ./cmd/synchub ./cmd/kubectl-synchub -run '^TestReference$$' -args -update
+	$(helm_docs) --template-files=README.md.gotmpl
+	$(helm_docs) --chart-to-generate=charts/synchub --template-files=values.md.gotmpl --output-file=../../docs/reference/values.md
+	go test ./cmd/synchub ./cmd/synchub-tunnel ./cmd/kubectl-synchub -run '^TestReference$$' -args -update
 
 .PHONY: plots
 plots: ## Draw the charts in docs/images from RESULTS.md; RUN=logs/bench.md draws those of a new run into logs/
-	go -C hack/plots run . $(if $(RUN),-from='$(abspath $(RUN))' -out='$(CURDIR)/logs')
-	go -C hack/plots test -count=1 ./...
+	go run ./hack/plots $(if $(RUN),-from='$(RUN)' -out=logs)
 
 .PHONY: capacity
 capacity: ## Compute what fleets need from RESULTS.md: the tables of docs/scaling.md and their chart; FLAGS='-clusters=500 -objects=50' prints tables for another fleet
-	go -C hack/capacity run . $(if $(FLAGS),$(FLAGS),-page='$(CURDIR)/docs/scaling.md' -chart='$(CURDIR)/docs/images/scaling.svg')
-	$(if $(FLAGS),,go -C hack/capacity test -count=1 ./...)
+	go run ./hack/capacity $(or $(FLAGS),-page=docs/scaling.md -chart=docs/images/scaling.svg)
+
+.PHONY: diagrams
+diagrams: ## Draw the diagrams in docs/images from their text in D2
+	go run ./hack/buildtools d2
+	for diagram in docs/images/*.d2; do bin/d2 --layout=elk --elk-nodeNodeBetweenLayers=40 --theme=0 --dark-theme=200 --pad=8 --scale=0.8 "$$diagram" "$${diagram%.d2}.svg"; done
 
 .PHONY: docs
 docs: ## Build the documentation site into dist/site, and check all links
-	go run ./hack/site -out=dist/site
-
-.PHONY: pictures
-pictures: ## Draw the dashboards for Grafana in docs/images from a running hub: METRICS=<URL of its metrics>, NAME and INVENTORY of a SyncTarget
-	go -C hack/pictures test .
-	go -C hack/pictures run . -metrics='$(METRICS)' -name='$(NAME)' -inventory='$(INVENTORY)'
+	go run ./hack/buildtools hugo
+	HUGO_PARAMS_VERSION='$(VERSION)' bin/hugo --config hack/site/hugo.yaml --destination dist/site --cleanDestinationDir --panicOnWarning --quiet
+	go test -count=1 ./hack/site
+	@echo "The site is in dist/site; open dist/site/index.html"
 
 .PHONY: schemas
 schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the pinned kube-apiserver
@@ -146,7 +179,7 @@ schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the 
 
 .PHONY: clean
 clean: ## Remove what was built of the hub, logs and the demo's data, but not the tools, which take long to build
-	rm -rf dist bin/synchub bin/kubectl-synchub bin/synchub-race bin/synchub-demo bin/synchub-bench logs .demo cover.out
+	rm -rf dist bin/synchub bin/synchub-tunnel bin/kubectl-synchub bin/synchub-race bin/synchub-tunnel-race bin/synchub-demo bin/synchub-bench logs .demo cover.out
 
 .PHONY: clean-all
 clean-all: clean ## Remove the tools too
@@ -194,6 +227,7 @@ test-all: test-tools ## Run all tests on real servers, also the thorough ones
 test-tools: check-go
 	$(buildtools) -for test
 	go build -race $(BUILD_FLAGS) -o bin/synchub-race ./cmd/synchub
+	go build -race $(BUILD_FLAGS) -o bin/synchub-tunnel-race ./cmd/synchub-tunnel
 	go build $(PLUGIN_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 
 .PHONY: test-unit
@@ -201,7 +235,8 @@ test-unit: test-tools ## Run all tests beside the code
 	$(unit_tests)
 
 .PHONY: test-image
-test-image: ## Build the container image twice, compare, validate it, and run its programs
+test-image: ## Build the container images twice, compare, validate and push them, and run their programs
+	go run ./hack/buildtools ko
 	go -C hack/image test -count=1 -timeout $(UNIT_TIMEOUT) .
 
 .PHONY: test-release
@@ -266,6 +301,7 @@ fuzz-parsers: ## Run the fuzz tests of all that reads what targets and tenants w
 bench: ## Measure the hub against the same work done directly; SCENARIO=<regular expression>, QUICK=1 ends within a quarter of an hour, without the long run and the idle fleet
 	$(buildtools) -for test
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
+	go build $(BUILD_FLAGS) -o bin/synchub-tunnel ./cmd/synchub-tunnel
 	go build -buildvcs=false -o bin/synchub-bench ./test/bench
 	exec bin/synchub-bench -commit=$(VERSION) -scenario='$(SCENARIO)' $(if $(QUICK),-quick)
 
@@ -280,9 +316,6 @@ lint: ## Find mistakes and breaches of the house rules
 	go run ./hack/buildtools golangci-lint
 	bin/golangci-lint run ./...
 	cd hack/image && ../../bin/golangci-lint run ./...
-	cd hack/plots && ../../bin/golangci-lint run ./...
-	cd hack/capacity && ../../bin/golangci-lint run ./...
-	cd hack/pictures && ../../bin/golangci-lint run ./...
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -291,7 +324,8 @@ fmt: ## Format the code
 
 .PHONY: headers
 headers: ## Check that every Go file starts with the licence header
-	go run ./hack/verifyheaders
+	go run ./hack/buildtools addlicense
+	find apis cmd controllers hack provider test -name '*.go' -print0 | xargs -0 bin/addlicense -check -f hack/boilerplate.go.txt
 
 .PHONY: words
 words: ## Check names for words that hack/verifywords lists, and documentation and comments by the rules in hack/vale
@@ -301,22 +335,26 @@ words: ## Check names for words that hack/verifywords lists, and documentation a
 	git ls-files -z '*.go' | xargs -0 bin/vale --no-global --minAlertLevel=error
 
 .PHONY: licences
-licences: ## Check the licences of all code that goes into the programs
-	go run ./hack/verifylicences
+licences: ## Check that all code that goes into the programs has a licence that permits redistribution
+	go run ./hack/buildtools go-licenses
+	for os in linux darwin windows; do \
+		GOOS=$$os bin/go-licenses check ./cmd/... --allowed_licenses=Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT,MPL-2.0 --logtostderr=false --stderrthreshold=ERROR --log_file=/dev/null; \
+	done
 
 .PHONY: vulnerabilities
 vulnerabilities: ## Check that the programs call nothing that is known to be vulnerable; says so where the database is out of reach
 	go run ./hack/buildtools govulncheck
-	go run ./hack/verifyvulnerabilities
+	@mkdir -p logs
+	@bin/govulncheck ./cmd/... 2>logs/govulncheck || { status=$$?; \
+		if ((status != 3)) && grep -q '^govulncheck: fetching vulnerabilities: ' logs/govulncheck; then \
+			echo "NOT CHECKED for known vulnerabilities: the Go vulnerability database cannot be reached"; \
+		else cat logs/govulncheck >&2; exit $$status; fi; }
 
 .PHONY: verify
 verify: ## Regenerate, tidy, format, lint, check words, licences and vulnerabilities; fail if that finds or changes anything
 	@$(MAKE) --no-print-directory generate
 	go mod tidy
 	go -C hack/image mod tidy
-	go -C hack/plots mod tidy
-	go -C hack/capacity mod tidy
-	go -C hack/pictures mod tidy
 	@$(MAKE) --no-print-directory fmt
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory headers

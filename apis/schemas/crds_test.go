@@ -35,7 +35,7 @@ func TestCRDsAreAcceptedByAnAPIServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			fixtures.RequireAcceptableCRD(t, crd)
-			// These have their fields at the top, the first two as in KubeStellar, and no status.
+			// These kinds have their fields at the top and no status, the first two as in KubeStellar.
 			wanted := !slices.Contains([]string{"singleplacementslices.edge.kubestellar.io", "customizers.edge.kubestellar.io", "placementrevisions.edge.kubestellar.io"}, name)
 			if version := crd.Spec.Versions[0]; (version.Subresources != nil && version.Subresources.Status != nil) != wanted {
 				t.Errorf("the status subresource: got %t, wanted %t", !wanted, wanted)

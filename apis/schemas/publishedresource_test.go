@@ -234,7 +234,7 @@ func TestPublishedResourceUpdates(t *testing.T) {
 	resource := newValidator(t, "publishedresources.synchub.dev")
 	for name, test := range map[string]struct{ old, new, field string }{
 		"the version":             {old: `resource: {kind: A, version: v1}`, new: `resource: {kind: A, version: v2}`},
-		"what is not a name":      {old: with(`replace: true`), new: with(`replace: false`)},
+		"not a name":              {old: with(`replace: true`), new: with(`replace: false`)},
 		"the group made explicit": {old: `resource: {group: a.io, kind: A}`, new: `{resource: {group: a.io, kind: A}, projection: {group: a.io}}`},
 		"the source unchanged":    {old: with(`api: {source: Auto}`), new: with()},
 

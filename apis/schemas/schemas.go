@@ -89,7 +89,7 @@ func InventorySchemas() []*apisv1alpha1.APIResourceSchema {
 // EdgePlacement, SinglePlacementSlice, Customizer, PlacementRevision and SyncRules.
 func WorkloadSchemas() []*apisv1alpha1.APIResourceSchema {
 	all := copies("edgeplacements", "singleplacementslices", "customizers", "placementrevisions", "syncrules")
-	// Mailboxes bind SyncRules too, and kcp mixes the objects of two exports up that share a schema.
+	// Mailboxes bind SyncRules too. kcp confuses the objects of two exports that share a schema.
 	shared := all[len(all)-1]
 	shared.Name = WorkloadSchemaPrefix + shared.Name
 	return all

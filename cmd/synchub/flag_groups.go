@@ -55,7 +55,8 @@ func printUsage(out io.Writer, command *cobra.Command, groups *cliflag.NamedFlag
 	cliflag.PrintSections(out, shown, columnsOf(out))
 }
 
-// columnsOf returns how wide the help may be: as the terminal, else as COLUMNS says. Zero means that no line is wrapped.
+// columnsOf returns the maximum width of the help: the terminal's width, or else the value of COLUMNS. Zero means that lines
+// are not wrapped.
 func columnsOf(out io.Writer) int {
 	if columns, _, err := term.TerminalSize(out); err == nil {
 		return columns

@@ -99,7 +99,7 @@ func newInitCommand() *cobra.Command {
 	flags.StringSliceVar(&options.WorkloadGroups, "workload-group", nil, "groups that may bind the workload export")
 	flags = groups.FlagSet("output")
 	flags.BoolVar(&options.DryRun, "dry-run", false, "change nothing: kcp checks each write, and stores none")
-	flags.StringVarP(&output, "output", "o", "", "yaml prints the objects as they are then, without the data of Secrets; what is done is told on standard error")
+	flags.StringVarP(&output, "output", "o", "", "yaml prints the resulting objects, without the data of Secrets, and the progress goes to standard error")
 	addFlagGroups(command, groups)
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return command

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// An operator who starts with the wrong command is told to run init.
+// An operator who starts with the wrong command gets the advice to run init.
 func TestInitComesBeforeRun(t *testing.T) {
 	tier.Thorough(t)
 	g, kcp := NewWithT(t), suite.KCP(t)
@@ -42,7 +42,7 @@ func TestInitComesBeforeRun(t *testing.T) {
 	}
 	initialize := func(kubeconfig string) outcome {
 		return synchub(t, "init", "--kcp-kubeconfig", kubeconfig, "--provider-workspace", "root:hub", "--hub-user", servers.HubUser,
-			"--inventory-group", "operators,auditors", "--inventory-group", "others", "--workload-group", "developers")
+			"--inventory-group", "operators,auditors", "--inventory-group", "administrators", "--workload-group", "developers")
 	}
 	unprepared := "the provider workspace root:hub is not prepared for this user; run `synchub init --provider-workspace root:hub --hub-user <user>` as its administrator"
 
@@ -94,7 +94,7 @@ func TestInitComesBeforeRun(t *testing.T) {
 	expectError(t, run("--hosting-kubeconfig", nowhere), "check --hosting-kubeconfig", "127.0.0.1:1")
 }
 
-// The chart waits like this. A kcp workspace suffices as hosting cluster.
+// The chart runs this command as a step. A kcp workspace suffices as hosting cluster.
 func TestWaitForAPI(t *testing.T) {
 	tier.Thorough(t)
 	g, kcp := NewWithT(t), suite.KCP(t)

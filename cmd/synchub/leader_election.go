@@ -49,7 +49,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
-// newLeaseWatcher returns what watches the leader's Lease or, if SyncTargets are sharded, those of all shards too.
+// newLeaseWatcher returns a watcher of the leader's Lease or, if SyncTargets are sharded, of all Leases in the namespace.
 func newLeaseWatcher(hosting *rest.Config, settings v1alpha1.LeaderElectionConfiguration, sharded bool, log logr.Logger) (*leases.Watcher, error) {
 	client, err := coordinationv1client.NewForConfig(rest.AddUserAgent(hosting, "leader-election"))
 	if err != nil {
@@ -96,7 +96,8 @@ func (l leaseEvents) GetEventRecorderFor(name string) record.EventRecorder {
 	return l.broadcaster.NewRecorder(l.scheme, corev1.EventSource{Component: name})
 }
 
-// newReplicaMonitor returns what announces in the hosting cluster that this replica reaches kcp, and ends one with work that does not.
+// newReplicaMonitor returns a monitor that announces in the hosting cluster that this replica reaches kcp, and that ends a
+// replica with work that does not reach kcp.
 func newReplicaMonitor(hosting manager.Manager, replica replicaIdentity, settings v1alpha1.LeaderElectionConfiguration, hub controllers.Options, log logr.Logger) (*replicas.Monitor, error) {
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
@@ -123,15 +124,15 @@ func newReplicaMonitor(hosting manager.Manager, replica replicaIdentity, setting
 	}), nil
 }
 
-// replicaIdentity says which replica this is.
+// replicaIdentity identifies this replica.
 type replicaIdentity struct {
 	name string
 	// pod is nil outside a cluster.
 	pod *metav1.OwnerReference
 }
 
-// newReplicaIdentity returns the identity of this process: that of its Pod, or a new one. Outside a cluster several replicas may run on
-// a host.
+// newReplicaIdentity returns the identity of this process: its Pod's identity, or a new one. Outside a cluster several
+// replicas may run on a host.
 func newReplicaIdentity() replicaIdentity {
 	name, uid := os.Getenv("POD_NAME"), os.Getenv("POD_UID")
 	if name != "" && uid != "" {

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-// levels maps the levels of the configuration to those of zap; debug and trace are V(1) and V(2) of logr.
+// levels maps the levels of the configuration to zap's levels; debug and trace are V(1) and V(2) of logr.
 var levels = map[string]zapcore.Level{"error": zapcore.ErrorLevel, "info": zapcore.InfoLevel, "debug": -1, "trace": -2}
 
 func newLogger(settings v1alpha1.LogConfiguration, to io.Writer) logr.Logger {

@@ -28,6 +28,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	// Root certificates where the system has none, as in the container image.
+	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/synchub-dev/synchub/provider/buildinfo"
 	"github.com/synchub-dev/synchub/provider/redact"
@@ -74,7 +76,7 @@ func newCommand() *cobra.Command {
 		SilenceErrors:         true,
 	}
 	command.SetFlagErrorFunc(withAdvice)
-	command.AddCommand(newRunCommand(), newTunnelCommand(), newInitCommand(), newWaitForAPICommand(), newVersionCommand())
+	command.AddCommand(newRunCommand(), newInitCommand(), newWaitForAPICommand(), newVersionCommand())
 	return command
 }
 

@@ -68,8 +68,8 @@ func authenticateMetrics(config *rest.Config, httpClient *http.Client) (metricss
 	}, nil
 }
 
-// isRefused reports whether the hosting cluster has refused the token of a request. It is false if there is no token, or if the
-// cluster does not answer: the filter behind says so.
+// isRefused reports whether the hosting cluster has refused the token of a request. It is false if there is no token, or if
+// the cluster does not answer; the filter behind reports these cases.
 func isRefused(request *http.Request, tokens authenticator.Token) bool {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(request.Header.Get("Authorization")), " ")
 	if !strings.EqualFold(scheme, "bearer") || token == "" {

@@ -57,7 +57,8 @@ func metricsServer(settings v1alpha1.MetricsConfiguration) metricsserver.Options
 	options.CertDir, options.CertName, options.KeyName = settings.CertDir, metricsCertName, metricsKeyName
 	options.TLSOpts = []func(*tls.Config){func(config *tls.Config) {
 		config.MinVersion = tls.VersionTLS13
-		// A scrape is one request. Without HTTP/2 its attacks, such as rapid resets, do not reach the hub.
+		// A scrape is one request and needs no HTTP/2. Without it, attacks on HTTP/2, such as rapid resets, do not reach the
+		// hub.
 		config.NextProtos = []string{"http/1.1"}
 	}}
 	return options

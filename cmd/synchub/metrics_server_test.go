@@ -128,7 +128,7 @@ func serveMetrics(t *testing.T, config *rest.Config, flags ...string) string {
 	suite.Run(server.Start)
 	bound, ok := server.(interface{ GetBindAddr() string })
 	if !ok {
-		t.Fatalf("%T does not tell its address", server)
+		t.Fatalf("%T has no method for its address", server)
 	}
 	suite.WaitUntil(t, "the metrics server listens", func() bool { return bound.GetBindAddr() != "" })
 	return bound.GetBindAddr()
@@ -161,7 +161,7 @@ func scrape(t *testing.T, url, token string) (status int, body string, state *tl
 }
 
 func TestMetricsAreOpenByDefault(t *testing.T) {
-	// Nothing answers at this address: the server asks nobody.
+	// Nothing answers at this address: the server sends no requests there.
 	address := serveMetrics(t, &rest.Config{Host: "https://127.0.0.1:1"})
 	if status, body, _ := scrape(t, "http://"+address, ""); status != http.StatusOK || !strings.Contains(body, "\ngo_goroutines ") {
 		t.Errorf("got %d: %.200s", status, body)

@@ -54,7 +54,7 @@ func registered(t *testing.T) map[string]string {
 			}
 			labels := "none"
 			if parts[3] != "" {
-				// The page says once that the others come with the UID.
+				// The page mentions once that name and inventory accompany the UID.
 				labels = "`" + strings.ReplaceAll(strings.Replace(parts[3], "sync_target,name,inventory", "sync_target", 1), ",", "`, `") + "`"
 			}
 			all[parts[1]] = fmt.Sprintf("%s by %s", kindOf(collector, parts[1]), labels)
@@ -63,8 +63,8 @@ func registered(t *testing.T) map[string]string {
 	return all
 }
 
-// kindOf returns the kind of a metric. For metrics that are read at each scrape, the name tells the kind; the tests
-// of those metrics check that.
+// kindOf returns the kind of a metric. For metrics that are read at each scrape, the name determines the kind; the tests of
+// those metrics check that.
 func kindOf(collector prometheus.Collector, name string) string {
 	switch collector.(type) {
 	case *prometheus.CounterVec:
@@ -97,7 +97,7 @@ func TestThePageListsTheMetrics(t *testing.T) {
 	}
 	for name, metric := range inHub {
 		if onPage[name] != metric {
-			t.Errorf("%s is a %s, the page says %q", name, metric, onPage[name])
+			t.Errorf("%s is a %s, the page has %q", name, metric, onPage[name])
 		}
 	}
 	for name := range onPage {

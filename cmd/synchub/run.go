@@ -82,9 +82,9 @@ const (
 type runOptions struct {
 	// configFile is empty if there are only flags.
 	configFile string
-	// settings are those of the flags and of the file.
+	// settings are the settings from the flags and the file.
 	settings *v1alpha1.HubConfiguration
-	// hub has the options of the controllers, which complete makes of the settings.
+	// hub has the options of the controllers. The method complete derives them from the settings.
 	hub controllers.Options
 }
 
@@ -124,7 +124,7 @@ func (o *runOptions) flags() *cliflag.NamedFlagSets {
 	return groups
 }
 
-// complete reads the file, validates the settings, and makes the options of the controllers of them.
+// complete reads the file, validates the settings, and derives the options of the controllers from them.
 func (o *runOptions) complete(flags *pflag.FlagSet) error {
 	if o.configFile != "" {
 		file, err := hubconfig.Load(o.configFile)
@@ -229,7 +229,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	boundClientMetrics(hostingConfig.Host, access.Host())
 	ctrlmetrics.Registry.MustRegister(collectors()...)
 	managerOptions := o.managerOptions(log)
-	o.hub.History = storehistory.New(storehistory.Options{Clock: clock.RealClock{}, Log: log.WithName("history")})
+	o.hub.History = storehistory.New(storehistory.Options{Clock: clock.RealClock{}, Log: log.WithName("history"), RestartWatches: access.Watches.Restart})
 	if s.LeaderElection.LeaderElect {
 		o.hub.Fence = fence.New(clock.RealClock{})
 		if o.hub.Leases, err = newLeaseWatcher(hostingConfig, s.LeaderElection, o.hub.Sharded, log); err != nil {
@@ -315,7 +315,8 @@ func (o *runOptions) managerOptions(log logr.Logger) manager.Options {
 	}
 }
 
-// hostingConfig returns the client configuration of a kubeconfig for the hosting cluster, or without one that of the Pod.
+// hostingConfig returns the client configuration of a kubeconfig for the hosting cluster. Without a kubeconfig it returns the
+// Pod's own configuration.
 func hostingConfig(kubeconfig string, limits kcp.Limits) (*rest.Config, error) {
 	var config *rest.Config
 	var err error
@@ -330,7 +331,7 @@ func hostingConfig(kubeconfig string, limits kcp.Limits) (*rest.Config, error) {
 	return config, nil
 }
 
-// newBuildInfo returns the metric that says which version runs.
+// newBuildInfo returns the metric whose labels contain the running version.
 func newBuildInfo() prometheus.Collector {
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "synchub_build_info", Help: "1, with the version of the hub."}, []string{"version", "commit", "go_version"})
 	info.WithLabelValues(version, commit, runtime.Version()).Set(1)

@@ -35,9 +35,9 @@ import (
 )
 
 const (
-	// apiPollInterval is how often wait-for-api asks: no event tells what a cluster serves.
+	// apiPollInterval is how often wait-for-api polls: no event announces which APIs a cluster serves.
 	apiPollInterval = 500 * time.Millisecond
-	// apiRequestTimeout bounds one of its questions.
+	// apiRequestTimeout bounds one request of the poll.
 	apiRequestTimeout = 10 * time.Second
 )
 

@@ -34,12 +34,12 @@ import (
 
 // mayAdopt reports whether the adoption policy of the PublishedResource or the SyncTarget lets the hub take over an object.
 // The hub never adopts an object with another hub's mark, or with a mark that cannot be parsed.
-func (c *Controller) mayAdopt(ctx context.Context, current plan.Copy, object *unstructured.Unstructured, desired *transform.Desired, markErr error) (bool, error) {
+func (w *targetWriter) mayAdopt(ctx context.Context, current plan.Copy, object *unstructured.Unstructured, desired *transform.Desired, markErr error) (bool, error) {
 	if !ownership.IsAdoptable(markErr) {
 		return false, nil
 	}
 	allowed := func(policy synchubv1alpha1.AdoptionPolicy) bool {
-		return c.Resource.Adoption == policy || c.Adoption != nil && c.Adoption() == policy
+		return w.resource.Adoption == policy || w.adoption != nil && w.adoption() == policy
 	}
 	switch {
 	case allowed(synchubv1alpha1.AdoptionAlways):
@@ -47,7 +47,7 @@ func (c *Controller) mayAdopt(ctx context.Context, current plan.Copy, object *un
 	case allowed(synchubv1alpha1.AdoptionKubeStellar) && ownership.IsFromKubeStellar(object.GetAnnotations(), ownership.KubeStellarDownsynced, transform.SelfOf(object)):
 		return true, nil
 	case allowed(synchubv1alpha1.AdoptionIfIdentical):
-		dryRun, err := c.Connection.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
+		dryRun, err := w.connection.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
 		if apierrors.IsInvalid(err) {
 			// An object that cannot even become the desired one is not identical to it.
 			return false, nil
@@ -89,55 +89,55 @@ func nilIfEmpty(entries map[string]string) map[string]string {
 
 // adopt makes the hub the only owner of the fields that it applies: a field that is removed in the mailbox later must
 // disappear from the target, although the object's creator applied it too. Other fields stay with their owners.
-func (c *Controller) adopt(ctx context.Context, current plan.Copy, object *unstructured.Unstructured, desired *transform.Desired) error {
+func (w *targetWriter) adopt(ctx context.Context, current plan.Copy, object *unstructured.Unstructured, desired *transform.Desired) error {
 	if desired.Mark.Policy == ownership.PolicyCreateOnly {
 		mark := desired.Mark
 		mark.Hash = "" // nothing was applied
-		return c.editTarget(ctx, current, object.GetUID(), metadatapatch.Patch{
-			SetLabels: map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
+		return w.patchMetadata(ctx, current, object.GetUID(), metadatapatch.Patch{
+			SetLabels: map[string]string{ownership.OwnerLabel: w.owner.LabelValue()},
 			SetAnnotations: map[string]string{
-				ownership.MarkAnnotation: c.Owner.Seal(mark), ownership.OverwriteAnnotation: "false",
+				ownership.MarkAnnotation: w.owner.Seal(mark), ownership.OverwriteAnnotation: "false",
 				ownership.IdentityAnnotation: desired.ForCopy(object.GetUID()).SealedIdentity(),
 			},
 			RemoveAnnotations: kubeStellarMarks(object),
 		})
 	}
 	// Take the ownership before the mark: if the hub ends in between, it begins again.
-	dryRun, err := c.Connection.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
+	dryRun, err := w.connection.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
 	if isNullRefused(err) {
 		// The hub applied to the object when it was its copy.
-		if emptied, patchErr := c.emptyOnTarget(ctx, current, desired, object.GetUID()); emptied || patchErr != nil {
+		if emptied, patchErr := w.empty(ctx, current, desired, object.GetUID()); emptied || patchErr != nil {
 			return cmp.Or(patchErr, errOutdated)
 		}
 	}
 	if err != nil {
 		return asImmutableError(err)
 	}
-	if entries, shared := ownership.TakeOwnership(dryRun.GetManagedFields(), c.fieldManager); shared {
+	if entries, shared := ownership.TakeOwnership(dryRun.GetManagedFields(), w.fieldManager); shared {
 		edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
-		if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, object.GetUID(), edits); err != nil {
+		if _, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, object.GetUID(), edits); err != nil {
 			return fmt.Errorf("cannot become the only owner of the fields: %w", err)
 		}
 	}
-	if err := c.applyInPlace(ctx, current, desired, object.GetUID()); err != nil {
+	if err := w.applyInPlace(ctx, current, desired, object.GetUID()); err != nil {
 		return err
 	}
 	if marks := kubeStellarMarks(object); len(marks) > 0 {
-		return c.editTarget(ctx, current, object.GetUID(), metadatapatch.Patch{RemoveAnnotations: marks})
+		return w.patchMetadata(ctx, current, object.GetUID(), metadatapatch.Patch{RemoveAnnotations: marks})
 	}
 	return nil
 }
 
 // adoptRestored takes over an object that somebody made from a backup of a copy, and who owns its fields therefore.
-func (c *Controller) adoptRestored(ctx context.Context, o plan.Operation) error {
-	object, err := c.Connection.Get(ctx, o.Copy.API.GroupVersionResource, o.Copy.Key)
+func (w *targetWriter) adoptRestored(ctx context.Context, o plan.Operation) error {
+	object, err := w.connection.Get(ctx, o.Copy.API.GroupVersionResource, o.Copy.Key)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && object.GetUID() != o.Copy.Observed.UID:
 		return errOutdated
 	case err != nil:
 		return err
 	default:
-		return c.adopt(ctx, o.Copy, object, o.Desired)
+		return w.adopt(ctx, o.Copy, object, o.Desired)
 	}
 }
 
@@ -148,15 +148,4 @@ func kubeStellarMarks(object *unstructured.Unstructured) []string {
 		return []string{ownership.KubeStellarDownsynced}
 	}
 	return nil
-}
-
-// mayAdoptInMailbox reports whether the hub may adopt a mailbox object. It never adopts one that a hub credibly marked.
-func (c *Controller) mayAdoptInMailbox(inMailbox *unstructured.Unstructured, markErr error) bool {
-	return c.Resource.Adoption == synchubv1alpha1.AdoptionKubeStellar && isKubeStellarUpsynced(inMailbox, markErr)
-}
-
-// isKubeStellarUpsynced reports whether KubeStellar's syncer upsynced a mailbox object, and no hub's mark forbids its adoption.
-func isKubeStellarUpsynced(inMailbox *unstructured.Unstructured, markErr error) bool {
-	return ownership.IsAdoptable(markErr) &&
-		ownership.IsFromKubeStellar(inMailbox.GetAnnotations(), ownership.KubeStellarUpsynced, transform.SelfOf(inMailbox))
 }

@@ -60,16 +60,15 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 		Owner: testOwner, Mailbox: "mailbox", SyncTarget: "florin", Resource: kind.Resource.GroupResource(), Namespaced: true,
 		Version: kind.Resource.Version, Kind: kind.Kind, Hasher: down.Hasher,
 	}
-	controller := &Controller{
-		Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox", Clock: clock.RealClock{}}, fieldManager: testFieldManager,
-		planner: plan.Planner{Resource: resource, Down: down},
-	}
+	options := &Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox", Clock: clock.RealClock{}, OnChange: func() {}}
+	view := newTargetView(options)
+	writer := &mailboxWriter{resource: &resource, planner: &plan.Planner{Resource: resource, Down: down}, reporter: &reporter{}}
 	matcher := matcherOf(tb, selectingFixtures)
 	source := kind.MailboxObject(tb)
 	spec := resource.DownSpec(ownership.PolicyDelete, nil)
 	desired := must(down.Desired(source, spec))(tb)
 	below := kind.TargetObject(tb, testFieldManager, desired.Object)
-	kept := must(controller.cachedCopyOf(below, verifiedMark{}))(tb)
+	kept := must(view.cachedCopyOf(below, verifiedMark{}))(tb)
 	observed := kept.observed
 	if decision := must(plan.DecideDown(plan.SourceState{State: plan.Selected, Desired: desired}, observed, nil))(tb); decision.Cause != plan.InSync {
 		tb.Fatalf("the fixture is not in sync: %v", decision)
@@ -83,15 +82,15 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 		"hash":                func() { _, _ = down.Hasher.Hash(desired.Object.Object) },
 		"seal the mark":       func() { _ = testOwner.Seal(desired.Mark) },
 		"parse the mark":      func() { _, _ = ownership.ParseMark(mark) },
-		"enter the cache":     func() { _, _ = controller.cachedCopyOf(below, verifiedMark{}) },
-		"change in the cache": func() { _, _ = controller.cachedCopyOf(below, kept.verifiedMark()) },
-		"index":               func() { _, _ = controller.indexBySource(kept) },
+		"enter the cache":     func() { _, _ = view.cachedCopyOf(below, verifiedMark{}) },
+		"change in the cache": func() { _, _ = view.cachedCopyOf(below, kept.verifiedMark()) },
+		"index":               func() { _, _ = view.indexBySource(kept) },
 		"find unowned paths":  func() { _, _ = ownership.UnownedPaths(desired.Object.Object, observed.AppliedFields) },
 		"decide": func() {
 			_, _ = plan.DecideDown(plan.SourceState{State: plan.Selected, Desired: desired}, observed, nil)
 		},
 		"compare the status": func() {
-			_, _ = controller.writeStatus(tb.Context(), keyOf(source), source, kept.Unstructured, true, nil)
+			_, _ = writer.writeStatus(tb.Context(), keyOf(source), source, kept.Unstructured, true, nil)
 		},
 	}
 }

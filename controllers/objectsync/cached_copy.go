@@ -97,15 +97,15 @@ func (c copyCache) Get(key types.NamespacedName) *cachedCopy {
 
 // transformForCache returns a transform that reduces objects of the target to [cachedCopy]. It returns a cachedCopy and a
 // tombstone as they are.
-func (c *Controller) transformForCache(target *targetResource) cache.TransformFunc {
+func (t *targetView) transformForCache(target *targetResource) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		object, ok := obj.(*unstructured.Unstructured)
 		if !ok {
 			return obj, nil
 		}
 		key := keyOf(object)
-		known, _ := c.states.targetExpectations.Current(target.Ref(key), target.cache.Get(key))
-		cached, _ := c.cachedCopyOf(object, known.verifiedMark())
+		known, _ := t.writes.Current(target.Ref(key), target.cache.Get(key))
+		cached, _ := t.cachedCopyOf(object, known.verifiedMark())
 		return cached, nil
 	}
 }
@@ -113,16 +113,16 @@ func (c *Controller) transformForCache(target *targetResource) cache.TransformFu
 // cachedCopyOf returns the cached form of a target object. known is the mark that the object probably carries, which is not verified again.
 // The error is why the object is not a copy of the hub's. Drift shows in the managedFields, so values are kept only if a rule
 // of the PublishedResource reads them.
-func (c *Controller) cachedCopyOf(object *unstructured.Unstructured, known verifiedMark) (*cachedCopy, error) {
+func (t *targetView) cachedCopyOf(object *unstructured.Unstructured, known verifiedMark) (*cachedCopy, error) {
 	all, _ := object.Object["metadata"].(map[string]any)
 	var content, metadata map[string]any
-	if c.cachesWholeObjects {
+	if t.cachesWholeObjects {
 		content, metadata = maps.Clone(object.Object), maps.Clone(all)
 		delete(metadata, "managedFields")
 	} else {
 		content = subset(object.Object, "apiVersion", "kind")
 		metadata = subset(all, "namespace", "name", "uid", "resourceVersion", "generation", "deletionTimestamp")
-		if status, ok := object.Object["status"]; ok && c.Resource.StatusReturn {
+		if status, ok := object.Object["status"]; ok && t.resource.StatusReturn {
 			content["status"] = status
 		}
 	}
@@ -130,10 +130,10 @@ func (c *Controller) cachedCopyOf(object *unstructured.Unstructured, known verif
 	cached := &cachedCopy{Unstructured: &unstructured.Unstructured{Object: content}}
 	text, _ := plan.Annotation(object, ownership.MarkAnnotation)
 	if known.isOf(object, text) {
-		cached.mark, cached.observed = known.text, c.Resource.NewTargetObject(c.Owner, c.Mailbox, object, known.mark)
+		cached.mark, cached.observed = known.text, t.resource.NewTargetObject(t.owner, t.mailbox, object, known.mark)
 		return cached, nil
 	}
-	observed, err := c.observeObject(object)
+	observed, err := t.observeObject(object)
 	if err != nil {
 		cached.unverified = errors.Is(err, ownership.ErrUnverified)
 		return cached, err
@@ -154,10 +154,10 @@ func subset(all map[string]any, keys ...string) map[string]any {
 }
 
 // observeObject returns the facts about a copy that decisions need, or why the object is not a copy of the hub's.
-func (c *Controller) observeObject(object *unstructured.Unstructured) (*plan.TargetObject, error) {
-	mark, err := plan.TargetMark(c.Owner, object)
+func (t *targetView) observeObject(object *unstructured.Unstructured) (*plan.TargetObject, error) {
+	mark, err := plan.TargetMark(t.owner, object)
 	if err != nil {
 		return nil, err
 	}
-	return c.Resource.NewTargetObject(c.Owner, c.Mailbox, object, mark), nil
+	return t.resource.NewTargetObject(t.owner, t.mailbox, object, mark), nil
 }

@@ -32,9 +32,9 @@ var otherUIDMessage = regexp.MustCompile(`(?i)uid mismatch|precondition failed: 
 
 // checkIdentity returns the error of a write to the object of that UID. If the error says that there is no such object, it tells the cache,
 // which holds it.
-func (c *Controller) checkIdentity(ref plan.Ref, uid types.UID, err error) error {
+func (w *targetWriter) checkIdentity(ref plan.Ref, uid types.UID, err error) error {
 	if notfound.Proves(err, ref.Resource, ref.Key.Name) || apierrors.IsConflict(err) && otherUIDMessage.MatchString(err.Error()) || isOtherUID(err) {
-		c.contradicted(ref, uid)
+		w.view.contradicted(ref, uid)
 	}
 	return err
 }
@@ -51,11 +51,4 @@ func isOtherUID(err error) bool {
 		}
 	}
 	return false
-}
-
-// contradicted tells the cache that the target has no object of that UID or, for an empty UID, that it has a copy of the hub's that is not cached.
-func (c *Controller) contradicted(ref plan.Ref, uid types.UID) {
-	if target := c.targetResourceFor(ref.Resource); target != nil {
-		target.cache.Contradicted(ref.Key, uid)
-	}
 }

@@ -19,20 +19,18 @@ package objectsync
 import (
 	"context"
 	"slices"
-	gosync "sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -43,7 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/tracing"
 )
@@ -121,38 +119,25 @@ type Options struct {
 // with [Controller.Run].
 type Controller struct {
 	Options
-	planner         plan.Planner
-	observer        *observe.Observer
-	selector        string
-	fieldManager    string
-	matcher         atomic.Pointer[selection.Matcher]
-	mailboxWriter   mailboxwrite.Writer[types.NamespacedName]
-	targetResources []*targetResource
-	states          *keyStates
-	primaryTracker  *primaryTracker
-	metrics         *controllerMetrics
-	firstPass       *firstPass
-	droppedFields   droppedFields
-	startSignal     chan struct{}
-	// cachesWholeObjects is true if a rule reads the copies on the target; else the cache keeps only metadata and status.
-	cachesWholeObjects bool
-	// upsyncReadsMailbox is true if a rule for upsync reads the mailbox object.
-	upsyncReadsMailbox bool
-	// readsSyncTarget is true if a mutation reads the SyncTarget.
-	readsSyncTarget bool
+	// Status is what the controller knows about its objects.
+	Status *Status
 
+	planner     *plan.Planner
+	matcher     atomic.Pointer[selection.Matcher]
+	mailbox     *mailboxView
+	target      *targetView
+	upsync      *upsyncCaches
+	enqueuer    *enqueuer
+	nameWatches *nameWatches
+	primaries   *primaries
+	observer    *observer
+	executor    *executor
+	reporter    *reporter
+	firstPass   *firstPass
+	tasks       tasks
+	startSignal chan struct{}
 	// activeReconciles counts the passes under way.
 	activeReconciles atomic.Int32
-
-	lock gosync.Mutex
-	// queue is nil until the workers start.
-	queue interface {
-		AddWithOpts(options priorityqueue.AddOpts, keys ...types.NamespacedName)
-		Len() int
-	}
-	// runContext ends with the run; it is nil while the controller does not run.
-	runContext   context.Context //nolint:containedctx // upsync caches start and end with the matcher, within the run
-	runningTasks gosync.WaitGroup
 }
 
 // New returns a controller that selects by the matcher. It does nothing until it runs.
@@ -167,49 +152,61 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		named := mutation.SyncTarget(options.SyncTarget, nil, nil)
 		options.SyncTargetInput = func() map[string]any { return named }
 	}
-	c := &Controller{
-		Options:        options,
-		planner:        plan.NewPlanner(options.Resource, options.Owner, options.Hasher, options.Mailbox, options.SyncTarget),
-		selector:       Selector(options.Owner),
-		fieldManager:   ownership.FieldManager(options.Owner.Hub),
-		states:         newKeyStates(options.Clock),
-		primaryTracker: newPrimaryTracker(options.Registry, options.Resource),
-		metrics:        newMetrics(options.Owner.SyncTarget, options.Resource, options.AggregateMetrics),
-		firstPass:      newFirstPass(),
-		startSignal:    make(chan struct{}, 1),
-	}
-	c.planner.Up.Pruner = options.Pruner
-	c.mailboxWriter = mailboxwrite.Writer[types.NamespacedName]{
-		Workspaces: options.Mailboxes, FieldManager: c.fieldManager, Expectations: &c.states.mailboxExpectations,
-		Locate: func(key types.NamespacedName) mailboxwrite.Object {
-			return mailboxwrite.Object{Workspace: c.Mailbox, Resource: c.Resource.GroupVersionResource, Name: key}
-		},
-	}
-	c.states.mailboxExpectations.Side, c.states.targetExpectations.Side = requestmetrics.Mailbox, requestmetrics.Target
-	c.states.mailboxExpectations.Cached = func(key types.NamespacedName) *unstructured.Unstructured {
-		cached, _ := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
-		return cached
-	}
-	c.states.targetExpectations.Cached = func(at plan.Ref) *cachedCopy { return c.targetResourceFor(at.Resource).cache.Get(at.Key) }
-	// The caches of mailboxes do not report a resourceVersion for the whole cache.
-	c.states.targetExpectations.CacheHasReached = func(at plan.Ref, resourceVersion string) bool {
-		return c.targetResourceFor(at.Resource).cache.HasReached(at.Key.Namespace, resourceVersion)
-	}
-	c.states.targetExpectations.OnGrowth = options.Connection.CheckCacheLimits
-	c.cachesWholeObjects = needsWholeTargetObjects(options)
-	c.upsyncReadsMailbox = options.Resource.GetRules().Up.UsesOther() ||
-		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Up.UsesOther() })
-	c.readsSyncTarget = readsSyncTarget(options)
-	c.observer = c.newObserver()
+	c := &Controller{Options: options, firstPass: newFirstPass(), startSignal: make(chan struct{}, 1)}
 	c.matcher.Store(matcher)
-	for _, target := range options.TargetAPIs {
-		c.targetResources = append(c.targetResources, c.newTargetResource(target))
+	planner := plan.NewPlanner(options.Resource, options.Owner, options.Hasher, options.Mailbox, options.SyncTarget)
+	planner.Up.Pruner = options.Pruner
+	c.planner = &planner
+	o := &c.Options
+	c.mailbox, c.target = newMailboxView(o), newTargetView(o)
+	rules := newRules(o, c.planner, c.mailbox, c.target)
+	states, upsynced, changes, placed, waiters := newKeyStates(o.Clock), newUpsyncIndex(), newPendingChanges(), newPlacementCopies(o), &nameWaiters{}
+	c.enqueuer = &enqueuer{
+		resource: &o.Resource, relations: o.Relations, matcher: &c.matcher, rules: rules, mailbox: c.mailbox, target: c.target, states: states,
+		upsynced: upsynced, waiters: waiters, changes: changes, placed: placed, firstPass: c.firstPass, onChange: o.OnChange,
+		isTraced: o.Tracer != nil, clock: o.Clock,
+	}
+	for _, api := range o.TargetAPIs {
+		c.target.addCache(api, c.enqueuer.copyHandler, c.onAvailabilityChanged)
+	}
+	c.nameWatches = newNameWatches(waiters, c.target, c.enqueuer, &c.tasks)
+	c.upsync = &upsyncCaches{
+		resource: &o.Resource, planner: c.planner, matcher: &c.matcher, registry: o.Registry, rules: rules, mailbox: c.mailbox, target: c.target,
+		upsynced: upsynced, enqueuer: c.enqueuer, tasks: &c.tasks, onSynced: c.resync, onAvailability: c.onAvailabilityChanged, onChange: o.OnChange,
+		log: o.Log, sources: map[schema.GroupResource]*upsyncSource{},
+	}
+	c.primaries = &primaries{
+		tracker: newPrimaryTracker(o.Registry, o.Resource), registry: o.Registry, mailbox: c.mailbox, target: c.target, upsync: c.upsync,
+		enqueuer: c.enqueuer, syncTarget: o.SyncTarget, requeueRelated: o.RequeueRelated,
+	}
+	dropped := &droppedFields{}
+	c.reporter = newReporter(o, c.mailbox, c.target, states, changes, placed, dropped)
+	c.Status = &Status{
+		resource: &o.Resource, matcher: &c.matcher, rules: rules, mailbox: c.mailbox, target: c.target, upsync: c.upsync, upsynced: upsynced,
+		states: states, changes: changes, placed: placed, dropped: dropped,
+	}
+	c.observer = &observer{
+		matcher: &c.matcher, registry: o.Registry, rules: rules, mailbox: c.mailbox, target: c.target, upsync: c.upsync, upsynced: upsynced,
+		states: states, primaries: c.primaries.tracker, held: o.Held, lost: o.Lost, upsyncReadsMailbox: upsyncReadsMailbox(o),
+		requestCompleteness: o.RequestCompleteness,
+	}
+	c.executor = &executor{
+		states: states, mailbox: c.mailbox, upsync: c.upsync, primaries: c.primaries, reporter: c.reporter, upsyncReadsMailbox: upsyncReadsMailbox(o),
+		toTarget: newTargetWriter(o, c.target, c.mailbox, c.reporter), toMailbox: newMailboxWriter(o, c.planner, c.mailbox, rules, states, upsynced, c.reporter),
 	}
 	return c
 }
 
+// newRules returns the observer of single objects over the views of both sides.
+func newRules(o *Options, planner *plan.Planner, mailbox *mailboxView, target *targetView) *observe.Observer {
+	return observe.New(observe.Observer{
+		Mailbox: mailbox, Target: target, Planner: planner, Registry: o.Registry, RequestCompleteness: o.RequestCompleteness,
+		IsPublished: o.IsPublished, SyncTargetInput: o.SyncTargetInput, ReadsCopies: target.cachesWholeObjects,
+	})
+}
+
 // needsWholeTargetObjects reports whether a rule reads values of target objects, and not only their metadata and status.
-func needsWholeTargetObjects(options Options) bool {
+func needsWholeTargetObjects(options *Options) bool {
 	rules := options.Resource.GetRules()
 	if rules.Down.UsesOther() || rules.Up != nil && options.Resource.StatusReturn {
 		return true
@@ -218,8 +215,14 @@ func needsWholeTargetObjects(options Options) bool {
 		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Down.UsesOther() || r.Up != nil })
 }
 
+// upsyncReadsMailbox reports whether a rule for upsync reads the mailbox object.
+func upsyncReadsMailbox(options *Options) bool {
+	return options.Resource.GetRules().Up.UsesOther() ||
+		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Up.UsesOther() })
+}
+
 // readsSyncTarget reports whether a mutation of objects of the resource reads the SyncTarget.
-func readsSyncTarget(options Options) bool {
+func readsSyncTarget(options *Options) bool {
 	rules := options.Resource.GetRules()
 	return rules.Down.UsesSyncTarget() || rules.Up.UsesSyncTarget() ||
 		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Down.UsesSyncTarget() || r.Up.UsesSyncTarget() })
@@ -233,7 +236,7 @@ func Selector(owner ownership.Owner) string {
 // Run works until ctx ends, and returns when everything that it started has ended. Thousands of idle controllers wait in it, each
 // with a stack of 4 KiB. One more kilobyte in its frame would double that, so functions that return do all the rest.
 func (c *Controller) Run(ctx context.Context) error {
-	defer c.runningTasks.Wait()
+	defer c.tasks.running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer c.start(ctx)()
@@ -245,41 +248,62 @@ func (c *Controller) Run(ctx context.Context) error {
 		return nil
 	}
 	queue := c.newQueue()
-	c.startQueue(queue)
+	c.enqueuer.start(queue)
+	c.resync()
 	return queue.Run(ctx)
 }
 
 // start starts the caches, which end with ctx, and subscribes to everything that a decision may depend on. stop ends the
 // subscriptions, the last one first.
 func (c *Controller) start(ctx context.Context) (stop func()) {
+	c.tasks.begin(ctx)
 	stops := []func(){
-		c.metrics.use(),
+		c.reporter.metrics.use(),
 		collector.Add(c),
 		c.firstPass.finish,
-		c.Connection.Subscribe(c.targetListener(ctx)),
-		c.Connection.CountCache(&c.states.targetExpectations.Size),
+		c.Connection.Subscribe(c.enqueuer.targetListener(c.onNamespaceLabels)),
+		c.Connection.CountCache(&c.target.writes.Size),
 	}
-	for _, target := range c.targetResources {
-		c.runningTasks.Go(func() { target.cache.Run(ctx) })
-		c.runningTasks.Go(func() {
-			target.cache.OnProgress(ctx, func() {
+	for _, api := range c.target.apis {
+		c.tasks.start(func() { api.cache.Run(ctx) })
+		c.tasks.start(func() {
+			api.cache.OnProgress(ctx, func() {
 				c.recheckStart()
-				c.recheckInitialSync()
+				c.primaries.recheckInitialSync()
 			})
 		})
 	}
-	c.startUpsyncCaches(ctx)
+	c.upsync.update(c.matcher.Load())
+	stops = append(stops, c.tasks.end, c.Mailboxes.Subscribe(c.Resource.GroupVersionResource, c.Mailbox, c))
+	if c.readsNamespaceLabels() {
+		stops = append(stops, c.Mailboxes.Subscribe(namespaces, c.Mailbox, namespaceSubscriber{c.enqueuer}))
+	}
 	stops = append(
 		stops,
-		c.stopUpsyncCaches,
-		c.Mailboxes.Subscribe(c.Resource.GroupVersionResource, c.Mailbox, c),
-		c.Mailboxes.Subscribe(namespaces, c.Mailbox, (*namespaceLabelSubscriber)(c)),
-		c.subscribeToRelated(ctx),
+		c.Registry.Subscribe(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.enqueuer.relatedInMailbox),
+		c.upsync.subscribe(),
 	)
 	return func() {
 		for _, stop := range slices.Backward(stops) {
 			stop()
 		}
+	}
+}
+
+// readsNamespaceLabels reports whether a rule reads the labels of namespaces of the mailbox.
+func (c *Controller) readsNamespaceLabels() bool {
+	return c.Resource.GetRules().Filter.UsesNamespaceLabels() || c.selectsNamespaces()
+}
+
+// selectsNamespaces reports whether a relation selects namespaces by their labels.
+func (c *Controller) selectsNamespaces() bool {
+	return slices.ContainsFunc(c.Relations, (*related.Relation).SelectsNamespaces)
+}
+
+// onNamespaceLabels is called when the labels of namespaces of the target have changed; of all, if none is named.
+func (c *Controller) onNamespaceLabels(changed ...string) {
+	if c.selectsNamespaces() {
+		c.upsync.onRelatedChanges(related.Change{All: len(changed) == 0, Namespaces: changed})
 	}
 }
 
@@ -297,13 +321,10 @@ func (c *Controller) newQueue() *idlequeue.Queue[types.NamespacedName] {
 	})
 }
 
-// startQueue makes the queue the controller's, and enqueues every known key.
-func (c *Controller) startQueue(queue *idlequeue.Queue[types.NamespacedName]) {
-	c.lock.Lock()
-	c.queue = queue
-	c.lock.Unlock()
-	c.enqueueAll()
-	c.recheckInitialSync()
+// resync enqueues every known key, and completes the initial sync of primaries if it can.
+func (c *Controller) resync() {
+	c.enqueuer.enqueueAll()
+	c.primaries.recheckInitialSync()
 }
 
 // waitForCacheSync waits until the caches of the target have synced; before that the controller may decide nothing. It does not
@@ -315,14 +336,14 @@ func (c *Controller) waitForCacheSync(ctx context.Context) bool {
 			return true
 		}
 		known := 0
-		for _, target := range c.targetResources {
-			filled, pending := target.cache.Progress()
+		for _, api := range c.target.apis {
+			filled, pending := api.cache.Progress()
 			if pending > 0 {
 				return false
 			}
 			known += filled
 		}
-		return known > 0 || c.mailboxHoldsObjects()
+		return known > 0 || c.mailbox.holdsObjects()
 	}
 	for !begins() {
 		select {
@@ -354,75 +375,132 @@ func waitForAll(ctx context.Context, all []<-chan struct{}) bool {
 }
 
 // HasSynced reports whether the caches of the target have synced. A cache of an API that the target does not serve counts.
-func (c *Controller) HasSynced() bool {
-	for _, target := range c.targetResources {
-		if !target.hasSynced() {
-			return false
-		}
-	}
-	return true
-}
+func (c *Controller) HasSynced() bool { return c.target.hasSynced() }
 
 // FirstPassDone is closed when each key that was known at the start has been tried once, or cannot be.
 func (c *Controller) FirstPassDone() <-chan struct{} { return c.firstPass.done }
 
 // HasCompletedFirstPass reports whether the mailbox is readable, and each key that was known when it became so has been tried once.
 func (c *Controller) HasCompletedFirstPass() bool {
-	return c.firstPass.isOver() && c.canReadMailbox()
+	return c.firstPass.isOver() && c.mailbox.isReadable()
 }
 
-// canReadMailbox reports whether the cache of the mailbox shows the resource.
-func (c *Controller) canReadMailbox() bool {
-	_, state := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, types.NamespacedName{})
-	return state != mailboxes.Unknown
+// QueueLength returns the number of keys that wait for a worker.
+func (c *Controller) QueueLength() int {
+	if queue := c.enqueuer.current(); queue != nil {
+		return queue.Len()
+	}
+	return 0
 }
 
-// NotListedReason is the [Controller.UnreadableReason] of a resource whose objects the hub has not listed, for whatever cause.
-const NotListedReason = "the hub cannot list it now"
-
-// UnreadableReason returns why the hub cannot read the mailbox objects of the resource now; empty if it can.
-func (c *Controller) UnreadableReason() string {
-	if c.Mailboxes.IsKnownNotServed(c.Mailbox, c.Resource.GroupResource()) {
-		if c.Resource.Exported {
-			return "kcp has not bound it in the mailbox"
-		}
-		return "the APIBinding of the mailbox does not accept the hub's claim on it, or kcp has not applied that"
+// IsEmpty reports whether the hub knows that neither side holds an object that it synced, and no pass is under way. A pass
+// that begins after [Controller.SetMatcher] selects by the new matcher, so a controller that is empty under a matcher that
+// selects nothing stays empty.
+func (c *Controller) IsEmpty() bool {
+	if !c.target.hasSynced() || c.activeReconciles.Load() > 0 || c.target.count() > 0 {
+		return false
 	}
-	if _, known := c.mailboxObject(types.NamespacedName{}); !known {
-		return NotListedReason
-	}
-	return ""
+	_, known := c.mailbox.list()
+	return known && !c.mailbox.holdsObjects()
 }
 
-// UnavailableResources returns the APIs that the target does not serve, or does not let the hub read, and kinds that conversions may
-// not produce.
-func (c *Controller) UnavailableResources() []UnavailableResource {
-	unavailable := slices.Clone(c.UnresolvedKinds)
-	for _, target := range c.targetResources {
-		availability := target.cache.Availability()
-		if upsynced := target.currentUpsyncCache(); availability.Reason == "" && upsynced != nil {
-			availability = upsynced.Availability()
-		}
-		if availability.Reason != "" {
-			unavailable = append(unavailable, UnavailableResource{
-				GroupResource: target.GroupResource(), Kind: target.Kind, Reason: availability.Reason, Message: availability.Message,
-			})
-		}
+// IsEmptyFor reports the same as [Controller.IsEmpty] for one target API.
+func (c *Controller) IsEmptyFor(resource schema.GroupResource) bool {
+	api := c.target.resourceFor(resource)
+	if api == nil || !api.cache.HasSynced() || c.activeReconciles.Load() > 0 || api.count() > 0 {
+		return false
 	}
-	return unavailable
+	inMailbox, known := c.mailbox.list()
+	return known && !slices.ContainsFunc(inMailbox, func(object *unstructured.Unstructured) bool {
+		mark, err := plan.MailboxMark(c.Owner, object)
+		return err == nil && upsyncSourceRef(mark).Resource == resource
+	})
 }
 
 // onAvailabilityChanged is called when the target begins or ceases to serve an API of the controller.
 func (c *Controller) onAvailabilityChanged() {
-	if len(c.UnavailableResources()) > len(c.UnresolvedKinds) {
+	if len(c.Status.UnavailableResources()) > len(c.UnresolvedKinds) {
 		// Objects that cannot be tried must not hold up later waves.
 		c.firstPass.finish()
 	} else {
 		// An answer 404 of an API that was not served proved nothing about its object.
-		c.retry(plan.ReasonNotServed)
+		c.enqueuer.retry(plan.ReasonNotServed)
 	}
 	c.recheckStart()
 	// An API that is not served has no objects, so the initial sync may be complete.
-	c.recheckInitialSync()
+	c.primaries.recheckInitialSync()
 	c.OnChange()
+}
+
+// Resume enqueues all keys after the target was away, and keys that changed since and exist on neither side any more.
+func (c *Controller) Resume() {
+	c.enqueuer.enqueueAll()
+	c.enqueuer.enqueue(replayPriority, c.enqueuer.changes.all()...)
+}
+
+// Uncordon enqueues the objects that failed because of the cordon.
+func (c *Controller) Uncordon() { c.enqueuer.retry(plan.ReasonTargetCordoned) }
+
+// Release enqueues the objects whose copies were held because kcp went back to an earlier state.
+func (c *Controller) Release() { c.enqueuer.retry(plan.ReasonStoreWentBack) }
+
+// RetryConflicts enqueues the objects whose name is taken, after the adoption policy has changed.
+func (c *Controller) RetryConflicts() { c.enqueuer.retry(plan.ReasonConflict) }
+
+// SyncTargetChanged enqueues all keys if a mutation reads the SyncTarget.
+func (c *Controller) SyncTargetChanged() {
+	if readsSyncTarget(&c.Options) {
+		c.enqueuer.enqueueAll()
+	}
+}
+
+// NamespacesChanged enqueues all keys after the namespace policy, or the namespaces of the connection, changed.
+func (c *Controller) NamespacesChanged() {
+	c.upsync.update(c.matcher.Load())
+	c.enqueuer.enqueue(defaultPriority, c.enqueuer.keys()...)
+}
+
+// EnqueueRelated enqueues all objects that were synced by a relation.
+func (c *Controller) EnqueueRelated() {
+	all := related.Change{All: true}
+	c.enqueuer.relatedInMailbox(all)
+	for _, api := range c.target.apis {
+		c.upsync.enqueueRelated(api.TargetAPI, all)
+	}
+}
+
+// SetMatcher makes the controller select by another matcher, and enqueues the objects whose selection differs.
+func (c *Controller) SetMatcher(matcher *selection.Matcher) {
+	old := c.matcher.Swap(matcher)
+	keys := c.Status.upsynced.allKeys()
+	changed := c.upsync.update(matcher)
+	c.enqueuer.enqueueReselected(old, matcher, changed)
+	c.enqueuer.enqueue(defaultPriority, keys...)
+	if old.HasUnresolved() || matcher.HasUnresolved() {
+		// Whether unselected objects are really deselected has become known, or unknown.
+		c.enqueuer.enqueueAll()
+	}
+	if len(c.Relations) > 0 {
+		// The matcher decides in which namespaces related objects may be.
+		c.upsync.onRelatedChanges(related.Change{All: true})
+	}
+}
+
+// OnEvent is called for each change in the mailbox.
+func (c *Controller) OnEvent(event mailboxes.Event) { c.enqueuer.onMailboxEvent(event) }
+
+// OnReset is called when the mailbox cache was relisted, or ceases to be filled.
+func (c *Controller) OnReset() {
+	c.OnChange()
+	c.recheckStart()
+	c.resync()
+}
+
+// OnAbsenceDecided is called when a suspected absence was verified or refuted.
+func (c *Controller) OnAbsenceDecided(key types.NamespacedName) {
+	if key == absence.AllObjects {
+		c.primaries.checkInitialSync()
+		return
+	}
+	c.enqueuer.enqueue(changePriority, key)
 }

@@ -36,32 +36,32 @@ import (
 
 // applyEmptying applies to the object of the UID. If that leaves nothing in a map or list of a custom resource, a patch empties the map
 // first: many API servers would replace it by null. See docs/design/0036-emptied-maps.md.
-func (c *Controller) applyEmptying(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) (*unstructured.Unstructured, error) {
-	empties, err := ownership.Empties(desired.Object.Object, c.appliedFields(current))
+func (w *targetWriter) applyEmptying(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) (*unstructured.Unstructured, error) {
+	empties, err := ownership.Empties(desired.Object.Object, w.appliedFields(current))
 	if err != nil {
 		return nil, err
 	}
 	if empties && !transform.IsBuiltIn(current.API.Group) {
-		return c.emptyAndApply(ctx, current, desired, uid, nil)
+		return w.emptyAndApply(ctx, current, desired, uid, nil)
 	}
-	applied, err := c.applyMigratingVersion(ctx, current, desired, uid)
+	applied, err := w.applyMigratingVersion(ctx, current, desired, uid)
 	if !isNullRefused(err) {
 		return applied, err
 	}
-	return c.emptyAndApply(requestclass.With(ctx, requestclass.Extra), current, desired, uid, err)
+	return w.emptyAndApply(requestclass.With(ctx, requestclass.Extra), current, desired, uid, err)
 }
 
 // emptyAndApply empties maps and lists of the object, and applies to it. refused is the refusal of an apply that was tried before, or nil.
-func (c *Controller) emptyAndApply(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refused error) (*unstructured.Unstructured, error) {
+func (w *targetWriter) emptyAndApply(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refused error) (*unstructured.Unstructured, error) {
 	extra := requestclass.With(ctx, requestclass.Extra)
-	emptied, patchErr := c.emptyOnTarget(extra, current, desired, uid)
+	emptied, patchErr := w.empty(extra, current, desired, uid)
 	switch {
 	case patchErr != nil && !isRefused(patchErr):
 		return nil, patchErr
 	case patchErr == nil && !emptied && refused != nil:
 		return nil, refused
 	}
-	applied, err := c.applyMigratingVersion(ctx, current, desired, uid)
+	applied, err := w.applyMigratingVersion(ctx, current, desired, uid)
 	switch {
 	case patchErr == nil:
 		return applied, err
@@ -70,21 +70,21 @@ func (c *Controller) emptyAndApply(ctx context.Context, current plan.Copy, desir
 		return nil, patchErr
 	default:
 		// The apply left null or nothing, over which another sets the empty map.
-		return c.applyMigratingVersion(extra, current, desired, uid)
+		return w.applyMigratingVersion(extra, current, desired, uid)
 	}
 }
 
-// emptyOnTarget empties the maps and lists of the object in which an apply would leave nothing. It returns false if there are none.
-func (c *Controller) emptyOnTarget(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) (bool, error) {
-	object, err := c.Connection.Get(ctx, current.API.GroupVersionResource, current.Key)
+// empty empties the maps and lists of the object in which an apply would leave nothing. It returns false if there are none.
+func (w *targetWriter) empty(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) (bool, error) {
+	object, err := w.connection.Get(ctx, current.API.GroupVersionResource, current.Key)
 	if err != nil {
 		return false, err
 	}
-	fields := ownership.EmptiedFields(object, desired.Object.Object, c.fieldManager)
+	fields := ownership.EmptiedFields(object, desired.Object.Object, w.fieldManager)
 	if object.GetUID() != uid || len(fields) == 0 {
 		return false, nil
 	}
-	err = c.Connection.ReplaceFields(ctx, current.API.GroupVersionResource, object, fields)
+	err = w.connection.ReplaceFields(ctx, current.API.GroupVersionResource, object, fields)
 	if apierrors.IsConflict(err) {
 		return false, fmt.Errorf("%w: %w", errOutdated, err)
 	}

@@ -341,7 +341,7 @@ func TestNullOverFieldsOfOthers(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		live := s.live()
-		dropped := s.states.targetExpectations.DroppedPaths(s.observeTarget(live).Ref())
+		dropped := s.view.writes.DroppedPaths(s.observeTarget(live).Ref())
 		desired := s.desired(s.source("spec: {nullable: null}"), ownership.PolicyDelete)
 		decision, err := plan.DecideDown(plan.SourceState{State: plan.Selected, Desired: desired}, s.observeTarget(live).Observed, dropped)
 		if err != nil || decision.Cause != plan.Drifted {
@@ -368,7 +368,7 @@ func TestNullThatAWebhookFills(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := s.observeTarget(s.live())
-	dropped := s.states.targetExpectations.DroppedPaths(copied.Ref())
+	dropped := s.view.writes.DroppedPaths(copied.Ref())
 	desired := s.desired(s.source("spec: {nullable: null}"), ownership.PolicyDelete)
 	decision, err := plan.DecideDown(plan.SourceState{State: plan.Selected, Desired: desired}, copied.Observed, dropped)
 	if err != nil || decision.Cause != plan.InSync {

@@ -130,7 +130,7 @@ func TestMutationsThatLookAtTheOtherSide(t *testing.T) {
 		if _, err := controller.Reconcile(log.IntoContext(t.Context(), logr.Discard()), key); err == nil {
 			t.Error("what the target refuses is no failure")
 		}
-		if failure := controller.states.failures()[key]; failure.Reason != plan.ReasonInvalid {
+		if failure := controller.Status.states.failures()[key]; failure.Reason != plan.ReasonInvalid {
 			t.Fatalf("it fails for the reason %s: %s", failure.Reason, failure.Message)
 		}
 	}

@@ -208,15 +208,15 @@ func BenchmarkFootprintOfIdlePairs(b *testing.B) {
 					<-controller.FirstPassDone()
 				}
 				for _, controller := range controllers {
-					controller.enqueue(changePriority, types.NamespacedName{Namespace: "default", Name: "nothing"})
+					controller.enqueuer.enqueue(changePriority, types.NamespacedName{Namespace: "default", Name: "nothing"})
 				}
 				suite.WaitUntil(b, "all have worked", func() bool {
-					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return c.queue.Len() > 0 || c.activeReconciles.Load() > 0 })
+					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return c.QueueLength() > 0 || c.activeReconciles.Load() > 0 })
 				})
 				awake := measureFootprint(b, label+"-awake")
 				suite.WaitUntil(b, "all are at rest", func() bool {
 					h.now.Step(idleTimeout)
-					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return !c.queue.(*idlequeue.Queue[types.NamespacedName]).IsIdle() })
+					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return !c.enqueuer.current().(*idlequeue.Queue[types.NamespacedName]).IsIdle() })
 				})
 				resting := measureFootprint(b, label+"-resting")
 				connected.report(b, base, len(connections), "target")
@@ -246,7 +246,7 @@ func BenchmarkFootprintOfObjects(b *testing.B) {
 		seen := measureFootprint(b, "objects-seen")
 		controller := h.control(connection, configMaps, "ConfigMap", selecting("configmaps", namespace))
 		<-controller.FirstPassDone()
-		suite.WaitUntil(b, "all are there", func() bool { return controller.targetResources[0].cache.Len() == count })
+		suite.WaitUntil(b, "all are there", func() bool { return controller.target.apis[0].cache.Len() == count })
 		synced := measureFootprint(b, "objects-synced")
 		seen.report(b, base, count, "above")
 		synced.report(b, seen, count, "below")

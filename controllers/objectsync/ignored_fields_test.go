@@ -77,7 +77,7 @@ func replicasOf(object *unstructured.Unstructured) int64 {
 func (h *testHub) deferred() (fields []string) {
 	h.t.Helper()
 	tallies := map[string]*ConfigSummary{}
-	h.controllers[deploymentsV1].SummarizeConfigs(tallies)
+	h.controllers[deploymentsV1].Status.SummarizeConfigs(tallies)
 	for _, tally := range tallies {
 		for _, object := range tally.Deferred {
 			fields = append(fields, object.Fields...)

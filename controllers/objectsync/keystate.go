@@ -22,47 +22,25 @@ import (
 	gosync "sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// keyStates holds all state of the controller's keys beside the caches, under one lock. A key that is in sync,
-// and was not upsynced, has no entry.
+// keyStates remembers what the hub found out about keys, and the caches do not show. A key that is in sync has no entry.
 type keyStates struct {
 	clock clock.PassiveClock
 
 	lock gosync.Mutex
-	keys map[types.NamespacedName]keyState
+	keys map[types.NamespacedName]*keyState
 	// failed is the number of keys that fail.
 	failed int
-	// epoch is the time of the first change; other times of changes are relative to it.
-	epoch time.Time
-	// refs are the facts about objects of the target, by their names there.
-	refs map[plan.Ref]refState
-	// placementCopies are the states of the copies that placements made, by their keys.
-	placementCopies map[types.NamespacedName]placementCopyState
-	// mailboxExpectations and targetExpectations are the writes that the caches do not show yet.
-	mailboxExpectations expectations.Writes[types.NamespacedName, *unstructured.Unstructured]
-	targetExpectations  expectations.Writes[plan.Ref, *cachedCopy]
 }
 
-// keyState is the state of one key. A burst creates many of them, so fields that few keys need are in details.
+// keyState is the state of one key.
 type keyState struct {
-	// changes are when the pending changes were observed.
-	changes changeTimes
-	// upsynced are the objects of the target that are upsynced under the key, in a stable order; more than one if several have the
-	// same name in the mailbox.
-	upsynced []plan.Ref
-	*details
-}
-
-// details are the fields of a key state that few keys need.
-type details struct {
 	// failure is why the key fails; nil if it does not. failedPasses counts its passes that failed one after the other.
 	failure      *Failure
 	failedPasses int
@@ -81,37 +59,27 @@ type details struct {
 	finished bool
 	// former is true if copies stay on the target although their source is gone: see [plan.Decision.IsKept].
 	former bool
-	// awaited is the name on the target that the key waits for.
-	awaited *plan.Ref
 	// deletion is how the mailbox object was deleted, until its copies are gone.
 	deletion *plan.Deletion
 	// oldName is the key under which the object was upsynced before; it is deleted there once the new one exists.
 	oldName *types.NamespacedName
 }
 
-// refState is the state of one name on the target.
-type refState struct {
-	// keys are the mailbox keys under which the object is upsynced; waiting are the keys that wait for the name.
-	keys, waiting map[types.NamespacedName]struct{}
-	// deleted is the UID of an upsynced object whose deletion was observed, until its mailbox object is gone.
-	deleted types.UID
-	// deletedByHub is the UID of a copy that the hub deletes, until its deletion was observed.
-	deletedByHub types.UID
-}
-
 func newKeyStates(clock clock.PassiveClock) *keyStates {
-	s := &keyStates{clock: clock, keys: map[types.NamespacedName]keyState{}, refs: map[plan.Ref]refState{}, placementCopies: map[types.NamespacedName]placementCopyState{}}
-	s.mailboxExpectations = expectations.New[types.NamespacedName, *unstructured.Unstructured](&s.lock, clock)
-	s.targetExpectations = expectations.New[plan.Ref, *cachedCopy](&s.lock, clock)
-	return s
+	return &keyStates{clock: clock, keys: map[types.NamespacedName]*keyState{}}
 }
 
-// put stores the state of a key, or drops an empty state. It requires the lock, as do detailed and putRef.
-func (s *keyStates) put(key types.NamespacedName, state keyState) {
-	if state.details != nil && state.isEmpty() {
-		state.details = nil
+// state returns the state of a key to write to. It requires the lock, as does put.
+func (s *keyStates) state(key types.NamespacedName) *keyState {
+	if state := s.keys[key]; state != nil {
+		return state
 	}
-	if state.details == nil && len(state.upsynced) == 0 && state.changes == (changeTimes{}) {
+	return &keyState{}
+}
+
+// put stores the state of a key, or drops an empty state.
+func (s *keyStates) put(key types.NamespacedName, state *keyState) {
+	if state.isEmpty() {
 		delete(s.keys, key)
 		return
 	}
@@ -119,59 +87,42 @@ func (s *keyStates) put(key types.NamespacedName, state keyState) {
 }
 
 // isEmpty reports whether no field is set.
-func (d *details) isEmpty() bool {
-	return d.failure == nil && d.backoff == nil && d.writtenFor == "" && len(d.deferred) == 0 && !d.heldBack && d.removed == nil && !d.finished && !d.former && d.awaited == nil && d.deletion == nil && d.oldName == nil
+func (s *keyState) isEmpty() bool {
+	return s.failure == nil && s.backoff == nil && s.writtenFor == "" && len(s.deferred) == 0 && !s.heldBack && s.removed == nil &&
+		!s.finished && !s.former && s.deletion == nil && s.oldName == nil
 }
 
-// detailed returns the state of a key with details to write to.
-func (s *keyStates) detailed(key types.NamespacedName) keyState {
-	state := s.keys[key]
-	if state.details == nil {
-		state.details = &details{}
-	}
-	return state
-}
-
-// setDetail sets a detail of a key, and reports whether that changed it. A key without details gets none for a zero value.
-func setDetail[V comparable](s *keyStates, key types.NamespacedName, detail func(*details) *V, value V) (changed bool) {
+// set sets a field of a key's state, and reports whether that changed it. A key without a state gets none for a zero value.
+func set[V comparable](s *keyStates, key types.NamespacedName, field func(*keyState) *V, value V) (changed bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	var zero V
-	if value == zero && s.keys[key].details == nil {
+	if value == zero && s.keys[key] == nil {
 		return false
 	}
-	state := s.detailed(key)
-	at := detail(state.details)
+	state := s.state(key)
+	at := field(state)
 	changed = *at != value
 	*at = value
 	s.put(key, state)
 	return changed
 }
 
-// detailOf returns a detail of a key; the zero value if the key has no details.
-func detailOf[V any](s *keyStates, key types.NamespacedName, detail func(*details) V) (value V) {
+// get returns a field of a key's state; the zero value if the key has none.
+func get[V any](s *keyStates, key types.NamespacedName, field func(*keyState) V) (value V) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if of := s.keys[key].details; of != nil {
-		value = detail(of)
+	if state := s.keys[key]; state != nil {
+		value = field(state)
 	}
 	return value
-}
-
-// putRef stores the state of a name on the target, or drops an empty state.
-func (s *keyStates) putRef(ref plan.Ref, state refState) {
-	if len(state.keys) == 0 && len(state.waiting) == 0 && state.deleted == "" && state.deletedByHub == "" {
-		delete(s.refs, ref)
-		return
-	}
-	s.refs[ref] = state
 }
 
 // setFailure records why a key fails. It returns the former failure, whether the reason has changed, and how many passes have failed.
 func (s *keyStates) setFailure(key types.NamespacedName, failure Failure) (before Failure, changed bool, failedPasses int) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	state := s.detailed(key)
+	state := s.state(key)
 	changed = true
 	if state.failure != nil {
 		before = *state.failure
@@ -190,13 +141,18 @@ func (s *keyStates) clearFailure(key types.NamespacedName) (before Failure, fail
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	state := s.keys[key]
-	if state.details == nil || state.failure == nil {
+	if state == nil || state.failure == nil {
 		return Failure{}, false
 	}
 	before, state.failure, state.failedPasses = *state.failure, nil, 0
 	s.failed--
 	s.put(key, state)
 	return before, true
+}
+
+// failureOf returns why a key fails; nil if it does not.
+func (s *keyStates) failureOf(key types.NamespacedName) *Failure {
+	return get(s, key, func(k *keyState) *Failure { return k.failure })
 }
 
 // failures returns why keys fail.
@@ -208,7 +164,7 @@ func (s *keyStates) failures() map[types.NamespacedName]Failure {
 	}
 	all := make(map[types.NamespacedName]Failure, s.failed)
 	for key, state := range s.keys {
-		if state.details != nil && state.failure != nil {
+		if state.failure != nil {
 			all[key] = *state.failure
 		}
 	}
@@ -224,19 +180,19 @@ func (s *keyStates) failedKeys(is func(types.NamespacedName, Failure) bool) []ty
 
 // recordWrite records the resourceVersion of the source at a write.
 func (s *keyStates) recordWrite(key types.NamespacedName, resourceVersion string) {
-	setDetail(s, key, func(d *details) *string { return &d.writtenFor }, resourceVersion)
+	set(s, key, func(k *keyState) *string { return &k.writtenFor }, resourceVersion)
 }
 
 // hasWritten reports whether the last write was for this version of the source.
 func (s *keyStates) hasWritten(key types.NamespacedName, resourceVersion string) bool {
-	return detailOf(s, key, func(d *details) string { return d.writtenFor }) == resourceVersion
+	return get(s, key, func(k *keyState) string { return k.writtenFor }) == resourceVersion
 }
 
 // nextRepairDelay returns how long the next repair of drift must wait. It returns zero if the repair may be made now, and counts it.
 func (s *keyStates) nextRepairDelay(key types.NamespacedName) (wait time.Duration) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	state := s.detailed(key)
+	state := s.state(key)
 	if state.backoff == nil {
 		state.backoff = &driftbackoff.Backoff{}
 	}
@@ -248,7 +204,7 @@ func (s *keyStates) nextRepairDelay(key types.NamespacedName) (wait time.Duratio
 func (s *keyStates) forgetHistory(key types.NamespacedName) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if state := s.keys[key]; state.details != nil {
+	if state := s.keys[key]; state != nil {
 		state.backoff, state.writtenFor, state.removed, state.finished = nil, "", nil, false
 		s.put(key, state)
 	}
@@ -256,17 +212,17 @@ func (s *keyStates) forgetHistory(key types.NamespacedName) {
 
 // setDeletion records how a mailbox object was deleted; nil forgets it.
 func (s *keyStates) setDeletion(key types.NamespacedName, deletion *plan.Deletion) {
-	setDetail(s, key, func(d *details) **plan.Deletion { return &d.deletion }, deletion)
+	set(s, key, func(k *keyState) **plan.Deletion { return &k.deletion }, deletion)
 }
 
 // deletionOf returns how a mailbox object was deleted; nil if it exists, or if that is not known.
 func (s *keyStates) deletionOf(key types.NamespacedName) *plan.Deletion {
-	return detailOf(s, key, func(d *details) *plan.Deletion { return d.deletion })
+	return get(s, key, func(k *keyState) *plan.Deletion { return k.deletion })
 }
 
 // setFormer records whether copies stay on the target although their source is gone.
 func (s *keyStates) setFormer(key types.NamespacedName, former bool) {
-	setDetail(s, key, func(d *details) *bool { return &d.former }, former)
+	set(s, key, func(k *keyState) *bool { return &k.former }, former)
 }
 
 // formerKeys returns the keys with copies that stay on the target although their source is gone.
@@ -274,7 +230,7 @@ func (s *keyStates) formerKeys() (keys []types.NamespacedName) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for key, state := range s.keys {
-		if state.details != nil && state.former {
+		if state.former {
 			keys = append(keys, key)
 		}
 	}
@@ -285,10 +241,10 @@ func (s *keyStates) formerKeys() (keys []types.NamespacedName) {
 func (s *keyStates) setDeferred(key types.NamespacedName, fields []string) (changed bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if state := s.keys[key]; len(fields) == 0 && state.details == nil {
+	if len(fields) == 0 && s.keys[key] == nil {
 		return false
 	}
-	state := s.detailed(key)
+	state := s.state(key)
 	changed = !slices.Equal(state.deferred, fields)
 	state.deferred = fields
 	s.put(key, state)
@@ -297,7 +253,7 @@ func (s *keyStates) setDeferred(key types.NamespacedName, fields []string) (chan
 
 // setHeldBack records whether an object is held back, and reports whether that changed.
 func (s *keyStates) setHeldBack(key types.NamespacedName, heldBack bool) (changed bool) {
-	return setDetail(s, key, func(d *details) *bool { return &d.heldBack }, heldBack)
+	return set(s, key, func(k *keyState) *bool { return &k.heldBack }, heldBack)
 }
 
 // deferredFields returns the deferred fields of all objects.
@@ -306,7 +262,7 @@ func (s *keyStates) deferredFields() map[types.NamespacedName][]string {
 	defer s.lock.Unlock()
 	all := map[types.NamespacedName][]string{}
 	for key, state := range s.keys {
-		if state.details != nil && len(state.deferred) > 0 {
+		if len(state.deferred) > 0 {
 			all[key] = state.deferred
 		}
 	}
@@ -314,24 +270,15 @@ func (s *keyStates) deferredFields() map[types.NamespacedName][]string {
 }
 
 // rememberedKeys returns the keys that fail, are held back, or have another fact remembered.
-func (s *keyStates) rememberedKeys() (keys []types.NamespacedName) {
+func (s *keyStates) rememberedKeys() []types.NamespacedName {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	for key, state := range s.keys {
-		if state.details != nil {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	return slices.Collect(maps.Keys(s.keys))
 }
 
 // addRename records that an upsynced object must be deleted under its old name once it exists under the new one.
 func (s *keyStates) addRename(from, to types.NamespacedName) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	state := s.detailed(to)
-	state.oldName = &from
-	s.put(to, state)
+	set(s, to, func(k *keyState) **types.NamespacedName { return &k.oldName }, &from)
 }
 
 // completeRename returns the old name of an object that exists under the new name now, and drops the rename.
@@ -339,7 +286,7 @@ func (s *keyStates) completeRename(to types.NamespacedName) (from types.Namespac
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	state := s.keys[to]
-	if state.details == nil || state.oldName == nil {
+	if state == nil || state.oldName == nil {
 		return types.NamespacedName{}, false
 	}
 	from, state.oldName = *state.oldName, nil
@@ -347,44 +294,48 @@ func (s *keyStates) completeRename(to types.NamespacedName) (from types.Namespac
 	return from, true
 }
 
-// awaitName records the name on the target that a key waits for, nil for none. It returns the former name if no key waits for
-// that one any more.
-func (s *keyStates) awaitName(key types.NamespacedName, ref *plan.Ref) (left *plan.Ref) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	state := s.keys[key]
-	if ref == nil && (state.details == nil || state.awaited == nil) {
-		return nil
-	}
-	state = s.detailed(key)
-	before := state.awaited
-	if before != nil && ref != nil && *before == *ref {
-		return nil
-	}
-	if before != nil {
-		there := s.refs[*before]
-		delete(there.waiting, key)
-		s.putRef(*before, there)
-		if len(there.waiting) == 0 {
-			left = before
-		}
-	}
-	if ref != nil {
-		there := s.refs[*ref]
-		if there.waiting == nil {
-			there.waiting = map[types.NamespacedName]struct{}{}
-		}
-		there.waiting[key] = struct{}{}
-		s.putRef(*ref, there)
-	}
-	state.awaited = ref
-	s.put(key, state)
-	return left
+// recordRemoval records that somebody else removed the copy of a mailbox object, or an upsynced object from the mailbox.
+func (s *keyStates) recordRemoval(key types.NamespacedName, removed *plan.Removal) {
+	set(s, key, func(k *keyState) **plan.Removal { return &k.removed }, removed)
 }
 
-// keysAwaiting returns the keys that wait for a name on the target.
-func (s *keyStates) keysAwaiting(ref plan.Ref) []types.NamespacedName {
+// removal returns the copy that somebody else removed; nil for none.
+func (s *keyStates) removal(key types.NamespacedName) *plan.Removal {
+	return get(s, key, func(k *keyState) *plan.Removal { return k.removed })
+}
+
+// forgetRemoval drops the removed copy of an object, unless another one was removed since.
+func (s *keyStates) forgetRemoval(key types.NamespacedName, removed *plan.Removal) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return slices.Collect(maps.Keys(s.refs[ref].waiting))
+	if state := s.keys[key]; removed != nil && state != nil && state.removed == removed {
+		state.removed = nil
+		s.put(key, state)
+	}
+}
+
+// setFinished records whether an object has run to completion and has no copy any more, and reports whether that changed.
+func (s *keyStates) setFinished(key types.NamespacedName, finished bool) (changed bool) {
+	return set(s, key, func(k *keyState) *bool { return &k.finished }, finished)
+}
+
+// isFinished reports whether an object has run to completion and has no copy any more.
+func (s *keyStates) isFinished(key types.NamespacedName) bool {
+	return get(s, key, func(k *keyState) bool { return k.finished })
+}
+
+// refundRemoval takes back the repair of a removed object that was not removed after all.
+func (s *keyStates) refundRemoval(key types.NamespacedName) {
+	if s.removal(key) != nil {
+		s.refundRepair(key)
+	}
+}
+
+// refundRepair takes back the last repair that [keyStates.nextRepairDelay] counted, because it failed.
+func (s *keyStates) refundRepair(key types.NamespacedName) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if state := s.keys[key]; state != nil && state.backoff != nil {
+		state.backoff.Refund()
+	}
 }

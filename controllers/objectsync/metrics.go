@@ -199,7 +199,7 @@ type queueStats struct {
 func collectQueueStats(running []*Controller, metrics chan<- prometheus.Metric) {
 	readings := map[seriesLabels]queueStats{}
 	for _, controller := range running {
-		key := controller.metrics.labels
+		key := controller.reporter.metrics.labels
 		stats := readings[key]
 		controller.addQueueStats(&stats)
 		readings[key] = stats
@@ -224,11 +224,13 @@ func collectQueueStats(running []*Controller, metrics chan<- prometheus.Metric) 
 // addQueueStats adds the controller's figures.
 func (c *Controller) addQueueStats(to *queueStats) {
 	to.depth += c.QueueLength()
-	pending, since := c.states.countPending()
+	pending, since := c.enqueuer.changes.count()
 	to.pending += pending
 	if to.since.IsZero() || pending > 0 && since.Before(to.since) {
 		to.since = since
 	}
-	to.unverified += c.unverifiedCount()
+	for _, api := range c.target.apis {
+		to.unverified += api.countUnverified()
+	}
 	to.now = c.Clock.Now()
 }

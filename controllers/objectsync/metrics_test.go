@@ -150,7 +150,9 @@ func beBusy(syncTarget types.UID, resource string, aggregate bool) (controller *
 	}
 	m.failureChanged("", plan.ReasonInvalid)
 	m.failureChanged("", plan.ReasonConflict)
-	return &Controller{Options: Options{Clock: clock.RealClock{}}, metrics: m, states: newKeyStates(clock.RealClock{})}, release
+	return &Controller{
+		Options: Options{Clock: clock.RealClock{}}, target: &targetView{}, reporter: &reporter{metrics: m}, enqueuer: &enqueuer{changes: newPendingChanges()},
+	}, release
 }
 
 // seriesOfABusyResource is the number of series that docs/metrics.md gives, without the two of caches and the one of unverified

@@ -107,7 +107,7 @@ func TestAdoption(t *testing.T) {
 // else has set it; what is taken away in the mailbox goes, though he has set it, too.
 func checkAdopted(t *testing.T, hand *targetHarness, object *unstructured.Unstructured, hasB bool) {
 	t.Helper()
-	observed, err := hand.observeObject(object)
+	observed, err := hand.view.observeObject(object)
 	if err != nil || !observed.Mark.Adopted || !observed.HasOwnerLabel || len(kubeStellarMarks(object)) > 0 {
 		t.Fatalf("%+v, %v of %v", observed, err, object)
 	}
@@ -122,7 +122,7 @@ func checkAdopted(t *testing.T, hand *targetHarness, object *unstructured.Unstru
 	}
 	holds(map[string]string{"a": "x"})
 	desired := hand.desired(configMap(t, object.GetName(), "data: {c: x}"), ownership.PolicyDelete).AsAdopted()
-	if err := hand.applyToTarget(t.Context(), hand.observeTarget(object), desired, object.GetUID()); err != nil {
+	if err := hand.apply(t.Context(), hand.observeTarget(object), desired, object.GetUID()); err != nil {
 		t.Fatal(err)
 	}
 	holds(map[string]string{"c": "x"})
@@ -138,7 +138,7 @@ func TestAdoptionOfWhatIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := hand.get(source)
-	observed, err := hand.observeObject(after)
+	observed, err := hand.view.observeObject(after)
 	data, _, _ := unstructured.NestedStringMap(after.Object, "data")
 	if err != nil || !observed.Mark.Adopted || observed.Mark.Policy != ownership.PolicyCreateOnly || !observed.HasOwnerLabel || data["a"] != "theirs" || len(kubeStellarMarks(after)) > 0 {
 		t.Errorf("%+v, %v of %v", observed, err, after)
@@ -148,7 +148,7 @@ func TestAdoptionOfWhatIsLeftAlone(t *testing.T) {
 // loseLabel takes the label off an object, so that no cache of the hub shows it any more.
 func loseLabel(t *testing.T, hand *targetHarness, object *unstructured.Unstructured) {
 	t.Helper()
-	if err := hand.Connection.RemoveMetadata(t.Context(), configMapsV1, keyOf(object), object.GetUID(), []string{ownership.OwnerLabel}, nil); err != nil {
+	if err := hand.connection.RemoveMetadata(t.Context(), configMapsV1, keyOf(object), object.GetUID(), []string{ownership.OwnerLabel}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -164,7 +164,7 @@ func TestReclaim(t *testing.T) {
 	if err := hand.applySource(configMap(t, name, "data: {a: w}"), ownership.PolicyDelete); err != nil {
 		t.Fatal(err)
 	}
-	observed, err := hand.observeObject(hand.get(first))
+	observed, err := hand.view.observeObject(hand.get(first))
 	if err != nil || !observed.HasOwnerLabel || observed.Mark.Adopted || observed.UID != first.GetUID() {
 		t.Fatalf("%+v, %v", observed, err)
 	}
@@ -175,7 +175,7 @@ func TestReclaim(t *testing.T) {
 	}
 	last := hand.get(first)
 	data, _, _ := unstructured.NestedStringMap(last.Object, "data")
-	remarked, err := hand.observeObject(last)
+	remarked, err := hand.view.observeObject(last)
 	if err != nil || !remarked.HasOwnerLabel || remarked.Mark.Policy != ownership.PolicyCreateOnly || remarked.Mark.Hash != observed.Mark.Hash || data["a"] != "w" {
 		t.Errorf("%+v, %v of %v", remarked, err, data)
 	}
@@ -202,18 +202,18 @@ func TestReclaimByOtherMarks(t *testing.T) {
 				t.Fatal(err)
 			}
 			first := hand.get(configMap(t, name, ""))
-			observed, err := hand.observeObject(first)
+			observed, err := hand.view.observeObject(first)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := hand.editTarget(t.Context(), hand.observeTarget(first), first.GetUID(), metadatapatch.Patch{SetAnnotations: map[string]string{ownership.MarkAnnotation: test.mark(observed.Mark)}}); err != nil {
+			if err := hand.patchMetadata(t.Context(), hand.observeTarget(first), first.GetUID(), metadatapatch.Patch{SetAnnotations: map[string]string{ownership.MarkAnnotation: test.mark(observed.Mark)}}); err != nil {
 				t.Fatal(err)
 			}
 			before := hand.get(first)
-			err = hand.createOnTarget(t.Context(), plan.Copy{API: hand.target.TargetAPI, Key: keyOf(first)}, hand.desired(configMap(t, name, test.source), ownership.PolicyDelete))
+			err = hand.create(t.Context(), plan.Copy{API: hand.target.TargetAPI, Key: keyOf(first)}, hand.desired(configMap(t, name, test.source), ownership.PolicyDelete))
 			after := hand.get(first)
 			if test.taken {
-				if _, unverified := hand.observeObject(after); err != nil || unverified != nil || after.GetUID() != first.GetUID() {
+				if _, unverified := hand.view.observeObject(after); err != nil || unverified != nil || after.GetUID() != first.GetUID() {
 					t.Errorf("%v; %v of %v", err, unverified, after)
 				}
 				return
@@ -245,16 +245,16 @@ func TestReclaimsReleasedObjects(t *testing.T) {
 			if test.adopted {
 				desired = desired.AsAdopted()
 			}
-			if err := hand.createOnTarget(t.Context(), plan.Copy{API: hand.target.TargetAPI, Key: keyOf(source)}, desired); err != nil {
+			if err := hand.create(t.Context(), plan.Copy{API: hand.target.TargetAPI, Key: keyOf(source)}, desired); err != nil {
 				t.Fatal(err)
 			}
 			first := hand.observeTarget(hand.get(source))
-			if err := hand.releaseOnTarget(t.Context(), first); err != nil {
+			if err := hand.release(t.Context(), first); err != nil {
 				t.Fatal(err)
 			}
 			released := hand.get(source)
-			_, reason := hand.observeObject(released)
-			if !errors.Is(reason, ownership.ErrUnmarked) || released.GetLabels()[ownership.OwnerLabel] == hand.Owner.LabelValue() || hand.isEnsured(released, reason) != test.back {
+			_, reason := hand.view.observeObject(released)
+			if !errors.Is(reason, ownership.ErrUnmarked) || released.GetLabels()[ownership.OwnerLabel] == hand.owner.LabelValue() || isEnsured(testOwner, released, reason) != test.back {
 				t.Fatalf("%v of %v", reason, released)
 			}
 			source.SetUID("again")
@@ -267,7 +267,7 @@ func TestReclaimsReleasedObjects(t *testing.T) {
 func checkTakenBack(t *testing.T, hand *targetHarness, source *unstructured.Unstructured, uid types.UID, back bool) {
 	t.Helper()
 	err := hand.applySource(source, ownership.PolicyDelete)
-	observed, reason := hand.observeObject(hand.get(source))
+	observed, reason := hand.view.observeObject(hand.get(source))
 	if back {
 		if err != nil || reason != nil || observed.UID != uid || observed.Mark.Adopted || !observed.HasOwnerLabel {
 			t.Errorf("%v, %v, %+v", err, reason, observed)
@@ -288,7 +288,7 @@ func TestReclaimsNothingOfAnotherSource(t *testing.T) {
 	}
 	desired := hand.desired(source, ownership.PolicyDelete)
 	desired.Mark.Source.Name = "another"
-	err := hand.createOnTarget(t.Context(), plan.Copy{API: hand.target.TargetAPI, Key: keyOf(source)}, desired)
+	err := hand.create(t.Context(), plan.Copy{API: hand.target.TargetAPI, Key: keyOf(source)}, desired)
 	var taken *nameTakenError
 	if !errors.As(err, &taken) || taken.ref != hand.target.Ref(keyOf(source)) {
 		t.Errorf("got %v", err)
@@ -322,7 +322,7 @@ func TestReplace(t *testing.T) {
 			}
 			first := hand.get(gauge(name, ""))
 			desired := hand.desired(gauge(name, test.next), ownership.PolicyDelete)
-			err := hand.applyToTarget(t.Context(), hand.observeTarget(first), desired, first.GetUID())
+			err := hand.apply(t.Context(), hand.observeTarget(first), desired, first.GetUID())
 			if test.replaced {
 				if err != nil {
 					t.Fatal(err)
@@ -330,7 +330,7 @@ func TestReplace(t *testing.T) {
 				if _, err := connection.Get(t.Context(), gauges, keyOf(first)); !apierrors.IsNotFound(err) {
 					t.Fatalf("it is still there: %v", err)
 				}
-				if _, deleted := hand.states.targetExpectations.Current(hand.target.Ref(keyOf(first)), &cachedCopy{Unstructured: first}); !deleted {
+				if _, deleted := hand.view.writes.Current(hand.target.Ref(keyOf(first)), &cachedCopy{Unstructured: first}); !deleted {
 					t.Error("that it was deleted is not remembered")
 				}
 				if err := hand.applySource(gauge(name, test.next), ownership.PolicyDelete); err != nil {
@@ -363,15 +363,15 @@ func TestEnsureNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := newTargetHarness(t, connection, namespaces, "Namespace", plan.Resource{DeletesContents: true})
-	_, reason := owner.observeObject(namespace)
-	if !owner.isEnsured(namespace, reason) {
+	_, reason := owner.view.observeObject(namespace)
+	if !isEnsured(testOwner, namespace, reason) {
 		t.Fatalf("%v of %v", reason, namespace)
 	}
 	// One that is selected later becomes ours, and goes with its source since the hub has made it.
 	if err := owner.applySource(fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ensured+", uid: source}}"), ownership.PolicyDelete); err != nil {
 		t.Fatal(err)
 	}
-	if observed, err := owner.observeObject(owner.get(namespace)); err != nil || observed.Retain || observed.Mark.Adopted {
+	if observed, err := owner.view.observeObject(owner.get(namespace)); err != nil || observed.Retain || observed.Mark.Adopted {
 		t.Errorf("%+v, %v", observed, err)
 	}
 	// One that was there before is not.
@@ -384,7 +384,7 @@ func TestEnsureNamespace(t *testing.T) {
 	if err := adopting.applySource(found, ownership.PolicyDelete); err != nil {
 		t.Fatal(err)
 	}
-	if observed, err := adopting.observeObject(adopting.get(found)); err != nil || !observed.Retain {
+	if observed, err := adopting.view.observeObject(adopting.get(found)); err != nil || !observed.Retain {
 		t.Errorf("an adopted namespace would be removed with its contents: %+v, %v", observed, err)
 	}
 }
@@ -409,16 +409,16 @@ func TestRemarkAndRelease(t *testing.T) {
 	if marked.Observed == nil || marked.Observed.Mark != want || data["a"] != "x" || marked.Object.GetAnnotations()[ownership.OverwriteAnnotation] != "false" {
 		t.Errorf("%+v of %v", marked.Observed, marked.Object)
 	}
-	if err := hand.releaseOnTarget(t.Context(), marked); err != nil {
+	if err := hand.release(t.Context(), marked); err != nil {
 		t.Fatal(err)
 	}
 	released := hand.get(source)
-	if _, err := hand.observeObject(released); !errors.Is(err, ownership.ErrUnmarked) || len(released.GetLabels()) > 0 {
+	if _, err := hand.view.observeObject(released); !errors.Is(err, ownership.ErrUnmarked) || len(released.GetLabels()) > 0 {
 		t.Errorf("%v of %v", err, released)
 	}
 	// An object that was replaced meanwhile is not touched.
 	marked.Observed.UID = "00000000-0000-0000-0000-000000000000"
-	if err := hand.editTarget(t.Context(), marked, marked.Observed.UID, metadatapatch.Patch{SetLabels: map[string]string{"a": "b"}}); err == nil {
+	if err := hand.patchMetadata(t.Context(), marked, marked.Observed.UID, metadatapatch.Patch{SetLabels: map[string]string{"a": "b"}}); err == nil {
 		t.Error("another object was edited")
 	}
 	if labels := hand.get(source).GetLabels(); len(labels) > 0 {

@@ -79,20 +79,20 @@ func TestMayAdopt(t *testing.T) {
 				"": false, synchubv1alpha1.AdoptionNever: false, "Sometimes": false,
 				synchubv1alpha1.AdoptionAlways: test.always, synchubv1alpha1.AdoptionKubeStellar: test.kubeStellar,
 			} {
-				controller := newObserver(plan.Resource{Adoption: policy})
-				_, reason := controller.observeObject(object)
+				writer := newAdopter(policy)
+				_, reason := writer.view.observeObject(object)
 				if reason == nil {
 					t.Fatal("the object is ours")
 				}
-				got, err := controller.mayAdopt(t.Context(), plan.Copy{}, object, nil, reason)
+				got, err := writer.mayAdopt(t.Context(), plan.Copy{}, object, nil, reason)
 				if err != nil || got != want {
 					t.Errorf("%q: want %v, got %v, %v", policy, want, got, err)
 				}
 			}
 			if !test.always {
-				controller := newObserver(plan.Resource{Adoption: synchubv1alpha1.AdoptionIfIdentical})
-				_, reason := controller.observeObject(object)
-				if got, err := controller.mayAdopt(t.Context(), plan.Copy{}, object, nil, reason); err != nil || got {
+				writer := newAdopter(synchubv1alpha1.AdoptionIfIdentical)
+				_, reason := writer.view.observeObject(object)
+				if got, err := writer.mayAdopt(t.Context(), plan.Copy{}, object, nil, reason); err != nil || got {
 					t.Errorf("if it is identical: got %v, %v", got, err)
 				}
 			}
@@ -102,9 +102,9 @@ func TestMayAdopt(t *testing.T) {
 
 // A reason that nobody has thought of is no permission.
 func TestMayNotAdoptForAnyReason(t *testing.T) {
-	controller := newObserver(plan.Resource{Adoption: synchubv1alpha1.AdoptionAlways})
+	writer := newAdopter(synchubv1alpha1.AdoptionAlways)
 	for _, reason := range []error{errors.New("no"), ownership.ErrForeign, fmt.Errorf("x: %w", ownership.ErrUnknownVersion)} {
-		if got, err := controller.mayAdopt(t.Context(), plan.Copy{}, unowned(t, nil), nil, reason); err != nil || got {
+		if got, err := writer.mayAdopt(t.Context(), plan.Copy{}, unowned(t, nil), nil, reason); err != nil || got {
 			t.Errorf("%v: got %v, %v", reason, got, err)
 		}
 	}
@@ -195,4 +195,10 @@ func TestKubeStellarMarks(t *testing.T) {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
 		}
 	}
+}
+
+// newAdopter returns a writer to a target, for a resource with an adoption policy.
+func newAdopter(policy synchubv1alpha1.AdoptionPolicy) *targetWriter {
+	options := &Options{Resource: plan.Resource{Adoption: policy}, Owner: testOwner}
+	return newTargetWriter(options, newTargetView(options), nil, nil)
 }

@@ -56,16 +56,16 @@ func (e *obstructedError) Unwrap() error { return e.err }
 // applyWithoutObstacles applies an object again that the target refused for fields of its own copy, after it has taken them over, so that
 // they go: parts of a field that the hub applied before, and defaults. Other managers may own such parts, like the caBundle below a
 // conversion that the source does not have any more. It returns the refusal if there are no such fields.
-func (c *Controller) applyWithoutObstacles(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refusal error) (*unstructured.Unstructured, error) {
+func (w *targetWriter) applyWithoutObstacles(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refusal error) (*unstructured.Unstructured, error) {
 	refused := refusedFields(refusal)
 	if !ownership.MayHaveObstacles(desired.Object.Object, refused) {
 		return nil, refusal
 	}
-	live, err := c.Connection.Get(ctx, current.API.GroupVersionResource, current.Key)
+	live, err := w.connection.Get(ctx, current.API.GroupVersionResource, current.Key)
 	if err != nil || live.GetUID() != uid {
 		return nil, refusal
 	}
-	obstacles := ownership.Obstacles(desired.Object.Object, live, c.fieldManager, refused)
+	obstacles := ownership.Obstacles(desired.Object.Object, live, w.fieldManager, refused)
 	obstacles = slices.DeleteFunc(obstacles, func(obstacle ownership.Obstacle) bool {
 		return slices.ContainsFunc(desired.IgnoredFields, func(field transform.IgnoredField) bool { return field.Path.Overlaps(obstacle.Path) })
 	})
@@ -79,17 +79,17 @@ func (c *Controller) applyWithoutObstacles(ctx context.Context, current plan.Cop
 	for _, obstacle := range obstacles {
 		paths = append(paths, obstacle.Path)
 	}
-	entries, changed := ownership.TakeFields(live.GetManagedFields(), c.fieldManager, paths)
+	entries, changed := ownership.TakeFields(live.GetManagedFields(), w.fieldManager, paths)
 	if !changed {
 		return nil, refusal
 	}
 	edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: live.GetResourceVersion()}
-	if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits); apierrors.IsConflict(err) {
+	if _, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits); apierrors.IsConflict(err) {
 		return nil, errOutdated
 	} else if err != nil {
 		return nil, errors.Join(refusal, fmt.Errorf("cannot take over the fields %v, which are in the way: %w", paths, err))
 	}
-	return c.Connection.Apply(ctx, current.API.GroupVersionResource, desired.Object, uid)
+	return w.connection.Apply(ctx, current.API.GroupVersionResource, desired.Object, uid)
 }
 
 // mayTake reports whether the hub may remove an obstacle: it applied a part of it, or no other manager owns any.
@@ -112,11 +112,11 @@ func refusedFields(err error) (fields []string) {
 
 // reportKeptFields writes an event about fields that the mailbox object does not have any more, and that stay on the target since other
 // managers own a part of them. They are no failure: server-side apply leaves such fields to their managers.
-func (c *Controller) reportKeptFields(ctx context.Context, current plan.Copy, desired *transform.Desired, applied *unstructured.Unstructured) {
-	if current.Observed == nil || c.Mailboxes == nil {
+func (w *targetWriter) reportKeptFields(ctx context.Context, current plan.Copy, desired *transform.Desired, applied *unstructured.Unstructured) {
+	if current.Observed == nil || w.reporter == nil {
 		return
 	}
-	kept, err := ownership.KeptFields(current.Observed.AppliedFields, applied, c.fieldManager)
+	kept, err := ownership.KeptFields(current.Observed.AppliedFields, applied, w.fieldManager)
 	if err != nil {
 		log.FromContext(ctx).Info("cannot find out which fields stay on the target", "error", err.Error())
 		return
@@ -131,9 +131,7 @@ func (c *Controller) reportKeptFields(ctx context.Context, current plan.Copy, de
 	if len(texts) == 0 {
 		return
 	}
-	key := types.NamespacedName{Namespace: desired.Mark.Source.Namespace, Name: desired.Mark.Source.Name}
-	if source, known := c.mailboxObject(key); known && source != nil {
-		message := events.Truncate("These fields are not in the mailbox any more, and stay on the target: " + strings.Join(texts, "; "))
-		c.writeEvent(requestclass.With(ctx, requestclass.Extra), source, Failure{Reason: plan.ReasonFieldsKept, Message: message})
-	}
+	w.reporter.warn(requestclass.With(ctx, requestclass.Extra), sourceKey(desired.Mark), Failure{
+		Reason: plan.ReasonFieldsKept, Message: events.Truncate("These fields are not in the mailbox any more, and stay on the target: " + strings.Join(texts, "; ")),
+	})
 }

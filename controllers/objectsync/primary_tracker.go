@@ -17,19 +17,12 @@ limitations under the License.
 package objectsync
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	gosync "sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
-	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 // primaryTracker tracks which objects of one resource, the primaries, have published their claims on related objects.
@@ -177,142 +170,4 @@ func (p *primaryTracker) markVerified() {
 	p.verified = true
 	p.lock.Unlock()
 	p.registry.CompleteInitialSync(p.publishedResource)
-}
-
-// RequestCompleteness asks every primary's controller to finish its initial sync, because nobody is known to claim an object.
-// The lists of primaries are verified only after all controllers have processed theirs, since a primary of any of them may
-// claim the object. If answered returns true by then, the claim is known and nothing is verified.
-func RequestCompleteness(all []*Controller, answered func() bool) {
-	what := completenessVerified
-	if slices.ContainsFunc(all, func(c *Controller) bool { return !c.primaryTracker.hasProcessedAll() }) {
-		what = completenessProcessed
-	} else if answered() {
-		return
-	}
-	for _, controller := range all {
-		controller.requestCompleteness(what)
-	}
-}
-
-// RequestInitialSync asks the controller to process all visible primaries.
-func (c *Controller) RequestInitialSync() { c.requestCompleteness(completenessProcessed) }
-
-func (c *Controller) requestCompleteness(what completeness) {
-	if len(c.primaryTracker.relations) > 0 && c.primaryTracker.request(what) {
-		c.checkInitialSync()
-	}
-}
-
-// recheckInitialSync is called when a cache has synced, or an API turned out not to be served.
-func (c *Controller) recheckInitialSync() {
-	if c.primaryTracker.isRequested() {
-		c.checkInitialSync()
-	}
-}
-
-// checkInitialSync completes the initial sync if all primaries were processed.
-func (c *Controller) checkInitialSync() {
-	_, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
-	if !known || !c.HasSynced() || !c.upsyncCachesHaveSynced() || !c.hasStarted() {
-		return
-	}
-	if c.primaryTracker.setUnprocessed(c.keys()) {
-		return
-	}
-	changed, verify := c.primaryTracker.markAllProcessed()
-	if changed {
-		c.RequeueRelated()
-	}
-	if !verify {
-		return
-	}
-	candidate := c.absenceCandidate(absence.AllObjects, plan.SourceNotFound)
-	if !c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, candidate) {
-		c.Mailboxes.VerifyAbsence(c.Mailbox, candidate)
-		return
-	}
-	c.primaryTracker.markVerified()
-}
-
-// primaryProcessed notes that a primary has published its claims.
-func (c *Controller) primaryProcessed(key types.NamespacedName) {
-	if c.primaryTracker.markProcessed(key) {
-		c.checkInitialSync()
-	}
-}
-
-// publishDownClaims publishes the claims of a primary that is on the target, or is about to be.
-func (c *Controller) publishDownClaims(s *plan.Snapshot) error {
-	destination := s.Down.Destination
-	inMailbox := primaryObject{object: s.InMailbox, sourceNamespace: s.InMailbox.GetNamespace(), destinationNamespace: destination.Key.Namespace}
-	onTarget := primaryObject{object: destination.Object, sourceNamespace: destination.Key.Namespace, destinationNamespace: s.InMailbox.GetNamespace()}
-	return c.updateClaims(s, s.Down.Selection, inMailbox, onTarget)
-}
-
-// EnqueueRelated enqueues all objects that were synced by a relation.
-func (c *Controller) EnqueueRelated() {
-	c.relatedChangedInMailbox(related.Change{All: true})
-	for _, target := range c.targetResources {
-		c.enqueue(defaultPriority, c.upsyncedRelatedKeys(target, related.Change{All: true})...)
-	}
-}
-
-// primaryObject is a primary on one side, nil if absent there, with its namespaces on both sides.
-type primaryObject struct {
-	object                                *unstructured.Unstructured
-	sourceNamespace, destinationNamespace string
-}
-
-func (c *Controller) updateClaims(s *plan.Snapshot, selected plan.ObjectSelection, inMailbox, onTarget primaryObject) error {
-	key := s.Key
-	var errs []error
-	for i, relation := range c.primaryTracker.relations {
-		on := inMailbox
-		if relation.Origin == synchubv1alpha1.RelatedOriginTarget {
-			on = onTarget
-		}
-		if on.object == nil {
-			// The primary is absent from that side now: its former claims hold on.
-			c.primaryTracker.markClaiming(key)
-			c.Registry.MarkUnresolved(c.Resource.PublishedResource, key, relation)
-			continue
-		}
-		if err := c.updateClaim(s, selected, relation, on); err != nil {
-			errs = append(errs, &observe.RuleError{Field: fmt.Sprintf("spec.related[%d] (%s)", i, relation.Identifier), Err: err})
-		}
-	}
-	c.primaryProcessed(key)
-	return errors.Join(errs...)
-}
-
-func (c *Controller) updateClaim(s *plan.Snapshot, selected plan.ObjectSelection, relation *related.Relation, on primaryObject) error {
-	key := s.Key
-	wanted, err := relation.Resolve(on.object, related.Environment{Mailbox: c.Mailbox.String(), SyncTarget: c.SyncTarget})
-	if err != nil {
-		c.Registry.MarkUnresolved(c.Resource.PublishedResource, key, relation)
-		return err
-	}
-	wanted.PrimaryInfo = related.PrimaryInfo{DestinationNamespace: on.destinationNamespace, Configs: selected.Configs, Suspended: selected.Suspended}
-	if relation.NamingUsesPrimary() {
-		wanted.PrimaryInfo.Object = on.object.Object
-	}
-	c.primaryTracker.markClaiming(key)
-	c.Registry.SetClaim(c.Resource.PublishedResource, key, relation, wanted)
-	for _, name := range wanted.Names {
-		if name.Namespace != on.sourceNamespace && !s.Matcher.SelectsInNamespace(name.Namespace) {
-			return fmt.Errorf("the namespace %s is neither that of the object nor selected by a SyncerConfig: %s is left out", name.Namespace, name)
-		}
-	}
-	return nil
-}
-
-// publishUpClaims publishes the claims of a primary that was upsynced.
-func (c *Controller) publishUpClaims(s *plan.Snapshot) error {
-	if len(c.primaryTracker.relations) == 0 {
-		return nil
-	}
-	object := s.Up.Object
-	inMailbox := primaryObject{object: s.InMailbox, sourceNamespace: s.Key.Namespace, destinationNamespace: object.GetNamespace()}
-	onTarget := primaryObject{object: object, sourceNamespace: object.GetNamespace(), destinationNamespace: s.Key.Namespace}
-	return c.updateClaims(s, s.Up.Selection, inMailbox, onTarget)
 }

@@ -29,13 +29,13 @@ func TestAChangeComesFirst(t *testing.T) {
 	for name, cause := range map[string]func(*enqueueHarness){
 		"a config changes": func(r *enqueueHarness) {
 			for name := range many {
-				r.states.addUpsynced(shop(name), r.widgetsOnTarget().Ref(shop(name)))
+				r.upsync.upsynced.add(shop(name), r.widgetsOnTarget().Ref(shop(name)))
 			}
 			r.SetMatcher(upsyncMatcher(nil))
 		},
 		"the target's list": func(r *enqueueHarness) {
 			for name := range many {
-				r.upsyncHandler(t.Context(), r.widgetsOnTarget()).OnAdd(widget(t, name, nil), true)
+				r.upsync.handler(t.Context(), r.widgetsOnTarget().TargetAPI).OnAdd(widget(t, name, nil), true)
 			}
 		},
 		"objects are made": func(r *enqueueHarness) {
@@ -45,23 +45,23 @@ func TestAChangeComesFirst(t *testing.T) {
 		},
 		"the target shows what was made": func(r *enqueueHarness) {
 			for name := range many {
-				r.targetHandler(r.targetResources[0]).OnAdd(must(r.transformForCache(r.targetResources[0])(widget(t, name, nil)))(t), false)
+				r.enqueuer.copyHandler(r.target.apis[0]).OnAdd(must(r.target.transformForCache(r.target.apis[0])(widget(t, name, nil)))(t), false)
 			}
 		},
 		"objects that come up are made": func(r *enqueueHarness) {
 			for name := range many {
-				r.upsyncHandler(t.Context(), r.widgetsOnTarget()).OnAdd(widget(t, name, nil), false)
+				r.upsync.handler(t.Context(), r.widgetsOnTarget().TargetAPI).OnAdd(widget(t, name, nil), false)
 			}
 		},
 		"the cordon ends": func(r *enqueueHarness) {
 			for name := range many {
-				r.states.setFailure(shop(name), Failure{Reason: plan.ReasonTargetCordoned})
+				r.enqueuer.states.setFailure(shop(name), Failure{Reason: plan.ReasonTargetCordoned})
 			}
 			r.Uncordon()
 		},
 		"the target is back": func(r *enqueueHarness) {
 			for name := range many {
-				r.states.addChange(r.Clock.Now(), originMailbox, shop(name))
+				r.enqueuer.changes.add(r.Clock.Now(), originMailbox, shop(name))
 			}
 			r.Resume()
 		},
@@ -89,7 +89,7 @@ func TestWhatIsToBeMadeComesFirst(t *testing.T) {
 	made("second")
 	first, _ := r.queue.Get()
 	r.queue.Done(first)
-	r.targetHandler(r.targetResources[0]).OnAdd(must(r.transformForCache(r.targetResources[0])(widget(t, first.Name, nil)))(t), false)
+	r.enqueuer.copyHandler(r.target.apis[0]).OnAdd(must(r.target.transformForCache(r.target.apis[0])(widget(t, first.Name, nil)))(t), false)
 	for _, want := range []string{"second", "first"} {
 		key, _ := r.queue.Get()
 		if r.queue.Done(key); key != shop(want) {

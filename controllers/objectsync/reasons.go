@@ -26,13 +26,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
-	"github.com/synchub-dev/synchub/controllers/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -108,26 +106,6 @@ func (e *immutableError) Error() string {
 }
 
 func (e *immutableError) Unwrap() error { return e.err }
-
-// redact returns an error without the content of Secrets: errors of expressions and templates quote the values that they fail
-// for.
-func (c *Controller) redact(err error) error {
-	secrets := schema.GroupResource{Resource: "secrets"}
-	if c.Resource.GroupResource() != secrets && c.targetResourceFor(secrets) == nil {
-		return err
-	}
-	const withheld = "; the hub withholds the details, which could quote the Secret"
-	if mutated, ok := errors.AsType[*mutation.Error](err); ok {
-		return &mutation.Error{Step: mutated.Step, Path: mutated.Path, Err: errors.New("it fails" + withheld)}
-	}
-	if rule, ok := errors.AsType[*observe.RuleError](err); ok {
-		return &observe.RuleError{Field: rule.Field, Err: errors.New("it fails" + withheld)}
-	}
-	if refused, ok := errors.AsType[*transform.InvalidObjectError](err); ok && strings.HasPrefix(refused.Field, "spec.") {
-		return &transform.InvalidObjectError{Field: refused.Field, Message: "it yields no legal name" + withheld}
-	}
-	return err
-}
 
 func newFailure(err error) Failure {
 	held, isHeld := errors.AsType[*plan.HeldError](err)

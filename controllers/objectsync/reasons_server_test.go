@@ -180,7 +180,7 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 			found := hand.get(after)
 			desired := desiredOf(t, "{}", someMark)
 			desired.Object = after
-			err := hand.applyToTarget(t.Context(), hand.observeTarget(found), desired, found.GetUID())
+			err := hand.apply(t.Context(), hand.observeTarget(found), desired, found.GetUID())
 			var immutable *immutableError
 			var fields []string
 			if errors.As(err, &immutable) {
@@ -192,7 +192,7 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 
 			// Whatever is refused, of an object that was replaced meanwhile no field is immutable: the next look shows the
 			// other one.
-			err = hand.applyToTarget(t.Context(), hand.observeTarget(found), desired, "00000000-0000-0000-0000-000000000000")
+			err = hand.apply(t.Context(), hand.observeTarget(found), desired, "00000000-0000-0000-0000-000000000000")
 			if err == nil || errors.As(err, &immutable) || ReasonFor(err) == plan.ReasonImmutable {
 				t.Errorf("of one that was replaced: %s: %v", ReasonFor(err), err)
 			}

@@ -24,12 +24,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/tracing"
@@ -70,74 +67,49 @@ func (o outcome) direction() string {
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	if !c.Connection.IsUp() && !c.Resource.Unpublishing {
 		c.tried(key, true)
-		c.states.excludeFromLatency(key)
+		c.enqueuer.changes.excludeFromLatency(key)
 		return reconcile.Result{}, nil
 	}
 	// Count the pass before it loads the matcher: see [Controller.IsEmpty].
 	c.activeReconciles.Add(1)
 	defer c.activeReconciles.Add(-1)
-	ctx = requestclass.With(ctx, requestclass.Object)
-	pending, hasPending := c.states.takeChanges(key)
-	trace := c.beginTrace(key, pending)
-	ctx = tracing.NewContext(ctx, trace)
-	started := c.Clock.Now()
+	ctx, pass := c.reporter.begin(requestclass.With(ctx, requestclass.Object), key)
 	outcome, err := c.runPass(ctx, key)
+	c.reporter.end(pass, outcome, err)
 	defer c.tried(key, !outcome.unreadable)
-	defer c.endTrace(trace, outcome, err)
-	ended := c.Clock.Now()
-	c.metrics.observeReconcile(outcome, ended.Sub(started), err)
-	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		// The controller is being stopped, which is no failure of the object.
-		return reconcile.Result{}, nil
-	}
-	if outcome.unreadable {
+	isStopping := ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded)
+	if isStopping || outcome.unreadable {
 		// What is known of the object stays: [Controller.OnReset] enqueues the key when the mailbox can be read.
 		return reconcile.Result{}, nil
 	}
-	c.updateNameWaiter(key, err)
-	c.recordState(key, outcome, err)
+	c.nameWatches.update(key, err)
 	if err == nil {
-		c.recordLatency(key, outcome, pending, ended)
-		c.recordSuccess(key, outcome)
+		c.reporter.succeeded(pass, outcome)
+		c.completeRename(key, outcome)
 		return reconcile.Result{RequeueAfter: outcome.requeueAfter}, nil
 	}
-	failure := newFailure(c.redact(err))
+	failure, failedPasses := c.reporter.failed(ctx, pass, outcome, err)
 	if failure.Reason == plan.ReasonTargetUnreachable || apierrors.IsUnauthorized(err) {
 		c.Connection.ProbeNow()
-		if hasPending {
-			c.states.putBackChanges(key, pending)
-		}
+		c.reporter.restoreChanges(pass)
 	}
-	before, changed, failedPasses := c.states.setFailure(key, failure)
-	if changed {
-		c.metrics.failureChanged(before.Reason, failure.Reason)
-		c.OnChange()
-		c.warn(ctx, key, failure)
-	}
-	c.recordPlacementCopy(key, outcome, changed)
 	if c.isRetriedByEvent(failure) {
 		return reconcile.Result{}, nil
 	}
 	if after := retryAfter(failure, outcome, failedPasses); after > 0 {
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
-	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, c.redact(err))
+	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, c.reporter.redact(err))
 }
 
-// recordSuccess records a pass without an error.
-func (c *Controller) recordSuccess(key types.NamespacedName, outcome outcome) {
+// completeRename enqueues the key under which the object was upsynced before, once the object exists under its new name.
+func (c *Controller) completeRename(key types.NamespacedName, outcome outcome) {
 	if outcome.decision.Action == plan.VerifyAbsence {
-		// The key may still fail: the deletion follows when the absence is verified.
-		c.recordPlacementCopy(key, outcome, false)
 		return
 	}
-	before, failed := c.states.clearFailure(key)
-	if failed {
-		c.metrics.failureChanged(before.Reason, "")
-		c.OnChange()
+	if from, waits := c.enqueuer.states.completeRename(key); waits {
+		c.enqueuer.enqueue(changePriority, from)
 	}
-	c.recordPlacementCopy(key, outcome, failed)
-	c.renameCompleted(key)
 }
 
 // tried notes for the first pass that a key was tried. The configs are reported when all were.
@@ -147,31 +119,11 @@ func (c *Controller) tried(key types.NamespacedName, readable bool) {
 	}
 }
 
-// recordState notes facts about the object that are reported beside its failure, and publishes a change of them.
-func (c *Controller) recordState(key types.NamespacedName, outcome outcome, err error) {
-	c.states.setFormer(key, err == nil && outcome.decision.IsKept())
-	deferredChanged := c.states.setDeferred(key, outcome.deferred)
-	heldBackChanged := c.states.setHeldBack(key, err == nil && outcome.heldBack)
-	finishedChanged := c.states.setFinished(key, err == nil && outcome.decision.Cause == plan.Finished)
-	if deferredChanged || heldBackChanged || finishedChanged {
-		c.OnChange()
-	}
-}
-
 // isRetriedByEvent reports whether an event will enqueue the key when the cause of the failure is gone: [Controller.Uncordon]
 // for a cordon, [Controller.Release] for a kcp that went back, the mailbox cache for exceeded limits.
 func (c *Controller) isRetriedByEvent(failure Failure) bool {
-	return failure.Reason == plan.ReasonTargetCordoned && c.isCordoned() || failure.Reason == plan.ReasonMailboxLimitExceeded ||
+	return failure.Reason == plan.ReasonTargetCordoned && c.executor.toTarget.isCordoned() || failure.Reason == plan.ReasonMailboxLimitExceeded ||
 		failure.Reason == plan.ReasonStoreWentBack && c.Held()
-}
-
-// recordLatency measures the time since the change that led to the outcome. A pass that is to be repeated counts later.
-func (c *Controller) recordLatency(key types.NamespacedName, outcome outcome, pending pendingChange, now time.Time) {
-	if outcome.outdated || outcome.decision.Action == plan.VerifyAbsence {
-		c.states.keepChangeTimes(key, pending)
-		return
-	}
-	c.metrics.observeLatency(outcome, pending, now)
 }
 
 // retryAfter returns the delay until a failure is retried; zero leaves it to the queue's exponential backoff. The queue forgets its backoff when
@@ -200,19 +152,19 @@ func retryDelay(failedPasses int) time.Duration {
 func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (outcome, error) {
 	trace := tracing.FromContext(ctx)
 	planning := trace.Now()
-	s := c.observe(key)
+	s := c.observer.observe(key)
 	switch {
 	case !s.Readable:
 		return outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Cause(plan.Unknown)}, unreadable: true}, nil
 	case c.Resource.Unpublishing:
-		return requeueIfOutdated(outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Cause(plan.Suspended)}}, c.removeFinalizer(ctx, key, s.InMailbox))
+		return requeueIfOutdated(outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Cause(plan.Suspended)}}, c.executor.toMailbox.removeFinalizer(ctx, key, s.InMailbox))
 	}
 	var result outcome
 	if s.Down != nil {
 		var err error
 		p := c.planner.PlanDown(s)
 		trace.Planned(planning)
-		result, err = c.executeDown(ctx, s, p)
+		result, err = c.executor.executeDown(ctx, s, p)
 		result.placementCopy = newPlacementCopyOutcome(s, result, err)
 		result.heldBack = s.InMailbox != nil && isHeldBack(result.decision)
 		if err != nil || s.Up == nil {
@@ -222,12 +174,12 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 	}
 	if s.Up.Unconfirmed != nil {
 		trace.Planned(planning)
-		c.confirmMissingSource(ctx, s)
+		c.executor.confirmMissingSource(ctx, s)
 		planning = trace.Now()
 	}
 	p := c.planner.PlanUp(s)
 	trace.Planned(planning)
-	up, err := c.executeUp(ctx, s, p)
+	up, err := c.executor.executeUp(ctx, s, p)
 	up.placementCopy = result.placementCopy
 	up.heldBack = result.heldBack || s.Up.Object != nil && isHeldBack(up.decision)
 	return up, err
@@ -237,74 +189,4 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 // though no write and no failure tells of it.
 func isHeldBack(decision plan.Decision) bool {
 	return decision.Cause == plan.Cause(plan.Suspended) || decision.Cause == plan.ExcludedByUpsync
-}
-
-// warn writes an event about a failure on the mailbox object. Exceeded limits are reported in the config instead: an event for
-// each object would make things worse.
-func (c *Controller) warn(ctx context.Context, key types.NamespacedName, failure Failure) {
-	if failure.Reason == plan.ReasonMailboxLimitExceeded {
-		return
-	}
-	object, known := c.mailboxObject(key)
-	if known && object == nil && failure.Reason == plan.ReasonRemovedInMailbox {
-		// The event is about the name: its user looks for the object there.
-		object = &unstructured.Unstructured{}
-		object.SetGroupVersionKind(c.Resource.GroupVersion().WithKind(c.Resource.Kind))
-		object.SetNamespace(key.Namespace)
-		object.SetName(key.Name)
-	}
-	if known && object != nil {
-		c.writeEvent(ctx, object, failure)
-	}
-}
-
-// updateNameWaiter starts to watch the name on the target that the object did not get, or stops when the object was reconciled
-// without that conflict.
-func (c *Controller) updateNameWaiter(key types.NamespacedName, err error) {
-	var ref *plan.Ref
-	if taken, ok := errors.AsType[*nameTakenError](err); ok {
-		ref = &taken.ref
-	}
-	if left := c.states.awaitName(key, ref); left != nil {
-		c.watchName(*left, false)
-		// Another key may have begun to wait for the name meanwhile.
-		if len(c.states.keysAwaiting(*left)) > 0 {
-			c.watchName(*left, true)
-		}
-	}
-	if ref != nil {
-		c.watchName(*ref, true)
-	}
-}
-
-// watchName starts or stops the watch of a name on the target.
-func (c *Controller) watchName(ref plan.Ref, wanted bool) {
-	target := c.targetResourceFor(ref.Resource)
-	switch {
-	case target == nil:
-	case wanted:
-		target.takenNames.Add(ref.Key)
-		c.runNameWatch(target)
-	default:
-		target.takenNames.Remove(ref.Key)
-	}
-}
-
-// renameCompleted enqueues the key under which the object was upsynced before, now that the object exists under its new name.
-func (c *Controller) renameCompleted(to types.NamespacedName) {
-	if from, waits := c.states.completeRename(to); waits {
-		c.enqueue(changePriority, from)
-	}
-}
-
-// writeEvent writes a warning about a failure of the mailbox object; the caller makes sure that there is one per object and
-// reason. A failed write is only logged, because the status of the SyncerConfig reports the failure too.
-func (c *Controller) writeEvent(ctx context.Context, object *unstructured.Unstructured, failure Failure) {
-	client, ok := c.Mailboxes.Client(c.Mailbox)
-	if !ok {
-		return
-	}
-	if err := events.WarnObject(ctx, client, object, failure.Reason, failure.Message, c.Clock.Now()); err != nil {
-		log.FromContext(ctx).Info("cannot write an event to the mailbox", "resource", c.Resource.Resource, "reason", failure.Reason, "error", err.Error())
-	}
 }

@@ -288,7 +288,7 @@ func (h *testHub) expectFailure(resource schema.GroupVersionResource, name, reas
 	key := shop(name)
 	key.Namespace = h.namespace
 	h.until("the object fails for the reason "+reason, func() bool {
-		return h.controllers[resource].states.failures()[key].Reason == reason
+		return h.controllers[resource].Status.states.failures()[key].Reason == reason
 	})
 }
 

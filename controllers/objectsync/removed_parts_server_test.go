@@ -126,7 +126,7 @@ func TestRemovedPartWithFieldsOfOthers(t *testing.T) {
 			err := errOutdated
 			for errors.Is(err, errOutdated) {
 				before := h.get(source)
-				err = h.applyToTarget(t.Context(), h.observeTarget(before), h.desired(after, ownership.PolicyDelete), before.GetUID())
+				err = h.apply(t.Context(), h.observeTarget(before), h.desired(after, ownership.PolicyDelete), before.GetUID())
 			}
 			if err != nil {
 				t.Error(err)
@@ -152,7 +152,7 @@ func TestFieldOfAnotherManagerInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := h.get(source)
-	err := h.applyToTarget(t.Context(), h.observeTarget(before), h.desired(fixtures.Object(t, strings.ReplaceAll(recreated, "NAME", name)), ownership.PolicyDelete), before.GetUID())
+	err := h.apply(t.Context(), h.observeTarget(before), h.desired(fixtures.Object(t, strings.ReplaceAll(recreated, "NAME", name)), ownership.PolicyDelete), before.GetUID())
 	if ReasonFor(err) != plan.ReasonInvalid || !strings.Contains(err.Error(), "spec.strategy.rollingUpdate, which tuner keeps there") {
 		t.Errorf("got %v: %v", ReasonFor(err), err)
 	}

@@ -86,7 +86,7 @@ func TestFinishedJob(t *testing.T) {
 	notRun("after it has finished")
 	h.until("it counts as in sync and ready", func() bool {
 		summaries := map[string]*ConfigSummary{}
-		h.controllers[jobsV1].SummarizeConfigs(summaries)
+		h.controllers[jobsV1].Status.SummarizeConfigs(summaries)
 		for _, one := range summaries {
 			return one.Synced == 1 && one.Ready == 1 && one.Failed == 0
 		}
@@ -125,7 +125,7 @@ func TestCopyThatTheTargetRemoves(t *testing.T) {
 	h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: prices, namespace: "+h.namespace+"}, data: {a: b}}")
 	for resource, text := range map[schema.GroupVersionResource]string{secretsV1: "ServiceAccount " + h.namespace + "/till", configMapsV1: "controller"} {
 		h.until(resource.Resource+" are reported", func() bool {
-			for _, failure := range h.controllers[resource].states.failures() {
+			for _, failure := range h.controllers[resource].Status.states.failures() {
 				return failure.Reason == plan.ReasonRemovedByCluster && strings.Contains(failure.Message, text)
 			}
 			return false
@@ -243,7 +243,7 @@ func TestCopyFromABackup(t *testing.T) {
 	h.expectGoneFromTarget(configMapsV1, "gone")
 	restored := again(gone)
 	h.expectUnchangedOnTarget(configMapsV1, restored)
-	if summary := h.controllers[configMapsV1].Summary(); summary.Former != 1 {
+	if summary := h.controllers[configMapsV1].Status.Summary(); summary.Former != 1 {
 		t.Errorf("the summary does not count it: %+v", summary)
 	}
 
@@ -308,7 +308,7 @@ func TestUpsyncedObjectThatTheMailboxRemoves(t *testing.T) {
 	}
 	h.expectInMailbox(configMapsV1, "theirs", holds("a", "c"))
 	h.waitUntilIdle()
-	if failures := h.controllers[configMapsV1].states.failures(); len(failures) > 0 {
+	if failures := h.controllers[configMapsV1].Status.states.failures(); len(failures) > 0 {
 		t.Errorf("still failing: %v", failures)
 	}
 }

@@ -28,16 +28,16 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// reporter counts the objects of the one config whenever it is told of a change, as the status of the config is made.
-type reporter struct {
+// reportedConfigs counts the objects of the one config whenever it is told of a change, as the status of the config is made.
+type reportedConfigs struct {
 	changed  chan struct{}
 	reported atomic.Pointer[string]
 }
 
-// startReporter restarts the hub with a reporter.
-func startReporter(t *testing.T, h *testHub) *reporter {
+// startReporter restarts the hub with a reportedConfigs.
+func startReporter(t *testing.T, h *testHub) *reportedConfigs {
 	t.Helper()
-	r := &reporter{changed: make(chan struct{}, 1)}
+	r := &reportedConfigs{changed: make(chan struct{}, 1)}
 	h.stop()
 	h.onChange = func() {
 		select {
@@ -68,7 +68,7 @@ func startReporter(t *testing.T, h *testHub) *reporter {
 
 func countsOf(controller *Controller) string {
 	summaries := map[string]*ConfigSummary{}
-	controller.SummarizeConfigs(summaries)
+	controller.Status.SummarizeConfigs(summaries)
 	var sum ConfigSummary
 	for _, one := range summaries {
 		sum.Selected += one.Selected

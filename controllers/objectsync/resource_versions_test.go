@@ -41,12 +41,13 @@ func lamps(projected plan.TargetAPI, versions ...string) plan.Resource {
 
 // Configs speak of an object of the target by any version, whichever it is read in.
 func TestVersionsInConfigs(t *testing.T) {
-	controller := withObserver(&Controller{Options: Options{Resource: lamps(plan.TargetAPI{}, "v1", "v1beta1").WithTargetVersion("v1beta1")}})
-	if resource, versions := controller.observer.ConfigResource(controller.Resource.TargetAPI()); resource.Version != "v1" || !slices.Equal(versions, controller.Resource.TargetVersions()) {
+	lights := lamps(plan.TargetAPI{}, "v1", "v1beta1").WithTargetVersion("v1beta1")
+	rules := rulesFor(Options{Resource: lights})
+	if resource, versions := rules.ConfigResource(lights.TargetAPI()); resource.Version != "v1" || !slices.Equal(versions, lights.TargetVersions()) {
 		t.Errorf("got %v, %v", resource, versions)
 	}
 	other := plan.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Group: "light", Version: "v7", Resource: "lights"}}
-	if resource, versions := controller.observer.ConfigResource(other); resource != other.GroupVersionResource || versions != nil {
+	if resource, versions := rules.ConfigResource(other); resource != other.GroupVersionResource || versions != nil {
 		t.Errorf("got %v, %v", resource, versions)
 	}
 }

@@ -68,8 +68,8 @@ func newSelectionHarness(t *testing.T, spec string, change func(*plan.Resource),
 	h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: other, labels: {team: b}}}")
 	c := &selectionHarness{Controller: h.controllers[secretsV1], hub: h, boxes: rulesOf(t, boxesRelate).Related}
 	h.until("the namespaces are seen", func() bool {
-		_, known := c.observer.Mailbox.NamespaceLabels("team")
-		_, other := c.observer.Mailbox.NamespaceLabels("other")
+		_, known := c.mailbox.NamespaceLabels("team")
+		_, other := c.mailbox.NamespaceLabels("other")
 		return known && other
 	})
 	return c
@@ -156,7 +156,7 @@ func TestSelectDown(t *testing.T) {
 			c.putPrimary("named")
 			object := test.object(c.hub)
 			before := object.DeepCopy()
-			chosen, ok := c.observer.SelectDown(c.matcher.Load(), object)
+			chosen, ok := c.observer.rules.SelectDown(c.matcher.Load(), object)
 			if got := describeSelection(chosen, ok); got != test.want {
 				t.Errorf("want %q, got %q", test.want, got)
 			}
@@ -380,9 +380,9 @@ func (c *selectionHarness) observeDownState(situation string, object *unstructur
 	if there == "placed" {
 		// Related objects belong in the namespace that putPrimary names.
 		key := types.NamespacedName{Namespace: "away", Name: object.GetName()}
-		seen = []plan.Copy{{API: c.targetResources[0].TargetAPI, Key: key, Observed: &plan.TargetObject{Mark: mark}}}
+		seen = []plan.Copy{{API: c.target.apis[0].TargetAPI, Key: key, Observed: &plan.TargetObject{Mark: mark}}}
 	}
-	observer := *c.observer
+	observer := *c.observer.rules
 	observer.Target = &targetWithCopies{observer.Target, seen}
 	down := observer.Down(&plan.Snapshot{Key: keyOf(object), Matcher: c.matcher.Load(), InMailbox: source})
 	return down.State, down.Err

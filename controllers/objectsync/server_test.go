@@ -60,28 +60,30 @@ func connect(t testing.TB) *targets.Connection {
 	return connections.ConnectToTarget(t, testFieldManager, testOwner.SyncTarget)
 }
 
-// targetHarness is a controller as far as it writes to a target, for one resource.
+// targetHarness writes objects of one resource to a target.
 type targetHarness struct {
-	*Controller
-	t      *testing.T
-	target *targetResource
+	*targetWriter
+	planner plan.Planner
+	t       *testing.T
+	target  *targetResource
 }
 
 func newTargetHarness(t *testing.T, connection *targets.Connection, resource schema.GroupVersionResource, kind string, policies plan.Resource) *targetHarness {
 	policies.GroupVersionResource, policies.Kind = resource, kind
-	controller := &Controller{
-		Options:      Options{Resource: policies, Owner: testOwner, Mailbox: "mailbox", Connection: connection, OnChange: func() {}},
-		fieldManager: testFieldManager,
-		planner:      plan.Planner{Resource: policies, Down: transform.Down{Owner: testOwner, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))}},
-		states:       newKeyStates(clock.RealClock{}),
+	options := &Options{Resource: policies, Owner: testOwner, Mailbox: "mailbox", Connection: connection, OnChange: func() {}, Clock: clock.RealClock{}}
+	writer := newTargetWriter(options, newTargetView(options), nil, nil)
+	writer.fieldManager = testFieldManager
+	return &targetHarness{
+		writer,
+		plan.Planner{Resource: policies, Down: transform.Down{Owner: testOwner, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))}},
+		t, &targetResource{TargetAPI: plan.TargetAPI{GroupVersionResource: resource, Kind: kind}},
 	}
-	return &targetHarness{withObserver(controller), t, &targetResource{TargetAPI: plan.TargetAPI{GroupVersionResource: resource, Kind: kind}}}
 }
 
 // observeTarget returns where an object is, with what there is to decide by.
 func (h *targetHarness) observeTarget(object *unstructured.Unstructured) plan.Copy {
 	here := plan.Copy{API: h.target.TargetAPI, Key: keyOf(object), Object: object}
-	here.Observed, _ = h.observeObject(object)
+	here.Observed, _ = h.view.observeObject(object)
 	return here
 }
 
@@ -89,7 +91,7 @@ func (h *targetHarness) observeTarget(object *unstructured.Unstructured) plan.Co
 func (h *targetHarness) applySource(source *unstructured.Unstructured, policy ownership.Policy) error {
 	h.t.Helper()
 	desired := h.desired(source, policy)
-	return h.createOnTarget(h.t.Context(), plan.Copy{API: h.target.TargetAPI, Key: keyOf(desired.Object)}, desired)
+	return h.create(h.t.Context(), plan.Copy{API: h.target.TargetAPI, Key: keyOf(desired.Object)}, desired)
 }
 
 // desired returns what the target must hold for a source in the mailbox.
@@ -105,7 +107,7 @@ func (h *targetHarness) desired(source *unstructured.Unstructured, policy owners
 // get reads an object from the target.
 func (h *targetHarness) get(object *unstructured.Unstructured) *unstructured.Unstructured {
 	h.t.Helper()
-	found, err := h.Connection.Get(h.t.Context(), h.Resource.GroupVersionResource, keyOf(object))
+	found, err := h.connection.Get(h.t.Context(), h.resource.GroupVersionResource, keyOf(object))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestSummary(t *testing.T) {
 			}
 		}()
 		h.until(what, func() bool {
-			sum := h.controllers[configMapsV1].Summary()
+			sum := h.controllers[configMapsV1].Status.Summary()
 			got = fmt.Sprintf("%d in sync, %d failed, %d of a former mailbox", sum.Synced, sum.Failed, sum.Former)
 			return got == want
 		})
@@ -55,7 +55,7 @@ func TestSummary(t *testing.T) {
 	h.expectOnTarget(configMapsV1, "first")
 	h.expectOnTarget(configMapsV1, "second")
 	counts("two are in sync", "2 in sync, 1 failed, 0 of a former mailbox")
-	if first := FirstFailures(h.controllers[configMapsV1].Summary().Failures, 20); len(first) != 1 || first[0].Name != "taken" || first[0].Reason != plan.ReasonConflict {
+	if first := FirstFailures(h.controllers[configMapsV1].Status.Summary().Failures, 20); len(first) != 1 || first[0].Name != "taken" || first[0].Reason != plan.ReasonConflict {
 		t.Errorf("the failed object is not named: %+v", first)
 	}
 	h.stop()
@@ -66,7 +66,7 @@ func TestSummary(t *testing.T) {
 	h.putConfigMap("first", "a: c")
 	counts("it is taken over", "2 in sync, 1 failed, 0 of a former mailbox")
 	h.waitUntilIdle()
-	h.controllers[configMapsV1].states.setDeferred(types.NamespacedName{Namespace: h.namespace, Name: "second"}, []string{"data.a"})
+	h.controllers[configMapsV1].Status.states.setDeferred(types.NamespacedName{Namespace: h.namespace, Name: "second"}, []string{"data.a"})
 	counts("fields of one are left to the target", "1 in sync, 1 failed, 0 of a former mailbox")
 }
 
@@ -95,7 +95,7 @@ func TestSummaryOfSeveralCopies(t *testing.T) {
 	h.start()
 	var sum Summary
 	h.until("both copies are of a former mailbox", func() bool {
-		sum = h.controllers[configMapsV1].Summary()
+		sum = h.controllers[configMapsV1].Status.Summary()
 		return sum.Former == 2
 	})
 	if sum.Synced != 0 || sum.Failed != 0 {
@@ -132,13 +132,10 @@ spec: {policyName: NS, validationActions: [Deny]}
 	h.drop(configMapsV1, h.namespace, "kept")
 	controller, key := h.controllers[configMapsV1], types.NamespacedName{Namespace: h.namespace, Name: "kept"}
 	h.until("the deletion was tried again and again", func() bool {
-		controller.states.lock.Lock()
-		defer controller.states.lock.Unlock()
-		state := controller.states.keys[key]
-		return state.details != nil && state.failedPasses >= 4
+		return get(controller.Status.states, key, func(state *keyState) bool { return state.failedPasses >= 4 })
 	})
 	summaries := map[string]*ConfigSummary{}
-	controller.SummarizeConfigs(summaries)
+	controller.Status.SummarizeConfigs(summaries)
 	for config, summary := range summaries {
 		if summary.Selected != 0 || summary.Failed != 1 || summary.Undeleted != 1 || len(summary.Failures) != 1 || summary.Failures[0].Failure.Reason != plan.ReasonAdmissionDenied || summary.Failures[0].Key != key {
 			t.Errorf("%s: %+v", config, summary)
@@ -153,13 +150,13 @@ spec: {policyName: NS, validationActions: [Deny]}
 func TestUnreadableReason(t *testing.T) {
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
 	controller := h.controllers[configMapsV1]
-	if why := controller.UnreadableReason(); why != "" {
+	if why := controller.Status.UnreadableReason(); why != "" {
 		t.Errorf("a resource that is bound is hidden: %s", why)
 	}
 	h.put(apiBindings, "{apiVersion: apis.kcp.io/v1alpha2, kind: APIBinding, metadata: {name: bound}, status: {phase: Bound}}")
-	h.until("the binding has lost it", func() bool { return controller.UnreadableReason() != "" })
+	h.until("the binding has lost it", func() bool { return controller.Status.UnreadableReason() != "" })
 	h.put(apiBindings, "{apiVersion: apis.kcp.io/v1alpha2, kind: APIBinding, metadata: {name: bound}, status: {phase: Bound, boundResources: [{group: '', resource: configmaps}]}}")
-	h.until("it is bound again", func() bool { return controller.UnreadableReason() == "" })
+	h.until("it is bound again", func() bool { return controller.Status.UnreadableReason() == "" })
 }
 
 // What a status of configs costs for each of a mailbox's objects.
@@ -170,10 +167,10 @@ func BenchmarkSummarizeConfigs(b *testing.B) {
 		h.putConfigMap(fmt.Sprintf("object-%d", i), "a: b")
 	}
 	controller := h.controllers[configMapsV1]
-	suite.WaitUntil(b, "all are in sync", func() bool { return controller.Summary().Synced == objects })
+	suite.WaitUntil(b, "all are in sync", func() bool { return controller.Status.Summary().Synced == objects })
 	b.ReportAllocs()
 	for b.Loop() {
-		controller.SummarizeConfigs(map[string]*ConfigSummary{})
+		controller.Status.SummarizeConfigs(map[string]*ConfigSummary{})
 	}
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/objects, "ns/object")
 }

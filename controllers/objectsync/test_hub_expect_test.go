@@ -42,9 +42,7 @@ func (h *testHub) waitUntilIdle() {
 	idle := 0
 	suite.WaitUntil(h.t, "nothing is left to do", func() bool {
 		busy := slices.ContainsFunc(slices.Collect(maps.Values(h.controllers)), func(c *Controller) bool {
-			c.lock.Lock()
-			defer c.lock.Unlock()
-			return c.queue == nil || c.queue.Len() > 0 || c.activeReconciles.Load() > 0
+			return c.enqueuer.current() == nil || c.QueueLength() > 0 || c.activeReconciles.Load() > 0
 		})
 		if idle++; busy {
 			idle = 0

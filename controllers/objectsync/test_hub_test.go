@@ -260,7 +260,7 @@ func (h *testHub) waitForInitialSync(primaries []*Controller) {
 	}
 	// A worker calls this, which must not end the test.
 	err := wait.PollUntilContextTimeout(h.t.Context(), time.Millisecond, suite.Timeout, true, func(context.Context) (bool, error) {
-		return !slices.ContainsFunc(primaries, func(primary *Controller) bool { return !primary.primaryTracker.hasProcessedAll() }), nil
+		return !slices.ContainsFunc(primaries, func(primary *Controller) bool { return !primary.primaries.tracker.hasProcessedAll() }), nil
 	})
 	if err != nil {
 		h.t.Errorf("the primaries do not speak: %v", err)

@@ -34,11 +34,11 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// placementLimits bound the placements of one workspace that are in force, and so the cost of compiling them.
+// placementLimits bound the active placements of one workspace, and so the cost of compiling them.
 var placementLimits = mailboxes.Limits{Objects: 4_096, Bytes: 16 << 20}
 
-// CachePolicy decides which objects of workload workspaces are cached whole: those that a placement selects. It implements
-// [mailboxes.CachePolicy].
+// CachePolicy decides which objects of workload workspaces are cached whole: the objects that a placement
+// selects. It implements [mailboxes.CachePolicy].
 type CachePolicy struct {
 	limits mailboxes.Limits
 	// resources is nil before the first publish.
@@ -84,7 +84,7 @@ func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.N
 		return false, true
 	}
 	if p.installsCRD(keyOf(of, object)) {
-		// Its name is all that the hub needs.
+		// The hub needs only its name.
 		return false, true
 	}
 	index, known := p.indexOf(all, cluster)
@@ -96,8 +96,9 @@ func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.N
 	return len(placements) > 0 || !decided, true
 }
 
-// indexOf returns the placements of a workspace. At the start of the hub a workspace is listed before its placements are resolved, and
-// must not be listed twice, so indexOf compiles them itself then.
+// indexOf returns the placements of a workspace. At the start of the hub a workspace is listed before its
+// placements are resolved. indexOf then compiles the placements itself, so that the workspace is not listed
+// twice.
 func (p *CachePolicy) indexOf(all *mailboxes.Mailboxes, cluster logicalcluster.Name) (index *rules.Index, known bool) {
 	if found, ok := p.workspaces.Load(cluster); ok {
 		return found.(*rules.Index), true
@@ -118,9 +119,9 @@ func (p *CachePolicy) indexOf(all *mailboxes.Mailboxes, cluster logicalcluster.N
 	return found.(*rules.Index), true
 }
 
-// set notes the placements in force in a workspace.
-func (p *CachePolicy) set(cluster logicalcluster.Name, inForce *placements) {
-	p.workspaces.Store(cluster, &inForce.index)
+// set records the active placements of a workspace.
+func (p *CachePolicy) set(cluster logicalcluster.Name, active *placements) {
+	p.workspaces.Store(cluster, &active.index)
 }
 
 func (p *CachePolicy) forget(cluster logicalcluster.Name) { p.workspaces.Delete(cluster) }
@@ -142,7 +143,7 @@ func (p *CachePolicy) publish(resources []plan.Resource) {
 // maxUnplacedResources is the length of the list in the status.
 const maxUnplacedResources = 64
 
-// unplacedResources returns the names of the resources that the workload export has beside those that can be placed, sorted.
+// unplacedResources returns the names of the resources of the workload export that cannot be placed, sorted.
 func unplacedResources(published []plan.Resource) []string {
 	unplaced := map[schema.GroupResource]bool{}
 	for _, claim := range bootstrap.WorkloadClaims() {

@@ -38,12 +38,14 @@ type chosenTargets map[types.UID]chosenTarget
 
 type chosenTarget struct {
 	inventory logicalcluster.Name
-	// missingSince is since when it does not match any more, while that is not verified; zero if it matches.
+	// missingSince is when the SyncTarget stopped matching, while kcp has not confirmed that; zero if it
+	// matches.
 	missingSince time.Time
 }
 
-// applyChoice restricts the resolution of a placement to the SyncTargets that it chooses. next is to contain the placement.
-func (w *workspace) applyChoice(ctx context.Context, one *placementInForce, next *placements, result *outcome) {
+// applyChoice restricts the resolution of a placement to the SyncTargets that the placement chooses. next must
+// contain the placement in the end.
+func (w *workspace) applyChoice(ctx context.Context, one *resolvedPlacement, next *placements, result *outcome) {
 	if one.Choice == nil {
 		return
 	}
@@ -51,7 +53,7 @@ func (w *workspace) applyChoice(ctx context.Context, one *placementInForce, next
 	before, matching := w.outcomeBefore(one.UID, one.Name), result.resolution.Destinations
 	former := before.chosenOrAll()
 	if !next.fleetSynced {
-		// Nothing is chosen anew or given up before the hub has read all inventories.
+		// Before the hub has read all inventories, the placement keeps its choice.
 		result.chosen = former
 		result.resolution.Destinations = slices.DeleteFunc(matching, func(destination rules.Destination) bool {
 			_, ok := former[destination.UID]
@@ -73,7 +75,7 @@ func (w *workspace) applyChoice(ctx context.Context, one *placementInForce, next
 	}
 	for _, missing := range chosen.Missing {
 		result.chosen[missing] = chosenTarget{former[missing].inventory, chooser.Missing[missing]}
-		// kcp may not have answered; then no event follows.
+		// If kcp did not answer, no event follows.
 		next.resolveBy(chooser.Now.Add(pathRetryDelay))
 	}
 	if !chosen.RecheckAt.IsZero() {
@@ -81,9 +83,10 @@ func (w *workspace) applyChoice(ctx context.Context, one *placementInForce, next
 	}
 }
 
-// missingTargets returns the chosen SyncTargets that the view no longer matches, while kcp has not confirmed it, with the time since when.
-// Unresolved paths (resolved is false) prove nothing.
-func (w *workspace) missingTargets(ctx context.Context, one *placementInForce, former chosenTargets, matching []rules.Destination, resolved bool) map[types.UID]time.Time {
+// missingTargets returns the chosen SyncTargets that the view no longer matches, with the time when they
+// stopped matching, as long as kcp has not confirmed that. If resolved is false, some paths are unresolved, and
+// a SyncTarget that does not match may still be selected.
+func (w *workspace) missingTargets(ctx context.Context, one *resolvedPlacement, former chosenTargets, matching []rules.Destination, resolved bool) map[types.UID]time.Time {
 	missing := map[types.UID]time.Time{}
 	for syncTarget, target := range former {
 		isMatching := slices.ContainsFunc(matching, func(destination rules.Destination) bool { return destination.UID == syncTarget })
@@ -99,7 +102,7 @@ func (w *workspace) missingTargets(ctx context.Context, one *placementInForce, f
 }
 
 // isProvenUnmatched reports whether kcp itself shows that a placement does not match a SyncTarget of an inventory.
-func (w *workspace) isProvenUnmatched(ctx context.Context, one *placementInForce, inventory logicalcluster.Name, syncTarget types.UID) bool {
+func (w *workspace) isProvenUnmatched(ctx context.Context, one *resolvedPlacement, inventory logicalcluster.Name, syncTarget types.UID) bool {
 	if err := w.Fleet.Verify(requestclass.With(ctx, requestclass.Extra), inventory); err != nil {
 		return false
 	}
@@ -116,13 +119,14 @@ func (w *workspace) isProvenUnmatched(ctx context.Context, one *placementInForce
 	return !matches && !found.LabelsUnknown
 }
 
-// outcomeBefore returns the outcome of a placement before this resolve. After a start it has only the choice, from the slice.
+// outcomeBefore returns the outcome of a placement from the last resolve. After a start the outcome contains
+// only the choice, which comes from the slice.
 func (w *workspace) outcomeBefore(placement types.UID, name string) outcome {
 	w.lock.Lock()
-	inForce := w.placements
+	active := w.placements
 	w.lock.Unlock()
-	if inForce != nil {
-		if found, ok := inForce.outcomes[placement]; ok {
+	if active != nil {
+		if found, ok := active.outcomes[placement]; ok {
 			return found
 		}
 	}
@@ -136,7 +140,7 @@ func (w *workspace) outcomeBefore(placement types.UID, name string) outcome {
 	return outcome{}
 }
 
-// chosenOrAll returns the SyncTargets that the placement has chosen: all destinations if it took all.
+// chosenOrAll returns the SyncTargets that the placement has chosen, or all destinations if it has no choice.
 func (o *outcome) chosenOrAll() chosenTargets {
 	if o.chosen != nil {
 		return o.chosen
@@ -148,7 +152,7 @@ func (o *outcome) chosenOrAll() chosenTargets {
 	return chosen
 }
 
-// hasMissingTarget reports whether a chosen SyncTarget does not match now, and that is not verified.
+// hasMissingTarget reports whether a chosen SyncTarget does not match now, and kcp has not confirmed that.
 func (o *outcome) hasMissingTarget() bool {
 	for _, target := range o.chosen {
 		if !target.missingSince.IsZero() {
@@ -187,16 +191,16 @@ func choiceText(destinations []edgev2alpha1.SinglePlacement) string {
 	return text.String()
 }
 
-// chooses reports whether a placement in force chooses some of many SyncTargets.
+// chooses reports whether an active placement chooses some of the matching SyncTargets.
 func (w *workspace) chooses() bool {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	return w.placements != nil && w.placements.choosing
 }
 
-// verifiedSelects reports whether the placement has a SyncTarget as a destination, by an inventory as kcp itself shows it and by the
-// choice in force.
-func (p *placementInForce) verifiedSelects(inventory *fleet.Inventory, syncTarget *fleet.SyncTarget) (selected, mayUpsync bool) {
+// verifiedSelects reports whether the placement has a SyncTarget as a destination. inventory is the verified
+// view of the inventory. A SyncTarget that the placement has not chosen is no destination.
+func (p *resolvedPlacement) verifiedSelects(inventory *fleet.Inventory, syncTarget *fleet.SyncTarget) (selected, mayUpsync bool) {
 	if _, isChosen := p.chosen[syncTarget.UID]; p.Choice != nil && !isChosen {
 		return false, false
 	}

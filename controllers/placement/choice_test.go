@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// The slice is the memory of a choice only if this hub wrote it, for this placement of this workspace.
+// A slice restores a choice only if this hub wrote the slice for this placement of this workspace.
 func TestSealedChoice(t *testing.T) {
 	workspaceOf := func(key, cluster string) *workspace {
 		return &workspace{Controller: &Controller{Options: Options{Hub: "hub", Sealer: ownership.NewSealer([]byte(key))}}, cluster: logicalcluster.Name(cluster)}
@@ -56,7 +56,8 @@ func TestSealedChoice(t *testing.T) {
 	}
 }
 
-// A placement that takes some of many clusters has chosen all of them when it took all before.
+// A placement without a choice counts as having chosen all of its destinations, so that a new
+// spec.numberOfClusters keeps some of them.
 func TestFormerChoice(t *testing.T) {
 	took := outcome{resolution: rules.Resolution{Destinations: []rules.Destination{{SyncTarget: fleet.SyncTarget{UID: "a", Inventory: "one"}}}}}
 	if got := took.chosenOrAll(); !maps.Equal(got, chosenTargets{"a": {inventory: "one"}}) {
@@ -68,13 +69,13 @@ func TestFormerChoice(t *testing.T) {
 	}
 }
 
-// The old copy stays until the new one is on its cluster. If the hub itself has chosen the new place, it stays as well while the new one
-// fails.
+// The old copy stays until the new one is on its cluster. If the placement chooses its clusters, the old copy
+// also stays while the new one fails.
 func TestMoving(t *testing.T) {
-	inSync := &pair{desired: true, placed: true, syncState: &copySyncState{synced: true}}
+	inSync := &pair{desired: true, placed: true, syncStatus: &syncStatus{synced: true}}
 	away := &pair{desired: true, placed: true}
 	if (&object{pairs: map[logicalcluster.Name]*pair{"m": inSync, "away": away}}).isMoving() {
-		t.Error("one of several clusters that is away keeps the old copy")
+		t.Error("a disconnected cluster among several destinations keeps the old copy")
 	}
 	for name, c := range map[string]struct {
 		pair            pair
@@ -83,16 +84,16 @@ func TestMoving(t *testing.T) {
 		"on its way":    {pair{desired: true}, true, true},
 		"failing":       {pair{desired: true, failure: &failure{Reason: plan.ReasonConflict}}, true, false},
 		"untried":       {pair{desired: true, placed: true}, true, true},
-		"not in sync":   {pair{desired: true, placed: true, syncState: &copySyncState{}}, true, true},
-		"refused":       {pair{desired: true, placed: true, syncState: &copySyncState{failure: &failure{Reason: plan.ReasonConflict}}}, true, false},
-		"in sync":       {pair{desired: true, placed: true, syncState: &copySyncState{synced: true}}, false, false},
+		"not in sync":   {pair{desired: true, placed: true, syncStatus: &syncStatus{}}, true, true},
+		"refused":       {pair{desired: true, placed: true, syncStatus: &syncStatus{failure: &failure{Reason: plan.ReasonConflict}}}, true, false},
+		"in sync":       {pair{desired: true, placed: true, syncStatus: &syncStatus{synced: true}}, false, false},
 		"waiting":       {pair{desired: true, hasCopy: true, waiting: true}, false, false},
 		"waiting, new":  {pair{desired: true, waiting: true}, true, true},
 		"not desired":   {pair{hasCopy: true}, false, false},
 		"placed before": {pair{hasCopy: true, placed: true}, false, false},
 	} {
 		for choice, want := range map[*rules.Choice]bool{{Number: 1}: c.chosen, nil: c.allOver} {
-			moved := &object{selectedBy: []*placementInForce{{Placement: &rules.Placement{Choice: choice}}}, pairs: map[logicalcluster.Name]*pair{"m": &c.pair}}
+			moved := &object{selectedBy: []*resolvedPlacement{{Placement: &rules.Placement{Choice: choice}}}, pairs: map[logicalcluster.Name]*pair{"m": &c.pair}}
 			if got := moved.isMoving(); got != want {
 				t.Errorf("%s, chosen %v: moving %v", name, choice != nil, got)
 			}
@@ -104,13 +105,13 @@ func TestMoving(t *testing.T) {
 	}
 }
 
-// Placements come into force before all objects are selected by them. A copy that the placements before did not want may be one that the new
-// ones want, so it stays until its object is selected again.
+// Placements become active before they have selected all objects. A copy that the former placements did not
+// select may be desired by the new ones, so it stays until its object is selected again.
 func TestNothingIsWithdrawnByAnEarlierSelection(t *testing.T) {
 	w, key := newTestWorkspace(), pairKey{objectKey: objectKey{name: types.NamespacedName{Name: "till"}}, mailbox: "m"}
 	w.placements = &placements{fleetSynced: true}
 	w.objects[key.objectKey] = &object{
-		selectedBy: []*placementInForce{{Placement: &rules.Placement{}}},
+		selectedBy: []*resolvedPlacement{{Placement: &rules.Placement{}}},
 		pairs:      map[logicalcluster.Name]*pair{"m": {hasCopy: true}},
 	}
 	snapshot := func() *pairSnapshot {

@@ -32,7 +32,7 @@ import (
 )
 
 // readyCondition returns the condition Ready of a placement.
-func readyCondition(found outcome, counted *tally) metav1.Condition {
+func readyCondition(found outcome, counted *placementCounts) metav1.Condition {
 	ready := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	destinations := int64(len(found.resolution.Destinations))
 	expected := counted.selected * destinations
@@ -86,7 +86,7 @@ func firstUnsynced(unsynced map[string]int) string {
 	return joinFirst(names)
 }
 
-// joinFirst joins the first maxNamed names, and tells how many more there are.
+// joinFirst joins the first maxNamed names, and appends the number of the remaining ones.
 func joinFirst(names []string) string {
 	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
 	if more := len(names) - maxNamed; more > 0 {
@@ -95,8 +95,9 @@ func joinFirst(names []string) string {
 	return text
 }
 
-// healthyCondition returns the condition Healthy of a placement; an empty Reason means that there is none, since no health can be told.
-func healthyCondition(found outcome, counted *tally) metav1.Condition {
+// healthyCondition returns the condition Healthy of a placement; an empty Reason means that there is none,
+// because there are no pairs.
+func healthyCondition(found outcome, counted *placementCounts) metav1.Condition {
 	healthy := metav1.Condition{Type: edgev2alpha1.ConditionHealthy, Status: metav1.ConditionFalse}
 	expected := counted.selected * int64(len(found.resolution.Destinations))
 	switch {
@@ -114,7 +115,7 @@ func healthyCondition(found outcome, counted *tally) metav1.Condition {
 }
 
 // rolloutCondition returns the condition RolledOut of a placement; an empty Reason means that there is none.
-func rolloutCondition(found outcome, counted *tally) metav1.Condition {
+func rolloutCondition(found outcome, counted *placementCounts) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionRolledOut, Status: metav1.ConditionFalse}
 	status := rolloutStatus(found, counted)
 	if status == nil {
@@ -141,7 +142,7 @@ func rolloutCondition(found outcome, counted *tally) metav1.Condition {
 		condition.Reason, condition.Message = rules.ReasonPaused, "spec.paused is true, so no change goes to any destination. "+counts
 	case counted.rollout.stopped:
 		condition.Reason = rules.ReasonStopped
-		condition.Message = fmt.Sprintf("%s The waiting ones do not go on because of the failed ones (%s): mend the objects or the clusters, or permit more by maxFailures and progressDeadline.", counts, strings.Join(named, ", "))
+		condition.Message = fmt.Sprintf("%s The waiting ones do not start because of the failed ones (%s): fix the objects or the clusters, or allow more with maxFailures and progressDeadline.", counts, strings.Join(named, ", "))
 	case status.Progressing == 0 && status.Waiting == 0:
 		condition.Reason, condition.Message = rules.ReasonDestinationsFailed, fmt.Sprintf("%s Failed: %s.", counts, strings.Join(named, ", "))
 	default:
@@ -159,13 +160,13 @@ func firstFailures(failures []edgev2alpha1.PlacementPair) string {
 		names = append(names, fmt.Sprintf("%s %s on %s (%s)", resource, name, one.SyncTarget, one.Reason))
 	}
 	if len(names) > maxNamedFailures {
-		return strings.Join(names[:maxNamedFailures], ", ") + ", and others"
+		return strings.Join(names[:maxNamedFailures], ", ") + ", and more"
 	}
 	return strings.Join(names, ", ")
 }
 
 // rolloutStatus returns the counts of a rollout; nil if the placement has none, or nothing to roll out.
-func rolloutStatus(found outcome, counted *tally) *edgev2alpha1.RolloutStatus {
+func rolloutStatus(found outcome, counted *placementCounts) *edgev2alpha1.RolloutStatus {
 	if counted.rollout == nil || found.reason != "" || counted.selected == 0 || len(found.resolution.Destinations) == 0 {
 		return nil
 	}
@@ -216,7 +217,7 @@ func apisMissingCondition(found outcome) metav1.Condition {
 	}
 	if unbound := found.missingAPIs.unbound; len(unbound) > 0 {
 		condition.Reason = edgev2alpha1.ReasonNamingConflict
-		sentences = append(sentences, fmt.Sprintf("kcp has not bound %s in this workspace, because a name is taken here, so none of these objects is placed. kcp says: %s. "+
+		sentences = append(sentences, fmt.Sprintf("kcp has not bound %s in this workspace, because a name is taken here, so none of these objects is placed. kcp reports: %s. "+
 			"Save the objects of the CustomResourceDefinition that has the name, and delete it. kcp tries again within a quarter of an hour, and keeps the name of a deleted "+
 			"CustomResourceDefinition until you take it out of the annotation internal.apis.kcp.io/resource-bindings of the LogicalCluster \"cluster\".",
 			joinFirst(unbound), events.Truncate(found.missingAPIs.conflict)))

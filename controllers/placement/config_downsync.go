@@ -57,8 +57,8 @@ func (c *Controller) desiredDownsync(mailbox logicalcluster.Name, existing *edge
 	return spec
 }
 
-// installedCRDs returns the names of the CRDs that the hub installs on the target of a mailbox, and whether the mailbox needs no copies
-// of others.
+// installedCRDs returns the names of the CRDs that the hub installs on the target of a mailbox. areAll is true
+// if the mailbox needs no copies of other CRDs.
 func (c *Controller) installedCRDs(mailbox logicalcluster.Name) (names []string, areAll bool) {
 	areAll = true
 	for _, name := range c.configs.crdNames(mailbox) {
@@ -76,8 +76,8 @@ func ownedBy(owner ownership.Owner) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{ownership.OwnerLabel: owner.LabelValue()}}
 }
 
-// mayHaveCopies reports whether a mailbox has objects of a resource with an owner's label, as far as the hub knows: copies that no
-// pair stands for yet, or that the hub has released.
+// mayHaveCopies reports whether a mailbox may have objects of a resource with an owner's label: copies without
+// a pair, or copies that the hub has released.
 func (c *Controller) mayHaveCopies(mailbox logicalcluster.Name, of edgev2alpha1.GroupResource, label string) bool {
 	for published := range c.CachePolicy.published() {
 		if published.Group != of.Group || published.Resource != of.Resource {
@@ -86,13 +86,13 @@ func (c *Controller) mayHaveCopies(mailbox logicalcluster.Name, of edgev2alpha1.
 		objects, known := c.Mailboxes.List(published, mailbox)
 		return !known || slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetLabels()[ownership.OwnerLabel] == label })
 	}
-	// Nothing is known of a resource that is not published, or not yet.
+	// The resource is not published, or not yet, so its objects are not cached.
 	return true
 }
 
-// downsyncSpec returns the spec of a config, with all defaults, that selects the owner's copies of resources. An entry of the
-// existing config goes only if the mailbox has no copies of its resource: without its config the hub would remove them from the
-// target.
+// downsyncSpec returns the spec of a config, with all defaults, that selects the owner's copies of resources.
+// It drops an entry of the existing config only if the mailbox has no copies of the entry's resource: without
+// the entry, the hub would remove them from the target.
 func downsyncSpec(resources []selectedResource, existing *edgev2alpha1.SyncerConfig, owner ownership.Owner, mayHaveCopies func(edgev2alpha1.GroupResource) bool) edgev2alpha1.SyncerConfigSpec {
 	for _, entry := range entriesOf(existing) {
 		isListed := slices.ContainsFunc(resources, func(other selectedResource) bool { return other.GroupResource == entry.GroupResource })
@@ -133,7 +133,7 @@ func entriesOf(config *edgev2alpha1.SyncerConfig) (entries []selectedResource) {
 	}
 	for _, one := range config.Spec.ClusterScope {
 		if !slices.Contains(one.Objects, edgev2alpha1.Wildcard) {
-			// It names the CRDs to install.
+			// This entry names the CRDs to install.
 			continue
 		}
 		add(one.GroupResource, false)

@@ -53,7 +53,7 @@ func TestConfigsCountPairs(t *testing.T) {
 		first bool
 	}{{pairOf(configMapsResource, "a"), true}, {pairOf(configMapsResource, "b"), false}, {pairOf(clusterRolesResource, "c"), true}} {
 		if first := configs.addPair(step.pair); first != step.first {
-			t.Errorf("%v: the first is %v", step.pair, first)
+			t.Errorf("%v: got first %v", step.pair, first)
 		}
 	}
 	if resources := configs.resources("m"); len(resources) != 2 || len(configs.resources("other")) != 0 {
@@ -64,11 +64,11 @@ func TestConfigsCountPairs(t *testing.T) {
 		last bool
 	}{{pairOf(configMapsResource, "a"), false}, {pairOf(configMapsResource, "b"), true}, {pairOf(clusterRolesResource, "c"), true}} {
 		if last := configs.removePair(step.pair); last != step.last {
-			t.Errorf("%v: the last is %v", step.pair, last)
+			t.Errorf("%v: got last %v", step.pair, last)
 		}
 	}
 	if len(configs.pairs) != 0 {
-		t.Errorf("a mailbox without pairs is remembered: %v", configs.pairs)
+		t.Errorf("a mailbox without pairs still has counts: %v", configs.pairs)
 	}
 }
 
@@ -81,7 +81,7 @@ func configWith(change func(*edgev2alpha1.SyncerConfigSpec), entries ...selected
 
 func asWritten(*edgev2alpha1.SyncerConfigSpec) {}
 
-// Whatever somebody makes of a config, the hub comes back to the same spec, which it does not write again.
+// However a user edits a config, the hub restores the same spec, and does not write it again.
 func TestDownsyncSpec(t *testing.T) {
 	none := func(edgev2alpha1.GroupResource) bool { return false }
 	desired := downsyncSpec([]selectedResource{clusterRolesEntry, configMapsEntry}, nil, configOwner, none)
@@ -103,15 +103,15 @@ func TestDownsyncSpec(t *testing.T) {
 			t.Errorf("%s: %+v", name, again)
 		}
 		if isSame := apiequality.Semantic.DeepEqual(existing.Spec, desired); isSame != (name == "nothing") {
-			t.Errorf("%s: the hub leaves it alone: %v", name, isSame)
+			t.Errorf("%s: the config is unchanged: %v", name, isSame)
 		}
 	}
 	if got := desired.NamespaceScope.Resources[0].LabelSelector.MatchLabels[ownership.OwnerLabel]; got != configOwner.LabelValue() {
-		t.Errorf("the config selects by %q", got)
+		t.Errorf("the config has the selector %q", got)
 	}
 }
 
-// Before the hub knows its pairs, or after a resource is not published any more, the copies in the mailbox must stay in the target.
+// Copies must stay on the target before the hub knows its pairs, and after a resource is no longer published.
 func TestEntriesStayWhileThereMayBeCopies(t *testing.T) {
 	existing := configWith(func(s *edgev2alpha1.SyncerConfigSpec) {
 		s.NamespaceScope.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"forged": "yes"}}
@@ -145,7 +145,7 @@ func TestRepairsOfAConfigWait(t *testing.T) {
 		}
 	}
 	if writes == 0 || writes > 10 {
-		t.Errorf("%d writes against 100 edits within a moment", writes)
+		t.Errorf("got %d writes after 100 edits at one time", writes)
 	}
 	if wait := configs.countRepair(key, other); wait != 0 {
 		t.Errorf("a change of placements waits for %s", wait)
@@ -157,14 +157,14 @@ func TestRepairsOfAConfigWait(t *testing.T) {
 
 func TestUpsyncNeedsThePermission(t *testing.T) {
 	deployments := edgev2alpha1.UpsyncSet{APIGroup: "apps", Resources: []string{"deployments"}}
-	one := &placementInForce{
+	one := &resolvedPlacement{
 		Placement: &rules.Placement{Upsync: []edgev2alpha1.UpsyncSet{deployments}},
 		mailboxes: map[logicalcluster.Name]rules.Destination{"allowed": {MayUpsync: true}, "denied": {}},
 	}
-	none := &placementInForce{Placement: &rules.Placement{}, mailboxes: map[logicalcluster.Name]rules.Destination{"other": {MayUpsync: true}}}
-	inForce := &placements{all: []*placementInForce{one, none}}
+	none := &resolvedPlacement{Placement: &rules.Placement{}, mailboxes: map[logicalcluster.Name]rules.Destination{"other": {MayUpsync: true}}}
+	active := &placements{all: []*resolvedPlacement{one, none}}
 	for mailbox, want := range map[logicalcluster.Name]bool{"allowed": true, "denied": false, "other": false, "elsewhere": false} {
-		if got := inForce.upsyncs(configKey{mailbox, "w"}); got != want {
+		if got := active.upsyncs(configKey{mailbox, "w"}); got != want {
 			t.Errorf("%s: %v", mailbox, got)
 		}
 	}

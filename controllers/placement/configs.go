@@ -44,8 +44,9 @@ import (
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
-// ConfigName is the name of the SyncerConfig by which a mailbox selects the copies of placements. The upsync of each workload
-// workspace has a config of its own, with the workspace's logical cluster after ConfigName and a dash. The hub owns these names.
+// ConfigName is the name of the SyncerConfig that selects the copies of placements in a mailbox. Each workload
+// workspace with upsync has a further config, named ConfigName, a dash and the workspace's logical cluster. The
+// hub owns these names.
 const ConfigName = "placement"
 
 // configKey names a SyncerConfig of the hub: for the downsync of all copies in a mailbox, or for the upsync of one workspace.
@@ -62,7 +63,7 @@ func (k configKey) name() string {
 	return ConfigName + "-" + k.workspace.String()
 }
 
-// configs is the state of the hub's SyncerConfigs beside the caches.
+// configs is the state of the hub's SyncerConfigs that the caches do not contain.
 type configs struct {
 	clock clock.PassiveClock
 	// writes are the writes that the caches do not show yet.
@@ -88,7 +89,8 @@ func newConfigs(clock clock.PassiveClock) *configs {
 	return c
 }
 
-// addPair counts a pair, and reports whether the config of the mailbox may have to change: it is the first of its resource, or of a CRD.
+// addPair counts a pair, and reports whether the config of the mailbox may have to change, because the pair is
+// the first of its resource or CRD.
 func (c *configs) addPair(key pairKey) (first bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -99,7 +101,8 @@ func (c *configs) addPair(key pairKey) (first bool) {
 	return first
 }
 
-// removePair counts a pair less, and reports whether it was the last of its resource in the mailbox, or of a CRD.
+// removePair removes a pair from the counts, and reports whether it was the last of its resource in the
+// mailbox, or of a CRD.
 func (c *configs) removePair(key pairKey) (last bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -119,7 +122,7 @@ func increment[K comparable](counts map[logicalcluster.Name]map[K]int, mailbox l
 	return counts[mailbox][key] == 1
 }
 
-// decrement takes one from a count of a mailbox, and reports whether it was the last.
+// decrement subtracts one from a count of a mailbox, and reports whether the count is zero now.
 func decrement[K comparable](counts map[logicalcluster.Name]map[K]int, mailbox logicalcluster.Name, key K) (last bool) {
 	of := counts[mailbox]
 	if of[key]--; of[key] > 0 {
@@ -131,14 +134,14 @@ func decrement[K comparable](counts map[logicalcluster.Name]map[K]int, mailbox l
 	return true
 }
 
-// crdNames returns the names of the CustomResourceDefinitions of which a mailbox has pairs, sorted.
+// crdNames returns the names of the CustomResourceDefinitions that have a pair in a mailbox, sorted.
 func (c *configs) crdNames(mailbox logicalcluster.Name) []string {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	return slices.Sorted(maps.Keys(c.crds[mailbox]))
 }
 
-// resources returns the resources of which a mailbox has pairs.
+// resources returns the resources that have a pair in a mailbox.
 func (c *configs) resources(mailbox logicalcluster.Name) (all []schema.GroupVersionResource) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -148,8 +151,8 @@ func (c *configs) resources(mailbox logicalcluster.Name) (all []schema.GroupVers
 	return all
 }
 
-// countRepair counts a write, and returns how long it must wait because somebody keeps undoing it. Another spec than the last one does not
-// wait.
+// countRepair counts a write, and returns how long the write must wait because somebody keeps undoing it. A
+// write of a new spec does not wait.
 func (c *configs) countRepair(key configKey, spec edgev2alpha1.SyncerConfigSpec) time.Duration {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -161,7 +164,7 @@ func (c *configs) countRepair(key configKey, spec edgev2alpha1.SyncerConfigSpec)
 	return known.backoff.Next(c.clock.Now())
 }
 
-// forget drops the state of a config that is not wanted any more.
+// forget drops the state of a config that is no longer needed.
 func (c *configs) forget(key configKey) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -190,8 +193,8 @@ func (c *Controller) ensureConfig(ctx context.Context, key configKey) (reconcile
 	return c.putConfig(ctx, key, existing, *desired)
 }
 
-// readConfig returns a config as the cache shows it, or as the hub has written it last; nil if there is none. readable is false if
-// nothing is known about its content.
+// readConfig returns a config from the cache, or the hub's last write if that is newer; nil if there is none.
+// readable is false if the content is unknown.
 func (c *Controller) readConfig(key configKey) (existing *edgev2alpha1.SyncerConfig, readable bool) {
 	cached, state := c.Mailboxes.Get(syncerConfigs, key.mailbox, types.NamespacedName{Name: key.name()})
 	if state == mailboxes.Unknown {
@@ -208,8 +211,9 @@ func (c *Controller) readConfig(key configKey) (existing *edgev2alpha1.SyncerCon
 	return existing, true
 }
 
-// putConfig writes a config if it differs from the desired one. A config that selects nothing is not created, and one for upsync is
-// deleted. The config for downsync stays, since placements come and go.
+// putConfig writes a config if it differs from the desired one. A config that selects nothing is not created. A
+// config for upsync that selects nothing is deleted, but the config for downsync stays, because placements are
+// created and deleted often.
 func (c *Controller) putConfig(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig, desired edgev2alpha1.SyncerConfigSpec) (reconcile.Result, error) {
 	selects := len(desired.Upsync) > 0 || len(desired.ClusterScope) > 0 || len(desired.NamespaceScope.Resources) > 0
 	switch {
@@ -229,7 +233,8 @@ func (c *Controller) putConfig(ctx context.Context, key configKey, existing *edg
 	return reconcile.Result{}, configWritten(key, c.writeConfig(ctx, key, existing, desired))
 }
 
-// configWritten returns the error of a write to a config. An outdated config is none: the event of the newer one enqueues it again.
+// configWritten returns the error of a write to a config. It ignores ErrOutdated, because the event of the
+// newer config enqueues the key again.
 func configWritten(key configKey, err error) error {
 	if err == nil || errors.Is(err, mailboxwrite.ErrOutdated) {
 		return nil

@@ -80,25 +80,25 @@ type PathResolver interface {
 type Options struct {
 	// Workloads are the workload workspaces, and Mailboxes the mailboxes.
 	Workloads, Mailboxes *mailboxes.Mailboxes
-	// CachePolicy is that of Workloads.
+	// CachePolicy is the cache policy of Workloads.
 	CachePolicy *CachePolicy
 	Fleet       *fleetcache.Fleet
 	Paths       PathResolver
-	// History knows which SyncTargets are held because kcp went back to an earlier state; nil knows of none.
+	// History reports which SyncTargets are held because kcp went back to an earlier state. With nil, none is.
 	History *storehistory.Guard
-	// Readiness says which SyncTargets may be chosen.
+	// Readiness reports which SyncTargets may be chosen.
 	Readiness *readiness.Registry
-	// Sync tells how far the sync of copies with their clusters has come, and ObjectStates which of these states changed. Without
-	// them, no copy counts as in sync.
+	// Sync returns the sync status of copies, and ObjectStates publishes the copies whose status changed. If
+	// Sync is nil, no copy counts as in sync.
 	Sync         SyncStates
 	ObjectStates *topic.Topic[objectsync.ObjectRef]
 	// Hub is the UID of the provider workspace's LogicalCluster; Hasher and Sealer have the hub's key.
 	Hub    types.UID
 	Hasher ownership.Hasher
 	Sealer *ownership.Sealer
-	// KnownSyncTargets returns the SyncTargets that the previous leader knew; known is false until they are loaded.
+	// KnownSyncTargets returns the SyncTargets of the previous leader; known is false until they are loaded.
 	KnownSyncTargets func() (syncTargets []types.UID, known bool)
-	// MaxPairs bounds the pairs of an object and a destination of one workspace.
+	// MaxPairs is the largest number of pairs of an object and a destination in one workspace.
 	MaxPairs int
 	Clock    clock.Clock
 	Log      logr.Logger
@@ -107,8 +107,9 @@ type Options struct {
 // Controller places objects. Create it with [New].
 type Controller struct {
 	Options
-	// resolveRequests carries the workspaces to resolve, rolloutRequests those whose rollouts may go on, reportRequests those whose status
-	// may have changed, and configRequests the SyncerConfigs that may have to change.
+	// resolveRequests carries the workspaces to resolve, rolloutRequests the workspaces whose rollouts may
+	// continue, reportRequests the workspaces whose status may have changed, and configRequests the
+	// SyncerConfigs that may have to change.
 	resolveRequests, rolloutRequests, reportRequests topic.Topic[logicalcluster.Name]
 	configRequests                                   topic.Topic[configKey]
 	paths                                            *pathVerifier
@@ -119,7 +120,7 @@ type Controller struct {
 
 	// fleetSynced is true once the view of the inventories is complete, see isFleetSynced.
 	fleetSynced atomic.Bool
-	// started is true once Start was called. A replica that does not lead only keeps the state up to date.
+	// started is true once Start was called. A replica that is not the leader only keeps the state up to date.
 	started atomic.Bool
 	// copiesSynced is true once the copies of the previous leader are known, see hasSyncedCopies.
 	copiesSynced atomic.Bool
@@ -133,7 +134,7 @@ type Controller struct {
 	running    gosync.WaitGroup
 }
 
-// New returns a controller, which observes the caches of the workloads and the mailboxes from now on.
+// New returns a controller, which observes the caches of the workloads and the mailboxes from then on.
 func New(options Options) *Controller {
 	c := &Controller{Options: options, workspaces: map[logicalcluster.Name]*workspace{}, fieldManager: ownership.FieldManager(options.Hub)}
 	c.paths, c.configs = newPathVerifier(options), newConfigs(options.Clock)
@@ -163,8 +164,8 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	)
 }
 
-// addController adds a controller that reconciles the keys that requests carries. It calls started at its start: earlier requests
-// were lost.
+// addController adds a controller that reconciles the keys of requests. It calls started when the controller
+// starts, because earlier requests were lost.
 func addController[K comparable](hosting manager.Manager, name string, reconciler reconcile.TypedFunc[K], requests *topic.Topic[K], logFor func(K) logr.Logger, started func()) error {
 	slow := lanes.PerKey[K](reconciler, reconcileTimeout, clock.RealClock{})
 	added, err := controller.NewTyped(name, hosting, controller.TypedOptions[K]{
@@ -188,7 +189,7 @@ func addController[K comparable](hosting manager.Manager, name string, reconcile
 	})))
 }
 
-// watchFleet adds a controller that takes note of changes of inventories.
+// watchFleet adds a controller for changes of inventories and of the readiness of SyncTargets.
 func (c *Controller) watchFleet(hosting manager.Manager) error {
 	added, err := controller.NewTyped("placementfleet", hosting, controller.TypedOptions[fleetEvent]{
 		Reconciler: reconcile.TypedFunc[fleetEvent](func(_ context.Context, event fleetEvent) (reconcile.Result, error) {
@@ -215,7 +216,7 @@ func (c *Controller) watchFleet(hosting manager.Manager) error {
 	)
 }
 
-// fleetEvent is a key of the controller that takes note of changes of inventories.
+// fleetEvent is a key of the controller that watchFleet adds.
 type fleetEvent string
 
 const (
@@ -223,7 +224,7 @@ const (
 	readinessChanged   fleetEvent = "readiness"
 )
 
-// readinessChanged enqueues the workspaces with a placement that chooses clusters.
+// readinessChanged enqueues the workspaces with a placement that chooses SyncTargets.
 func (c *Controller) readinessChanged() {
 	for _, w := range c.allWorkspaces() {
 		if w.chooses() {
@@ -264,7 +265,7 @@ func (c *Controller) Start(ctx context.Context) error {
 	}
 	c.lock.Unlock()
 	for _, workspace := range workspaces {
-		// Whatever was not queued before is found by this and by the next resolve.
+		// Earlier events were not queued. These passes and the next resolve find their changes.
 		workspace.enqueueAllPairs()
 		workspace.requireReselect()
 		c.resolveRequests.Publish(workspace.cluster)
@@ -300,8 +301,8 @@ func (c *Controller) SetResources(resources []plan.Resource) {
 	c.fleetChanged()
 }
 
-// resource returns a published resource; ok is false if it is not published, its objects only travel with others, or its
-// API is being unpublished.
+// resource returns a published resource; ok is false if it is not published, if its objects only travel as
+// related objects, or if its API is being unpublished.
 func (c *Controller) resource(of schema.GroupVersionResource) (resource plan.Resource, ok bool) {
 	resource, ok = c.CachePolicy.published()[of]
 	return resource, ok && isPlaceable(resource)

@@ -33,8 +33,9 @@ import (
 // unlistedPoll is the time between two checks whether the mailboxes of a deleted placement can be listed, after startupGrace.
 const unlistedPoll = 30 * time.Second
 
-// knowsAllCopies reports whether the hub knows the copies of some deleted placements: it can list their destinations, and the events of
-// all copies of the previous leader have arrived. Copies that appear later are the hub's own writes.
+// knowsAllCopies reports whether the hub knows the copies of deleted placements: it has listed their
+// destinations, and it has processed the events of all copies that the previous leader made. Later copies are
+// the hub's own writes.
 func (w *workspace) knowsAllCopies(deleted []*unstructured.Unstructured) bool {
 	if !w.isFleetSynced() || !w.Mailboxes.HasSynced() {
 		return false
@@ -49,7 +50,7 @@ func (w *workspace) knowsAllCopies(deleted []*unstructured.Unstructured) bool {
 	return w.hasSyncedCopies()
 }
 
-// formerDestinations returns the mailboxes that the slices of placements name.
+// formerDestinations returns the mailboxes of the destinations in the slices of placements.
 func (w *workspace) formerDestinations(placements []*unstructured.Unstructured) (found []logicalcluster.Name) {
 	listed, _ := w.Workloads.List(slicesResource, w.cluster)
 	named := map[types.UID]bool{}
@@ -74,8 +75,9 @@ func (w *workspace) formerDestinations(placements []*unstructured.Unstructured) 
 	return found
 }
 
-// hasSyncedCopies reports whether the events of all copies that mailboxes show have arrived. Once they have, that stays so. Some time
-// after the start, mailboxes that cannot be listed do not count: one that never becomes ready must not keep all placements.
+// hasSyncedCopies reports whether the controller has processed the events of all copies in mailboxes. After the
+// first true it always returns true. After startupGrace, mailboxes that cannot be listed do not count: a
+// mailbox that never becomes ready must not keep all deleted placements.
 func (c *Controller) hasSyncedCopies() bool {
 	if c.copiesSynced.Load() {
 		return true
@@ -94,12 +96,13 @@ func (c *Controller) hasSyncedCopies() bool {
 
 // isListed reports whether a cache has all objects of a resource in a workspace or mailbox. A resource that is not served there has none.
 func isListed(cache *mailboxes.Mailboxes, of schema.GroupVersionResource, cluster logicalcluster.Name) bool {
-	// No object has an empty name: the answer is whether the list is known.
+	// No object has an empty name, so the state shows whether the list is known.
 	_, state := cache.Get(of, cluster, types.NamespacedName{})
 	return state != mailboxes.Unknown || cache.IsKnownNotServed(cluster, of.GroupResource())
 }
 
-// knowsCopies reports whether the events of all copies among the objects of a mailbox have arrived.
+// knowsCopies reports whether the controller has processed the events of all copies among the objects of a
+// mailbox.
 func (c *Controller) knowsCopies(of schema.GroupVersionResource, mailbox logicalcluster.Name, objects []*unstructured.Unstructured) bool {
 	for _, object := range objects {
 		cluster, is := c.workspaceOf(object)

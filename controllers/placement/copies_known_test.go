@@ -28,7 +28,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// A copy that a mailbox shows is unknown until its event has arrived. Objects of others, and forged marks, are awaited by nobody.
+// A copy in a mailbox is unknown until its event has been processed. The hub does not wait for other objects,
+// or for objects with forged marks.
 func TestKnowsCopies(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
@@ -52,19 +53,19 @@ func TestKnowsCopies(t *testing.T) {
 	plain := &unstructured.Unstructured{}
 	others := []*unstructured.Unstructured{plain, made("forged", forger), made("up", ownership.Owner{Hub: "hub", SyncTarget: "florin", Sealer: w.Sealer})}
 	if !w.knowsCopies(of, mailboxAt(0), others) {
-		t.Error("it awaits what is no copy")
+		t.Error("an object that is not a copy counts as an unknown copy")
 	}
 	prices := made("prices", owner)
 	all := append(others, prices)
 	if w.knowsCopies(of, mailboxAt(0), all) {
-		t.Error("it knows a copy before its event")
+		t.Error("a copy is known before its event")
 	}
 	w.onCopy(of, types.NamespacedName{Namespace: "shop", Name: "prices"}, mailboxAt(1), nil, prices)
 	if w.knowsCopies(of, mailboxAt(0), all) {
-		t.Error("it takes the event of another mailbox for that of this one")
+		t.Error("the event of another mailbox makes the copy known")
 	}
 	w.onCopy(of, types.NamespacedName{Namespace: "shop", Name: "prices"}, mailboxAt(0), nil, prices)
 	if !w.knowsCopies(of, mailboxAt(0), all) {
-		t.Error("it does not know a copy after its event")
+		t.Error("a copy is unknown after its event")
 	}
 }

@@ -27,25 +27,25 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/health"
 )
 
-// SyncStates tells how far the sync controllers have come with the copies in mailboxes, as [syncmanager.Manager] does.
+// SyncStates returns the sync status of the copies in mailboxes, as [syncmanager.Manager] does.
 type SyncStates interface {
 	// ObjectState returns the state of a version of a copy; known is false before a sync controller has tried the copy.
 	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool)
 }
 
-// copySyncState is how far the sync of one copy with its cluster has come. It is that of the last pass: while the cluster is away, it
-// stays.
-type copySyncState struct {
-	// synced is true if the cluster has the content of the copy. failure is why it has not; nil while it may come to have it.
+// syncStatus is the sync status of one copy at the last pass. It stays while the cluster is disconnected.
+type syncStatus struct {
+	// synced is true if the cluster has the content of the copy. failure is why it does not; nil if nothing has
+	// failed.
 	synced  bool
 	failure *failure
-	// isBlocked is true if the failure is that the cluster cannot have the object at all, and has none.
+	// isBlocked is true if the cluster does not have the object and cannot have it.
 	isBlocked bool
-	// health is that of the object on the cluster, if synced.
+	// health is the health of the object on the cluster, if synced.
 	health health.Health
 }
 
-// onObjectState enqueues the pair of a copy whose sync with its cluster has come further.
+// onObjectState enqueues the pair of a copy whose sync status has changed.
 func (c *Controller) onObjectState(ref objectsync.ObjectRef) {
 	inMailbox, _ := c.Mailboxes.Get(ref.Resource, ref.Mailbox, ref.Key)
 	cluster, ok := c.workspaceOf(inMailbox)
@@ -60,8 +60,8 @@ func (c *Controller) onObjectState(ref objectsync.ObjectRef) {
 	}
 }
 
-// observeSyncState returns how far the sync of a placed copy has come; nil while nobody has tried it.
-func (c *Controller) observeSyncState(key pairKey, s *pairSnapshot, decision plan.Decision) *copySyncState {
+// observeSyncStatus returns the sync status of a placed copy; nil if no sync controller has tried it.
+func (c *Controller) observeSyncStatus(key pairKey, s *pairSnapshot, decision plan.Decision) *syncStatus {
 	if c.Sync == nil {
 		return nil
 	}
@@ -69,27 +69,27 @@ func (c *Controller) observeSyncState(key pairKey, s *pairSnapshot, decision pla
 	if !known {
 		return nil
 	}
-	// The sync controller does not have a copy yet that this pass has written.
+	// If this pass has written the copy, the sync controller does not have the new content yet.
 	state.Synced = state.Synced && !decision.Action.Writes()
-	return newCopySyncState(state)
+	return newSyncStatus(state)
 }
 
-// newCopySyncState returns the state of the present version of a copy.
-func newCopySyncState(state objectsync.ObjectState) *copySyncState {
+// newSyncStatus returns the sync status of the present version of a copy.
+func newSyncStatus(state objectsync.ObjectState) *syncStatus {
 	switch {
 	case state.Excluded:
-		return &copySyncState{isBlocked: true, failure: &failure{rules.ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
+		return &syncStatus{isBlocked: true, failure: &failure{rules.ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
 	case state.Failure != nil && state.Failure.Reason == plan.ReasonConflict:
-		// The message of the sync controller may name the objects of others.
-		return &copySyncState{isBlocked: true, failure: &failure{plan.ReasonConflict, "the cluster has an object of this name that this placement did not make: choose another name, or ask who administers the cluster to delete that object"}}
+		// The message of the sync controller may contain the names of other users' objects.
+		return &syncStatus{isBlocked: true, failure: &failure{plan.ReasonConflict, "the cluster has an object of this name that this placement did not make: choose another name, or ask who administers the cluster to delete that object"}}
 	case state.Failure != nil:
-		return &copySyncState{
+		return &syncStatus{
 			isBlocked: isBlocking(state), failure: &failure{state.Failure.Reason, events.Truncate(state.Failure.Message)},
 		}
 	case state.Synced:
-		return &copySyncState{synced: true, health: state.Health}
+		return &syncStatus{synced: true, health: state.Health}
 	default:
-		return &copySyncState{}
+		return &syncStatus{}
 	}
 }
 
@@ -99,13 +99,14 @@ func isBlocking(state objectsync.ObjectState) bool {
 	return hasNone && (state.Failure.Reason == plan.ReasonNotServed || state.Failure.Reason == plan.ReasonForbidden)
 }
 
-// hasArrived reports whether the cluster has the content of the copy or, unless it must, cannot have it.
-func (p *copySyncState) hasArrived(mustSucceed bool) bool {
+// hasArrived reports whether the cluster has the content of the copy or, if mustSucceed is false, cannot have
+// it.
+func (p *syncStatus) hasArrived(mustSucceed bool) bool {
 	return p != nil && (p.synced || p.failure != nil && !mustSucceed)
 }
 
-// equal reports whether two states are the same to users.
-func (p *copySyncState) equal(other *copySyncState) bool {
+// equal reports whether two sync statuses look the same to users.
+func (p *syncStatus) equal(other *syncStatus) bool {
 	if p == nil || other == nil {
 		return p == other
 	}

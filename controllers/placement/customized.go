@@ -34,7 +34,7 @@ import (
 // customized are the objects of a workspace whose copies differ from destination to destination.
 type customized struct {
 	all map[objectKey]struct{}
-	// by are those of them that name a Customizer, by its name.
+	// by are the objects that name a Customizer, by its name.
 	by map[types.NamespacedName]map[objectKey]struct{}
 }
 
@@ -112,14 +112,14 @@ func (w *workspace) enqueueCustomizedAt(changed map[logicalcluster.Name]struct{}
 	}
 }
 
-// mailboxesWithOtherParameters returns the mailboxes whose parameters may differ in the next placements, because those of a placement
-// do, or because another placement decides about them. p may be nil.
+// mailboxesWithOtherParameters returns the mailboxes whose parameters may differ in the next placements,
+// because the parameters of a placement changed or because another placement is now responsible. p may be nil.
 func (p *placements) mailboxesWithOtherParameters(next *placements) (changed map[logicalcluster.Name]struct{}) {
 	if p == nil {
 		return nil
 	}
 	changed = map[logicalcluster.Name]struct{}{}
-	before := make(map[types.UID]*placementInForce, len(p.all))
+	before := make(map[types.UID]*resolvedPlacement, len(p.all))
 	for _, one := range p.all {
 		before[one.UID] = one
 	}
@@ -143,8 +143,9 @@ func (p *placements) mailboxesWithOtherParameters(next *placements) (changed map
 	return changed
 }
 
-// customize replaces the source in the snapshot of a desired copy by the one for this destination. The error is why there is none.
-func (w *workspace) customize(key pairKey, s *pairSnapshot, selectedBy []*placementInForce) error {
+// customize replaces the source in the snapshot of a desired copy by the source for this destination. The error
+// is why it cannot.
+func (w *workspace) customize(key pairKey, s *pairSnapshot, selectedBy []*resolvedPlacement) error {
 	source := s.Up.Object
 	if source == nil {
 		return nil
@@ -188,9 +189,9 @@ func (w *workspace) customizer(name types.NamespacedName) (customizer *edgev2alp
 	return customizer, true, nil
 }
 
-// parametersAt returns the parameters of a mailbox for an object: those of the oldest placement that selects both; known is false if
-// none does any more.
-func (w *workspace) parametersAt(mailbox logicalcluster.Name, selectedBy []*placementInForce) (parameters customization.Parameters, known bool) {
+// parametersAt returns the parameters of a mailbox for an object: the parameters of the oldest placement that
+// selects both. known is false if no placement does any more.
+func (w *workspace) parametersAt(mailbox logicalcluster.Name, selectedBy []*resolvedPlacement) (parameters customization.Parameters, known bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if w.placements == nil {
@@ -198,7 +199,7 @@ func (w *workspace) parametersAt(mailbox logicalcluster.Name, selectedBy []*plac
 	}
 	for _, one := range selectedBy {
 		// The object may have been selected by an older view of the same placement.
-		current := slices.IndexFunc(w.placements.all, func(p *placementInForce) bool { return p.UID == one.UID })
+		current := slices.IndexFunc(w.placements.all, func(p *resolvedPlacement) bool { return p.UID == one.UID })
 		if current < 0 {
 			continue
 		}

@@ -29,9 +29,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
-// inForce returns a placement with a destination for each mailbox, in a city.
-func inForce(uid types.UID, cities map[logicalcluster.Name]string) *placementInForce {
-	one := &placementInForce{Placement: &rules.Placement{UID: uid}, mailboxes: map[logicalcluster.Name]rules.Destination{}}
+// active returns a placement with a destination for each mailbox, in a city.
+func active(uid types.UID, cities map[logicalcluster.Name]string) *resolvedPlacement {
+	one := &resolvedPlacement{Placement: &rules.Placement{UID: uid}, mailboxes: map[logicalcluster.Name]rules.Destination{}}
 	for mailbox, city := range cities {
 		one.mailboxes[mailbox] = rules.Destination{SyncTarget: fleet.SyncTarget{Mailbox: mailbox, Annotations: map[string]string{"city": city}}}
 	}
@@ -40,16 +40,16 @@ func inForce(uid types.UID, cities map[logicalcluster.Name]string) *placementInF
 
 func TestMailboxesWithOtherParameters(t *testing.T) {
 	type cities = map[logicalcluster.Name]string
-	before := &placements{all: []*placementInForce{inForce("old", cities{"a": "Florence", "b": "Gouda"}), inForce("young", cities{"a": "Florence"})}}
+	before := &placements{all: []*resolvedPlacement{active("old", cities{"a": "Florence", "b": "Gouda"}), active("young", cities{"a": "Florence"})}}
 	for name, test := range map[string]struct {
-		next []*placementInForce
+		next []*resolvedPlacement
 		want []logicalcluster.Name
 	}{
 		"the same":                     {next: before.all},
-		"another value":                {next: []*placementInForce{inForce("old", cities{"a": "Florence", "b": "Delft"})}, want: []logicalcluster.Name{"b"}},
-		"the young one decides":        {next: []*placementInForce{inForce("old", cities{"b": "Gouda"}), before.all[1]}, want: []logicalcluster.Name{"a"}},
-		"a placement selects one more": {next: []*placementInForce{inForce("young", cities{"a": "Florence", "b": "Gouda"})}, want: []logicalcluster.Name{"b"}},
-		"a new placement":              {next: []*placementInForce{inForce("new", cities{"c": "Delft"})}},
+		"another value":                {next: []*resolvedPlacement{active("old", cities{"a": "Florence", "b": "Delft"})}, want: []logicalcluster.Name{"b"}},
+		"the young one decides":        {next: []*resolvedPlacement{active("old", cities{"b": "Gouda"}), before.all[1]}, want: []logicalcluster.Name{"a"}},
+		"a placement selects one more": {next: []*resolvedPlacement{active("young", cities{"a": "Florence", "b": "Gouda"})}, want: []logicalcluster.Name{"b"}},
+		"a new placement":              {next: []*resolvedPlacement{active("new", cities{"c": "Delft"})}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := slices.Sorted(maps.Keys(before.mailboxesWithOtherParameters(&placements{all: test.next}))); !slices.Equal(got, test.want) {
@@ -62,7 +62,7 @@ func TestMailboxesWithOtherParameters(t *testing.T) {
 	}
 }
 
-// The index forgets an object with all that it asked for.
+// The index drops an object with all of its entries.
 func TestCustomizedObjects(t *testing.T) {
 	w := newWorkspace(&Controller{}, "workload")
 	till := types.NamespacedName{Namespace: "shop", Name: "till"}

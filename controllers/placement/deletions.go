@@ -25,15 +25,15 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// deletions holds the deletion options of deleted objects, unless they are the default: the cache forgets them with the object. It has a
-// lock of its own, since the event handler of all workspaces takes it.
+// deletions contains the deletion options of deleted objects, except the default: the cache drops the options
+// with the object. It has its own lock, since the event handler of all workspaces takes it.
 type deletions struct {
 	lock    gosync.Mutex
 	options map[objectKey]metav1.DeletionPropagation
 }
 
-// record takes the deletion option of an object from an event. The caller must enqueue the object after that: the task forgets what no
-// copy needs.
+// record records the deletion option of an object from an event. The caller must enqueue the object afterwards:
+// the task drops the options that no copy needs.
 func (d *deletions) record(key objectKey, event mailboxes.Event) {
 	propagation := metav1.DeletePropagationBackground
 	switch {

@@ -61,7 +61,7 @@ func TestDeletions(t *testing.T) {
 		}
 		made.forget(key)
 		if len(made.options) > 0 {
-			t.Errorf("%s: %v stays", name, made.options)
+			t.Errorf("%s: %v is still recorded", name, made.options)
 		}
 	}
 }

@@ -16,13 +16,15 @@ limitations under the License.
 
 // Package placement copies objects of workload workspaces into the mailboxes of the clusters that EdgePlacements select.
 //
-// A workload workspace is any kcp workspace that binds the workload export. Its placements are compiled and resolved (package
-// rules) against the view of all inventories (package fleet). The result is a set of pairs of an object and a mailbox. Each
-// workspace has a queue of its own, so that no workspace delays another. One reconcile compares one pair with the caches, and
-// makes at most one write to the mailbox, and creates a missing Namespace first. From there on the sync controllers treat the copy as
-// if a user had put it there: one SyncerConfig in each mailbox selects all copies.
+// A workload workspace is any kcp workspace that binds the workload export. Its placements are compiled and
+// resolved (package rules) with the view of all inventories (package fleet). The result is a set of pairs of an
+// object and a mailbox. Each workspace has a queue of its own, so that no workspace delays another. One
+// reconcile compares one pair with the caches, creates a missing Namespace first, and makes at most one write
+// to the mailbox. One SyncerConfig in each mailbox selects all copies. The sync controllers then treat a copy
+// like an object that a user created there.
 //
-// A copy carries a sealed mark with its source. It is withdrawn only for a verified reason: the absence of its source, or of its
-// selection, is verified in the workload workspace, or kcp itself shows that no Location selects the SyncTarget any more. A
-// workspace or an inventory that is merely not visible keeps its copies.
+// A copy carries a sealed mark with its source. It is withdrawn only for a verified reason. Either the workload
+// workspace confirms that the source is absent, or no longer selected, or kcp itself confirms that no Location
+// selects the SyncTarget any more. The hub keeps the copies of a workspace or an inventory that is merely not
+// visible.
 package placement

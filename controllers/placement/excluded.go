@@ -44,7 +44,7 @@ const (
 // exclusion is a reason why an object is not placed.
 type exclusion struct{ reason, message string }
 
-// isSystem reports whether tests make no difference.
+// isSystem reports whether no placement can select the object.
 func (e exclusion) isSystem() bool { return e.reason != ReasonNotSelected }
 
 var (
@@ -54,8 +54,9 @@ var (
 	systemNamespace = exclusion{ReasonSystemNamespace, "namespaces that begin with kube- are Kubernetes' own, which each cluster has itself: put it into another namespace"}
 )
 
-// exclusionOf returns why an object that no placement selects is not placed. counts is false if nobody expects the object on a cluster:
-// kcp or Kubernetes has made it, the hub has, or it is a Namespace, which the hub creates for its contents.
+// exclusionOf returns why an object that no placement selects is not placed. counts is false if nobody expects
+// the object on a cluster: kcp, Kubernetes or the hub made it, or it is a Namespace, which the hub creates for
+// its contents.
 func exclusionOf(resource plan.Resource, object *unstructured.Unstructured) (why exclusion, counts bool) {
 	described := resource.SelectionObject(object)
 	switch {
@@ -78,7 +79,7 @@ type excludedObjects map[string]*excludedIn
 // excludedIn are the excluded objects of one namespace, or the cluster-scoped ones.
 type excludedIn struct {
 	count int64
-	// first are the first of them.
+	// first are the first objects in the order of insertFirst.
 	first []edgev2alpha1.ObjectFailure
 	// isSystem is true if the namespace belongs to Kubernetes.
 	isSystem bool
@@ -96,7 +97,8 @@ func (e excludedObjects) add(key objectKey, why exclusion) {
 	})
 }
 
-// of returns the number of excluded objects that concern a placement with objects in some namespaces, and the first of them.
+// of returns the number of excluded objects that concern a placement with objects in the given namespaces, and
+// the first of these objects.
 func (e excludedObjects) of(selectedIn map[string]struct{}) (count int64, first []edgev2alpha1.ObjectFailure) {
 	for namespace, in := range e {
 		if _, selects := selectedIn[namespace]; !selects && namespace != "" && !in.isSystem {
@@ -110,7 +112,8 @@ func (e excludedObjects) of(selectedIn map[string]struct{}) (count int64, first 
 	return count, first
 }
 
-// insertFirst inserts an object into a list that keeps the first ones in a stable order: namespaced objects before cluster-scoped ones.
+// insertFirst inserts an object into a list, which keeps the first MaxFailures objects in a stable order:
+// namespaced objects before cluster-scoped ones.
 func insertFirst(first []edgev2alpha1.ObjectFailure, added edgev2alpha1.ObjectFailure) []edgev2alpha1.ObjectFailure {
 	position, _ := slices.BinarySearchFunc(first, added, func(a, b edgev2alpha1.ObjectFailure) int {
 		return cmp.Or(compareBool(a.Namespace == "", b.Namespace == ""), cmp.Compare(a.Namespace, b.Namespace),
@@ -134,7 +137,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// excludedState is what is known about the excluded objects of a workspace. The lock of the workspace guards it.
+// excludedState is the last count of a workspace's excluded objects. The lock of the workspace guards it.
 type excludedState struct {
 	objects excludedObjects
 	// stale is true if objects have changed since computedAt.
@@ -142,7 +145,8 @@ type excludedState struct {
 	computedAt time.Time
 }
 
-// noteExcluded notes that an object that no placement selects has appeared, changed or gone. It requires the lock.
+// noteExcluded marks the count as stale, because an object that no placement selects has appeared, changed or
+// vanished. It requires the lock.
 func (w *workspace) noteExcluded() {
 	if !w.excluded.stale {
 		w.excluded.stale = true
@@ -150,8 +154,8 @@ func (w *workspace) noteExcluded() {
 	}
 }
 
-// observeExcluded returns the excluded objects. It reads the whole workspace at most once in reportInterval, and returns after what time it
-// may do so again; zero if nothing has changed.
+// observeExcluded returns the excluded objects. It reads the whole workspace at most once in reportInterval.
+// again is when it may read the workspace again; zero if nothing has changed.
 func (w *workspace) observeExcluded() (excluded excludedObjects, again time.Duration) {
 	w.lock.Lock()
 	state := w.excluded
@@ -164,15 +168,15 @@ func (w *workspace) observeExcluded() (excluded excludedObjects, again time.Dura
 	}
 	w.lock.Lock()
 	w.excluded.stale, w.excluded.computedAt = false, w.Clock.Now()
-	inForce := w.placements
+	active := w.placements
 	w.lock.Unlock()
 	excluded = excludedObjects{}
 	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
 		why, counts := exclusionOf(resource, source)
-		if !counts || inForce == nil || source.GetDeletionTimestamp() != nil || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly {
+		if !counts || active == nil || source.GetDeletionTimestamp() != nil || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly {
 			return
 		}
-		selected, known := inForce.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
+		selected, known := active.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
 		if why.isSystem() || known && len(selected) == 0 {
 			excluded.add(keyOf(resource.GroupVersionResource, source), why)
 		}
@@ -183,9 +187,9 @@ func (w *workspace) observeExcluded() (excluded excludedObjects, again time.Dura
 	return excluded, 0
 }
 
-// setExcluded counts the excluded objects for each placement.
+// setExcluded sets the counts of excluded objects of each placement.
 func (s *summary) setExcluded(excluded excludedObjects) {
-	for _, counted := range s.tallies {
+	for _, counted := range s.counts {
 		counted.excluded, counted.excludedObjects = excluded.of(counted.namespaces)
 	}
 }

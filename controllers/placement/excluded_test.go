@@ -60,7 +60,8 @@ func TestExclusionOf(t *testing.T) {
 	}
 }
 
-// A placement counts what is beside its own objects, and what it could not place: not the objects of other namespaces.
+// A placement counts the excluded objects in the namespaces of its own objects, and cluster-scoped ones, but no
+// objects of other namespaces.
 func TestExcludedObjectsOfAPlacement(t *testing.T) {
 	excluded := excludedObjects{}
 	add := func(namespace, name string, why exclusion) {

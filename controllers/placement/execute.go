@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
-// execute makes the write that the plan decided on.
+// execute makes the write that the plan contains.
 func (w *workspace) execute(ctx context.Context, key pairKey, s *pairSnapshot, p plan.Plan) error {
 	switch {
 	case p.Decision.Action == plan.VerifyAbsence:
@@ -45,16 +45,17 @@ func (w *workspace) execute(ctx context.Context, key pairKey, s *pairSnapshot, p
 	case plan.Conflict:
 		return w.resolveConflict(ctx, key, s, p.Desired)
 	case plan.Delete:
-		// The deletion option of the source goes with it.
+		// The copy is deleted with the deletion option of the source.
 		return w.copyWriter.Delete(ctx, key, s.InMailbox.GetUID(), w.deletions.get(key.objectKey))
 	case plan.Release:
 		return w.release(ctx, key, s)
 	default:
-		return fmt.Errorf("%s is no decision about a copy", p.Decision)
+		return fmt.Errorf("unexpected decision about a copy: %s", p.Decision)
 	}
 }
 
-// create makes the copy. If the name is taken, the cache is about to show the hub's own object, or it is a conflict.
+// create creates the copy. If the name is taken, either the cache does not show the hub's own object yet, or
+// another object has the name.
 func (w *workspace) create(ctx context.Context, key pairKey, s *pairSnapshot, desired *transform.Desired) error {
 	created, err := w.copyWriter.Create(ctx, key, desired.Object, s.owner)
 	if !errors.Is(err, mailboxwrite.ErrExists) {
@@ -72,7 +73,8 @@ func (w *workspace) update(ctx context.Context, key pairKey, s *pairSnapshot, de
 	return err
 }
 
-// resolveConflict takes over an object that has the name if the hub created it: a namespace for copies, or a copy that it released.
+// resolveConflict takes over an object with the copy's name if the hub created it: a namespace for copies, or a
+// copy that the hub released.
 func (w *workspace) resolveConflict(ctx context.Context, key pairKey, s *pairSnapshot, desired *transform.Desired) error {
 	if !w.mayTakeOver(key, s) {
 		return errConflict
@@ -80,8 +82,8 @@ func (w *workspace) resolveConflict(ctx context.Context, key pairKey, s *pairSna
 	return w.update(requestclass.With(ctx, requestclass.Extra), key, s, desired)
 }
 
-// mayTakeOver reports whether the hub created an object for placements and does not own it. A container is free for every workspace, once
-// no other has copies in it.
+// mayTakeOver reports whether the hub created an object for placements and does not own it. Every workspace may
+// take over a container that has no copies of another workspace.
 func (w *workspace) mayTakeOver(key pairKey, s *pairSnapshot) bool {
 	_, marked := plan.Annotation(s.InMailbox, ownership.MarkAnnotation)
 	text, ensured := plan.Annotation(s.InMailbox, ownership.EnsuredAnnotation)
@@ -118,9 +120,9 @@ func (w *workspace) hasCopiesOfOthers(key pairKey) bool {
 	return false
 }
 
-// release removes the mark from the copy, which stays in the mailbox and on the target: it keeps the label by which the mailbox's
-// SyncerConfig selects it. A later placement of the workspace may take it over again. A container loses the label too: its contents are what
-// keeps it, so the hub lets it go on the target as well, where it also stays.
+// release removes the mark from the copy. The copy stays in the mailbox and on the target, because it keeps the
+// label that the mailbox's SyncerConfig selects. A later placement of the workspace may take it over again. A
+// container loses the label too: its contents keep it, so the hub releases it on the target as well.
 func (w *workspace) release(ctx context.Context, key pairKey, s *pairSnapshot) error {
 	creator, isContainer := s.creator, s.resource.DeletesContents && s.resource.Retain
 	if isContainer {

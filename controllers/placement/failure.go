@@ -47,7 +47,7 @@ type failure struct {
 var (
 	errConflict       = errors.New("the mailbox of the destination has an object of this name that this placement did not make: choose another name, or ask who administers the inventory to delete that object")
 	errContended      = errors.New("somebody keeps changing the copy in the mailbox; the hub repairs it less and less often")
-	errRemoved        = errors.New("somebody keeps removing the copy from the mailbox; the hub makes it again less and less often")
+	errRemoved        = errors.New("somebody keeps removing the copy from the mailbox; the hub creates it again less and less often")
 	errWorkspaceLimit = errors.New("the workspace has more objects, or larger ones, than the hub reads: remove some, or ask the operator of the hub for a larger --mailbox-max-objects or --mailbox-max-bytes")
 )
 
@@ -133,7 +133,8 @@ func isTransient(err error) bool {
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// recordFailure notes why a copy cannot be as it must be. A failure that an event ends is not retried.
+// recordFailure records why a copy cannot be as desired. It returns only errors to retry: for other failures an
+// event follows when the cause changes.
 func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnapshot, err error) error {
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// The hub is stopping, which is no failure of the object.
@@ -160,7 +161,8 @@ func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnaps
 		w.reportRequests.Publish(w.cluster)
 	}
 	if isFirst {
-		// The workspace may be slow to accept events, for which the mailbox cannot help.
+		// A task of its own writes the event, because the workspace may be slow to accept it, and must not
+		// delay the mailbox.
 		w.enqueue(task{resource: key.resource, name: key.name, warning: why})
 	}
 	if why.Reason != plan.ReasonMailboxRefused && !isTransient(err) {
@@ -169,7 +171,8 @@ func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnaps
 	return err
 }
 
-// awaitName notes whether a pair waits for its name in the mailbox. If the name has become free meanwhile, no event follows.
+// awaitName records whether a pair waits for its name in the mailbox. If the name is already free, no event
+// follows, so it enqueues the pair.
 func (w *workspace) awaitName(key pairKey, waits bool) {
 	w.names.set(key, w.cluster, waits)
 	cached, _ := w.Mailboxes.Get(key.resource, key.mailbox, key.name)
@@ -178,7 +181,7 @@ func (w *workspace) awaitName(key pairKey, waits bool) {
 	}
 }
 
-// hasFailure reports whether the object fails at some destination for a reason.
+// hasFailure reports whether the object fails at some destination with a reason.
 func (o *object) hasFailure(reason string) bool {
 	for _, found := range o.pairs {
 		if found.failure != nil && found.failure.Reason == reason {
@@ -188,8 +191,8 @@ func (o *object) hasFailure(reason string) bool {
 	return false
 }
 
-// warn writes an event about a failure on the object in the workspace. If that fails it is only logged, because the status of the
-// placement reports the failure too.
+// warn writes an event about a failure on the object in the workspace. It only logs an error, because the
+// status of the placement reports the failure too.
 func (w *workspace) warn(ctx context.Context, key objectKey, why failure) {
 	object, _ := w.Workloads.Get(key.resource, w.cluster, key.name)
 	client, ok := w.Workloads.Client(w.cluster)
@@ -201,25 +204,25 @@ func (w *workspace) warn(ctx context.Context, key objectKey, why failure) {
 	}
 }
 
-// recordSuccess notes that a pair is as it must be, as far as the hub knows.
+// recordSuccess records that the mailbox of a pair is in the desired state.
 func (w *workspace) recordSuccess(key pairKey, s *pairSnapshot, decision plan.Decision) {
-	var syncState *copySyncState
+	var syncStatus *syncStatus
 	isPlaced := s.desired && (decision.Cause == plan.InSync || decision.Action == plan.Create || decision.Action == plan.Update)
 	if isPlaced {
-		syncState = w.observeSyncState(key, s, decision)
+		syncStatus = w.observeSyncStatus(key, s, decision)
 	}
-	w.recordResult(key, isPlaced, syncState)
+	w.recordResult(key, isPlaced, syncStatus)
 }
 
-// recordResult notes that nothing has failed for a pair.
-func (w *workspace) recordResult(key pairKey, isPlaced bool, syncState *copySyncState) {
+// recordResult records the result of a pass without a failure.
+func (w *workspace) recordResult(key pairKey, isPlaced bool, syncStatus *syncStatus) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	entry, found := w.pairAt(key)
 	if found == nil {
 		return
 	}
-	hasChanged := found.placed != isPlaced || found.failure != nil || !found.syncState.equal(syncState)
+	hasChanged := found.placed != isPlaced || found.failure != nil || !found.syncStatus.equal(syncStatus)
 	if hasChanged {
 		w.reportRequests.Publish(w.cluster)
 	}
@@ -229,7 +232,7 @@ func (w *workspace) recordResult(key pairKey, isPlaced bool, syncState *copySync
 	if found.placed != isPlaced {
 		w.enqueueWantedStatus(key.objectKey, entry)
 	}
-	w.change(entry, key.mailbox, func() { found.setResult(isPlaced, false, nil, syncState) })
+	w.change(entry, key.mailbox, func() { found.setResult(isPlaced, false, nil, syncStatus) })
 	w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 	if hasChanged {
 		w.releaseHeld(key)

@@ -57,14 +57,14 @@ func TestReasons(t *testing.T) {
 	terminating.ErrStatus.Details.Causes = append(terminating.ErrStatus.Details.Causes, statusCause(corev1.NamespaceTerminatingCause))
 	for err, want := range map[error]bool{terminating: true, apierrors.NewTooManyRequests("later", 1): true, errConflict: false} {
 		if isTransient(err) != want {
-			t.Errorf("%v: transient is %v", err, !want)
+			t.Errorf("%v: isTransient is %v", err, !want)
 		}
 	}
 }
 
 func statusCause(cause metav1.CauseType) metav1.StatusCause { return metav1.StatusCause{Type: cause} }
 
-func TestNamesWakeThoseThatWait(t *testing.T) {
+func TestFreedNamesEnqueueWaitingPairs(t *testing.T) {
 	var names nameWaiters
 	key := objectKey{resource: configMapsResource}
 	name := pairKey{key, "m"}

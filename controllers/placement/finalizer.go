@@ -30,13 +30,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// finalizer keeps an EdgePlacement until its copies are withdrawn. Without it nobody could tell, after the binding or the workspace
-// is gone, whether a user has deleted them or kcp does not show them. The hub exports EdgePlacements, so it can always remove the
-// finalizer (see docs/design/0022-placement.md).
+// finalizer keeps an EdgePlacement until its copies are withdrawn. Without the finalizer, once the binding or
+// the workspace is gone, the hub could not distinguish a placement that a user deleted from one that kcp does
+// not show. The hub exports EdgePlacements, so it can always remove the finalizer (see
+// docs/design/0022-placement.md).
 const finalizer = "synchub.dev/placement"
 
-// addFinalizers adds the finalizer to placements that lack it. Nothing of a placement is placed before. One beyond the limits of the
-// cache is not in force, and its other finalizers may be unknown.
+// addFinalizers adds the finalizer to placements that lack it, before any object is placed. It skips placements
+// beyond the limits of the cache: they are not active, and their other finalizers may be unknown.
 func (w *workspace) addFinalizers(ctx context.Context, observed []*unstructured.Unstructured) error {
 	var errs []error
 	for _, placement := range observed {
@@ -47,9 +48,10 @@ func (w *workspace) addFinalizers(ctx context.Context, observed []*unstructured.
 	return errors.Join(errs...)
 }
 
-// removeFinalizers removes the finalizer from deleted placements once no copy is left to withdraw. Copies in a mailbox whose inventory
-// is not visible do not count: the hub cannot withdraw them, and keeps them. After a start, it waits until the hub knows all copies:
-// once the binding is gone, nobody could withdraw those that appear later.
+// removeFinalizers removes the finalizer from deleted placements once no copy is left to withdraw. Copies in a
+// mailbox whose inventory is not visible do not count: the hub cannot withdraw them, and keeps them. After a
+// start, removeFinalizers waits until the hub knows all copies. Once the binding is gone, nobody could withdraw
+// copies that appear later.
 func (w *workspace) removeFinalizers(ctx context.Context) (requeueAfter time.Duration, err error) {
 	listed, _ := w.Workloads.List(edgePlacements, w.cluster)
 	deleted := slices.DeleteFunc(slices.Clone(listed), func(placement *unstructured.Unstructured) bool {
@@ -66,7 +68,7 @@ func (w *workspace) removeFinalizers(ctx context.Context) (requeueAfter time.Dur
 	case w.inStartupGrace():
 		return startupPoll, nil
 	default:
-		// A mailbox cannot be listed, which may last.
+		// A mailbox cannot be listed, perhaps for a long time.
 		return unlistedPoll, nil
 	}
 	if w.isWithdrawing(w.Fleet.Snapshot()) {
@@ -80,7 +82,7 @@ func (w *workspace) removeFinalizers(ctx context.Context) (requeueAfter time.Dur
 	return 0, errors.Join(errs...)
 }
 
-// isWithdrawing reports whether a copy is left that the hub is to withdraw from a mailbox of the view.
+// isWithdrawing reports whether the hub still has a copy to withdraw from a mailbox of the view.
 func (w *workspace) isWithdrawing(view *fleet.Snapshot) bool {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -94,7 +96,7 @@ func (w *workspace) isWithdrawing(view *fleet.Snapshot) bool {
 	return false
 }
 
-// setFinalizers replaces the finalizers of a placement, unless it has changed since the cache has shown it.
+// setFinalizers replaces the finalizers of a placement, unless it has changed since the cache read it.
 func (w *workspace) setFinalizers(ctx context.Context, placement *unstructured.Unstructured, finalizers []string) error {
 	err := w.placementWriter.SetFinalizers(ctx, keyOf(edgePlacements, placement), placement, finalizers)
 	if err == nil || apierrors.IsNotFound(err) {

@@ -29,10 +29,11 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// A CustomResourceDefinition of an API that is published with installCRD gets no copy in the mailbox, where it would act. The hub's
-// SyncerConfig names it there instead, and the sync manager installs the published CRD on the target.
+// A CustomResourceDefinition of an API that is published with installCRD gets no copy in the mailbox, where it
+// would take effect. The hub's SyncerConfig names the CustomResourceDefinition in the mailbox instead, and the
+// sync manager installs the published CRD on the target.
 
-// maxCRDWait is how long objects that may need the CRDs of their workspace wait for them at a destination.
+// maxCRDWait is how long an object waits at a destination for the CRDs of its workspace, which it may need.
 const maxCRDWait = 10 * time.Second
 
 var crdGroupResource = objectsync.CRDResource.GroupResource()
@@ -46,8 +47,8 @@ func (p *CachePolicy) installsCRD(key objectKey) bool {
 	return names != nil && slices.Contains(*names, key.name.Name)
 }
 
-// isInstalled reports whether the hub installs the object of a pair on the target, instead of a copy. A copy that was made before stays
-// a copy.
+// isInstalled reports whether the hub installs the object of a pair on the target, instead of making a copy. An
+// existing copy stays a copy.
 func (w *workspace) isInstalled(key pairKey) bool {
 	if !w.CachePolicy.installsCRD(key.objectKey) {
 		return false
@@ -61,7 +62,8 @@ func (w *workspace) isInstalled(key pairKey) bool {
 	return !isCopy || cluster != w.cluster
 }
 
-// passInstalled makes a pass for a CRD that the hub installs: it observes how far that has come. ensureConfig makes the write.
+// passInstalled makes a pass for a CRD that the hub installs: it records the sync status. ensureConfig makes
+// the write.
 func (w *workspace) passInstalled(key pairKey) (decided bool) {
 	syncTarget, known := w.Fleet.Snapshot().SyncTargetOf(key.mailbox)
 	if !known || syncTarget.Terminating {
@@ -71,14 +73,14 @@ func (w *workspace) passInstalled(key pairKey) (decided bool) {
 	_, found := w.pairAt(key)
 	isDesired := found != nil && found.desired
 	w.lock.Unlock()
-	var syncState *copySyncState
+	var syncStatus *syncStatus
 	if isDesired && w.Sync != nil {
 		if state, known := w.Sync.ObjectState(syncTarget.UID, crdGroupResource, key.name, objectsync.InstalledCRD); known {
-			syncState = newCopySyncState(state)
+			syncStatus = newSyncStatus(state)
 		}
 	}
-	// The target's installer knows the CRD as soon as it knows the config that names it.
-	w.recordResult(key, syncState != nil, syncState)
+	// The target's installer has a status for the CRD as soon as it has read the config that names the CRD.
+	w.recordResult(key, syncStatus != nil, syncStatus)
 	return true
 }
 
@@ -100,31 +102,32 @@ func (w *workspace) crdWait(key pairKey, planned plan.Plan) time.Duration {
 	return max(0, maxCRDWait-w.Clock.Since(found.heldSince))
 }
 
-// awaitsCRDs reports whether a CRD of the workspace has neither come to a destination nor failed there. It requires the lock.
+// awaitsCRDs reports whether a CRD of the workspace is still on its way to a destination: neither synced there
+// nor failed. It requires the lock.
 func (w *workspace) awaitsCRDs(mailbox logicalcluster.Name) bool {
 	for key := range w.crds {
 		found := w.objects[key].pairs[mailbox]
-		if found != nil && found.desired && found.failure == nil && !found.syncState.hasArrived(false) {
+		if found != nil && found.desired && found.failure == nil && !found.syncStatus.hasArrived(false) {
 			return true
 		}
 	}
 	return false
 }
 
-// releaseHeld enqueues the pairs that waited for the CRDs at a destination. It requires the lock.
+// releaseHeld enqueues the pairs at a destination that waited for CRDs. It requires the lock.
 func (w *workspace) releaseHeld(key pairKey) {
 	if key.resource.GroupResource() == crdGroupResource && !w.awaitsCRDs(key.mailbox) {
 		w.enqueue(task{mailbox: key.mailbox})
 	}
 }
 
-// recordAwaitingCRDs notes that a pair waits for the CRDs of its workspace.
+// recordAwaitingCRDs records that a pair waits for the CRDs of its workspace.
 func (w *workspace) recordAwaitingCRDs(key pairKey, wait time.Duration) reconcile.Result {
 	w.recordResult(key, false, nil)
 	return reconcile.Result{RequeueAfter: wait}
 }
 
-// onCRDState enqueues the pairs of a CRD whose state on a target changed and that has no copy in the mailbox.
+// onCRDState enqueues the pairs of a CRD without a copy in the mailbox, after its state on a target changed.
 func (c *Controller) onCRDState(ref objectsync.ObjectRef) {
 	key := pairKey{objectKey{ref.Resource, ref.Key}, ref.Mailbox}
 	for _, w := range c.allWorkspaces() {

@@ -35,7 +35,8 @@ func crdKey(name string) objectKey {
 	return objectKey{objectsync.CRDResource, types.NamespacedName{Name: name}}
 }
 
-// installing publishes widgets and, under another group in workspaces, gadgets with installCRD, and rugs without.
+// installing returns a policy that publishes widgets and, under another group in workspaces, gadgets with
+// installCRD, and rugs without.
 func installing() *CachePolicy {
 	policy := &CachePolicy{}
 	of := func(group, resource string) schema.GroupVersionResource {
@@ -58,12 +59,12 @@ func TestInstallsCRD(t *testing.T) {
 		}
 	}
 	if policy.installsCRD(objectKey{configMapsResource, types.NamespacedName{Name: "widgets.shop.io"}}) {
-		t.Error("a ConfigMap of that name is no CustomResourceDefinition")
+		t.Error("a ConfigMap with the name of an installed CRD counts as installed")
 	}
 }
 
-// The hub's config names the CRDs to install, and selects copies only if there are others. An entry that names CRDs is no reason to keep an
-// entry for copies.
+// The hub's config names the CRDs to install, and selects copies only if there are other CRDs. An entry that
+// names CRDs does not keep an entry for copies.
 func TestConfigNamesInstalledCRDs(t *testing.T) {
 	w := newTestWorkspace()
 	w.CachePolicy = installing()
@@ -115,12 +116,12 @@ func TestWorkloadsWaitForCRDs(t *testing.T) {
 	for name, state := range map[string]objectsync.ObjectState{
 		"installed": {Synced: true, Health: health.Health{Status: health.Current}}, "failed": {Failure: &objectsync.Failure{Reason: "Forbidden"}},
 	} {
-		crd.syncState = newCopySyncState(state)
+		crd.syncStatus = newSyncStatus(state)
 		if wait := w.crdWait(workload, create); wait != 0 {
 			t.Errorf("%s: %s", name, wait)
 		}
 	}
-	crd.syncState = nil
+	crd.syncStatus = nil
 	if clock.Step(2 * maxCRDWait); w.crdWait(workload, create) != 0 {
 		t.Error("it waits for ever")
 	}

@@ -41,7 +41,7 @@ var (
 		"Pairs of an object and a destination, by state: placed, pending, waiting, failed, withdrawing, or kept because the workspace is not visible.", []string{"state"}, nil)
 )
 
-// runningControllers are the running controllers: none on a hub that does not lead.
+// runningControllers are the running controllers: none on a replica that is not the leader.
 var runningControllers = metrics.New(collect, workspacesDesc, pairsDesc)
 
 // Collectors returns the package's metrics, to be registered once.

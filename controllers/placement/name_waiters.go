@@ -22,14 +22,14 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 )
 
-// nameWaiters are the workspaces whose objects wait for a name in a mailbox that another object has. The key of the pair stands for the
-// name.
+// nameWaiters contains the workspaces whose objects wait for a name in a mailbox that another object has. The
+// pair's key stands for the name.
 type nameWaiters struct {
 	lock    gosync.RWMutex
 	waiting map[pairKey]map[logicalcluster.Name]struct{}
 }
 
-// set notes whether a workspace waits for a name.
+// set records whether a workspace waits for a name.
 func (n *nameWaiters) set(name pairKey, workspace logicalcluster.Name, waits bool) {
 	n.lock.Lock()
 	defer n.lock.Unlock()

@@ -67,8 +67,8 @@ func (o workloadObserver) OnEvent(resource schema.GroupVersionResource, cluster 
 	}
 }
 
-// isStatusOnly reports whether an event is about nothing but the status of an object. Only objects of kinds that count generations
-// can tell.
+// isStatusOnly reports whether an event changes only the status of an object. It can be true only for kinds
+// that count generations.
 func isStatusOnly(event mailboxes.Event) bool {
 	before, after := event.Old, event.New
 	return before != nil && after != nil && !event.ProjectionOnly && before.GetUID() == after.GetUID() &&
@@ -80,7 +80,7 @@ func labelsChanged(event mailboxes.Event) bool {
 	return event.Old == nil || event.New == nil || !maps.Equal(event.Old.GetLabels(), event.New.GetLabels())
 }
 
-// OnAbsenceDecided is called when kcp was asked whether an object, or a placement, is gone.
+// OnAbsenceDecided is called after kcp has confirmed or denied that an object, or a placement, is gone.
 func (o workloadObserver) OnAbsenceDecided(resource schema.GroupVersionResource, cluster logicalcluster.Name, key types.NamespacedName) {
 	if slices.Contains(Resources, resource) {
 		o.resolveRequests.Publish(cluster)
@@ -96,7 +96,7 @@ func (o workloadObserver) OnReset(cluster logicalcluster.Name) {
 	w := o.ensureWorkspace(cluster)
 	w.requireReselect()
 	if !o.started.Load() && o.Workloads.BindingState(cluster) == mailboxes.BindingUnknown {
-		// Nothing resolves the workspace, which may be gone.
+		// The hub is not started, so nothing resolves the workspace, which may be gone.
 		o.drop(w)
 	}
 	o.resolveRequests.Publish(cluster)
@@ -105,7 +105,8 @@ func (o workloadObserver) OnReset(cluster logicalcluster.Name) {
 // mailboxObserver enqueues the pairs whose copies change.
 type mailboxObserver struct{ *Controller }
 
-// OnEvent is called for each change in a mailbox. For objects that are no copies it costs a look-up of an annotation.
+// OnEvent is called for each change in a mailbox. For objects that are not copies it only looks up an
+// annotation.
 func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox logicalcluster.Name, event mailboxes.Event) {
 	if resource == syncerConfigs {
 		o.onConfig(mailbox, event)
@@ -130,7 +131,8 @@ func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox l
 	}
 }
 
-// wakeNamespaceWaiters wakes other workspaces that wait until a namespace has no copies of this one.
+// wakeNamespaceWaiters enqueues the pairs of other workspaces that wait until a namespace has no copies of this
+// one.
 func (o mailboxObserver) wakeNamespaceWaiters(namespace string, mailbox logicalcluster.Name) {
 	if namespace != "" {
 		o.names.wake(pairKey{namespaceKey(namespace), mailbox}, o.findWorkspace)
@@ -163,8 +165,8 @@ func markOf(object *unstructured.Unstructured) string {
 	return text
 }
 
-// workspaceOf returns the workspace that a copy came from; ok is false for other objects. Only the hub can seal a mark, so nobody
-// else can make the hub remember a workspace.
+// workspaceOf returns the workspace that a copy came from; ok is false for other objects. Only the hub can seal
+// a mark, so users cannot make the hub keep state for a workspace.
 func (c *Controller) workspaceOf(object *unstructured.Unstructured) (workspace logicalcluster.Name, ok bool) {
 	if object == nil {
 		return "", false

@@ -47,7 +47,8 @@ func (c *Controller) ownerOf(syncTarget types.UID) ownership.Owner {
 	return ownership.Owner{Hub: c.Hub, SyncTarget: syncTarget, Sealer: c.Sealer}.ForPlacements()
 }
 
-// creatorOf returns the creator of copies that the hub has released. Only that workspace may take them over. The creator of Namespaces and CustomResourceDefinitions is [workspace.ownerOf].
+// creatorOf returns the creator of copies that the hub has released. Only the same workspace may take them
+// over. The creator of Namespaces and CustomResourceDefinitions is [workspace.ownerOf].
 func (w *workspace) creatorOf(syncTarget types.UID) ownership.Owner {
 	creator := w.ownerOf(syncTarget)
 	creator.SyncTarget += "/" + types.UID(w.cluster)
@@ -59,12 +60,12 @@ type pairSnapshot struct {
 	plan.Snapshot
 	resource   plan.Resource
 	syncTarget fleet.SyncTarget
-	// owner owns the copies. creator is that of [workspace.creatorOf].
+	// owner owns the copies. creator is the result of [workspace.creatorOf].
 	owner, creator ownership.Owner
 	desired        bool
 }
 
-// reconcilePair makes one pass for a pair, and notes of which changes it took account.
+// reconcilePair makes one pass for a pair, and records the number of changes that the pass has processed.
 func (w *workspace) reconcilePair(ctx context.Context, key pairKey) (reconcile.Result, error) {
 	changes := w.beginPass(key)
 	result, decided, err := w.pass(requestclass.With(ctx, requestclass.Object), key)
@@ -74,8 +75,8 @@ func (w *workspace) reconcilePair(ctx context.Context, key pairKey) (reconcile.R
 	return result, err
 }
 
-// pass makes one pass for a pair: it observes both sides, plans, and makes at most one write to the mailbox, and creates a missing
-// Namespace first. decided is false if nothing could be decided.
+// pass makes one pass for a pair: it observes the source and the copy, plans, and makes at most one write to
+// the mailbox. It creates a missing Namespace first. decided is false if nothing could be decided.
 func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Result, decided bool, err error) {
 	if w.isInstalled(key) {
 		return reconcile.Result{}, w.passInstalled(key), nil
@@ -96,7 +97,7 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	case planned.Err != nil:
 		return reconcile.Result{}, true, w.recordFailure(ctx, key, s, planned.Err)
 	case planned.Decision.Cause == plan.Cause(plan.Unknown):
-		// The pair counts as before until an event brings what is missing.
+		// The pair keeps its result until an event brings the missing facts.
 		return reconcile.Result{}, false, nil
 	case w.mustHold(s, planned.Decision):
 		return w.recordHeld(ctx, key, s), true, nil
@@ -127,7 +128,7 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	return reconcile.Result{RequeueAfter: planned.RequeueAfter}, true, nil
 }
 
-// repairDelay returns how long a repair must wait, because somebody undoes it again and again; 0 for any other decision.
+// repairDelay returns how long a repair must wait, because somebody keeps undoing it; 0 for any other decision.
 func (w *workspace) repairDelay(ctx context.Context, key pairKey, s *pairSnapshot, planned plan.Plan, isRemoved bool) time.Duration {
 	if !planned.Repair && !isRemoved {
 		return 0
@@ -139,8 +140,8 @@ func (w *workspace) repairDelay(ctx context.Context, key pairKey, s *pairSnapsho
 	return wait
 }
 
-// executeOrReplace carries out a plan. If kcp refuses to change the copy of a source that was deleted and made again, it deletes the copy.
-// It returns the decision that was carried out.
+// executeOrReplace executes a plan. If kcp refuses to update the copy of a source that was deleted and created
+// again, it deletes the copy. It returns the decision that was executed.
 func (w *workspace) executeOrReplace(ctx context.Context, key pairKey, s *pairSnapshot, planner plan.Planner, planned plan.Plan) (plan.Decision, error) {
 	err := w.execute(ctx, key, s, planned)
 	if planned.Decision.Action == plan.Update && objectsync.IsImmutable(err) && planner.SupersedesInMailbox(&s.Snapshot, planned.Desired) {
@@ -150,8 +151,8 @@ func (w *workspace) executeOrReplace(ctx context.Context, key pairKey, s *pairSn
 	return planned.Decision, err
 }
 
-// observe reads everything that one pass needs to know about a pair. It returns nil if nothing can be done about the pair now. With
-// a snapshot, the error is why the object cannot be placed.
+// observe reads all facts that one pass needs. It returns nil if nothing can be done about the pair now. If it
+// returns a snapshot and an error, the error is why the object cannot be placed.
 func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, error) {
 	resource, published := w.resource(key.resource)
 	syncTarget, known := w.Fleet.Snapshot().SyncTargetOf(key.mailbox)
@@ -159,8 +160,8 @@ func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, er
 	source, sourceState := w.Workloads.Get(key.resource, w.cluster, key.name)
 	switch {
 	case !published, !known, syncTarget.Terminating:
-		// The mailbox of a SyncTarget that is being deleted goes with all its objects, and the target keeps or loses them by
-		// the SyncTarget's deletionPolicy.
+		// The mailbox of a SyncTarget that is being deleted is deleted with all its objects. The SyncTarget's
+		// deletionPolicy decides whether the target keeps them.
 		return nil, nil
 	case w.Mailboxes.IsKnownNotServed(key.mailbox, key.resource.GroupResource()):
 		return w.unserved(key, resource, syncTarget)
@@ -190,7 +191,7 @@ func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, er
 		}
 		return s, w.customize(key, s, selectedBy)
 	case len(selectedBy) > 0:
-		// Placements select the object, but no Location the SyncTarget.
+		// Placements select the object, but no Location selects the SyncTarget.
 		if isProven, err := w.isDestinationGone(ctx, key.mailbox, selectedBy); !isProven {
 			return nil, err
 		}
@@ -199,7 +200,7 @@ func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, er
 	return s, nil
 }
 
-// unserved returns the failure of an object whose API a mailbox lacks.
+// unserved returns the failure of an object whose API the mailbox does not serve.
 func (w *workspace) unserved(key pairKey, resource plan.Resource, syncTarget fleet.SyncTarget) (*pairSnapshot, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -209,9 +210,9 @@ func (w *workspace) unserved(key pairKey, resource plan.Resource, syncTarget fle
 	return &pairSnapshot{resource: resource, syncTarget: syncTarget, desired: true}, &notServedError{resource: key.resource.GroupResource()}
 }
 
-// observeSelection reads whether the pair is desired, or why not and how certain that is. selectedBy are the placements that select
-// the object. It returns false if the pair must stay as it is for now.
-func (w *workspace) observeSelection(key pairKey, s *pairSnapshot, hasSource bool) (selectedBy []*placementInForce, ok bool) {
+// observeSelection reads whether the pair is desired, or why it is not and whether that is verified. selectedBy
+// are the placements that select the object. ok is false if the pair must stay as it is for now.
+func (w *workspace) observeSelection(key pairKey, s *pairSnapshot, hasSource bool) (selectedBy []*resolvedPlacement, ok bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	entry, found := w.pairAt(key)
@@ -236,26 +237,27 @@ func (w *workspace) observeSelection(key pairKey, s *pairSnapshot, hasSource boo
 	case entry.absence == plan.Terminating:
 		// The source is visible, and somebody deletes it.
 	case w.reselecting, w.placements.partial, !w.placements.fleetSynced, entry.absence == "" && entry.isMoving():
-		// While objects are selected again, this one may still be in the selection of the placements before.
+		// While objects are selected again, selectedBy and absence may still come from the previous placements.
 		return nil, false
 	}
 	return entry.selectedBy, true
 }
 
-// isDestinationGone reports whether kcp itself shows that none of the placements selects the SyncTarget of a mailbox any more. The
-// error is why that is unknown.
-func (c *Controller) isDestinationGone(ctx context.Context, mailbox logicalcluster.Name, selectedBy []*placementInForce) (bool, error) {
+// isDestinationGone reports whether kcp itself confirms that none of the placements selects the SyncTarget of a
+// mailbox any more. The error is why that is unknown.
+func (c *Controller) isDestinationGone(ctx context.Context, mailbox logicalcluster.Name, selectedBy []*resolvedPlacement) (bool, error) {
 	syncTarget, inventory, err := c.verifiedSyncTarget(ctx, mailbox)
 	if inventory == nil || err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(selectedBy, func(one *placementInForce) bool {
+	return !slices.ContainsFunc(selectedBy, func(one *resolvedPlacement) bool {
 		selected, _ := one.verifiedSelects(inventory, &syncTarget)
 		return selected
 	}), nil
 }
 
-// verifiedSyncTarget returns the SyncTarget of a mailbox with its inventory, as kcp itself shows it; nil if the hub does not know it.
+// verifiedSyncTarget returns the SyncTarget of a mailbox with its verified inventory; the inventory is nil if
+// the hub does not know it.
 func (c *Controller) verifiedSyncTarget(ctx context.Context, mailbox logicalcluster.Name) (fleet.SyncTarget, *fleet.Inventory, error) {
 	view := c.Fleet.Snapshot()
 	if syncTarget, ok := view.SyncTargetOf(mailbox); ok && !view.IsVerified(mailbox) {
@@ -271,14 +273,15 @@ func (c *Controller) verifiedSyncTarget(ctx context.Context, mailbox logicalclus
 	return syncTarget, view.Inventory(syncTarget.Inventory), nil
 }
 
-// isMoving reports whether copies must stay because the object has not arrived elsewhere. All new mailboxes must have it, and at least one
-// new cluster. A failed copy counts as arrived, unless a placement chooses its clusters. A copy that waits for a change of its content is
-// there already. It requires the lock.
+// isMoving reports whether withdrawn copies must stay because the object has not arrived at its new
+// destinations. All new mailboxes must have the object, and at least one new cluster. A failed copy counts as
+// arrived, unless a placement chooses its clusters. A copy that waits for a rollout of new content has arrived.
+// It requires the lock.
 func (o *object) isMoving() bool {
-	if slices.ContainsFunc(o.selectedBy, (*placementInForce).awaitsMailbox) {
+	if slices.ContainsFunc(o.selectedBy, (*resolvedPlacement).awaitsMailbox) {
 		return true
 	}
-	chooses := slices.ContainsFunc(o.selectedBy, func(one *placementInForce) bool { return one.Choice != nil })
+	chooses := slices.ContainsFunc(o.selectedBy, func(one *resolvedPlacement) bool { return one.Choice != nil })
 	hasDesired, hasArrived := false, false
 	for _, found := range o.pairs {
 		if !found.desired {
@@ -288,13 +291,13 @@ func (o *object) isMoving() bool {
 			return true
 		}
 		hasDesired = true
-		hasArrived = hasArrived || found.failure != nil || found.waiting || found.syncState.hasArrived(chooses)
+		hasArrived = hasArrived || found.failure != nil || found.waiting || found.syncStatus.hasArrived(chooses)
 	}
 	return hasDesired && !hasArrived
 }
 
 // awaitsMailbox reports whether a destination of the placement has no mailbox yet.
-func (p *placementInForce) awaitsMailbox() bool {
+func (p *resolvedPlacement) awaitsMailbox() bool {
 	return slices.ContainsFunc(p.Destinations, func(one rules.Destination) bool { return one.Mailbox == "" })
 }
 
@@ -302,7 +305,7 @@ func (p *placementInForce) awaitsMailbox() bool {
 func (w *workspace) observeSource(s *pairSnapshot, source *unstructured.Unstructured) error {
 	u := s.Up
 	if source == nil {
-		// The event that the object is gone is still to come.
+		// The event for the deletion of the object is still to come.
 		u.State = plan.Unknown
 		return nil
 	}
@@ -316,7 +319,7 @@ func (w *workspace) observeSource(s *pairSnapshot, source *unstructured.Unstruct
 	case mailboxes.IdentityOnly:
 		return errWorkspaceLimit
 	}
-	// Of an object that is not the hub's, the name is all that counts.
+	// If the hub does not own the mailbox object, only its name matters.
 	u.Incomplete = u.Mark != nil && mailboxes.ProjectionOf(s.InMailbox) != mailboxes.FullObject
 	if !s.resource.Allowed.PrivilegedUpsync {
 		if err := policy.CheckUpsync(s.resource.GroupResource(), s.resource.GroupResource()); err != nil {
@@ -329,7 +332,8 @@ func (w *workspace) observeSource(s *pairSnapshot, source *unstructured.Unstruct
 	return nil
 }
 
-// wasPlaced reports whether the mailbox had the copy after the last pass, or that pass waited to make it again.
+// wasPlaced reports whether the mailbox had the copy after the last pass, or whether that pass delayed creating
+// the copy again.
 func (w *workspace) wasPlaced(key pairKey) bool {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -337,7 +341,7 @@ func (w *workspace) wasPlaced(key pairKey) bool {
 	return found != nil && (found.placed || found.failure != nil && found.failure.Reason == plan.ReasonContended)
 }
 
-// refundRepair takes back a repair that could not be made.
+// refundRepair removes a repair that failed from the count.
 func (w *workspace) refundRepair(key pairKey) {
 	w.lock.Lock()
 	defer w.lock.Unlock()

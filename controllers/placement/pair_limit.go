@@ -29,18 +29,20 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// limitRecheck is after which time placements and objects beyond the limit are tried again: others may have gone since.
+// limitRecheck is the delay before placements and objects beyond the limit are tried again: other pairs may be
+// gone by then.
 const limitRecheck = 30 * time.Second
 
-// pairLimitMessage says why an object is not placed at a destination.
+// pairLimitMessage is the message of an object that the limit of pairs excludes from a destination.
 const pairLimitMessage = "the workspace has as many pairs of an object and a destination as it may have: nothing new is placed until there are fewer; ask the operator of the hub for a larger --max-placed-objects"
 
 // maxCost bounds the cost of testing one object by all placements of a workspace, see [rules.Placement.Cost]. It is about a millisecond.
 const maxCost = 8_192
 
-// excludeCostly removes the placements whose selectors, with those of the older ones, cost more than maxCost.
+// excludeCostly removes the placements whose selectors, together with the selectors of older placements, cost
+// more than maxCost.
 func (w *workspace) excludeCostly(next *placements) {
-	within := withinCost(next.all, func(one *placementInForce) *rules.Placement { return one.Placement })
+	within := withinCost(next.all, func(one *resolvedPlacement) *rules.Placement { return one.Placement })
 	if len(within) == len(next.all) {
 		return
 	}
@@ -58,7 +60,7 @@ func (w *workspace) excludeCostly(next *placements) {
 	next.setAll(within)
 }
 
-// withinCost returns the placements, which are sorted, that cost at most maxCost together.
+// withinCost returns the first of the sorted placements that cost at most maxCost together.
 func withinCost[P any](sorted []P, placementOf func(P) *rules.Placement) (within []P) {
 	total := 0
 	for _, one := range sorted {
@@ -70,17 +72,18 @@ func withinCost[P any](sorted []P, placementOf func(P) *rules.Placement) (within
 	return within
 }
 
-// excludeBeyondLimit removes placements that would exceed the limit of pairs or of upsync entries, and checks the oldest first. One in force
-// stays when only the pair limit is exceeded; setDesired then limits its objects.
+// excludeBeyondLimit removes placements that would exceed the limit of pairs or of upsync entries, and checks
+// the oldest first. An active placement stays if it exceeds only the limit of pairs: setDesired then limits its
+// objects.
 func (w *workspace) excludeBeyondLimit(next *placements, observed []*unstructured.Unstructured) {
-	wasInForce := w.inForceBefore(observed)
+	wasActive := w.activeBefore(observed)
 	added := w.countPairs(next)
 	pairs, upsync := 0, 0
-	var within []*placementInForce
+	var within []*resolvedPlacement
 	for i, one := range next.all {
 		result := next.outcomes[one.UID]
 		switch {
-		case pairs+added[i] > w.MaxPairs && !wasInForce[one.UID]:
+		case pairs+added[i] > w.MaxPairs && !wasActive[one.UID]:
 			result.message = fmt.Sprintf("The placement has %d pairs of an object and a destination beside those of older placements, and the workspace may have %d in all. "+
 				"Nothing new of it is placed: select fewer objects or Locations, or ask the operator of the hub for a larger --max-placed-objects.", added[i], w.MaxPairs)
 		case upsync+len(one.Upsync) > maxUpsync:
@@ -100,26 +103,27 @@ func (w *workspace) excludeBeyondLimit(next *placements, observed []*unstructure
 	}
 }
 
-// inForceBefore returns the placements that were in force before this resolve. After a start, it takes the placements whose status.placed
-// is above zero: whoever writes that gets his own placement carried out in part, within the limit.
-func (w *workspace) inForceBefore(observed []*unstructured.Unstructured) map[types.UID]bool {
-	inForce := map[types.UID]bool{}
+// activeBefore returns the placements that were active before this resolve. After a start, it returns the
+// placements whose status.placed is above zero. A user who sets status.placed only gets a part of their own
+// placement placed, within the limit.
+func (w *workspace) activeBefore(observed []*unstructured.Unstructured) map[types.UID]bool {
+	active := map[types.UID]bool{}
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if w.placements != nil {
 		for _, one := range w.placements.all {
-			inForce[one.UID] = true
+			active[one.UID] = true
 		}
-		return inForce
+		return active
 	}
 	for _, object := range observed {
 		placed, _, _ := unstructured.NestedInt64(object.Object, "status", "placed")
-		inForce[object.GetUID()] = placed > 0
+		active[object.GetUID()] = placed > 0
 	}
-	return inForce
+	return active
 }
 
-// countPairs returns how many pairs each placement adds to those of the placements before it.
+// countPairs returns how many pairs each placement adds to the pairs of the placements before it.
 func (w *workspace) countPairs(next *placements) []int {
 	added := make([]int, len(next.all))
 	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
@@ -144,8 +148,9 @@ func (w *workspace) countPairs(next *placements) []int {
 	return added
 }
 
-// updateBeyondLimit updates isBeyondLimit, and reports whether all objects must be selected again, because some lack pairs and there may be
-// more now. It asks for another resolve as long as some do. It requires the lock.
+// updateBeyondLimit updates isBeyondLimit. It reports whether all objects must be selected again, because some
+// lack pairs and the workspace is below the limit again. It schedules another resolve as long as some objects
+// lack pairs. It requires the lock.
 func (w *workspace) updateBeyondLimit(next *placements) bool {
 	if !w.isBeyondLimit {
 		return false
@@ -155,21 +160,21 @@ func (w *workspace) updateBeyondLimit(next *placements) bool {
 	return !w.isBeyondLimit
 }
 
-// isFull reports whether the workspace has as many pairs as it may have. It requires the lock.
+// isFull reports whether the workspace has reached MaxPairs. It requires the lock.
 func (w *workspace) isFull() bool { return w.desired >= w.MaxPairs }
 
-// setBeyondLimit notes that an object lacks pairs. It requires the lock.
+// setBeyondLimit records that an object lacks pairs. It requires the lock.
 func (w *workspace) setBeyondLimit(entry *object) {
 	entry.isBeyondLimit = true
 	if !w.isBeyondLimit {
 		w.isBeyondLimit = true
-		// The next resolve asks for another one, when others may have gone.
+		// The next resolve schedules a recheck, by which time other pairs may be gone.
 		w.resolveRequests.Publish(w.cluster)
 	}
 }
 
-// addBeyondLimit counts the destinations at which an object has no pair, and tells of the first of them.
-func (t *tally) addBeyondLimit(key objectKey, object *object, placement *placementInForce) {
+// addBeyondLimit counts the destinations where an object has no pair as failed, and lists the first of them.
+func (t *placementCounts) addBeyondLimit(key objectKey, object *object, placement *resolvedPlacement) {
 	isDesired := func(mailbox logicalcluster.Name) bool {
 		return object.pairs[mailbox] != nil && object.pairs[mailbox].desired
 	}

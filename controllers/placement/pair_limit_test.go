@@ -26,7 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
-// compiled returns a placement with as many tests, selectors in each, and values in each selector.
+// compiled returns a placement with the given numbers of tests, of selectors in each test, and of values in
+// each selector.
 func compiled(t *testing.T, tests, selectors, values int) *rules.Placement {
 	t.Helper()
 	placement := &edgev2alpha1.EdgePlacement{}
@@ -48,7 +49,7 @@ func compiled(t *testing.T, tests, selectors, values int) *rules.Placement {
 	return found
 }
 
-// What users write does not make the test of one object last.
+// The cost of testing one object is bounded for any selectors that users write.
 func TestPlacementsHaveAFewSelectors(t *testing.T) {
 	plain, one, large, broad := compiled(t, 256, 0, 0), compiled(t, 1, 1, 1), compiled(t, 256, 64, 1), compiled(t, 1, 1, maxCost)
 	half := compiled(t, 64, 20, 1)
@@ -62,7 +63,7 @@ func TestPlacementsHaveAFewSelectors(t *testing.T) {
 		"several that are much together": {[]*rules.Placement{half, half, half, one}, 3},
 	} {
 		if got := withinCost(c.placements, func(one *rules.Placement) *rules.Placement { return one }); len(got) != c.want {
-			t.Errorf("%s: %d are in force, not %d", name, len(got), c.want)
+			t.Errorf("%s: %d placements are within the cost, want %d", name, len(got), c.want)
 		}
 	}
 }

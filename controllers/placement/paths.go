@@ -35,13 +35,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
-// pathAnnotation is where kcp notes the path of a workspace on its LogicalCluster. Administrators of the workspace can change it.
+// pathAnnotation is the annotation of a LogicalCluster that contains the path of its workspace. Administrators
+// of the workspace can change it.
 const pathAnnotation = "kcp.io/path"
 
 var logicalClusters = corev1alpha1.SchemeGroupVersion.WithResource("logicalclusters")
 
-// pathVerifier finds the paths of workload workspaces. A workspace claims a path; it counts only if the parent workspace leads
-// from the path to the workspace (docs/design/0021-paths.md).
+// pathVerifier finds the paths of workload workspaces. A workspace claims a path. The claim counts only if kcp
+// resolves the path to the workspace (docs/design/0021-paths.md).
 type pathVerifier struct {
 	resolver  PathResolver
 	workloads *mailboxes.Mailboxes
@@ -64,9 +65,10 @@ const (
 	maxPaths = 256
 )
 
-// pathUnverifiedMessage says the same whatever the annotation is: it must not tell whether there is another workspace of a path.
+// pathUnverifiedMessage is the same for every annotation: it must not reveal whether another workspace has a
+// path.
 const pathUnverifiedMessage = "The hub cannot verify the path of this workspace, so only its own Locations are available to it: either the annotation " +
-	pathAnnotation + " of its LogicalCluster is not its path, or its binding does not accept the claim on logicalclusters, or the hub's user may not get Workspaces in its parent workspace. The hub's log says more."
+	pathAnnotation + " of its LogicalCluster is not its path, or its binding does not accept the claim on logicalclusters, or the hub's user may not get Workspaces in its parent workspace. The hub's log has the details."
 
 type resolvedCluster struct {
 	logicalcluster.Name
@@ -84,7 +86,8 @@ func newPathVerifier(options Options) *pathVerifier {
 // errNotItsPath means that a workspace claims the path of another one.
 var errNotItsPath = errors.New("which is not its path")
 
-// isPathRefuted reports whether an error says that kcp does not show a path, or not to the hub. After any other error nothing is known.
+// isPathRefuted reports whether kcp denies that a path exists, or that the hub may see it. After any other
+// error the path may exist.
 func isPathRefuted(err error) bool {
 	return errors.Is(err, errNotItsPath) || errors.Is(err, kcp.ErrNoWorkspace) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
 }
@@ -143,8 +146,8 @@ func (v *pathVerifier) forget(cluster logicalcluster.Name) {
 	delete(v.verified, cluster)
 }
 
-// clustersOf returns the logical clusters of workspaces. The error names those whose paths are refuted; the others are returned all
-// the same. After any other error, nothing is known.
+// clustersOf returns the logical clusters of workspaces. If some paths are refuted, it returns the clusters of
+// the other paths and an error that names the refuted ones. After any other error it returns no clusters.
 func (v *pathVerifier) clustersOf(ctx context.Context, paths []string) (clusters []logicalcluster.Name, err error) {
 	ctx = requestclass.With(ctx, requestclass.Background)
 	var errs []error

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 )
 
-// parents plays the parent workspaces: it answers each path, and counts the requests.
+// parents stands for the parent workspaces: it answers each path, and counts the requests.
 type parents struct {
 	answers  map[string]error
 	requests int
@@ -43,7 +43,8 @@ func (p *parents) LogicalClusterOf(_ context.Context, path logicalcluster.Path) 
 	return logicalcluster.Name("cluster-of-" + path.Base()), nil
 }
 
-// A refuted path is asked for again after a minute. When kcp does not answer, nothing is known, and the next attempt asks at once.
+// A refuted path is requested again after a minute. If kcp does not answer, the result is not cached, and the
+// next attempt sends a request at once.
 func TestPathsOfInventories(t *testing.T) {
 	asked := &parents{answers: map[string]error{
 		"root:gone": fmt.Errorf("root:gone: %w", kcp.ErrNoWorkspace), "root:slow": errors.New("connection refused"),

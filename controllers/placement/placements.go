@@ -25,30 +25,31 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
-// placements are the placements of a workspace that are in force. Once in force they do not change, except rollout, which the workspace's
-// lock guards.
+// placements are the active placements of a workspace. They do not change once active, except rollout, which
+// the workspace's lock guards.
 type placements struct {
-	// all are sorted, the oldest first. index finds those that select an object; see setAll.
-	all   []*placementInForce
+	// all are sorted, the oldest first. index finds the placements that select an object; see setAll.
+	all   []*resolvedPlacement
 	index rules.Index
 	// partial is true if the workspace has other placements, whose rules or destinations are unknown. Nothing is withdrawn then.
 	partial bool
-	// unresolvedPaths is true if the path of the workspace is not verified, or that of an inventory is not found.
+	// unresolvedPaths is true if the path of the workspace is not verified, or if the path of an inventory is
+	// not found.
 	unresolvedPaths bool
-	// withdrawAll is true if a user deletes the binding or the workspace: that is reason enough to withdraw everything.
+	// withdrawAll is true if a user deletes the binding or the workspace: all copies are then withdrawn.
 	withdrawAll       bool
 	byNamespaceLabels bool
 	// choosing is true if a placement chooses some of many SyncTargets. recheckAt is when to resolve again without an event; zero for never.
 	choosing  bool
 	recheckAt time.Time
-	// fleetSynced is true if the placements were resolved by a view of all inventories, see isFleetSynced.
+	// fleetSynced is true if the placements were resolved with a view of all inventories, see isFleetSynced.
 	fleetSynced bool
 	// outcomes holds the outcome of each placement of the workspace, by its UID.
 	outcomes map[types.UID]outcome
 }
 
 // setAll sets the placements, and indexes them.
-func (p *placements) setAll(all []*placementInForce) {
+func (p *placements) setAll(all []*resolvedPlacement) {
 	compiled := make([]*rules.Placement, len(all))
 	for i, one := range all {
 		compiled[i] = one.Placement
@@ -58,7 +59,7 @@ func (p *placements) setAll(all []*placementInForce) {
 
 // forObject returns the placements that select an object, the oldest first; known is false if the labels of its Namespace are
 // unknown.
-func (p *placements) forObject(object *rules.Object) (selected []*placementInForce, known bool) {
+func (p *placements) forObject(object *rules.Object) (selected []*resolvedPlacement, known bool) {
 	positions, known := p.index.PlacementsFor(object)
 	for _, position := range positions {
 		selected = append(selected, p.all[position])
@@ -68,7 +69,7 @@ func (p *placements) forObject(object *rules.Object) (selected []*placementInFor
 
 // equal reports whether two sets of placements place the same objects in the same mailboxes.
 func (p *placements) equal(other *placements) bool {
-	return p.partial == other.partial && p.withdrawAll == other.withdrawAll && slices.EqualFunc(p.all, other.all, func(a, b *placementInForce) bool {
+	return p.partial == other.partial && p.withdrawAll == other.withdrawAll && slices.EqualFunc(p.all, other.all, func(a, b *resolvedPlacement) bool {
 		return a.UID == b.UID && a.Generation == b.Generation && slices.EqualFunc(a.Destinations, b.Destinations, func(one, two rules.Destination) bool {
 			return one.Mailbox == two.Mailbox && one.UID == two.UID && one.Location == two.Location && one.MayUpsync == two.MayUpsync
 		})
@@ -94,8 +95,8 @@ func (p *placements) resolveDelay(now time.Time) (after time.Duration) {
 	}
 }
 
-// requireNewDecisions makes the next decideRollouts decide about all rollouts again: the strategies or the destinations may be others. It
-// requires the lock of the workspace.
+// requireNewDecisions makes the next decideRollouts decide about all rollouts again, because the strategies or
+// the destinations may have changed. It requires the lock of the workspace.
 func (p *placements) requireNewDecisions() {
 	for _, one := range p.all {
 		if one.rollout != nil {

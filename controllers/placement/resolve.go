@@ -44,23 +44,25 @@ import (
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
-// outcome is the result of resolving one EdgePlacement. A non-empty reason overrides the reason that the tally gives for the condition Ready.
+// outcome is the result of resolving one EdgePlacement. A non-empty reason overrides the reason that
+// placementCounts give for the condition Ready.
 type outcome struct {
 	generation      int64
 	reason, message string
 	resolution      rules.Resolution
 	// byLabels is true if the labels of objects decide which of them the placement selects.
 	byLabels bool
-	// choice is the rule that limits the destinations, and chosen are those that it has chosen; both nil if the placement takes all.
+	// choice is the rule that limits the destinations, and chosen are the chosen SyncTargets; both nil if the
+	// placement takes all.
 	choice *rules.Choice
 	chosen chosenTargets
 	// upsyncDenied are the names of the SyncTargets to which spec.upsync does not apply.
 	upsyncDenied []string
-	// missingAPIs are those of the placement's workspace.
+	// missingAPIs are the APIs that the placement can select and that the workspace lacks.
 	missingAPIs missingAPIs
 }
 
-// resolve brings the placements of a workspace into force.
+// resolve resolves and activates the placements of a workspace.
 func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (reconcile.Result, error) {
 	w := c.findWorkspace(cluster)
 	if w == nil || c.CachePolicy.published() == nil {
@@ -90,7 +92,7 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 			return reconcile.Result{}, err
 		}
 	}
-	w.putInForce(next)
+	w.activate(next)
 	after, err := w.removeFinalizers(ctx)
 	if err != nil {
 		return retryOutdated(err)
@@ -98,7 +100,8 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 	return reconcile.Result{RequeueAfter: sooner(after, next.resolveDelay(w.Clock.Now()))}, nil
 }
 
-// retryOutdated retries soon after an object has changed meanwhile: the cache is about to show the newer one.
+// retryOutdated retries soon if an object has changed since the cache read it: the cache is about to show the
+// newer one.
 func retryOutdated(err error) (reconcile.Result, error) {
 	if errors.Is(err, mailboxwrite.ErrOutdated) {
 		return reconcile.Result{RequeueAfter: outdatedRetryDelay}, nil
@@ -106,11 +109,11 @@ func retryOutdated(err error) (reconcile.Result, error) {
 	return reconcile.Result{}, err
 }
 
-// outdatedRetryDelay is the delay of a retry after the cache was behind.
+// outdatedRetryDelay is the delay of a retry after a write of an outdated object.
 const outdatedRetryDelay = time.Second
 
-// observePlacements returns the placements of the workspace. A placement that vanished counts until its absence is verified; known
-// is false while the workspace cannot be read.
+// observePlacements returns the placements of the workspace. A placement that vanished counts until its absence
+// is verified. known is false while the workspace cannot be read.
 func (w *workspace) observePlacements() (observed []*unstructured.Unstructured, known bool) {
 	listed, known := w.Workloads.List(edgePlacements, w.cluster)
 	// The slices hold the choices of the previous leader.
@@ -142,8 +145,8 @@ func (w *workspace) observePlacements() (observed []*unstructured.Unstructured, 
 	return observed, true
 }
 
-// resolvePlacements compiles and resolves placements. One that cannot be compiled or resolved makes the result partial. It returns an error if
-// kcp does not answer now.
+// resolvePlacements compiles and resolves placements. A placement that cannot be compiled or resolved makes the
+// result partial. It returns an error if kcp does not answer now.
 func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructured.Unstructured) (*placements, error) {
 	// Take the snapshot after isFleetSynced, so that it has all SyncTargets that isFleetSynced found.
 	next := &placements{outcomes: map[types.UID]outcome{}, fleetSynced: w.isFleetSynced()}
@@ -153,12 +156,12 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 		return nil, err
 	}
 	if err != nil {
-		// Its own Locations are available to the workspace all the same.
+		// The workspace's own Locations are available to it nevertheless.
 		log.FromContext(ctx).Info("the path of a workload workspace is not verified, so only its own Locations are available to it", "reason", err.Error())
 		next.partial, next.unresolvedPaths = true, true
 	}
 	self, paths := rules.Workspace{Cluster: w.cluster, Path: path}, 0
-	var all []*placementInForce
+	var all []*resolvedPlacement
 	for _, object := range observed {
 		result := outcome{generation: object.GetGeneration()}
 		one, err := parse(object)
@@ -179,28 +182,28 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 			return nil, err
 		}
 		if err != nil {
-			// The status does not tell whether there is such a workspace: that is none of the tenant's business.
+			// The status does not show whether such a workspace exists, because the tenant must not learn that.
 			log.FromContext(ctx).Info("an inventory workspace of a placement is not found", "placement", one.Name, "reason", err.Error())
 			next.partial, next.unresolvedPaths = true, true
 		}
-		inForce := &placementInForce{Placement: one, workspace: self, inventories: inventories, rollout: w.rolloutOf(one)}
+		active := &resolvedPlacement{Placement: one, workspace: self, inventories: inventories, rollout: w.rolloutOf(one)}
 		result.resolution, result.missingAPIs = one.ResolveDestinations(view, self, inventories), w.missingAPIsOf(one)
-		w.applyChoice(ctx, inForce, next, &result)
-		inForce.setDestinations(&result)
+		w.applyChoice(ctx, active, next, &result)
+		active.setDestinations(&result)
 		result.byLabels = one.SelectsByLabels()
 		if path == "" && result.resolution.Locations == 0 {
 			result.reason, result.message = rules.ReasonPathUnverified, pathUnverifiedMessage
 		}
 		result.upsyncDenied = upsyncDenied(one, result.resolution)
 		next.outcomes[object.GetUID()] = result
-		all = append(all, inForce)
+		all = append(all, active)
 		next.byNamespaceLabels = next.byNamespaceLabels || one.SelectsByNamespaceLabels()
 	}
 	if next.unresolvedPaths {
-		// No event tells when a workspace of the path appears, or the hub may see it.
+		// No event follows when a workspace of the path appears, or when the hub may see it.
 		next.resolveBy(w.Clock.Now().Add(pathRetryDelay))
 	}
-	slices.SortFunc(all, func(a, b *placementInForce) int { return a.Compare(b.Placement) })
+	slices.SortFunc(all, func(a, b *resolvedPlacement) int { return a.Compare(b.Placement) })
 	next.setAll(all)
 	w.excludeCostly(next)
 	w.excludeBeyondLimit(next, observed)
@@ -217,16 +220,17 @@ func upsyncDenied(placement *rules.Placement, resolution rules.Resolution) (name
 	return names
 }
 
-// missingAPIs are the published resources that a placement can select and that its workspace does not show the hub.
+// missingAPIs are the published resources that a placement can select and that its workspace does not show to
+// the hub.
 type missingAPIs struct {
-	// unaccepted are claims that the binding does not accept. unbound are APIs that kcp has not bound because of a naming conflict, and
-	// conflict is what kcp says about it.
+	// unaccepted are claims that the binding does not accept. unbound are APIs that kcp has not bound because
+	// of a naming conflict, and conflict is kcp's message about it.
 	unaccepted, unbound []string
 	conflict            string
 }
 
-// missingAPIsOf returns the APIs that a placement can select and that the workspace lacks. An API without a naming conflict is about to be
-// bound.
+// missingAPIsOf returns the APIs that a placement can select and that the workspace lacks. It ignores an
+// exported API without a naming conflict, because kcp is about to bind it.
 func (w *workspace) missingAPIsOf(placement *rules.Placement) (missing missingAPIs) {
 	conflict, _ := w.Workloads.NamingConflict(w.cluster)
 	for of := range w.CachePolicy.published() {
@@ -257,8 +261,9 @@ func parse(object *unstructured.Unstructured) (*rules.Placement, error) {
 	return rules.Compile(&placement)
 }
 
-// setDestinations takes the destinations and the choice from the outcome, and finds the mailboxes.
-func (p *placementInForce) setDestinations(result *outcome) {
+// setDestinations sets the destinations and the choice from the outcome, and indexes the destinations by
+// mailbox.
+func (p *resolvedPlacement) setDestinations(result *outcome) {
 	p.Resolution, p.chosen, p.mailboxes = result.resolution, result.chosen, map[logicalcluster.Name]rules.Destination{}
 	for _, destination := range p.Destinations {
 		if destination.Mailbox != "" {
@@ -267,8 +272,8 @@ func (p *placementInForce) setDestinations(result *outcome) {
 	}
 }
 
-// forEachObject calls a function for each cached object of the published resources. CustomResourceDefinitions come first, so that others
-// can wait for them.
+// forEachObject calls a function for each cached object of the published resources. CustomResourceDefinitions
+// come first, so that other objects can wait for them.
 func (w *workspace) forEachObject(do func(resource plan.Resource, source *unstructured.Unstructured)) {
 	crdsFirst := func(a, b schema.GroupVersionResource) int {
 		return cmp.Compare(min(waves.Of(a.GroupResource()), waves.RBAC), min(waves.Of(b.GroupResource()), waves.RBAC))
@@ -285,9 +290,9 @@ func (w *workspace) forEachObject(do func(resource plan.Resource, source *unstru
 	}
 }
 
-// putInForce replaces the placements in force. It selects all objects again if they differ, and enqueues what waits for a withdrawal
-// in any case: the view of an inventory may have changed.
-func (w *workspace) putInForce(next *placements) {
+// activate replaces the active placements. It selects all objects again if they differ. It enqueues the copies
+// to withdraw in any case, because the view of an inventory may have changed.
+func (w *workspace) activate(next *placements) {
 	w.lock.Lock()
 	before := w.placements
 	next.requireNewDecisions()
@@ -314,22 +319,22 @@ func (w *workspace) putInForce(next *placements) {
 	w.setSelectedAll()
 }
 
-// selectAll selects all objects that the workspace shows, and the known ones that it does not show any more. If all is true, it enqueues
-// all pairs of the known ones.
+// selectAll selects all objects that the workspace shows, and the known ones that it no longer shows. If all is
+// true, it enqueues all pairs of the known ones.
 func (w *workspace) selectAll(known map[objectKey]bool, all bool) {
 	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
 		key := keyOf(resource.GroupVersionResource, source)
 		w.selectObject(key, all && known[key])
 		delete(known, key)
 	})
-	// Of these the workspace shows no source.
+	// The workspace shows no source for these.
 	for key := range known {
 		w.selectObject(key, all)
 	}
 }
 
-// setSelectedAll notes that all objects have been selected, and lets rollouts and withdrawals go on. Only now it is certain which copies
-// are to be withdrawn.
+// setSelectedAll records that all objects have been selected, and requests the decisions about rollouts and the
+// withdrawals. Only now it is certain which copies must be withdrawn.
 func (w *workspace) setSelectedAll() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -341,12 +346,13 @@ func (w *workspace) setSelectedAll() {
 	}
 }
 
-// rolloutOf returns the state of a placement's rollout, which goes on if the placement is in force already; nil if it has none.
+// rolloutOf returns the state of a placement's rollout: the present state if the placement is active already;
+// nil if it has no rollout.
 func (w *workspace) rolloutOf(placement *rules.Placement) *rolloutState {
 	if placement.Rollout == nil {
 		return nil
 	}
-	for _, one := range w.inForce() {
+	for _, one := range w.resolvedPlacements() {
 		if one.UID == placement.UID && one.rollout != nil {
 			return one.rollout
 		}
@@ -354,7 +360,8 @@ func (w *workspace) rolloutOf(placement *rules.Placement) *rolloutState {
 	return newRolloutState()
 }
 
-// enqueueWithdrawals enqueues the copies of an object that are to be withdrawn, except from one mailbox. It requires the lock.
+// enqueueWithdrawals enqueues the copies of an object that must be withdrawn, except from one mailbox. It
+// requires the lock.
 func (w *workspace) enqueueWithdrawals(key objectKey, object *object, except logicalcluster.Name) {
 	for mailbox, found := range object.pairs {
 		if !found.desired && found.hasCopy && mailbox != except {
@@ -363,7 +370,7 @@ func (w *workspace) enqueueWithdrawals(key objectKey, object *object, except log
 	}
 }
 
-// forgetPlacements makes the placements unknown, because the workspace is not visible.
+// forgetPlacements drops the placements, because the workspace is not visible.
 func (w *workspace) forgetPlacements() {
 	w.lock.Lock()
 	defer w.lock.Unlock()

@@ -34,8 +34,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// revisionSlots are the PlacementRevisions of one placement by the last part of their names. Their number is fixed, and each takes the
-// place of the oldest: users may make any number of others, which the hub neither reads nor deletes.
+// revisionSlots are the PlacementRevisions of one placement by the last part of their names. Their number is
+// fixed, and a new one replaces the oldest. Users may create any number of other PlacementRevisions, which the
+// hub neither reads nor deletes.
 type revisionSlots [revision.MaxCount]revisionSlot
 
 type revisionSlot struct {
@@ -43,7 +44,7 @@ type revisionSlot struct {
 	uid             types.UID
 	resourceVersion string
 	number          int64
-	// taken is true if somebody else made the object of this name.
+	// taken is true if an object of this name exists that the hub did not create.
 	taken bool
 }
 
@@ -58,8 +59,8 @@ func (s *revisionSlots) next() (slot int, number int64, ok bool) {
 	return slot, number + 1, ok
 }
 
-// writeRevision makes the next PlacementRevision of a placement, in place of the oldest.
-func (w *workspace) writeRevision(ctx context.Context, revisions dynamic.ResourceInterface, one *placementInForce, objects []*unstructured.Unstructured, observed string) (*edgev2alpha1.RevisionReference, error) {
+// writeRevision writes the next PlacementRevision of a placement, in place of the oldest.
+func (w *workspace) writeRevision(ctx context.Context, revisions dynamic.ResourceInterface, one *resolvedPlacement, objects []*unstructured.Unstructured, observed string) (*edgev2alpha1.RevisionReference, error) {
 	encoded, err := revision.Encode(objects)
 	if err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func (w *workspace) writeRevision(ctx context.Context, revisions dynamic.Resourc
 		}
 	}
 	slot, number, ok := slots.next()
-	// After an error they are read again.
+	// After an error the slots are read again.
 	one.rollout.slots = nil
 	if !ok {
 		return nil, errRevisionNamesTaken
@@ -93,7 +94,7 @@ func (w *workspace) writeRevision(ctx context.Context, revisions dynamic.Resourc
 }
 
 // readRevisions reads the PlacementRevisions of a placement, one after the other, since each may be large.
-func (w *workspace) readRevisions(ctx context.Context, revisions dynamic.ResourceInterface, one *placementInForce) (*revisionSlots, error) {
+func (w *workspace) readRevisions(ctx context.Context, revisions dynamic.ResourceInterface, one *resolvedPlacement) (*revisionSlots, error) {
 	slots := &revisionSlots{}
 	for i := range slots {
 		object, err := revisions.Get(ctx, revisionName(one, i), metav1.GetOptions{})
@@ -114,8 +115,9 @@ func (w *workspace) readRevisions(ctx context.Context, revisions dynamic.Resourc
 	return slots, nil
 }
 
-// newRevision completes a PlacementRevision. It replaces the one in the slot only if that has not changed.
-func (w *workspace) newRevision(one *placementInForce, slot int, number int64, before *revisionSlot, of edgev2alpha1.PlacementRevision) (*unstructured.Unstructured, error) {
+// newRevision completes a PlacementRevision. Its write replaces the one in the slot only if that has not
+// changed.
+func (w *workspace) newRevision(one *resolvedPlacement, slot int, number int64, before *revisionSlot, of edgev2alpha1.PlacementRevision) (*unstructured.Unstructured, error) {
 	of.TypeMeta = metav1.TypeMeta{APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "PlacementRevision"}
 	of.ObjectMeta = metav1.ObjectMeta{
 		Name: revisionName(one, slot), UID: before.uid, ResourceVersion: before.resourceVersion,
@@ -130,12 +132,13 @@ func (w *workspace) newRevision(one *placementInForce, slot int, number int64, b
 	return &unstructured.Unstructured{Object: content}, err
 }
 
-// maxRevisionPrefix is the length up to which the name of a PlacementRevision has that of its placement.
+// maxRevisionPrefix is the largest part of the placement's name that the name of a PlacementRevision contains,
+// in bytes.
 const maxRevisionPrefix = 200
 
-// revisionName returns the name of a PlacementRevision. It has a hash of the placement's UID, so that those of a former placement of the
-// same name are not in the way.
-func revisionName(one *placementInForce, slot int) string {
+// revisionName returns the name of a PlacementRevision. It contains a hash of the placement's UID, so that it
+// differs from the names for a former placement of the same name.
+func revisionName(one *resolvedPlacement, slot int) string {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(one.UID))
 	return fmt.Sprintf("%s-%08x-%d", strings.TrimRight(one.Name[:min(len(one.Name), maxRevisionPrefix)], ".-"), hash.Sum32(), slot)
@@ -145,6 +148,6 @@ func (w *workspace) revisionPurpose() string {
 	return strings.Join([]string{"revision", string(w.Hub), w.cluster.String()}, "/")
 }
 
-func revisionText(one *placementInForce, slot int, number int64) string {
+func revisionText(one *resolvedPlacement, slot int, number int64) string {
 	return fmt.Sprintf("%s/%s/%d", one.UID, revisionName(one, slot), number)
 }

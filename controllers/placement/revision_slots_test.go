@@ -55,19 +55,19 @@ func TestNextRevision(t *testing.T) {
 func TestRevisionName(t *testing.T) {
 	t.Parallel()
 	nameOf := func(name string, uid types.UID, slot int) string {
-		return revisionName(&placementInForce{Placement: &rules.Placement{Name: name, UID: uid}}, slot)
+		return revisionName(&resolvedPlacement{Placement: &rules.Placement{Name: name, UID: uid}}, slot)
 	}
 	long := nameOf(strings.Repeat("a.", 126), "1", 4)
 	if len(long) > 253 || strings.Contains(long, ".-") {
-		t.Errorf("no name of an object: %s", long)
+		t.Errorf("not a valid name: %s", long)
 	}
 	names := map[string]bool{nameOf("shop", "1", 0): true, nameOf("shop", "1", 1): true, nameOf("shop", "2", 0): true, nameOf("till", "1", 0): true}
 	if len(names) != 4 {
-		t.Errorf("two of them share a name: %v", names)
+		t.Errorf("two slots have the same name: %v", names)
 	}
 }
 
-// An undo makes the objects in their order, so Namespaces come first.
+// An undo creates the objects in this order, so Namespaces come first.
 func TestOrderOfContents(t *testing.T) {
 	t.Parallel()
 	var contents []*unstructured.Unstructured

@@ -37,8 +37,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
-// revisionInterval is the least time between two PlacementRevisions of one placement: they are large, and users decide how often objects
-// change.
+// revisionInterval is the least time between two PlacementRevisions of one placement. They are large, and users
+// can change objects often.
 const revisionInterval = 10 * time.Second
 
 var (
@@ -46,9 +46,9 @@ var (
 	errNoRevisions        = errors.New("the workspace does not have the API of PlacementRevisions: the operator of the hub runs `synchub init` again")
 )
 
-// keepRevision keeps the objects of a placement whose rollout is complete in a PlacementRevision, unless the last one has them. It returns
-// after which time to call it again; zero for never.
-func (w *workspace) keepRevision(ctx context.Context, one *placementInForce) (again time.Duration, err error) {
+// keepRevision keeps the objects of a placement whose rollout is complete in a PlacementRevision, unless the
+// last one contains them. It returns when to call it again; zero for never.
+func (w *workspace) keepRevision(ctx context.Context, one *resolvedPlacement) (again time.Duration, err error) {
 	hashes, changes := w.contentHashes(one)
 	if len(hashes) == 0 {
 		return 0, nil
@@ -68,7 +68,7 @@ func (w *workspace) keepRevision(ctx context.Context, one *placementInForce) (ag
 	objects, known := w.contentsOf(hashes)
 	client, ok := w.Workloads.Client(w.cluster)
 	if !known || !ok {
-		// An event is on its way.
+		// An event follows when the objects or the workspace can be read.
 		return 0, nil
 	}
 	made, err := w.writeRevision(requestclass.With(ctx, requestclass.Extra), client.Resource(placementRevisions), one, objects, observedObjects)
@@ -89,9 +89,9 @@ func isLasting(err error) bool {
 	return errors.Is(err, revision.ErrTooLarge) || apierrors.IsRequestEntityTooLargeError(err) || errors.Is(err, errRevisionNamesTaken) || errors.Is(err, errNoRevisions)
 }
 
-// contentHashes returns the content hash of every object that the placement selects, and the number of changes so far; nil if the last
-// PlacementRevision already has the last change.
-func (w *workspace) contentHashes(one *placementInForce) (hashes map[objectKey]uint64, changes int) {
+// contentHashes returns the content hash of every object that the placement selects, and the number of changes
+// so far; nil if the last PlacementRevision already contains the last change.
+func (w *workspace) contentHashes(one *resolvedPlacement) (hashes map[objectKey]uint64, changes int) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if one.rollout.kept == one.rollout.changes {
@@ -99,19 +99,19 @@ func (w *workspace) contentHashes(one *placementInForce) (hashes map[objectKey]u
 	}
 	hashes = map[objectKey]uint64{}
 	for key, entry := range w.objects {
-		if slices.ContainsFunc(entry.selectedBy, func(other *placementInForce) bool { return other.UID == one.UID }) {
+		if slices.ContainsFunc(entry.selectedBy, func(other *resolvedPlacement) bool { return other.UID == one.UID }) {
 			hashes[key] = entry.contentHash
 		}
 	}
 	return hashes, one.rollout.changes
 }
 
-// contentsOf returns the contents of objects that a PlacementRevision keeps, sorted; known is false if an object has another hash, because
-// it is about to change.
+// contentsOf returns the contents of the objects that a PlacementRevision keeps, sorted. known is false if an
+// object has another hash, because it is about to change.
 func (w *workspace) contentsOf(hashes map[objectKey]uint64) (contents []*unstructured.Unstructured, known bool) {
 	for key, hash := range hashes {
 		if w.CachePolicy.installsCRD(key) {
-			// The clusters have the operator's.
+			// The clusters have the CRD that the operator published.
 			continue
 		}
 		source, _ := w.Workloads.Get(key.resource, w.cluster, key.name)
@@ -127,7 +127,8 @@ func (w *workspace) contentsOf(hashes map[objectKey]uint64) (contents []*unstruc
 	return contents, true
 }
 
-// compareContents orders the objects of a PlacementRevision: Namespaces come before what an undo makes in them.
+// compareContents orders the objects of a PlacementRevision: an undo must create Namespaces before their
+// contents.
 func compareContents(a, b *unstructured.Unstructured) int {
 	rank := func(of *unstructured.Unstructured) int {
 		if of.GetKind() == "Namespace" {
@@ -139,9 +140,9 @@ func compareContents(a, b *unstructured.Unstructured) int {
 		cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
-// lastRevision returns the last PlacementRevision by the status of a placement; nil if there is none. Whoever may write the status can
-// only make the hub keep no revision, or the same one again.
-func (w *workspace) lastRevision(one *placementInForce) *edgev2alpha1.RevisionReference {
+// lastRevision returns the last PlacementRevision in the status of a placement; nil if there is none. A user
+// who sets the status can only make the hub keep no revision, or the same one again.
+func (w *workspace) lastRevision(one *resolvedPlacement) *edgev2alpha1.RevisionReference {
 	listed, _ := w.Workloads.List(edgePlacements, w.cluster)
 	for _, object := range listed {
 		var placement edgev2alpha1.EdgePlacement
@@ -153,7 +154,7 @@ func (w *workspace) lastRevision(one *placementInForce) *edgev2alpha1.RevisionRe
 }
 
 // reserveRevision returns how long the next PlacementRevision of a placement must wait. If it need not, the next interval begins now.
-func (w *workspace) reserveRevision(one *placementInForce) time.Duration {
+func (w *workspace) reserveRevision(one *resolvedPlacement) time.Duration {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	wait := revisionInterval - w.Clock.Since(one.rollout.attemptedAt)
@@ -163,15 +164,15 @@ func (w *workspace) reserveRevision(one *placementInForce) time.Duration {
 	return wait
 }
 
-// setRevision notes which PlacementRevision keeps the objects as they were after a number of changes.
-func (w *workspace) setRevision(one *placementInForce, changes int, kept *edgev2alpha1.RevisionReference) {
+// setRevision records which PlacementRevision keeps the objects in their state after a number of changes.
+func (w *workspace) setRevision(one *resolvedPlacement, changes int, kept *edgev2alpha1.RevisionReference) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	one.rollout.kept, one.rollout.lastRevision, one.rollout.notKept = changes, kept, ""
 }
 
-// revisionFailed notes why no PlacementRevision keeps the objects as they were after a number of changes.
-func (w *workspace) revisionFailed(one *placementInForce, changes int, err error) {
+// revisionFailed records why no PlacementRevision keeps the objects in their state after a number of changes.
+func (w *workspace) revisionFailed(one *resolvedPlacement, changes int, err error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	one.rollout.notKept = events.Truncate(requestmetrics.SafeMessage(err))

@@ -24,7 +24,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// mustWait reports whether a pass would bring new content to a destination to which no placement's rollout lets it go yet.
+// mustWait reports whether a pass would write new content to a destination that no placement's rollout admits
+// yet.
 func (w *workspace) mustWait(key pairKey, s *pairSnapshot, planned plan.Plan) bool {
 	if !s.desired || planned.Desired == nil {
 		return false
@@ -37,7 +38,7 @@ func (w *workspace) mustWait(key pairKey, s *pairSnapshot, planned plan.Plan) bo
 		}
 	case plan.Update:
 		if s.Up.Mark != nil && s.Up.Mark.Hash == planned.Desired.Mark.Hash {
-			// The content stays: somebody changed the copy, or the rest of the mark differs.
+			// The content stays: somebody changed the copy, or only other parts of the mark differ.
 			return false
 		}
 	default:
@@ -49,15 +50,16 @@ func (w *workspace) mustWait(key pairKey, s *pairSnapshot, planned plan.Plan) bo
 	return entry != nil && !entry.isAdmitted(key.mailbox)
 }
 
-// isAdmitted reports whether a placement lets the object go to a mailbox. Placements add up, so one is enough. It requires the lock.
+// isAdmitted reports whether a placement admits the object to a mailbox. One of several placements is enough.
+// It requires the lock.
 func (o *object) isAdmitted(mailbox logicalcluster.Name) bool {
-	return slices.ContainsFunc(o.selectedBy, func(one *placementInForce) bool {
+	return slices.ContainsFunc(o.selectedBy, func(one *resolvedPlacement) bool {
 		destination, ok := one.mailboxes[mailbox]
 		return ok && (one.rollout == nil || one.Rollout.AdmitsAll() || one.rollout.isAdmitted(destination.UID))
 	})
 }
 
-// recordWaiting notes that a pair waits for the rollout. The copy, if there is one, stays as it is.
+// recordWaiting records that a pair waits for the rollout. An existing copy stays as it is.
 func (w *workspace) recordWaiting(key pairKey) {
 	w.lock.Lock()
 	defer w.lock.Unlock()

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/health"
 )
 
-// pairPhase is how far a pair has come with the present content of its object.
+// pairPhase is the phase of a pair for the present content of its object.
 type pairPhase uint8
 
 const (
@@ -37,18 +37,19 @@ const (
 	notCounted pairPhase = iota
 	// phaseUnobserved: the object may have changed since the last pass for the pair.
 	phaseUnobserved
-	// phasePending: the mailbox does not have the present content, or nobody can tell.
+	// phasePending: the mailbox does not have the present content, or that is unknown.
 	phasePending
-	// phaseProgressing: the cluster does not have it, or the object does not do its work there yet.
+	// phaseProgressing: the cluster does not have the content yet, or the object is not healthy there yet.
 	phaseProgressing
-	// phaseBlocked: the object was never there, and cannot be, for a reason that says nothing about the other objects.
+	// phaseBlocked: the object was never there, and cannot be, for a reason that does not concern the other
+	// objects.
 	phaseBlocked
 	phaseFailed
 	phaseSucceeded
 	phases
 )
 
-// phase returns how far a pair has come.
+// phase returns the phase of a pair.
 func (p *pair) phase() pairPhase {
 	switch {
 	case !p.desired:
@@ -62,11 +63,11 @@ func (p *pair) phase() pairPhase {
 	case p.undecided || !p.placed:
 		return phasePending
 	default:
-		return p.syncState.phase()
+		return p.syncStatus.phase()
 	}
 }
 
-func (p *copySyncState) phase() pairPhase {
+func (p *syncStatus) phase() pairPhase {
 	switch {
 	case p == nil:
 		return phaseProgressing
@@ -90,7 +91,7 @@ func (p *copySyncState) phase() pairPhase {
 // phaseCounts counts the pairs of one placement in one mailbox by their phases.
 type phaseCounts [phases]int
 
-// progress returns how far a destination has come.
+// progress returns the progress of a destination.
 func (c *phaseCounts) progress(isAdmitted bool) rollout.Progress {
 	switch {
 	case c == nil:
@@ -111,21 +112,23 @@ func (c *phaseCounts) progress(isAdmitted bool) rollout.Progress {
 // rolloutState is the rollout of one placement. The lock of its workspace guards it.
 type rolloutState struct {
 	counts map[logicalcluster.Name]*phaseCounts
-	// unobserved is the number of pairs in this phase.
+	// unobserved is the number of pairs in phaseUnobserved.
 	unobserved int
-	// decision is in force if decided is true: all pairs have been observed since their objects changed. changes increases with each
-	// change of an object, so that no decision about its former content comes into force.
+	// decision is valid if decided is true: all pairs have been observed since their objects changed. changes
+	// increases with each change of an object, so that a decision about former content is discarded.
 	decision rollout.Decision
 	decided  bool
-	// due is true if the decision may change, and is about to be made anew.
+	// due is true if the decision may change, and is about to be made again.
 	due     bool
 	changes int
-	// evaluated is false after a resolve, which may change the strategy or the destinations, until the next decision. That decision holds
-	// until recheckAt; zero for good. succeeded is true if all destinations were successful.
+	// evaluated is false after a resolve, which may change the strategy or the destinations, until the next
+	// decision. That decision is valid until recheckAt; zero means no limit. succeeded is true if all
+	// destinations were successful.
 	evaluated, succeeded bool
 	recheckAt            time.Time
-	// kept is the number of changes after which the objects were last kept in a PlacementRevision, and lastRevision that one; nil if it is
-	// unknown. notKept is why the present objects are in none. attemptedAt is when the hub last tried to write one.
+	// kept is the number of changes after which the objects were last kept in a PlacementRevision, and
+	// lastRevision refers to it; nil if it is unknown. notKept is why no PlacementRevision keeps the present
+	// objects. attemptedAt is when the hub last tried to write one.
 	kept         int
 	attemptedAt  time.Time
 	lastRevision *edgev2alpha1.RevisionReference
@@ -145,7 +148,7 @@ func newRolloutState() *rolloutState {
 	return &rolloutState{kept: -1, counts: map[logicalcluster.Name]*phaseCounts{}, lastProgress: map[types.UID]destinationProgress{}}
 }
 
-// move counts a pair in another phase, and reports whether the decision may change.
+// move moves a pair from one phase to another in the counts, and reports whether the decision may change.
 func (s *rolloutState) move(mailbox logicalcluster.Name, from, to pairPhase) bool {
 	counts := s.counts[mailbox]
 	if counts == nil {
@@ -174,7 +177,7 @@ func (s *rolloutState) move(mailbox logicalcluster.Name, from, to pairPhase) boo
 	return mayChange
 }
 
-// scheduleRecheck notes after which time the decision may change without an event; zero for never.
+// scheduleRecheck records after which delay the decision may change without an event; zero for never.
 func (s *rolloutState) scheduleRecheck(succeeded bool, recheckAfter time.Duration, now time.Time) {
 	s.evaluated, s.succeeded, s.recheckAt = true, succeeded, time.Time{}
 	if recheckAfter > 0 {
@@ -182,8 +185,8 @@ func (s *rolloutState) scheduleRecheck(succeeded bool, recheckAfter time.Duratio
 	}
 }
 
-// isCurrent reports whether the decision is in force and cannot have changed, and after which time it may; zero for never. So a workspace
-// with many placements decides only about those to which something happened.
+// isCurrent reports whether the decision is valid and cannot have changed, and after which delay it may change;
+// zero for never. A workspace with many placements then decides only about the changed ones.
 func (s *rolloutState) isCurrent(now time.Time) (recheckAfter time.Duration, ok bool) {
 	if !s.decided || !s.evaluated || s.due {
 		return 0, false
@@ -195,7 +198,7 @@ func (s *rolloutState) isCurrent(now time.Time) (recheckAfter time.Duration, ok 
 	return recheckAfter, recheckAfter > 0
 }
 
-// reset takes the decision out of force, because an object may have changed.
+// reset invalidates the decision, because an object may have changed.
 func (s *rolloutState) reset() {
 	s.decided = false
 	s.changes++
@@ -206,7 +209,7 @@ func (s *rolloutState) isAdmitted(syncTarget types.UID) bool {
 	return s.decided && s.decision.Admitted.Has(syncTarget)
 }
 
-// progressOf returns how far a destination has come.
+// progressOf returns the progress of a destination.
 func (s *rolloutState) progressOf(destination *rules.Destination) rollout.Progress {
 	isAdmitted := s.isAdmitted(destination.UID)
 	if destination.Mailbox == "" {
@@ -215,7 +218,8 @@ func (s *rolloutState) progressOf(destination *rules.Destination) rollout.Progre
 	return s.counts[destination.Mailbox].progress(isAdmitted)
 }
 
-// updateProgress updates lastProgress, and returns the destinations with their progress and since when they have come that far.
+// updateProgress updates lastProgress, and returns the destinations with their progress and the start of that
+// progress.
 func (s *rolloutState) updateProgress(destinations []rules.Destination, groupBy string, now time.Time) []rollout.Destination {
 	observed, next := make([]rollout.Destination, len(destinations)), make(map[types.UID]destinationProgress, len(destinations))
 	for i := range destinations {
@@ -235,7 +239,7 @@ func (s *rolloutState) updateProgress(destinations []rules.Destination, groupBy 
 	return observed
 }
 
-// admit puts a decision into force, and returns the mailboxes of the destinations that it admits and that were not before.
+// admit activates a decision, and returns the mailboxes of the newly admitted destinations.
 func (s *rolloutState) admit(decision rollout.Decision, destinations []rules.Destination, now time.Time) (mailboxes map[logicalcluster.Name]struct{}) {
 	mailboxes = map[logicalcluster.Name]struct{}{}
 	for i := range destinations {

@@ -36,26 +36,26 @@ import (
 
 func TestPairPhase(t *testing.T) {
 	t.Parallel()
-	healthy := &copySyncState{synced: true, health: health.Health{Status: health.Current}}
+	healthy := &syncStatus{synced: true, health: health.Health{Status: health.Current}}
 	for name, c := range map[string]struct {
 		pair pair
 		want pairPhase
 	}{
 		"not desired":         {pair{placed: true}, notCounted},
-		"changed":             {pair{desired: true, placed: true, syncState: healthy, changes: 2, observedChanges: 1}, phaseUnobserved},
+		"changed":             {pair{desired: true, placed: true, syncStatus: healthy, changes: 2, observedChanges: 1}, phaseUnobserved},
 		"not placed":          {pair{desired: true}, phasePending},
-		"undecided":           {pair{desired: true, placed: true, undecided: true, syncState: healthy}, phasePending},
+		"undecided":           {pair{desired: true, placed: true, undecided: true, syncStatus: healthy}, phasePending},
 		"refused":             {pair{desired: true, failure: &failure{Reason: plan.ReasonMailboxRefused}}, phaseFailed},
 		"refused a change":    {pair{desired: true, hasCopy: true, failure: &failure{Reason: plan.ReasonInvalid}}, phaseFailed},
 		"never placed":        {pair{desired: true, failure: &failure{Reason: rules.ReasonPrivileged}}, phaseBlocked},
-		"never there":         {pair{desired: true, placed: true, syncState: &copySyncState{isBlocked: true, failure: &failure{Reason: plan.ReasonConflict}}}, phaseBlocked},
+		"never there":         {pair{desired: true, placed: true, syncStatus: &syncStatus{isBlocked: true, failure: &failure{Reason: plan.ReasonConflict}}}, phaseBlocked},
 		"nobody has tried it": {pair{desired: true, placed: true}, phaseProgressing},
-		"on its way":          {pair{desired: true, placed: true, syncState: &copySyncState{}}, phaseProgressing},
-		"refused there":       {pair{desired: true, placed: true, syncState: &copySyncState{failure: &failure{}}}, phaseFailed},
-		"starting":            {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.InProgress}}}, phaseProgressing},
-		"given up":            {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.Failed}}}, phaseFailed},
-		"nobody can tell":     {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.Unknown}}}, phaseFailed},
-		"at work":             {pair{desired: true, placed: true, syncState: healthy}, phaseSucceeded},
+		"on its way":          {pair{desired: true, placed: true, syncStatus: &syncStatus{}}, phaseProgressing},
+		"refused there":       {pair{desired: true, placed: true, syncStatus: &syncStatus{failure: &failure{}}}, phaseFailed},
+		"starting":            {pair{desired: true, placed: true, syncStatus: &syncStatus{synced: true, health: health.Health{Status: health.InProgress}}}, phaseProgressing},
+		"given up":            {pair{desired: true, placed: true, syncStatus: &syncStatus{synced: true, health: health.Health{Status: health.Failed}}}, phaseFailed},
+		"nobody can tell":     {pair{desired: true, placed: true, syncStatus: &syncStatus{synced: true, health: health.Health{Status: health.Unknown}}}, phaseFailed},
+		"at work":             {pair{desired: true, placed: true, syncStatus: healthy}, phaseSucceeded},
 	} {
 		if got := c.pair.phase(); got != c.want {
 			t.Errorf("%s: phase %d, not %d", name, got, c.want)
@@ -63,7 +63,7 @@ func TestPairPhase(t *testing.T) {
 	}
 }
 
-// A destination whose objects may have changed waits, whatever it was before, and what it was admitted to is over.
+// After a change of its objects, a destination waits until it is admitted again.
 func TestRolloutState(t *testing.T) {
 	t.Parallel()
 	const mailbox = logicalcluster.Name("m")
@@ -87,10 +87,10 @@ func TestRolloutState(t *testing.T) {
 	}
 	expect("no object yet, and no mailbox", start, rollout.Succeeded, rollout.Waiting, start)
 	if state.move(mailbox, notCounted, phaseUnobserved) {
-		t.Error("a decision without a pass")
+		t.Error("got a decision without a pass")
 	}
 	if !state.move(mailbox, phaseUnobserved, phasePending) {
-		t.Error("all passes are made, and nobody decides")
+		t.Error("all passes are made, and no decision is requested")
 	}
 	expect("it lacks the object", start.Add(1), rollout.Waiting, rollout.Waiting, start.Add(1))
 	if got := admit(start.Add(2), "1"); !slices.Equal(got, []logicalcluster.Name{mailbox}) {
@@ -101,7 +101,7 @@ func TestRolloutState(t *testing.T) {
 	}
 	expect("admitted", start.Add(4), rollout.Progressing, rollout.Waiting, start.Add(2))
 	if !state.move(mailbox, phasePending, phaseProgressing) {
-		t.Error("it may be successful, and nobody decides")
+		t.Error("the destination may be successful, and no decision is requested")
 	}
 	state.move(mailbox, phaseProgressing, phaseSucceeded)
 	expect("successful", start.Add(5), rollout.Succeeded, rollout.Waiting, start.Add(5))
@@ -117,28 +117,28 @@ func TestRolloutState(t *testing.T) {
 func TestRolloutCondition(t *testing.T) {
 	t.Parallel()
 	three := outcome{resolution: rules.Resolution{Destinations: make([]rules.Destination, 3), Locations: 1}}
-	// The counts are those of waiting, progressing, succeeded and failed destinations.
+	// counts are the numbers of waiting, progressing, succeeded and failed destinations.
 	for name, c := range map[string]struct {
-		outcome outcome
-		tally   tally
-		reason  string
+		outcome         outcome
+		placementCounts placementCounts
+		reason          string
 	}{
-		"no strategy":          {three, tally{selected: 1}, ""},
-		"nothing selected":     {three, tally{rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, ""},
-		"not in force":         {outcome{reason: plan.ReasonInvalid}, tally{selected: 1, rollout: &rolloutSummary{}}, ""},
-		"complete":             {three, tally{selected: 1, rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, rules.ReasonComplete},
-		"complete and paused":  {three, tally{selected: 1, rollout: &rolloutSummary{paused: true, counts: [4]int{0, 0, 3, 0}}}, rules.ReasonComplete},
-		"paused":               {three, tally{selected: 1, rollout: &rolloutSummary{paused: true, counts: [4]int{1, 1, 1, 0}}}, rules.ReasonPaused},
-		"on its way":           {three, tally{selected: 1, rollout: &rolloutSummary{counts: [4]int{1, 1, 0, 1}, failed: []string{"florin"}}}, rules.ReasonProgressing},
-		"stopped":              {three, tally{selected: 1, rollout: &rolloutSummary{stopped: true, counts: [4]int{1, 0, 1, 1}, failed: []string{"florin"}}}, rules.ReasonStopped},
-		"some cannot be there": {three, tally{selected: 2, failed: 3, failures: []edgev2alpha1.PlacementPair{{SyncTarget: "florin"}}, rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, rules.ReasonObjectsFailed},
-		"failed at last":       {three, tally{selected: 1, rollout: &rolloutSummary{counts: [4]int{0, 0, 2, 1}, failed: []string{"florin"}}}, rules.ReasonDestinationsFailed},
+		"no strategy":          {three, placementCounts{selected: 1}, ""},
+		"nothing selected":     {three, placementCounts{rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, ""},
+		"not in force":         {outcome{reason: plan.ReasonInvalid}, placementCounts{selected: 1, rollout: &rolloutSummary{}}, ""},
+		"complete":             {three, placementCounts{selected: 1, rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, rules.ReasonComplete},
+		"complete and paused":  {three, placementCounts{selected: 1, rollout: &rolloutSummary{paused: true, counts: [4]int{0, 0, 3, 0}}}, rules.ReasonComplete},
+		"paused":               {three, placementCounts{selected: 1, rollout: &rolloutSummary{paused: true, counts: [4]int{1, 1, 1, 0}}}, rules.ReasonPaused},
+		"on its way":           {three, placementCounts{selected: 1, rollout: &rolloutSummary{counts: [4]int{1, 1, 0, 1}, failed: []string{"florin"}}}, rules.ReasonProgressing},
+		"stopped":              {three, placementCounts{selected: 1, rollout: &rolloutSummary{stopped: true, counts: [4]int{1, 0, 1, 1}, failed: []string{"florin"}}}, rules.ReasonStopped},
+		"some cannot be there": {three, placementCounts{selected: 2, failed: 3, failures: []edgev2alpha1.PlacementPair{{SyncTarget: "florin"}}, rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, rules.ReasonObjectsFailed},
+		"failed at last":       {three, placementCounts{selected: 1, rollout: &rolloutSummary{counts: [4]int{0, 0, 2, 1}, failed: []string{"florin"}}}, rules.ReasonDestinationsFailed},
 	} {
-		condition := rolloutCondition(c.outcome, &c.tally)
+		condition := rolloutCondition(c.outcome, &c.placementCounts)
 		if condition.Reason != c.reason || (condition.Status == "True") != (c.reason == rules.ReasonComplete) || (condition.Message == "") != (c.reason == "") {
 			t.Errorf("%s: %+v", name, condition)
 		}
-		if status := rolloutStatus(c.outcome, &c.tally); (status == nil) != (c.reason == "") {
+		if status := rolloutStatus(c.outcome, &c.placementCounts); (status == nil) != (c.reason == "") {
 			t.Errorf("%s: %+v", name, status)
 		}
 	}
@@ -151,7 +151,7 @@ func TestRolloutCondition(t *testing.T) {
 	}
 }
 
-// One object that cannot be placed stops no other: its destination is as successful as the others are.
+// An object that cannot be placed blocks no other object: its destination can be successful.
 func TestBlockedObjectsStopNoRollout(t *testing.T) {
 	blocked := &phaseCounts{}
 	blocked[phaseBlocked], blocked[phaseSucceeded] = 1, 3
@@ -170,7 +170,7 @@ func TestBlockedObjectsStopNoRollout(t *testing.T) {
 		"no right to change it": {objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden}, Health: health.Health{Status: health.Current}}, false},
 		"refused by a policy":   {objectsync.ObjectState{Failure: &objectsync.Failure{Reason: "AdmissionDenied"}, Health: health.Health{Status: health.InProgress}}, false},
 	} {
-		if got := newCopySyncState(c.state).isBlocked; got != c.want {
+		if got := newSyncStatus(c.state).isBlocked; got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

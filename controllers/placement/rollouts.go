@@ -44,13 +44,13 @@ func (c *Controller) decideRollouts(ctx context.Context, cluster logicalcluster.
 	}
 	var result reconcile.Result
 	var errs []error
-	for _, one := range w.inForce() {
+	for _, one := range w.resolvedPlacements() {
 		if one.rollout == nil {
 			continue
 		}
 		after, succeeded, err := w.decideRollout(one)
 		if err != nil {
-			// The handler refuses a strategy that the schema and the compiler let pass.
+			// The handler refuses a strategy that the schema and the compiler accepted.
 			log.FromContext(ctx).Error(err, "cannot decide about a rollout", "placement", one.Name)
 			continue
 		}
@@ -66,17 +66,17 @@ func (c *Controller) decideRollouts(ctx context.Context, cluster logicalcluster.
 	return result, nil
 }
 
-// sooner returns the shorter of two durations; zero stands for never.
+// sooner returns the shorter of two durations; zero means never.
 func sooner(a, b time.Duration) time.Duration { return cmp.Or(min(a, b), a, b) }
 
-// decideRollout decides for one placement. It returns after which time to decide again without an event, zero for never, and whether all
-// destinations are successful.
-func (w *workspace) decideRollout(one *placementInForce) (recheckAfter time.Duration, succeeded bool, err error) {
+// decideRollout decides for one placement. It returns the delay before the next decision without an event, zero
+// for never, and whether all destinations are successful.
+func (w *workspace) decideRollout(one *resolvedPlacement) (recheckAfter time.Duration, succeeded bool, err error) {
 	now := w.Clock.Now()
 	w.lock.Lock()
 	state := one.rollout
 	if state.unobserved > 0 {
-		// The pass for the last pair asks again.
+		// The pass for the last pair requests a decision again.
 		w.lock.Unlock()
 		return 0, false, nil
 	}
@@ -99,7 +99,7 @@ func (w *workspace) decideRollout(one *placementInForce) (recheckAfter time.Dura
 	w.reportRequests.Publish(w.cluster)
 	if len(admitted) > 0 {
 		w.enqueueWaiting(one, admitted)
-		// The deadlines of the admitted destinations begin now.
+		// The deadlines of the admitted destinations start now.
 		state.scheduleRecheck(false, minRetryDelay, now)
 		return minRetryDelay, false, nil
 	}
@@ -109,9 +109,9 @@ func (w *workspace) decideRollout(one *placementInForce) (recheckAfter time.Dura
 }
 
 // enqueueWaiting enqueues the pairs of some mailboxes that wait for a placement's rollout. It requires the lock.
-func (w *workspace) enqueueWaiting(one *placementInForce, mailboxes map[logicalcluster.Name]struct{}) {
+func (w *workspace) enqueueWaiting(one *resolvedPlacement, mailboxes map[logicalcluster.Name]struct{}) {
 	for key, entry := range w.objects {
-		if !slices.ContainsFunc(entry.selectedBy, func(other *placementInForce) bool { return other.UID == one.UID }) {
+		if !slices.ContainsFunc(entry.selectedBy, func(other *resolvedPlacement) bool { return other.UID == one.UID }) {
 			continue
 		}
 		for mailbox := range mailboxes {
@@ -122,13 +122,13 @@ func (w *workspace) enqueueWaiting(one *placementInForce, mailboxes map[logicalc
 	}
 }
 
-// hasRollouts reports whether a placement in force has a rollout to decide about.
+// hasRollouts reports whether an active placement has a rollout.
 func (w *workspace) hasRollouts() bool {
-	return slices.ContainsFunc(w.inForce(), func(one *placementInForce) bool { return one.rollout != nil })
+	return slices.ContainsFunc(w.resolvedPlacements(), func(one *resolvedPlacement) bool { return one.rollout != nil })
 }
 
-// inForce returns the placements in force.
-func (w *workspace) inForce() []*placementInForce {
+// resolvedPlacements returns the active placements.
+func (w *workspace) resolvedPlacements() []*resolvedPlacement {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if w.placements == nil {
@@ -137,8 +137,8 @@ func (w *workspace) inForce() []*placementInForce {
 	return w.placements.all
 }
 
-// hasSelectedEverything reports whether the hub knows all objects of the workspace, and the placements that select them. A destination that
-// lacks an object that is still to be listed would count as successful.
+// hasSelectedEverything reports whether the hub knows all objects of the workspace, and the placements that
+// select them. Before that, a destination could count as successful although an object is not listed yet.
 func (w *workspace) hasSelectedEverything() bool {
 	w.lock.Lock()
 	allSelected, isReselecting := w.allSelected, w.reselecting || w.placements == nil || !w.placements.fleetSynced
@@ -155,7 +155,7 @@ func (w *workspace) hasSelectedEverything() bool {
 	return allSelected
 }
 
-// change changes a pair of an object, and counts it anew in the rollouts. It requires the lock.
+// change changes a pair of an object, and updates its phase in the rollouts. It requires the lock.
 func (w *workspace) change(entry *object, mailbox logicalcluster.Name, change func()) {
 	found := entry.pairs[mailbox]
 	before := found.phase()
@@ -164,7 +164,7 @@ func (w *workspace) change(entry *object, mailbox logicalcluster.Name, change fu
 }
 
 // count moves a pair from one phase to another in the rollouts of the placements that select its object. It requires the lock.
-func (w *workspace) count(selectedBy []*placementInForce, mailbox logicalcluster.Name, from, to pairPhase) {
+func (w *workspace) count(selectedBy []*resolvedPlacement, mailbox logicalcluster.Name, from, to pairPhase) {
 	if from == to {
 		return
 	}
@@ -175,15 +175,15 @@ func (w *workspace) count(selectedBy []*placementInForce, mailbox logicalcluster
 	}
 }
 
-// contentChanged notes that the content of an object at a mailbox may have changed: nothing is admitted before a pass has been made for
-// each pair. It requires the lock.
+// contentChanged records that the content of an object at a mailbox may have changed. Rollouts admit nothing
+// before a pass has been made for each pair. It requires the lock.
 func (w *workspace) contentChanged(entry *object, mailbox logicalcluster.Name) {
 	found := entry.pairs[mailbox]
 	w.change(entry, mailbox, func() { found.changes++ })
 	entry.resetRollouts()
 }
 
-// resetRollouts takes the decisions about the object out of force. It requires the lock.
+// resetRollouts invalidates the decisions about the object. It requires the lock.
 func (o *object) resetRollouts() {
 	for _, one := range o.selectedBy {
 		if one.rollout != nil {
@@ -204,9 +204,9 @@ func (w *workspace) beginPass(key pairKey) uint32 {
 	return found.changes
 }
 
-// endPass notes that a pass for a pair has taken account of a number of changes. decided is false if it could not tell whether the
-// mailbox has the present content. It returns plan.CacheTimeout if the pair is not desired and a write is pending, since the
-// cache may never show that copy; else zero.
+// endPass records that a pass for a pair has processed a number of changes. decided is false if the pass could
+// not decide whether the mailbox has the present content. It returns plan.CacheTimeout if the pair is not
+// desired and a write is pending, since the cache may never show that copy; else zero.
 func (w *workspace) endPass(key pairKey, changes uint32, decided bool) (again time.Duration) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -216,7 +216,7 @@ func (w *workspace) endPass(key pairKey, changes uint32, decided bool) (again ti
 	}
 	found.inPass = false
 	if found.observedChanges != changes {
-		// Until now the status was not returned, see statusRequestOf.
+		// The status was not returned before, see statusRequestOf.
 		w.enqueueWantedStatus(key.objectKey, entry)
 	}
 	w.change(entry, key.mailbox, func() {
@@ -233,20 +233,22 @@ func (w *workspace) endPass(key pairKey, changes uint32, decided bool) (again ti
 // rolloutSummary holds the reported state of a rollout.
 type rolloutSummary struct {
 	paused, stopped bool
-	// decided is true if the counts are those of a decision in force.
+	// decided is true if the counts come from a valid decision.
 	decided bool
-	// counts are the destinations by their progress. Those that missed the deadline count as failed.
+	// counts are the numbers of destinations by their progress. Destinations that missed the deadline count as
+	// failed.
 	counts [rollout.Failed + 1]int
 	// failed are the names of the failed SyncTargets.
 	failed []string
 	// revision is the last PlacementRevision; nil if it is unknown.
 	revision *edgev2alpha1.RevisionReference
-	// notKept is why no PlacementRevision keeps the present objects; empty if one does, or may come to.
+	// notKept is why no PlacementRevision keeps the present objects; empty if one does, or if none has failed
+	// to.
 	notKept string
 }
 
 // summarizeRollout returns the reported state of the placement's rollout; nil if it has none. It requires the lock.
-func (p *placementInForce) summarizeRollout() *rolloutSummary {
+func (p *resolvedPlacement) summarizeRollout() *rolloutSummary {
 	if p.rollout == nil {
 		return nil
 	}

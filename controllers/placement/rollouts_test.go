@@ -49,7 +49,7 @@ func newTestWorkspace() *workspace {
 	return w
 }
 
-// TestRolloutCounts makes random changes, and counts all pairs anew after each.
+// TestRolloutCounts makes random changes, and recounts all pairs after each.
 func TestRolloutCounts(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // it makes test cases
@@ -80,7 +80,7 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 		}
 		w.onCopy(key.resource, key.name, key.mailbox, nil, after)
 	case 0:
-		var selected []*placementInForce
+		var selected []*resolvedPlacement
 		for i, state := range states {
 			if random.IntN(3) > 0 {
 				selected = append(selected, placementAt(i, state, random.IntN(16)))
@@ -100,7 +100,7 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 			found := entry.pairs[key.mailbox]
 			w.change(entry, key.mailbox, func() {
 				found.placed, found.waiting, found.failure = true, false, nil
-				found.syncState = []*copySyncState{nil, {}, {synced: true, health: health.Health{Status: health.Current}}, {failure: &failure{}}}[random.IntN(4)]
+				found.syncStatus = []*syncStatus{nil, {}, {synced: true, health: health.Health{Status: health.Current}}, {failure: &failure{}}}[random.IntN(4)]
 			})
 		}
 	}
@@ -109,8 +109,8 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 func mailboxAt(i int) logicalcluster.Name { return logicalcluster.Name(fmt.Sprintf("m%d", i)) }
 
 // placementAt returns a view of the placement of a state, with the mailboxes of a set of bits.
-func placementAt(i int, state *rolloutState, bits int) *placementInForce {
-	of := &placementInForce{Placement: &rules.Placement{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i))}, rollout: state, mailboxes: map[logicalcluster.Name]rules.Destination{}}
+func placementAt(i int, state *rolloutState, bits int) *resolvedPlacement {
+	of := &resolvedPlacement{Placement: &rules.Placement{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i))}, rollout: state, mailboxes: map[logicalcluster.Name]rules.Destination{}}
 	for at := range 4 {
 		if bits&(1<<at) != 0 {
 			destination := rules.Destination{SyncTarget: fleet.SyncTarget{Name: fmt.Sprint(at), Mailbox: mailboxAt(at)}}
@@ -144,7 +144,7 @@ func countsOf(state *rolloutState) string {
 	return text
 }
 
-// A pair that waits goes on when its placement has no rollout any more: no other event would come.
+// A waiting pair is enqueued when its placement loses its rollout: no other event would follow.
 func TestEndOfRollout(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
@@ -152,7 +152,7 @@ func TestEndOfRollout(t *testing.T) {
 	set := func(state *rolloutState) {
 		w.lock.Lock()
 		defer w.lock.Unlock()
-		w.setSelected(key.objectKey, []*placementInForce{placementAt(0, state, 1)}, plan.Terminating, false)
+		w.setSelected(key.objectKey, []*resolvedPlacement{placementAt(0, state, 1)}, plan.Terminating, false)
 	}
 	changes := func() uint32 { return w.beginPass(key) }
 	state := newRolloutState()
@@ -160,24 +160,24 @@ func TestEndOfRollout(t *testing.T) {
 	before := changes()
 	set(state)
 	if changes() != before {
-		t.Error("a pass for nothing")
+		t.Error("got a pass without a change")
 	}
 	set(nil)
 	if changes() == before {
-		t.Error("nobody makes a pass for the pair that waited")
+		t.Error("the waiting pair gets no pass")
 	}
 }
 
-// Only new content waits, and only where no placement admits it.
+// Only new content waits, and only for a destination that no placement admits.
 func TestMustWait(t *testing.T) {
 	t.Parallel()
 	const admitted, other = logicalcluster.Name("admitted"), logicalcluster.Name("other")
 	state := newRolloutState()
-	one := &placementInForce{
+	one := &resolvedPlacement{
 		Placement: &rules.Placement{Name: "shop", Rollout: &rollout.Strategy{Paused: true}}, rollout: state,
 		mailboxes: map[logicalcluster.Name]rules.Destination{admitted: {SyncTarget: fleet.SyncTarget{UID: "1"}}, other: {SyncTarget: fleet.SyncTarget{UID: "2"}}},
 	}
-	free := &placementInForce{Placement: &rules.Placement{Name: "free"}, mailboxes: map[logicalcluster.Name]rules.Destination{other: {}}}
+	free := &resolvedPlacement{Placement: &rules.Placement{Name: "free"}, mailboxes: map[logicalcluster.Name]rules.Destination{other: {}}}
 	desired := &transform.Desired{Mark: ownership.Mark{Hash: "new"}}
 	plannedAs := func(action plan.Action) plan.Plan {
 		return plan.Plan{Decision: plan.Decision{Action: action}, Desired: desired}
@@ -187,11 +187,11 @@ func TestMustWait(t *testing.T) {
 	}
 	w := newTestWorkspace()
 	key := func(mailbox logicalcluster.Name) pairKey { return pairKey{objectKey{}, mailbox} }
-	w.ensureObject(objectKey{}).selectedBy = []*placementInForce{one}
+	w.ensureObject(objectKey{}).selectedBy = []*resolvedPlacement{one}
 	expect := func(what string, mailbox logicalcluster.Name, s *pairSnapshot, planned plan.Plan, want bool) {
 		t.Helper()
 		if got := w.mustWait(key(mailbox), s, planned); got != want {
-			t.Errorf("%s: it waits: %t", what, got)
+			t.Errorf("%s: waiting is %t", what, got)
 		}
 	}
 	expect("before the first decision", admitted, snapshot("old"), plannedAs(plan.Create), true)
@@ -205,12 +205,12 @@ func TestMustWait(t *testing.T) {
 	expect("nothing to write", other, snapshot("new"), plannedAs(plan.None), false)
 	state.reset()
 	expect("after a change", admitted, snapshot("old"), plannedAs(plan.Update), true)
-	w.ensureObject(objectKey{}).selectedBy = []*placementInForce{one, free}
+	w.ensureObject(objectKey{}).selectedBy = []*resolvedPlacement{one, free}
 	expect("another placement without a strategy", other, snapshot("old"), plannedAs(plan.Update), false)
 	expect("another placement on other clusters", admitted, snapshot("old"), plannedAs(plan.Update), true)
 }
 
-// Of many placements, only those are decided about to which something happened, or for which it is time.
+// A decision is repeated only after an event, or when it is due.
 func TestDecisionStands(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
@@ -218,7 +218,7 @@ func TestDecisionStands(t *testing.T) {
 	stands := func(what string, at time.Time, wantAfter time.Duration, want bool) {
 		t.Helper()
 		if after, ok := state.isCurrent(at); after != wantAfter && ok || ok != want {
-			t.Errorf("%s: stands %t for %v, want %t for %v", what, ok, after, want, wantAfter)
+			t.Errorf("%s: current %t for %v, want %t for %v", what, ok, after, want, wantAfter)
 		}
 	}
 	decide := func(recheckAfter time.Duration) {
@@ -246,7 +246,7 @@ func TestDecisionStands(t *testing.T) {
 	one := placementAt(0, state, 0)
 	one.Rollout, _ = rollout.New(&edgev2alpha1.EdgePlacementSpec{Paused: true})
 	if _, complete, err := w.decideRollout(one); err != nil || !complete {
-		t.Errorf("the decision is made again: %v", err)
+		t.Errorf("a current decision is made again: %v", err)
 	}
 	state.evaluated = false
 	if _, complete, err := w.decideRollout(one); err != nil || complete {
@@ -254,7 +254,8 @@ func TestDecisionStands(t *testing.T) {
 	}
 }
 
-// A copy that is being written counts as one that is to be withdrawn, until the cache has shown it or cannot show it any more.
+// A copy that is being written counts as a copy to withdraw, until the cache has shown it or can no longer show
+// it.
 func TestCopiesUnderWay(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
@@ -262,7 +263,7 @@ func TestCopiesUnderWay(t *testing.T) {
 	w.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.lock, testClock)
 	view := fleet.NewSnapshot(&fleet.Inventory{Name: "i", SyncTargets: []fleet.SyncTarget{{Name: "florin", Mailbox: mailboxAt(0)}}})
 	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
-	set := func(selected ...*placementInForce) {
+	set := func(selected ...*resolvedPlacement) {
 		w.lock.Lock()
 		defer w.lock.Unlock()
 		w.setSelected(key.objectKey, selected, plan.Terminating, false)
@@ -272,44 +273,44 @@ func TestCopiesUnderWay(t *testing.T) {
 	w.writes.Started(key)
 	set()
 	if !w.isWithdrawing(view) {
-		t.Error("the copy is forgotten while it is written")
+		t.Error("the pair is dropped while its copy is written")
 	}
 	written := &unstructured.Unstructured{}
 	written.SetUID("u")
 	written.SetResourceVersion("7")
 	w.writes.Finished(key, written)
 	if again := w.endPass(key, changes, true); again != plan.CacheTimeout || !w.isWithdrawing(view) {
-		t.Errorf("the copy is forgotten before the cache shows it; another pass after %v", again)
+		t.Errorf("the pair is dropped before the cache shows its copy; another pass after %v", again)
 	}
 	testClock.Step(plan.CacheTimeout)
 	changes = w.beginPass(key)
 	if object, _ := w.writes.Current(key, nil); object != nil {
-		t.Error("the cache is awaited for too long")
+		t.Error("the pair waits for the cache for too long")
 	}
 	if again := w.endPass(key, changes, true); again != 0 || w.isWithdrawing(view) || len(w.objects) != 0 {
-		t.Errorf("a copy that nobody has ever seen is awaited for ever: another pass after %v", again)
+		t.Errorf("the pair waits for ever for a copy that no cache has shown: another pass after %v", again)
 	}
 }
 
-// A workspace gets no more pairs than it may have, whatever order its objects come in. What has a copy counts first.
+// A workspace never has more pairs than its limit, in any order of its objects. Objects with copies come first.
 func TestPairsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
 	w.MaxPairs = 5
 	one := placementAt(0, nil, 15)
-	set := func(name string, selected ...*placementInForce) {
+	set := func(name string, selected ...*resolvedPlacement) {
 		w.lock.Lock()
 		defer w.lock.Unlock()
 		w.setSelected(objectKey{name: types.NamespacedName{Name: name}}, selected, plan.Terminating, false)
 	}
 	counted := func() (pairs int, failed int64) {
-		counted := &tally{}
+		counted := &placementCounts{}
 		for key, entry := range w.objects {
 			pairs += len(entry.pairs)
 			counted.add(key, entry, one, nil)
 		}
 		if (len(counted.failures) > 0) != (counted.failed > 0) {
-			t.Errorf("of %d failed pairs the status tells of %d", counted.failed, len(counted.failures))
+			t.Errorf("%d pairs failed, and the status lists %d", counted.failed, len(counted.failures))
 		}
 		return pairs, counted.failed
 	}
@@ -327,11 +328,11 @@ func TestPairsAreLimited(t *testing.T) {
 	expect("further beyond it", 5, 7)
 	next := &placements{}
 	if w.updateBeyondLimit(next) || next.recheckAt.IsZero() {
-		t.Error("nobody tries the others again later, or somebody does while there is no room")
+		t.Error("objects beyond the limit are not retried later, or are retried at the limit")
 	}
 	set("a")
 	if !w.updateBeyondLimit(next) || w.updateBeyondLimit(next) {
-		t.Error("nobody tries the others again when there is room, or somebody does twice")
+		t.Error("objects beyond the limit are not retried below the limit, or are retried twice")
 	}
 	set("b", one)
 	expect("after an object has gone", 4, 4)
@@ -341,8 +342,9 @@ func TestPairsAreLimited(t *testing.T) {
 	expect("copies of the previous leader", 6, 6)
 }
 
-// A placement that is in force stays so when the workspace is beyond its limit. After a start, its status tells.
-func TestFormerlyInForce(t *testing.T) {
+// An active placement stays active when the workspace is beyond its limit. After a start, the placement's
+// status shows whether it was active.
+func TestActiveBefore(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
 	w.placements = nil
@@ -352,26 +354,26 @@ func TestFormerlyInForce(t *testing.T) {
 		object.SetUID(uid)
 		observed = append(observed, object)
 	}
-	if got := w.inForceBefore(observed); !got["placed"] || got["new"] {
+	if got := w.activeBefore(observed); !got["placed"] || got["new"] {
 		t.Errorf("after a start: %v", got)
 	}
 	w.placements = &placements{}
-	w.placements.setAll([]*placementInForce{placementAt(0, nil, 1)})
-	if got := w.inForceBefore(observed); got["placed"] || !got["0"] {
+	w.placements.setAll([]*resolvedPlacement{placementAt(0, nil, 1)})
+	if got := w.activeBefore(observed); got["placed"] || !got["0"] {
 		t.Errorf("later: %v", got)
 	}
 }
 
-// An object whose API a mailbox lacks has failed there, if it is wanted there.
+// An object whose API a mailbox lacks has failed there, if it is desired there.
 func TestUnserved(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
 	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
 	if s, err := w.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s != nil || err != nil {
-		t.Errorf("unknown: %v, %v", s, err)
+		t.Errorf("no pair: %v, %v", s, err)
 	}
-	w.setSelected(key.objectKey, []*placementInForce{placementAt(0, nil, 1)}, plan.Terminating, false)
+	w.setSelected(key.objectKey, []*resolvedPlacement{placementAt(0, nil, 1)}, plan.Terminating, false)
 	if s, err := w.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s == nil || newFailure(err).Reason != plan.ReasonNotServed {
-		t.Errorf("wanted: %v, %v", s, err)
+		t.Errorf("desired: %v, %v", s, err)
 	}
 }

@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
-// ruleObject returns the facts about an object by which placements select it.
+// ruleObject returns the facts about an object that placements select it by.
 func ruleObject(workloads *mailboxes.Mailboxes, cluster logicalcluster.Name, resource plan.Resource, object *unstructured.Unstructured) *rules.Object {
 	return rules.ObjectOf(resource.GroupResource(), object, func() (labels.Labels, bool) {
 		namespace, state := workloads.Get(namespaces, cluster, types.NamespacedName{Name: object.GetNamespace()})
@@ -43,23 +43,23 @@ func ruleObject(workloads *mailboxes.Mailboxes, cluster logicalcluster.Name, res
 	})
 }
 
-// selectObject decides which placements select an object, and enqueues its pairs: all of them if the object may have changed,
-// else those that changed.
+// selectObject decides which placements select an object, and enqueues its pairs: all of them if the object may
+// have changed, else the changed ones.
 func (w *workspace) selectObject(key objectKey, changed bool) {
 	for !w.trySelectObject(key, changed) {
 	}
 }
 
-// observedSource is what decides about the selection of an object.
+// observedSource contains the facts that decide which placements select an object.
 type observedSource struct {
 	placements *placements
 	source     *unstructured.Unstructured
 	state      mailboxes.State
-	// version is that of the source and of its Namespace.
+	// version is the version of the source and, if labels of Namespaces matter, of its Namespace.
 	version string
 }
 
-// observeObject reads the placements in force, and an object of the workspace. It requires the lock.
+// observeObject reads the active placements and an object of the workspace. It requires the lock.
 func (w *workspace) observeObject(key objectKey) observedSource {
 	observed := observedSource{placements: w.placements}
 	observed.source, observed.state = w.Workloads.Get(key.resource, w.cluster, key.name)
@@ -71,7 +71,7 @@ func (w *workspace) observeObject(key objectKey) observedSource {
 	return observed
 }
 
-// versionOf returns what differs between two states of a cached object; nil is none.
+// versionOf returns a text that differs between any two states of a cached object; nil is no object.
 func versionOf(object *unstructured.Unstructured) string {
 	if object == nil {
 		return ""
@@ -84,8 +84,9 @@ func (o observedSource) isSame(other observedSource) bool {
 	return o.placements == other.placements && o.state == other.state && o.version == other.version
 }
 
-// trySelectObject is selectObject, except that it returns false if something has changed since it read the object. Users write the
-// selectors, and the handlers of all mailboxes' events wait for the lock, so it holds the lock only before and after it evaluates them.
+// trySelectObject is selectObject, except that it returns false if something has changed since it read the
+// object. Users write the selectors, and the event handlers of all mailboxes wait for the lock. So
+// trySelectObject evaluates the selectors without the lock.
 func (w *workspace) trySelectObject(key objectKey, changed bool) bool {
 	resource, published := w.resource(key.resource)
 	w.lock.Lock()
@@ -101,7 +102,7 @@ func (w *workspace) trySelectObject(key objectKey, changed bool) bool {
 	if !w.isDecidable(key, observed.state) {
 		return true
 	}
-	var selected []*placementInForce
+	var selected []*resolvedPlacement
 	absent, decided := plan.SourceNotFound, true
 	if observed.state == mailboxes.Present {
 		selected, absent, decided = w.selectPresent(observed.placements, resource, source)
@@ -125,12 +126,14 @@ func (w *workspace) trySelectObject(key objectKey, changed bool) bool {
 	return true
 }
 
-// isDecidable reports whether the cache shows if an object exists. Without an accepted claim kcp shows an empty list.
+// isDecidable reports whether the cache shows whether an object exists. Without an accepted claim kcp shows an
+// empty list.
 func (w *workspace) isDecidable(key objectKey, state mailboxes.State) bool {
 	return state != mailboxes.Unknown && (state != mailboxes.Absent || !w.Workloads.IsKnownNotServed(w.cluster, key.resource.GroupResource()))
 }
 
-// recordSource records the content of an object, and enqueues the removal of a status that no copy has any more. It requires the lock.
+// recordSource records the content hash of an object. If no placement selects the object any more, it enqueues
+// the removal of the returned status. It requires the lock.
 func (w *workspace) recordSource(key objectKey, source *unstructured.Unstructured, selected bool) {
 	if entry := w.objects[key]; entry != nil {
 		entry.contentHash = rules.ContentHash(key.resource.GroupResource(), source)
@@ -140,9 +143,9 @@ func (w *workspace) recordSource(key objectKey, source *unstructured.Unstructure
 	}
 }
 
-// selectPresent returns those of the placements that select an object of the workspace, and why none does if none does; decided is false
-// if labels that decide are not cached.
-func (w *workspace) selectPresent(placements *placements, resource plan.Resource, source *unstructured.Unstructured) (selected []*placementInForce, absent plan.State, decided bool) {
+// selectPresent returns the placements that select an object of the workspace. If none does, absent is the
+// reason. decided is false if the decision depends on labels that are not cached.
+func (w *workspace) selectPresent(placements *placements, resource plan.Resource, source *unstructured.Unstructured) (selected []*resolvedPlacement, absent plan.State, decided bool) {
 	if rules.IsPlaceable(resource, source) {
 		var known bool
 		selected, known = placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
@@ -157,7 +160,7 @@ func (w *workspace) selectPresent(placements *placements, resource plan.Resource
 }
 
 // setSelected sets the placements that select an object, and enqueues its pairs. It requires the lock.
-func (w *workspace) setSelected(key objectKey, selected []*placementInForce, absent plan.State, changed bool) {
+func (w *workspace) setSelected(key objectKey, selected []*resolvedPlacement, absent plan.State, changed bool) {
 	wasSelected := w.objects[key] != nil && len(w.objects[key].selectedBy) > 0
 	if wasSelected != (len(selected) > 0) || !wasSelected && changed {
 		w.noteExcluded()
@@ -185,7 +188,8 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 	w.reportRequests.Publish(w.cluster)
 }
 
-// setAbsence sets why an object is absent; empty if it is not. It returns true if the absence is verified now. It requires the lock.
+// setAbsence sets the reason why an object is absent; empty if it is not. It returns true if the absence has
+// just been verified. It requires the lock.
 func (w *workspace) setAbsence(key objectKey, entry *object, absent plan.State) bool {
 	if entry.absence != absent {
 		entry.absence, entry.verified = absent, false
@@ -198,7 +202,7 @@ func (w *workspace) setAbsence(key objectKey, entry *object, absent plan.State) 
 }
 
 // mailboxesOf returns the mailboxes of the destinations of some placements.
-func mailboxesOf(selected []*placementInForce) map[logicalcluster.Name]struct{} {
+func mailboxesOf(selected []*resolvedPlacement) map[logicalcluster.Name]struct{} {
 	wanted := map[logicalcluster.Name]struct{}{}
 	for _, placement := range selected {
 		for mailbox := range placement.mailboxes {
@@ -208,9 +212,10 @@ func mailboxesOf(selected []*placementInForce) map[logicalcluster.Name]struct{} 
 	return wanted
 }
 
-// countAll counts all pairs of an object in the rollouts of the placements that select it, or takes them out. It requires the lock.
+// countAll adds all pairs of an object to the rollouts of the placements that select it, or removes them. It
+// requires the lock.
 func (w *workspace) countAll(entry *object, in bool) {
-	if !slices.ContainsFunc(entry.selectedBy, func(one *placementInForce) bool { return one.rollout != nil }) {
+	if !slices.ContainsFunc(entry.selectedBy, func(one *resolvedPlacement) bool { return one.rollout != nil }) {
 		return
 	}
 	for mailbox, found := range entry.pairs {
@@ -222,8 +227,9 @@ func (w *workspace) countAll(entry *object, in bool) {
 	}
 }
 
-// setDesired sets the mailboxes in which an object is desired, and enqueues its pairs: all of them if the object has changed, else
-// those that changed. A workspace has no more new pairs than MaxPairs: they take memory. It requires the lock.
+// setDesired sets the mailboxes in which an object is desired, and enqueues its pairs: all of them if the
+// object has changed, else the changed ones. At MaxPairs it adds no new pairs, to bound memory. It requires the
+// lock.
 func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalcluster.Name]struct{}, changed bool) {
 	entry.isBeyondLimit = false
 	for mailbox := range wanted {
@@ -273,16 +279,16 @@ func (w *workspace) setPairDesired(found *pair) {
 
 // isWantedAt reports whether a placement wants the object in a mailbox.
 func (o *object) isWantedAt(mailbox logicalcluster.Name) bool {
-	return slices.ContainsFunc(o.selectedBy, func(one *placementInForce) bool {
+	return slices.ContainsFunc(o.selectedBy, func(one *resolvedPlacement) bool {
 		_, ok := one.mailboxes[mailbox]
 		return ok
 	})
 }
 
-// samePlacements reports whether the same placements decide about an object as before. One that ceases to have a rollout lets all of its
-// pairs go on.
-func samePlacements(before, after []*placementInForce) bool {
-	return slices.EqualFunc(before, after, func(a, b *placementInForce) bool {
+// samePlacements reports whether the same placements select an object as before, with the same policies. If a
+// placement loses its rollout, all of its waiting pairs must continue.
+func samePlacements(before, after []*resolvedPlacement) bool {
+	return slices.EqualFunc(before, after, func(a, b *resolvedPlacement) bool {
 		return a.Name == b.Name && a.DeletionPolicy == b.DeletionPolicy && (a.rollout == nil) == (b.rollout == nil)
 	})
 }
@@ -293,9 +299,10 @@ func (k objectKey) candidate(cause plan.State) absence.Candidate {
 	return absence.Candidate{Resource: k.resource, Key: k.name, Missing: cause == plan.SourceNotFound}
 }
 
-// deletionPolicyOf returns what happens to withdrawn copies of an object: Orphan if any placement says so.
-func deletionPolicyOf(selectedBy []*placementInForce) ownership.Policy {
-	if slices.ContainsFunc(selectedBy, func(p *placementInForce) bool { return p.DeletionPolicy == ownership.PolicyOrphan }) {
+// deletionPolicyOf returns the deletion policy of the withdrawn copies of an object: Orphan if any placement
+// has it.
+func deletionPolicyOf(selectedBy []*resolvedPlacement) ownership.Policy {
+	if slices.ContainsFunc(selectedBy, func(p *resolvedPlacement) bool { return p.DeletionPolicy == ownership.PolicyOrphan }) {
 		return ownership.PolicyOrphan
 	}
 	return ownership.PolicyDelete

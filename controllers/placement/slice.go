@@ -31,8 +31,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// writeSlice creates or updates the SinglePlacementSlice of a placement if it differs. While a mistake hides destinations, whose copies
-// stay, the slice stays too: after a restart of the hub it tells which SyncTargets were chosen.
+// writeSlice creates or updates the SinglePlacementSlice of a placement if it differs. While a mistake hides
+// destinations, whose copies stay, the slice stays too: after a restart, the hub reads the chosen SyncTargets
+// from it.
 func (w *workspace) writeSlice(ctx context.Context, placement, existing *unstructured.Unstructured, found outcome) error {
 	if existing != nil && (found.reason == plan.ReasonInvalid || found.hasMissingTarget()) {
 		return nil
@@ -67,7 +68,7 @@ func (w *workspace) writeSlice(ctx context.Context, placement, existing *unstruc
 	}
 	_, err = w.placementWriter.Put(ctx, keyOf(slicesResource, placement), &unstructured.Unstructured{Object: content})
 	if errors.Is(err, mailboxwrite.ErrOutdated) {
-		// The event of the newer slice asks for another report.
+		// The event of the newer slice requests another report.
 		return nil
 	}
 	return err

@@ -42,14 +42,17 @@ import (
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
-// aggregationDelay is how long changes of the statuses of an object with several destinations are gathered into one write.
+// aggregationDelay is how long changes of the statuses of an object with several destinations are gathered
+// before one write.
 const aggregationDelay = time.Second
 
 // reportedState is the desired status of a source.
 type reportedState struct {
-	// wanted is true if a placement asks for the status. Otherwise the hub removes what it has written before.
+	// wanted is true if a placement requests the status. Otherwise the hub removes a status that it has
+	// written.
 	wanted bool
-	// destinations is the number of destinations, and status that of the object on them; empty if there is none to show.
+	// destinations is the number of destinations, and status is the object's status on them; empty if there is
+	// none to show.
 	destinations int
 	status       map[string]any
 }
@@ -66,14 +69,15 @@ func (w *workspace) enqueueStatus(key objectKey, object *object) {
 	w.enqueue(key.statusTask())
 }
 
-// enqueueWantedStatus enqueues the write of the status of an object's source if a placement asks for it. It requires the lock.
+// enqueueWantedStatus enqueues the write of the status of an object's source if a placement requests it. It
+// requires the lock.
 func (w *workspace) enqueueWantedStatus(key objectKey, object *object) {
 	if wantsStatus(object.selectedBy) {
 		w.enqueueStatus(key, object)
 	}
 }
 
-// destinations returns the number of mailboxes that are to have the object. It requires the lock.
+// destinations returns the number of mailboxes in which the object is desired. It requires the lock.
 func (o *object) destinations() (count int) {
 	for _, found := range o.pairs {
 		if found.desired {
@@ -83,13 +87,14 @@ func (o *object) destinations() (count int) {
 	return count
 }
 
-// wantsStatus reports whether one of the placements asks for the status of the objects that it selects.
-func wantsStatus(selectedBy []*placementInForce) bool {
-	return slices.ContainsFunc(selectedBy, func(one *placementInForce) bool { return one.SingletonStatus || one.AggregateStatus })
+// wantsStatus reports whether one of the placements requests the status of its objects.
+func wantsStatus(selectedBy []*resolvedPlacement) bool {
+	return slices.ContainsFunc(selectedBy, func(one *resolvedPlacement) bool { return one.SingletonStatus || one.AggregateStatus })
 }
 
-// reconcileSourceStatus brings the status of a source in line with the requests of its placements. It makes at most one write for the
-// annotations that count the destinations and tell whose the status is, and one for the status.
+// reconcileSourceStatus brings the status of a source in line with the requests of its placements. It makes at
+// most two writes: one for the annotations with the number of destinations and the owner of the status, and one
+// for the status.
 func (w *workspace) reconcileSourceStatus(ctx context.Context, key objectKey) (reconcile.Result, error) {
 	resource, ok := w.resource(key.resource)
 	source := w.statusSource(key)
@@ -112,7 +117,8 @@ func (w *workspace) reconcileSourceStatus(ctx context.Context, key objectKey) (r
 	return reconcile.Result{}, err
 }
 
-// writeReportedState writes what differs. The annotations come first: they tell that the status is the hub's.
+// writeReportedState writes the annotations and the status where they differ. It writes the annotations first,
+// because they mark the status as the hub's.
 func (w *workspace) writeReportedState(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured, desired reportedState) error {
 	if mailboxes.ProjectionOf(source) != mailboxes.FullObject {
 		// An event follows when the rest has been fetched.
@@ -137,8 +143,8 @@ func (w *workspace) writeReportedState(ctx context.Context, key objectKey, resou
 	return sourcePatched(key, w.sourceWriter.PatchStatus(ctx, key, patch, resource.StatusSubresource))
 }
 
-// removeReportedState removes the status that the hub wrote, and then the annotations. The cache may not have the status of an object
-// that no placement selects.
+// removeReportedState removes the status that the hub wrote, and then the annotations. If no placement selects
+// the object, the cache may lack its status.
 func (w *workspace) removeReportedState(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured) error {
 	if len(transform.StatusOf(source.Object["status"])) > 0 || mailboxes.ProjectionOf(source) != mailboxes.FullObject {
 		patch, err := mailboxwrite.MergePatch(map[string]any{"status": nil, "metadata": map[string]any{"uid": source.GetUID()}})
@@ -152,8 +158,9 @@ func (w *workspace) removeReportedState(ctx context.Context, key objectKey, reso
 	return w.annotate(ctx, key, source, nil, nil)
 }
 
-// statusOwner owns the statuses that the hub wrote in the workspace. Nobody else can make its annotation, and it counts for one object
-// of one workspace only: whoever copies it, or sets KubeStellar's, does not make the hub remove a status.
+// statusOwner is the owner of the statuses that the hub wrote in the workspace. Only the hub can create its
+// annotation, which is valid for one object of one workspace. A user who copies the annotation, or sets
+// KubeStellar's, cannot make the hub remove a status.
 func (w *workspace) statusOwner() ownership.Owner {
 	return ownership.Owner{Hub: w.Hub, SyncTarget: types.UID("status/" + w.cluster), Sealer: w.Sealer}
 }
@@ -174,15 +181,16 @@ func (w *workspace) statusSource(key objectKey) *unstructured.Unstructured {
 	return source
 }
 
-// statusRequest says whether, and from which mailboxes, placements request an object's status.
+// statusRequest is the request of placements for an object's status.
 type statusRequest struct {
-	// isKnown is false while a placement that may ask for the status cannot be read, and until a pass was made for each pair since the source
-	// has changed, or since a start.
+	// isKnown is false while a placement that may request the status cannot be read. It is also false until a
+	// pass was made for each pair after a change of the source, or after a start.
 	isKnown bool
 	wanted  bool
-	// hasStatus is true if the destinations have one status to show.
+	// hasStatus is true if the destinations have a common status to show.
 	hasStatus bool
-	// placed are the mailboxes of the destinations, with whether the copy has the content of the source.
+	// placed contains the mailboxes of the destinations. The value is true if the copy has the content of the
+	// source.
 	placed map[logicalcluster.Name]bool
 }
 
@@ -195,9 +203,9 @@ func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, sourc
 	return request
 }
 
-// statusRequestOfPairs is statusRequestOf for the placements by which the object was selected. It returns the placements in force; nil before
-// they are known.
-func (w *workspace) statusRequestOfPairs(key objectKey, resource plan.Resource) (request statusRequest, inForce *placements) {
+// statusRequestOfPairs is statusRequestOf for the placements that the object was selected by. It returns the
+// active placements; nil before they are known.
+func (w *workspace) statusRequestOfPairs(key objectKey, resource plan.Resource) (request statusRequest, active *placements) {
 	isStarting := w.inStartupGrace()
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -209,19 +217,20 @@ func (w *workspace) statusRequestOfPairs(key objectKey, resource plan.Resource) 
 		for mailbox, found := range entry.pairs {
 			if found.desired {
 				request.placed[mailbox] = found.placed
-				// Before a pass for the present content of the source, placed is about the content before.
+				// Before a pass for the present content of the source, placed refers to the former content.
 				request.isKnown = request.isKnown && found.observedChanges == found.changes && (!isStarting || found.placed || found.waiting || found.failure != nil)
 			}
 		}
 		request.wanted = resource.StatusReturn && wantsStatus(entry.selectedBy)
-		request.hasStatus = slices.ContainsFunc(entry.selectedBy, func(one *placementInForce) bool {
+		request.hasStatus = slices.ContainsFunc(entry.selectedBy, func(one *resolvedPlacement) bool {
 			return one.AggregateStatus || one.SingletonStatus && len(request.placed) == 1
 		})
 	}
 	return request, w.placements
 }
 
-// reportedStateOf returns the desired status of a source; known is false while that is unknown, or a mailbox cannot be read.
+// reportedStateOf returns the desired status of a source; known is false while the status is unknown, or a
+// mailbox cannot be read.
 func (w *workspace) reportedStateOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured) (state reportedState, known bool, err error) {
 	request := w.statusRequestOf(key, resource, source)
 	state = reportedState{wanted: request.wanted, destinations: len(request.placed)}
@@ -239,8 +248,9 @@ func (w *workspace) reportedStateOf(key objectKey, resource plan.Resource, sourc
 	return state, known, err
 }
 
-// isStatusUnwanted reports whether it is certain that no placement asks for the status of an object: all placements are known, and none
-// of them that asks selects the object, whether or not it has been counted yet.
+// isStatusUnwanted reports whether it is certain that no placement requests the status of an object: all
+// placements are known, and no placement that requests statuses selects the object, even if the object has not
+// been counted yet.
 func (w *workspace) isStatusUnwanted(placements *placements, resource plan.Resource, source *unstructured.Unstructured) bool {
 	if placements.partial || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly {
 		return false
@@ -249,8 +259,8 @@ func (w *workspace) isStatusUnwanted(placements *placements, resource plan.Resou
 	return known && (!resource.StatusReturn || !wantsStatus(selected))
 }
 
-// statusesOf returns the statuses of the copies of an object, sorted by SyncTarget, counted in generations of the source; nil for a
-// copy that is not there yet. placed says whether a copy has the content of the source.
+// statusesOf returns the statuses of the copies of an object, sorted by SyncTarget, with generations of the
+// source; nil for a copy that does not exist yet. placed is true for a copy that has the content of the source.
 func (w *workspace) statusesOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured, placed map[logicalcluster.Name]bool) (statuses []map[string]any, known bool) {
 	view := w.Fleet.Snapshot()
 	names := make(map[logicalcluster.Name]string, len(placed))
@@ -266,7 +276,8 @@ func (w *workspace) statusesOf(key objectKey, resource plan.Resource, source *un
 		if state == mailboxes.Unknown {
 			return nil, false
 		}
-		// The cache may not show a copy that was just written yet, and would have its old status count for the new content.
+		// If the cache does not show the copy's last write yet, its old status must not count for the new
+		// content.
 		inMailbox, _ := w.writes.Current(pairKey{key, mailbox}, cached)
 		var status map[string]any
 		if w.isCopyOf(inMailbox, source) && mailboxes.ProjectionOf(inMailbox) == mailboxes.FullObject {
@@ -277,7 +288,8 @@ func (w *workspace) statusesOf(key objectKey, resource plan.Resource, source *un
 	return statuses, true
 }
 
-// isCopyOf reports whether a mailbox object is the copy of this source, and not of a former one of its name.
+// isCopyOf reports whether a mailbox object is the copy of this source, and not of a former object with its
+// name.
 func (w *workspace) isCopyOf(inMailbox, source *unstructured.Unstructured) bool {
 	cluster, ok := w.workspaceOf(inMailbox)
 	if !ok || cluster != w.cluster {
@@ -287,7 +299,7 @@ func (w *workspace) isCopyOf(inMailbox, source *unstructured.Unstructured) bool 
 	return err == nil && mark.Source.UID == source.GetUID()
 }
 
-// annotate sets the annotations that count the destinations and tell whose the status is; nil removes one.
+// annotate sets the annotations with the number of destinations and the owner of the status; nil removes one.
 func (w *workspace) annotate(ctx context.Context, key objectKey, source *unstructured.Unstructured, count, owner any) error {
 	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
 		"uid":         source.GetUID(),
@@ -300,8 +312,8 @@ func (w *workspace) annotate(ctx context.Context, key objectKey, source *unstruc
 	return sourcePatched(key, err)
 }
 
-// sourcePatched returns the error of a write to an object of the workspace. If the object is gone or another one has its name, or if the
-// workspace cannot be reached, an event follows.
+// sourcePatched returns the error of a write to an object of the workspace. It ignores errors after which an
+// event follows: the object is gone or another one has its name, or the workspace cannot be reached.
 func sourcePatched(key objectKey, err error) error {
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || errors.Is(err, mailboxwrite.ErrUnreachable) {
 		return nil
@@ -309,7 +321,8 @@ func sourcePatched(key objectKey, err error) error {
 	return fmt.Errorf("cannot return the status of %s %s: %w", key.resource.Resource, key.name, err)
 }
 
-// aggregationFailed reports a rule that cannot combine the statuses of an object, once for each text. The status stays as it is.
+// aggregationFailed reports that the statuses of an object cannot be combined, once for each message. The
+// status stays as it is.
 func (w *workspace) aggregationFailed(ctx context.Context, key objectKey, err error) {
 	why := failure{rules.ReasonAggregationFailed, redact.Text(err.Error())}
 	w.lock.Lock()

@@ -44,18 +44,18 @@ func sourceObject() *unstructured.Unstructured {
 	return object
 }
 
-// A status that the hub has written goes only when it is certain that no placement asks for it.
+// The hub removes a status that it has written only when it is certain that no placement requests it.
 func TestStatusIsUnwanted(t *testing.T) {
-	selecting := func(namespace string, asks bool) *placementInForce {
+	selecting := func(namespace string, asks bool) *resolvedPlacement {
 		compiled, err := rules.Compile(&edgev2alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: edgev2alpha1.EdgePlacementSpec{
 			Downsync: []edgev2alpha1.DownsyncObjectTest{{Namespaces: []string{namespace}}}, WantSingletonReportedState: asks,
 		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &placementInForce{Placement: compiled}
+		return &resolvedPlacement{Placement: compiled}
 	}
-	inForce := func(all ...*placementInForce) (made placements) {
+	active := func(all ...*resolvedPlacement) (made placements) {
 		made.setAll(all)
 		return made
 	}
@@ -64,12 +64,12 @@ func TestStatusIsUnwanted(t *testing.T) {
 		want       bool
 	}{
 		"no placement is left":              {placements{}, true},
-		"one asks, and selects the object":  {inForce(selecting("shop", true)), false},
-		"one asks, and selects others":      {inForce(selecting("other", true)), true},
-		"one selects it, and does not ask":  {inForce(selecting("shop", false)), true},
+		"one asks, and selects the object":  {active(selecting("shop", true)), false},
+		"one asks, and selects others":      {active(selecting("other", true)), true},
+		"one selects it, and does not ask":  {active(selecting("shop", false)), true},
 		"one that may ask cannot be read":   {placements{partial: true}, false},
 		"a user deletes the whole binding":  {placements{withdrawAll: true}, true},
-		"one asks among others that do not": {inForce(selecting("shop", false), selecting("shop", true)), false},
+		"one asks among others that do not": {active(selecting("shop", false), selecting("shop", true)), false},
 	} {
 		w := &workspace{Controller: &Controller{}, placements: &c.placements}
 		resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true, StatusReturn: true}
@@ -83,7 +83,7 @@ func TestStatusIsUnwanted(t *testing.T) {
 	}
 }
 
-// A status tells nothing of a content for which no pass was made yet: the copy may have the content before.
+// Before a pass for the present content, the copy may have the former content, so its status does not count.
 func TestStatusWaitsForThePass(t *testing.T) {
 	compiled, err := rules.Compile(&edgev2alpha1.EdgePlacement{Spec: edgev2alpha1.EdgePlacementSpec{
 		Downsync: []edgev2alpha1.DownsyncObjectTest{{Namespaces: []string{"shop"}}}, WantSingletonReportedState: true,
@@ -96,18 +96,19 @@ func TestStatusWaitsForThePass(t *testing.T) {
 	found := &pair{desired: true, placed: true, changes: 1, observedChanges: 1}
 	w := &workspace{
 		Controller: &Controller{Options: Options{Clock: clock.RealClock{}}}, placements: &placements{fleetSynced: true},
-		objects: map[objectKey]*object{key: {selectedBy: []*placementInForce{{Placement: compiled}}, pairs: map[logicalcluster.Name]*pair{"m": found}}},
+		objects: map[objectKey]*object{key: {selectedBy: []*resolvedPlacement{{Placement: compiled}}, pairs: map[logicalcluster.Name]*pair{"m": found}}},
 	}
 	if request := w.statusRequestOf(key, resource, sourceObject()); !request.isKnown || !request.hasStatus || !request.placed["m"] {
-		t.Errorf("a pass was made: %+v", request)
+		t.Errorf("after a pass: %+v", request)
 	}
 	found.changes++
 	if request := w.statusRequestOf(key, resource, sourceObject()); request.isKnown {
-		t.Errorf("no pass was made since the source changed: %+v", request)
+		t.Errorf("before a pass: %+v", request)
 	}
 }
 
-// Nobody but the hub can make a status the hub's, so that the hub removes it: not by KubeStellar's annotation, and not by a copy of the hub's.
+// Only the hub can mark a status as its own: KubeStellar's annotation, or a copy of the hub's annotation,
+// cannot make the hub remove a status.
 func TestWhoseStatus(t *testing.T) {
 	w := &workspace{Controller: &Controller{Options: Options{Hub: "hub", Sealer: ownership.NewSealer([]byte("key"))}}, cluster: "team"}
 	elsewhere := &workspace{Controller: w.Controller, cluster: "other"}
@@ -134,7 +135,7 @@ func TestWhoseStatus(t *testing.T) {
 	}
 }
 
-// A change of the status alone makes no pass for copies; whatever else may have changed does.
+// A change of only the status causes no pass for copies; any other change does.
 func TestStatusOnlyEvents(t *testing.T) {
 	changed := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 		object := sourceObject()

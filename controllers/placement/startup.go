@@ -25,7 +25,7 @@ import (
 const (
 	// startupGrace is how long after the start the hub waits for the SyncTargets and the copies of the previous leader.
 	startupGrace = 2 * time.Minute
-	// startupPoll is the time between two checks meanwhile.
+	// startupPoll is the time between two checks during startupGrace.
 	startupPoll = 500 * time.Millisecond
 )
 
@@ -36,8 +36,9 @@ func (c *Controller) inStartupGrace() bool {
 	return c.startedAt.IsZero() || c.Clock.Since(c.startedAt) <= startupGrace
 }
 
-// isFleetSynced reports whether the view of the inventories has all SyncTargets that the previous leader knew. Before, a destination
-// may be missing only because the hub has not read its inventory yet, and no status must say so.
+// isFleetSynced reports whether the view of the inventories has all SyncTargets of the previous leader. Before
+// that, a destination may be missing only because the hub has not read its inventory yet, so no status must
+// report that it is gone.
 func (c *Controller) isFleetSynced() bool {
 	if c.fleetSynced.Load() {
 		return true

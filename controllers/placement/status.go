@@ -44,7 +44,8 @@ import (
 // reportInterval is the least time between two status writes for the placements of one workspace.
 const reportInterval = 5 * time.Second
 
-// maxReportDelay bounds how long a report waits for the decision about a rollout, which objects that keep changing put off.
+// maxReportDelay bounds how long a report waits for the decision about a rollout. Objects that keep changing
+// delay the decision.
 const maxReportDelay = 30 * time.Second
 
 // report writes the status and the slice of each placement of a workspace, where they differ.
@@ -58,7 +59,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	}
 	placements, known := c.Workloads.List(edgePlacements, cluster)
 	existing, knownSlices := c.Workloads.List(slicesResource, cluster)
-	// In this order: what is selected before is in the summary.
+	// Check the selection first: the summary then contains all selected objects.
 	wasSelected := w.wasSelectionComplete()
 	summary, resolved := w.summarize()
 	if !known || !knownSlices || !resolved {
@@ -77,12 +78,12 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	result := reconcile.Result{RequeueAfter: sooner(summary.recheck, again)}
 	for _, placement := range placements {
 		found, ok := w.outcomeOf(placement, summary)
-		counted := summary.tallies[placement.GetUID()]
+		counted := summary.counts[placement.GetUID()]
 		if !ok || w.mustAwaitDecision(summary, placement.GetUID()) {
 			continue
 		}
 		if !isCaughtUp && isReported(placement) {
-			// The status of the previous leader counts until it is disproved.
+			// The status of the previous leader stays until the hub has caught up.
 			result.RequeueAfter = sooner(result.RequeueAfter, startupPoll)
 			continue
 		}
@@ -96,7 +97,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	return result, nil
 }
 
-// outcomeOf returns the outcome of a placement; ok is false before that is known.
+// outcomeOf returns the outcome of a placement; ok is false while it is unknown.
 func (w *workspace) outcomeOf(placement *unstructured.Unstructured, summed summary) (found outcome, ok bool) {
 	if placement.GetDeletionTimestamp() != nil {
 		return w.withdrawing(placement, summed), true
@@ -108,7 +109,7 @@ func (w *workspace) outcomeOf(placement *unstructured.Unstructured, summed summa
 	return found, ok
 }
 
-// wasSelectionComplete reports whether the hub has listed and selected all objects, or has caught up before.
+// wasSelectionComplete reports whether the hub has listed and selected all objects, or has caught up.
 func (w *workspace) wasSelectionComplete() bool {
 	w.lock.Lock()
 	caughtUp := w.caughtUp
@@ -116,9 +117,9 @@ func (w *workspace) wasSelectionComplete() bool {
 	return caughtUp || w.knowsSources() && w.hasSelectedAll()
 }
 
-// isCaughtUp reports whether the hub knows all that the statuses of the previous leader tell: it has selected all objects, each destination
-// has its mailbox, a pass was made for each pair, and the sync controllers have got each copy to its cluster, or failed. Once it does, or
-// some time after the start, that stays so.
+// isCaughtUp reports whether the hub knows all facts in the statuses of the previous leader. It has then
+// selected all objects, each destination has its mailbox, a pass was made for each pair, and each copy is
+// synced with its cluster or has failed. After the first true, and after startupGrace, it always returns true.
 func (w *workspace) isCaughtUp(wasSelected bool, summed summary) bool {
 	w.lock.Lock()
 	caughtUp := w.caughtUp
@@ -135,14 +136,15 @@ func (w *workspace) isCaughtUp(wasSelected bool, summed summary) bool {
 	return true
 }
 
-// mustAwaitDecision reports whether the decision about the rollout of a placement is about to be made: another report follows it.
+// mustAwaitDecision reports whether the decision about the rollout of a placement is about to be made. Another
+// report follows the decision.
 func (w *workspace) mustAwaitDecision(summed summary, placement types.UID) bool {
-	counted := summed.tallies[placement]
+	counted := summed.counts[placement]
 	return summed.allSelected && counted != nil && counted.rollout != nil && !counted.rollout.decided && w.reportDelay() > -maxReportDelay
 }
 
-// hasSelectedAll reports whether each object that the caches show, and a placement selects, is counted. The events of caches that have just
-// been filled are still to come.
+// hasSelectedAll reports whether each cached object that a placement selects is counted. After a cache has been
+// filled, its events are still to come.
 func (w *workspace) hasSelectedAll() bool {
 	w.lock.Lock()
 	placements := w.placements
@@ -174,7 +176,7 @@ func (w *workspace) knowsSources() bool {
 	return true
 }
 
-// objectLimitMessage says that objects may be missing in the counts.
+// objectLimitMessage is the message of a placement whose counts may lack objects.
 const objectLimitMessage = "The workspace has more objects than the hub reads, or larger ones: it does not know the labels of those beyond the limit, and places none of them by a label selector. Remove objects, or ask the operator of the hub for larger limits of mailboxes."
 
 // readsAllObjects reports whether the hub knows the labels of all objects of the workspace.
@@ -198,14 +200,15 @@ func (w *workspace) noteUnread(object *unstructured.Unstructured) {
 	}
 }
 
-// isReported reports whether the status of a placement is about its present generation.
+// isReported reports whether the status of a placement describes its present generation.
 func isReported(placement *unstructured.Unstructured) bool {
 	reported, _, _ := unstructured.NestedInt64(placement.Object, "status", "specGeneration")
 	return reported == placement.GetGeneration()
 }
 
-// reportOne writes the status and the slice of one placement, where they differ. A deleted placement keeps its slice.
-func (w *workspace) reportOne(ctx context.Context, placement, slice *unstructured.Unstructured, found outcome, counted *tally) error {
+// reportOne writes the status and the slice of one placement if they differ. A deleted placement keeps its
+// slice.
+func (w *workspace) reportOne(ctx context.Context, placement, slice *unstructured.Unstructured, found outcome, counted *placementCounts) error {
 	wrote, err := w.writeStatus(ctx, placement, found, counted)
 	if wrote {
 		w.setReported()
@@ -228,7 +231,7 @@ func (w *workspace) setReported() {
 	w.reported = w.Clock.Now()
 }
 
-// withdrawing returns the outcome of a deleted placement, while the workspace has copies to withdraw.
+// withdrawing returns the outcome of a deleted placement while copies are left to withdraw.
 func (w *workspace) withdrawing(placement *unstructured.Unstructured, summed summary) outcome {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -237,19 +240,19 @@ func (w *workspace) withdrawing(placement *unstructured.Unstructured, summed sum
 		message: fmt.Sprintf("%d copies of objects of this workspace are left to withdraw.%s", summed.withdrawing, summed.blockedWithdrawal),
 	}
 	if w.placements != nil && w.placements.partial {
-		result.message += " Another placement of the workspace is invalid or beyond a limit, or a workspace cannot be found: see their conditions. Until that is mended, only copies of deleted objects are withdrawn."
+		result.message += " Another placement of the workspace is invalid or beyond a limit, or a workspace cannot be found: see their conditions. Until that is fixed, only copies of deleted objects are withdrawn."
 	}
 	return result
 }
 
 // writeStatus patches the status of a placement if it differs, and reports whether it did.
-func (w *workspace) writeStatus(ctx context.Context, object *unstructured.Unstructured, found outcome, counted *tally) (bool, error) {
+func (w *workspace) writeStatus(ctx context.Context, object *unstructured.Unstructured, found outcome, counted *placementCounts) (bool, error) {
 	var placement edgev2alpha1.EdgePlacement
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &placement); err != nil {
 		return false, err
 	}
 	if counted == nil {
-		counted = &tally{}
+		counted = &placementCounts{}
 	}
 	next := *placement.Status.DeepCopy()
 	next.SpecGeneration = toInt32(found.generation)
@@ -263,7 +266,7 @@ func (w *workspace) writeStatus(ctx context.Context, object *unstructured.Unstru
 	}
 	next.Synced, next.Healthy, next.Rollout = counted.synced, counted.healthy, rolloutStatus(found, counted)
 	if before := placement.Status.Rollout; before != nil && next.Rollout != nil && next.Rollout.Revision == nil {
-		// Not known since the start.
+		// The hub has not read the revision since its start.
 		next.Rollout.Revision = before.Revision
 	}
 	conditions := []metav1.Condition{
@@ -294,7 +297,7 @@ func (w *workspace) writeStatus(ctx context.Context, object *unstructured.Unstru
 	return true, err
 }
 
-// toInt32 returns the number, or the largest one that fits: KubeStellar's fields have 32 bits.
+// toInt32 returns the number, or the largest int32 if it is larger: KubeStellar's fields have 32 bits.
 func toInt32(number int64) int32 { return int32(min(number, math.MaxInt32)) } //nolint:gosec // it fits
 
 // statusFields returns a status for a merge patch: an empty list replaces the former one.

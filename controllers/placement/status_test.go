@@ -44,37 +44,38 @@ func destinations(count int) rules.Resolution {
 
 func TestReadyCondition(t *testing.T) {
 	for name, c := range map[string]struct {
-		outcome outcome
-		tally   tally
-		reason  string
+		outcome         outcome
+		placementCounts placementCounts
+		reason          string
 	}{
-		"it is invalid":                      {outcome{reason: plan.ReasonInvalid, message: "spec.downsync[0]", resolution: destinations(1)}, tally{selected: 1, placed: 1}, plan.ReasonInvalid},
-		"no Location":                        {outcome{}, tally{selected: 1}, rules.ReasonNoLocation},
-		"a Location without SyncTargets":     {outcome{resolution: rules.Resolution{Locations: 1}}, tally{selected: 1}, rules.ReasonNoSyncTarget},
-		"no object":                          {outcome{resolution: destinations(2)}, tally{}, rules.ReasonSelectsNothing},
-		"one fails":                          {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5, failed: 1}, rules.ReasonObjectsFailed},
-		"one is on its way":                  {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5}, rules.ReasonPending},
-		"a mailbox is not there yet":         {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 3}, rules.ReasonPending},
-		"all are placed at all destinations": {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 6}, rules.ReasonInSync},
-		"a mailbox is slow":                  {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5, slow: map[string]int{"cluster-1": 1}}, rules.ReasonMailboxSlow},
-		"a cluster is behind":                {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 5, unsynced: map[string]int{"cluster-1": 1}}, rules.ReasonSyncing},
-		"a cluster refuses one":              {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 5, failed: 1}, rules.ReasonObjectsFailed},
+		"it is invalid":                      {outcome{reason: plan.ReasonInvalid, message: "spec.downsync[0]", resolution: destinations(1)}, placementCounts{selected: 1, placed: 1}, plan.ReasonInvalid},
+		"no Location":                        {outcome{}, placementCounts{selected: 1}, rules.ReasonNoLocation},
+		"a Location without SyncTargets":     {outcome{resolution: rules.Resolution{Locations: 1}}, placementCounts{selected: 1}, rules.ReasonNoSyncTarget},
+		"no object":                          {outcome{resolution: destinations(2)}, placementCounts{}, rules.ReasonSelectsNothing},
+		"one fails":                          {outcome{resolution: destinations(2)}, placementCounts{selected: 3, placed: 5, failed: 1}, rules.ReasonObjectsFailed},
+		"one is on its way":                  {outcome{resolution: destinations(2)}, placementCounts{selected: 3, placed: 5}, rules.ReasonPending},
+		"a mailbox is not there yet":         {outcome{resolution: destinations(2)}, placementCounts{selected: 3, placed: 3}, rules.ReasonPending},
+		"all are placed at all destinations": {outcome{resolution: destinations(2)}, placementCounts{selected: 3, placed: 6, synced: 6}, rules.ReasonInSync},
+		"a mailbox is slow":                  {outcome{resolution: destinations(2)}, placementCounts{selected: 3, placed: 5, slow: map[string]int{"cluster-1": 1}}, rules.ReasonMailboxSlow},
+		"a cluster is behind":                {outcome{resolution: destinations(2)}, placementCounts{selected: 3, placed: 6, synced: 5, unsynced: map[string]int{"cluster-1": 1}}, rules.ReasonSyncing},
+		"a cluster refuses one":              {outcome{resolution: destinations(2)}, placementCounts{selected: 3, placed: 6, synced: 5, failed: 1}, rules.ReasonObjectsFailed},
 	} {
-		ready := readyCondition(c.outcome, &c.tally)
+		ready := readyCondition(c.outcome, &c.placementCounts)
 		if ready.Reason != c.reason || ready.Message == "" || (ready.Status == "True") != (c.reason == rules.ReasonInSync) {
 			t.Errorf("%s: %s %s: %s", name, ready.Status, ready.Reason, ready.Message)
 		}
 	}
 }
 
-// The condition names the APIs that a mailbox or a cluster lacks: the first failures need not have them all.
+// The condition names all APIs that a mailbox or a cluster lacks: the first failures may not contain all of
+// them.
 func TestReadyNamesMissingAPIs(t *testing.T) {
 	const inMailbox, onCluster = logicalcluster.Name("m"), logicalcluster.Name("c")
-	one := &placementInForce{mailboxes: map[logicalcluster.Name]rules.Destination{inMailbox: {}, onCluster: {}}}
+	one := &resolvedPlacement{mailboxes: map[logicalcluster.Name]rules.Destination{inMailbox: {}, onCluster: {}}}
 	unserved := failure{Reason: plan.ReasonNotServed, Message: "no"}
-	counted := &tally{}
+	counted := &placementCounts{}
 	for resource, failing := range map[string]map[logicalcluster.Name]*pair{
-		"widgets": {inMailbox: {desired: true, failure: &unserved}}, "gadgets": {onCluster: {desired: true, placed: true, syncState: &copySyncState{failure: &unserved}}},
+		"widgets": {inMailbox: {desired: true, failure: &unserved}}, "gadgets": {onCluster: {desired: true, placed: true, syncStatus: &syncStatus{failure: &unserved}}},
 		"secrets": {inMailbox: {desired: true, failure: &failure{Reason: plan.ReasonConflict}}},
 	} {
 		counted.add(objectKey{resource: schema.GroupVersionResource{Group: "acme.io", Resource: resource}}, &object{pairs: failing}, one, nil)
@@ -92,10 +93,10 @@ func TestReadyNamesMissingAPIs(t *testing.T) {
 	}
 }
 
-// A pair that waits for a slow mailbox is named, also if the mailbox has the copy as the source was before.
+// A pair that waits for a slow mailbox is listed, even if the mailbox has the former content of the source.
 func TestSlowMailboxesAreNamed(t *testing.T) {
 	const slow, quick = logicalcluster.Name("s"), logicalcluster.Name("q")
-	one := &placementInForce{mailboxes: map[logicalcluster.Name]rules.Destination{
+	one := &resolvedPlacement{mailboxes: map[logicalcluster.Name]rules.Destination{
 		slow: {SyncTarget: fleet.SyncTarget{Name: "slow"}}, quick: {SyncTarget: fleet.SyncTarget{Name: "quick"}},
 	}}
 	for name, c := range map[string]struct {
@@ -109,7 +110,7 @@ func TestSlowMailboxesAreNamed(t *testing.T) {
 		"undesired":  {pair{hasCopy: true}, 0},
 		"rolled out": {pair{desired: true, waiting: true}, 0},
 	} {
-		counted, other := &tally{}, c.pair
+		counted, other := &placementCounts{}, c.pair
 		counted.add(objectKey{name: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{slow: &c.pair, quick: &other}}, one, map[logicalcluster.Name]bool{slow: true})
 		if counted.slow["slow"] != c.named || counted.slow["quick"] != 0 {
 			t.Errorf("%s: %v", name, counted.slow)
@@ -117,7 +118,7 @@ func TestSlowMailboxesAreNamed(t *testing.T) {
 	}
 }
 
-// The status shows the same failures whatever the order in which pairs are counted.
+// The status lists the same failures in any order of the pairs.
 func TestFailuresAreStable(t *testing.T) {
 	failing := func(name string, mailboxes ...logicalcluster.Name) (objectKey, *object) {
 		entry := &object{pairs: map[logicalcluster.Name]*pair{}}
@@ -126,7 +127,7 @@ func TestFailuresAreStable(t *testing.T) {
 		}
 		return objectKey{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, types.NamespacedName{Namespace: "shop", Name: name}}, entry
 	}
-	placement := &placementInForce{mailboxes: map[logicalcluster.Name]rules.Destination{}}
+	placement := &resolvedPlacement{mailboxes: map[logicalcluster.Name]rules.Destination{}}
 	var all []logicalcluster.Name
 	for i := range 7 {
 		mailbox := logicalcluster.Name(fmt.Sprintf("m%d", i))
@@ -135,14 +136,14 @@ func TestFailuresAreStable(t *testing.T) {
 	}
 	var first []edgev2alpha1.PlacementPair
 	for round := range 20 {
-		counted := &tally{}
+		counted := &placementCounts{}
 		names := []string{"c", "a", "b"}
 		for i := range names {
 			key, entry := failing(names[(i+round)%len(names)], all...)
 			counted.add(key, entry, placement, nil)
 		}
 		if counted.failed != 21 || counted.selected != 3 || len(counted.failures) != edgev2alpha1.MaxFailures {
-			t.Fatalf("%d failed of %d, %d told", counted.failed, counted.selected, len(counted.failures))
+			t.Fatalf("%d failed of %d, %d listed", counted.failed, counted.selected, len(counted.failures))
 		}
 		if first == nil {
 			first = counted.failures
@@ -176,7 +177,7 @@ func TestConditionsAboutParts(t *testing.T) {
 	}
 }
 
-// What a user can do differs: kcp ignores `bind compute` where a name is taken.
+// The remedies differ: `bind compute` does not help while a name is taken.
 func TestMissingAPIsHaveTheirOwnRemedies(t *testing.T) {
 	unbound := apisMissingCondition(outcome{missingAPIs: missingAPIs{unbound: []string{"rugs.shop.io"}, conflict: "naming conflict with the CustomResourceDefinition rugs.shop.io."}})
 	if unbound.Reason != edgev2alpha1.ReasonNamingConflict || strings.Contains(unbound.Message, "bind compute") || !strings.Contains(unbound.Message, "delete it") {
@@ -188,12 +189,13 @@ func TestMissingAPIsHaveTheirOwnRemedies(t *testing.T) {
 	}
 }
 
-// After a start, placements may be in force that were resolved by a view without all inventories. No status tells of them.
+// After a start, placements may be active that were resolved without a view of all inventories. No status is
+// written from them.
 func TestStatusWaitsForACompleteView(t *testing.T) {
 	w := newTestWorkspace()
 	w.placements = nil
 	if _, known := w.summarize(); known {
-		t.Error("before anything is resolved")
+		t.Error("a summary exists before the first resolve")
 	}
 	for _, seen := range []bool{false, true} {
 		w.placements = &placements{fleetSynced: seen}
@@ -205,18 +207,18 @@ func TestStatusWaitsForACompleteView(t *testing.T) {
 
 func TestHealthyCondition(t *testing.T) {
 	for name, c := range map[string]struct {
-		outcome outcome
-		tally   tally
-		reason  string
+		outcome         outcome
+		placementCounts placementCounts
+		reason          string
 	}{
-		"it is invalid":          {outcome{reason: plan.ReasonInvalid, resolution: destinations(1)}, tally{selected: 1, placed: 1, synced: 1, healthy: 1}, ""},
-		"no object":              {outcome{resolution: destinations(2)}, tally{}, ""},
-		"one does not work yet":  {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 2, healthy: 1}, rules.ReasonInProgress},
-		"one is not synced":      {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 1, healthy: 1}, rules.ReasonInProgress},
-		"a cluster has given up": {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 2, healthy: 1, unhealthy: 1}, rules.ReasonUnhealthy},
-		"all work":               {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 2, healthy: 2}, rules.ReasonCurrent},
+		"it is invalid":          {outcome{reason: plan.ReasonInvalid, resolution: destinations(1)}, placementCounts{selected: 1, placed: 1, synced: 1, healthy: 1}, ""},
+		"no object":              {outcome{resolution: destinations(2)}, placementCounts{}, ""},
+		"one does not work yet":  {outcome{resolution: destinations(2)}, placementCounts{selected: 1, placed: 2, synced: 2, healthy: 1}, rules.ReasonInProgress},
+		"one is not synced":      {outcome{resolution: destinations(2)}, placementCounts{selected: 1, placed: 2, synced: 1, healthy: 1}, rules.ReasonInProgress},
+		"a cluster has given up": {outcome{resolution: destinations(2)}, placementCounts{selected: 1, placed: 2, synced: 2, healthy: 1, unhealthy: 1}, rules.ReasonUnhealthy},
+		"all work":               {outcome{resolution: destinations(2)}, placementCounts{selected: 1, placed: 2, synced: 2, healthy: 2}, rules.ReasonCurrent},
 	} {
-		healthy := healthyCondition(c.outcome, &c.tally)
+		healthy := healthyCondition(c.outcome, &c.placementCounts)
 		if healthy.Reason != c.reason || (healthy.Message == "") != (c.reason == "") || (healthy.Status == "True") != (c.reason == rules.ReasonCurrent) {
 			t.Errorf("%s: %s %s: %s", name, healthy.Status, healthy.Reason, healthy.Message)
 		}
@@ -224,38 +226,38 @@ func TestHealthyCondition(t *testing.T) {
 }
 
 // Only a placed copy counts as synced, only a synced one as healthy, and each failed pair once.
-func TestTally(t *testing.T) {
+func TestPlacementCounts(t *testing.T) {
 	const mailbox = logicalcluster.Name("m")
-	placement := &placementInForce{mailboxes: map[logicalcluster.Name]rules.Destination{mailbox: {SyncTarget: fleet.SyncTarget{Name: "cluster"}}}}
+	placement := &resolvedPlacement{mailboxes: map[logicalcluster.Name]rules.Destination{mailbox: {SyncTarget: fleet.SyncTarget{Name: "cluster"}}}}
 	refused := &failure{Reason: "Forbidden", Message: "no"}
 	for name, c := range map[string]struct {
 		pair pair
-		want tally
-		// progressing is the reason why the pair is on its way; empty if it is not.
+		want placementCounts
+		// progressing is the reason of the pair in status.progressing; empty if it is not listed.
 		progressing string
 	}{
-		"not placed":               {pair{desired: true}, tally{pending: true}, "Placing"},
-		"changed since":            {pair{desired: true, placed: true, changes: 1, syncState: &copySyncState{}}, tally{placed: 1, unobserved: true, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
-		"waiting":                  {pair{desired: true, waiting: true}, tally{waiting: 1}, "WaitingForRollout"},
-		"nobody has tried it":      {pair{desired: true, placed: true}, tally{placed: 1, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
-		"on its way":               {pair{desired: true, placed: true, syncState: &copySyncState{}}, tally{placed: 1, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
-		"the cluster refuses it":   {pair{desired: true, placed: true, syncState: &copySyncState{failure: refused}}, tally{placed: 1, failed: 1}, ""},
-		"the mailbox refuses it":   {pair{desired: true, failure: refused}, tally{failed: 1}, ""},
-		"synced":                   {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.InProgress}}}, tally{placed: 1, synced: 1}, "InProgress"},
-		"healthy":                  {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.Current}}}, tally{placed: 1, synced: 1, healthy: 1}, ""},
-		"the cluster has given up": {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.Failed}}}, tally{placed: 1, synced: 1, unhealthy: 1}, ""},
+		"not placed":               {pair{desired: true}, placementCounts{pending: true}, "Placing"},
+		"changed since":            {pair{desired: true, placed: true, changes: 1, syncStatus: &syncStatus{}}, placementCounts{placed: 1, unobserved: true, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"waiting":                  {pair{desired: true, waiting: true}, placementCounts{waiting: 1}, "WaitingForRollout"},
+		"nobody has tried it":      {pair{desired: true, placed: true}, placementCounts{placed: 1, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"on its way":               {pair{desired: true, placed: true, syncStatus: &syncStatus{}}, placementCounts{placed: 1, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"the cluster refuses it":   {pair{desired: true, placed: true, syncStatus: &syncStatus{failure: refused}}, placementCounts{placed: 1, failed: 1}, ""},
+		"the mailbox refuses it":   {pair{desired: true, failure: refused}, placementCounts{failed: 1}, ""},
+		"synced":                   {pair{desired: true, placed: true, syncStatus: &syncStatus{synced: true, health: health.Health{Status: health.InProgress}}}, placementCounts{placed: 1, synced: 1}, "InProgress"},
+		"healthy":                  {pair{desired: true, placed: true, syncStatus: &syncStatus{synced: true, health: health.Health{Status: health.Current}}}, placementCounts{placed: 1, synced: 1, healthy: 1}, ""},
+		"the cluster has given up": {pair{desired: true, placed: true, syncStatus: &syncStatus{synced: true, health: health.Health{Status: health.Failed}}}, placementCounts{placed: 1, synced: 1, unhealthy: 1}, ""},
 	} {
-		counted := tally{}
+		counted := placementCounts{}
 		counted.add(objectKey{name: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{mailbox: &c.pair}}, placement, nil)
 		if failures := int64(len(counted.failures)); failures != c.want.failed+c.want.unhealthy {
-			t.Errorf("%s: %d failures told", name, failures)
+			t.Errorf("%s: %d failures listed", name, failures)
 		}
 		progressing := ""
 		for _, found := range counted.inProgressPairs {
 			progressing += found.Reason
 		}
 		if progressing != c.progressing {
-			t.Errorf("%s: it is on its way for the reason %q", name, progressing)
+			t.Errorf("%s: got the progressing reason %q", name, progressing)
 		}
 		c.want.fingerprint.Add(0)
 		c.want.selected, c.want.namespaces, counted.failures, counted.inProgressPairs = 1, map[string]struct{}{"": {}}, nil, nil
@@ -265,37 +267,39 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// A state counts for the content that it is about, and does not tell whose the other object is.
-func TestCopyProgress(t *testing.T) {
+// A sync status counts only for the content that it describes, and does not reveal the owner of a conflicting
+// object.
+func TestSyncStatus(t *testing.T) {
 	healthy := health.Health{Status: health.Current}
 	for name, c := range map[string]struct {
 		state objectsync.ObjectState
-		want  copySyncState
+		want  syncStatus
 	}{
-		"in sync with this content": {objectsync.ObjectState{Synced: true, Health: healthy}, copySyncState{synced: true, health: healthy}},
-		"in sync with an older one": {objectsync.ObjectState{Health: healthy}, copySyncState{}},
-		"it fails":                  {objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, copySyncState{failure: &failure{"Forbidden", "no"}}},
+		"in sync with this content": {objectsync.ObjectState{Synced: true, Health: healthy}, syncStatus{synced: true, health: healthy}},
+		"in sync with an older one": {objectsync.ObjectState{Health: healthy}, syncStatus{}},
+		"it fails":                  {objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, syncStatus{failure: &failure{"Forbidden", "no"}}},
 	} {
-		if got := newCopySyncState(c.state); !got.equal(&c.want) {
+		if got := newSyncStatus(c.state); !got.equal(&c.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	taken := newCopySyncState(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonConflict, Message: "it came from secrets other/password"}})
+	taken := newSyncStatus(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonConflict, Message: "it came from secrets other/password"}})
 	if taken.failure.Reason != plan.ReasonConflict || strings.Contains(taken.failure.Message, "password") {
 		t.Errorf("%+v", taken.failure)
 	}
-	if excluded := newCopySyncState(objectsync.ObjectState{Synced: true, Excluded: true}); excluded.synced || excluded.failure.Reason != rules.ReasonExcludedByUpsync {
+	if excluded := newSyncStatus(objectsync.ObjectState{Synced: true, Excluded: true}); excluded.synced || excluded.failure.Reason != rules.ReasonExcludedByUpsync {
 		t.Errorf("%+v", excluded)
 	}
 }
 
-// Before a destination has its mailbox, there are no pairs, and the hub has not caught up: the previous leader's status tells more.
+// Before a destination has its mailbox, there are no pairs, and the hub has not caught up: the previous
+// leader's status is still better.
 func TestDestinationsWithoutAMailboxArePending(t *testing.T) {
 	w := newTestWorkspace()
 	w.placements = &placements{fleetSynced: true}
 	one := placementAt(0, nil, 0)
 	one.Destinations = []rules.Destination{{SyncTarget: fleet.SyncTarget{Name: "florin"}}}
-	w.placements.setAll([]*placementInForce{one})
+	w.placements.setAll([]*resolvedPlacement{one})
 	if summed, _ := w.summarize(); !summed.isPending() {
 		t.Error("nothing is pending")
 	}
@@ -305,7 +309,8 @@ func TestDestinationsWithoutAMailboxArePending(t *testing.T) {
 	}
 }
 
-// Placements come into force before their objects are selected again by them: until then there are no pairs at new destinations.
+// Placements become active before their objects are selected again. Until then there are no pairs at new
+// destinations.
 func TestObjectsThatAreSelectedAgainArePending(t *testing.T) {
 	w := newTestWorkspace()
 	w.placements, w.reselecting = &placements{fleetSynced: true}, true

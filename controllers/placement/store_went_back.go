@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// heldRetryInterval is how often the hub looks whether an operator has confirmed that kcp was restored.
+// heldRetryInterval is how often the hub checks whether an operator has confirmed that kcp was restored.
 const heldRetryInterval = 30 * time.Second
 
 var errStoreWentBack = errors.New("kcp went back to an earlier state: the copy is neither withdrawn nor overwritten until the administrator of the destination confirms that")
@@ -51,14 +51,14 @@ func (w *workspace) mustHold(s *pairSnapshot, decision plan.Decision) bool {
 	}
 }
 
-// recordHeld notes that a copy is held. The pair is tried again, since nothing reports the confirmation here.
+// recordHeld records that a copy is held. The pair is retried, because no event reports the confirmation.
 func (w *workspace) recordHeld(ctx context.Context, key pairKey, s *pairSnapshot) reconcile.Result {
-	// The error is the one that is recorded.
+	// The error is recorded in the pair's failure.
 	_ = w.recordFailure(ctx, key, s, errStoreWentBack)
 	return reconcile.Result{RequeueAfter: heldRetryInterval}
 }
 
-// heldDestinations returns the names of the destinations of a placement that are held.
+// heldDestinations returns the names of the placement's destinations that are held.
 func (c *Controller) heldDestinations(found outcome) (held []string) {
 	if c.History.Current() == nil {
 		return nil
@@ -83,7 +83,8 @@ func storeWentBackCondition(held []string) metav1.Condition {
 	return condition
 }
 
-// ReportAll requests a report of all workspaces, after kcp was found to have gone back to an earlier state.
+// ReportAll requests a report of all workspaces, after the hub has found that kcp went back to an earlier
+// state.
 func (c *Controller) ReportAll() {
 	c.lock.Lock()
 	defer c.lock.Unlock()

@@ -45,14 +45,16 @@ const (
 	// flight; they take none of the workers.
 	patience  = 500 * time.Millisecond
 	slowPairs = 4
-	// slowReportDelay is how long a mailbox must be slow before placements say so: kcp itself may be busy for a moment.
+	// slowReportDelay is how long a mailbox must be slow before placements report it. kcp itself may be busy
+	// for a moment.
 	slowReportDelay = 5 * time.Second
 	// idleTimeout is how long the queue of a workspace must be empty before its workers stop.
 	idleTimeout = 5 * time.Second
 )
 
-// task is a key of a workspace's queue. Without a mailbox it stands for an object of the workspace, for its status, or for an event about
-// it; without a resource for all pairs of a mailbox, else for one pair.
+// task is a key of a workspace's queue. With a mailbox and a resource it stands for one pair, and with only a
+// mailbox for all pairs of the mailbox. Without a mailbox it stands for an object of the workspace, for the
+// object's status, or for an event about the object.
 type task struct {
 	resource schema.GroupVersionResource
 	name     types.NamespacedName
@@ -61,7 +63,8 @@ type task struct {
 	warning  failure
 }
 
-// taskLane is whose answers a task waits for: a mailbox's, or those of the workspace itself. The zero lane waits for nobody.
+// taskLane names the servers that a task waits for: a mailbox, or the workspace itself. The zero lane waits for
+// neither.
 type taskLane struct {
 	mailbox logicalcluster.Name
 	source  bool
@@ -96,20 +99,20 @@ type workspace struct {
 	// lanes keep the tasks of slow mailboxes away from the workers of the queue.
 	lanes  *lanes.Reconciler[task, taskLane]
 	cancel context.CancelFunc
-	// copyWriter writes to mailboxes, sourceWriter to the objects of the workspace, and placementWriter to its placements and what the hub
-	// keeps of them.
+	// copyWriter writes to mailboxes, sourceWriter to the objects of the workspace, and placementWriter to its
+	// placements, their slices and their PlacementRevisions.
 	copyWriter                    mailboxwrite.Writer[pairKey]
 	sourceWriter, placementWriter mailboxwrite.Writer[objectKey]
 	// writes are the writes to mailboxes that the caches do not show yet.
 	writes expectations.Writes[pairKey, *unstructured.Unstructured]
-	// sourceWrites are those to the objects of the workspace.
+	// sourceWrites are the writes to objects of the workspace that the caches do not show yet.
 	sourceWrites expectations.Writes[objectKey, *unstructured.Unstructured]
 	deletions    deletions
 
 	lock gosync.Mutex
 	// closed is true once the controller has dropped the workspace.
 	closed bool
-	// placements are in force; nil before they are known.
+	// placements are the active placements; nil before they are known.
 	placements *placements
 	// knownPlacements are the EdgePlacements of the last resolve. One that vanished stays until its absence is verified.
 	knownPlacements []*unstructured.Unstructured
@@ -128,9 +131,9 @@ type workspace struct {
 	customized customized
 	// reselecting is true while all objects are selected again. allSelected is true once all objects are known and selected.
 	reselecting, allSelected bool
-	// caughtUp is true once the statuses of the previous leader may be replaced, see isCaughtUp.
+	// caughtUp is true once the hub may replace the statuses of the previous leader, see isCaughtUp.
 	caughtUp bool
-	// hasUnread is true once the labels of an object are beyond a limit, and a report has been requested.
+	// hasUnread is true if the labels of an object are beyond a limit and a report was requested.
 	hasUnread bool
 	// excluded are the objects that no placement selects.
 	excluded excludedState
@@ -141,16 +144,18 @@ type workspace struct {
 // object is the state of one object of the workspace.
 type object struct {
 	// selectedBy are the placements that select the object, the oldest first.
-	selectedBy []*placementInForce
-	// absence is the reason for which the object has no place anywhere; empty if it has. verified is true once kcp has confirmed it.
+	selectedBy []*resolvedPlacement
+	// absence is the reason why no placement places the object; empty if one does. verified is true once kcp
+	// has confirmed the reason.
 	absence  plan.State
 	verified bool
 	pairs    map[logicalcluster.Name]*pair
 	// customization is the customization request of the source.
 	customization customization.Request
-	// isBeyondLimit is true if the object has no pairs at some destinations, because the workspace has as many as it may have.
+	// isBeyondLimit is true if the object lacks pairs at some destinations, because the workspace has reached
+	// its limit of pairs.
 	isBeyondLimit bool
-	// contentHash is that of the source, see [rules.ContentHash].
+	// contentHash is the hash of the source, see [rules.ContentHash].
 	contentHash uint64
 	// aggregationError is why the statuses of the copies cannot be combined.
 	aggregationError string
@@ -160,39 +165,41 @@ type object struct {
 type pair struct {
 	// desired is true if a placement wants the copy, and hasCopy if the mailbox shows one.
 	desired, hasCopy bool
-	// placed is true if the copy is as desired. waiting is true if it is not, and the rollout does not let it become so yet.
-	// undecided is true if the last pass could not tell.
+	// placed is true if the copy is as desired. waiting is true if the rollout holds the pair back. undecided
+	// is true if the last pass could not decide about the pair.
 	placed, waiting, undecided bool
 	// inPass is true during a pass, which may write.
 	inPass bool
 	// changes is the number of changes of the content so far, and observedChanges the number at the last pass.
 	changes, observedChanges uint32
-	// failure is why the copy cannot be as desired; nil while it may become so.
+	// failure is why the copy cannot be as desired; nil if nothing has failed.
 	failure *failure
-	// syncState is how far the sync with the cluster has come; nil while the copy is not placed, or nobody has tried it.
-	syncState *copySyncState
-	// heldSince is when the copy was first held back until the CRDs of the workspace are on the cluster; zero if it was not.
+	// syncStatus is the sync status of the copy; nil if the copy is not placed, or no sync controller has tried
+	// it.
+	syncStatus *syncStatus
+	// heldSince is when the copy first had to wait for the CRDs of the workspace; zero if it never did.
 	heldSince time.Time
 	backoff   *driftbackoff.Backoff
 }
 
 // setResult sets the result of a pass. The lock of the workspace guards it.
-func (p *pair) setResult(placed, waiting bool, why *failure, syncState *copySyncState) {
-	p.placed, p.waiting, p.failure, p.syncState = placed, waiting, why, syncState
+func (p *pair) setResult(placed, waiting bool, why *failure, syncStatus *syncStatus) {
+	p.placed, p.waiting, p.failure, p.syncStatus = placed, waiting, why, syncStatus
 }
 
-// placementInForce is a placement with its destinations.
-type placementInForce struct {
+// resolvedPlacement is an active placement with its destinations.
+type resolvedPlacement struct {
 	*rules.Placement
 	rules.Resolution
-	// chosen are the SyncTargets that it has chosen, with those that may come back; nil if it takes all.
+	// chosen are the SyncTargets that the placement has chosen, including missing ones that keep their places;
+	// nil if it takes all.
 	chosen chosenTargets
-	// workspace and inventories are those of the resolution.
+	// workspace and inventories are the arguments that the destinations were resolved with.
 	workspace   rules.Workspace
 	inventories []logicalcluster.Name
-	// mailboxes are those of the destinations that have one.
+	// mailboxes are the destinations that have a mailbox, by mailbox.
 	mailboxes map[logicalcluster.Name]rules.Destination
-	// rollout is that of the placement; nil if it has none.
+	// rollout is the state of the placement's rollout; nil if it has none.
 	rollout *rolloutState
 }
 
@@ -229,7 +236,8 @@ func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
 	return w
 }
 
-// slowMailboxes returns the mailboxes that have been slow for some time, and after which time others may have been; zero if no other is slow.
+// slowMailboxes returns the mailboxes that are slow for slowReportDelay or longer. recheck is when the next
+// mailbox reaches that delay; zero if no other mailbox is slow.
 func (w *workspace) slowMailboxes() (slow map[logicalcluster.Name]bool, recheck time.Duration) {
 	slow = map[logicalcluster.Name]bool{}
 	for lane, since := range w.lanes.Slow() {
@@ -245,8 +253,8 @@ func (w *workspace) slowMailboxes() (slow map[logicalcluster.Name]bool, recheck 
 	return slow, recheck
 }
 
-// enqueue adds tasks to the queue. Before the controller has started it does nothing: Start enqueues each pair, and makes the next resolve
-// select all objects.
+// enqueue adds tasks to the queue. It does nothing before the controller has started: Start enqueues each pair,
+// and makes the next resolve select all objects.
 func (w *workspace) enqueue(tasks ...task) {
 	if w.started.Load() {
 		w.queue.Add(tasks...)
@@ -294,7 +302,7 @@ func (w *workspace) enqueueAllPairs() {
 	}
 }
 
-// onCopy notes that a mailbox has shown a copy of an object of the workspace, or that the copy is gone.
+// onCopy records that a mailbox shows a copy of an object of the workspace, or that the copy is gone.
 func (w *workspace) onCopy(resource schema.GroupVersionResource, name types.NamespacedName, mailbox logicalcluster.Name, before, after *unstructured.Unstructured) {
 	key := pairKey{objectKey{resource, name}, mailbox}
 	if after == nil && before != nil {
@@ -340,7 +348,7 @@ func (w *workspace) pairAt(key pairKey) (*object, *pair) {
 	return entry, entry.pairs[key.mailbox]
 }
 
-// countPair counts a new pair. The first of a resource changes the config of its mailbox.
+// countPair counts a new pair. The first pair of a resource changes the config of its mailbox.
 func (w *workspace) countPair(key pairKey) {
 	if w.configs.addPair(key) {
 		w.configRequests.Publish(configKey{mailbox: key.mailbox})
@@ -388,7 +396,8 @@ func (w *workspace) requireReselect() {
 	w.mustReselect = true
 }
 
-// selectsByNamespaceLabels reports whether the labels of Namespaces decide about other objects.
+// selectsByNamespaceLabels reports whether an active placement selects objects by the labels of their
+// Namespaces.
 func (w *workspace) selectsByNamespaceLabels() bool {
 	w.lock.Lock()
 	defer w.lock.Unlock()

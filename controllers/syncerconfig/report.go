@@ -62,10 +62,10 @@ func newReport(view syncmanager.View, keepCounts bool) report {
 		entries: map[string][]selection.Entry{},
 	}
 	for _, controller := range view.Controllers {
-		controller.SummarizeConfigs(report.tallies)
+		controller.Status.SummarizeConfigs(report.tallies)
 		group := controller.Resource.GroupResource()
-		report.availability.Targets[group], report.availability.Unavailable[group] = controller.TargetAPIs, withVersionReasons(controller.UnavailableResources(), view.Compatibility)
-		report.availability.setVisibility(group, controller.UnreadableReason(), controller.HasCompletedFirstPass(), keepCounts)
+		report.availability.Targets[group], report.availability.Unavailable[group] = controller.TargetAPIs, withVersionReasons(controller.Status.UnavailableResources(), view.Compatibility)
+		report.availability.setVisibility(group, controller.Status.UnreadableReason(), controller.HasCompletedFirstPass(), keepCounts)
 	}
 	for _, group := range view.Unstarted {
 		report.availability.InitialSyncPending[group] = true

@@ -150,7 +150,7 @@ func (m *Manager) isEmptied(state *targetState, resource plan.Resource) (bool, e
 		return m.isIncompatibleEmpty(state, resource)
 	}
 	// If the target does not serve the API, its objects may reappear together with the API.
-	if !running.controller.IsEmpty() || !running.controller.IsServed() {
+	if !running.controller.IsEmpty() || !running.controller.Status.IsServed() {
 		state.emptinessChecks.forget(resource.GroupResource())
 		return false, nil
 	}

@@ -51,7 +51,7 @@ func (m *Manager) countOf(state *targetState, resource schema.GroupResource, pub
 	state.lock.Lock()
 	defer state.lock.Unlock()
 	if running, ok := state.syncControllers[resource]; ok {
-		counts.Targets, counts.Objects = 1, int64(running.controller.CopiedObjectCount())
+		counts.Targets, counts.Objects = 1, int64(running.controller.Status.CopiedObjectCount())
 	}
 	return counts, state.isCountKnown(resource, publication, now)
 }
@@ -98,7 +98,7 @@ func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResourc
 	running := state.syncControllers[resource]
 	state.lock.Unlock()
 	if running != nil {
-		found, known = running.controller.ObjectState(key, version)
+		found, known = running.controller.Status.ObjectState(key, version)
 	}
 	if !known && version == objectsync.InstalledCRD && resource == objectsync.CRDResource.GroupResource() {
 		return state.installedCRD(key.Name)
@@ -118,7 +118,7 @@ func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.PlacementCop
 		return nil, mailbox, false
 	}
 	for _, controller := range state.controllers() {
-		copies = append(copies, controller.Copies()...)
+		copies = append(copies, controller.Status.Copies()...)
 	}
 	return append(copies, state.installedCRDs()...), mailbox, true
 }
@@ -131,7 +131,7 @@ func (m *Manager) Summary(syncTarget types.UID) (sum objectsync.Summary, known b
 		return sum, false
 	}
 	for _, controller := range state.controllers() {
-		sum.Add(controller.Summary())
+		sum.Add(controller.Status.Summary())
 	}
 	return sum, true
 }

@@ -178,6 +178,6 @@ func missingAPIsMessage(resources []schema.GroupResource, conflict string, state
 	case crds != "":
 		return text + fmt.Sprintf(" Delete the CustomResourceDefinition %s in the mailbox, after saving its objects, which go with it. The hub then frees the name.", crds)
 	default:
-		return text + fmt.Sprintf(" kcp says: %s. Delete in the mailbox what has that name; the hub has kcp try again.", events.Truncate(strings.TrimSuffix(conflict, ".")))
+		return text + fmt.Sprintf(" kcp reports: %s. Delete the object with that name in the mailbox; the hub then makes kcp try again.", events.Truncate(strings.TrimSuffix(conflict, ".")))
 	}
 }

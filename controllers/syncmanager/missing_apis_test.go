@@ -118,7 +118,7 @@ func TestMissingAPIsMessage(t *testing.T) {
 		want  []string
 	}{
 		"a definition is in the way": {nameClearing{finding: namelock.ClearResult{BlockingCRDs: []string{"gizmos.acme.io"}}}, []string{"Delete the CustomResourceDefinition gizmos.acme.io"}},
-		"something else":             {nameClearing{}, []string{"kcp says: a conflict. Delete"}},
+		"something else":             {nameClearing{}, []string{"kcp reports: a conflict. Delete"}},
 		"the hub may not":            {nameClearing{forbidden: forbidden}, []string{"may not free", namelock.Annotation, "LogicalCluster"}},
 	} {
 		t.Run(name, func(t *testing.T) {

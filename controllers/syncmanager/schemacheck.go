@@ -190,7 +190,7 @@ func (m *Manager) States(syncTarget types.UID) map[schema.GroupResource]schemach
 	found.lock.Unlock()
 	for _, controller := range found.controllers() {
 		target := controller.Resource.TargetAPI().GroupResource()
-		unavailable := controller.UnavailableResources()
+		unavailable := controller.Status.UnavailableResources()
 		missing := slices.IndexFunc(unavailable, func(one objectsync.UnavailableResource) bool { return one.GroupResource == target })
 		compat, known := states[target]
 		if missing >= 0 && known && compat.SyncedResourceState != edgev2alpha1.SyncedResourceIncompatible {

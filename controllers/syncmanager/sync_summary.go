@@ -61,7 +61,7 @@ func (m *Manager) summary(syncTarget types.UID) (summary localSummary) {
 	slices.Sort(summary.Missing)
 	summary.Objects = make(map[string]int64, len(state.syncControllers))
 	for resource, running := range state.syncControllers {
-		summary.Objects[resource.String()] = int64(running.controller.CopiedObjectCount())
+		summary.Objects[resource.String()] = int64(running.controller.Status.CopiedObjectCount())
 	}
 	return summary
 }

@@ -149,7 +149,7 @@ func (t *targetState) formerTargets(resource plan.Resource, current resolvedAPIs
 		}
 		kind := ""
 		if ok {
-			kind = running.controller.TargetKind(groupResource)
+			kind = running.controller.Status.TargetKind(groupResource)
 		}
 		former = append(former, plan.TargetAPI{GroupVersionResource: groupResource.WithVersion(record.Version), Kind: kind})
 	}

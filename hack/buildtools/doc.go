@@ -18,6 +18,6 @@ limitations under the License.
 // pin changed. It builds each from its own pinned module below hack/tools. With -download it downloads the pinned version
 // of those that their projects publish as programs for this platform.
 //
-//	go run ./hack/buildtools [-download] [-for demo|test|verify|release|all] [name ...]
+//	go run ./hack/buildtools [-download] [-for demo|test|verify|image|release|all] [name ...]
 //	go run ./hack/buildtools -pin
 package main

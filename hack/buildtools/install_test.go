@@ -77,7 +77,7 @@ func newInstaller(t *testing.T, f fixture) installer {
 func kwokFixture(t *testing.T) fixture {
 	t.Helper()
 	f := newFixture(t)
-	f.tool = tool{name: "kwok", dir: "kwok", module: "sigs.k8s.io/kwok", ldflags: stripped}
+	f.tool = tool{name: "kwok", dir: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", ldflags: stripped}
 	f.write(t, filepath.Join(f.tools, "kwok", "go.mod"), "module m\n\nrequire sigs.k8s.io/kwok v2.1.0\n")
 	f.write(t, filepath.Join(f.tools, "kwok", "go.sum"), "")
 	return f

@@ -50,9 +50,9 @@ func pinTool(toolsDir string, t tool) (pinned, error) {
 		}
 		fmt.Fprintf(hash, "%s %d\n%s", name, len(content), content)
 	}
-	version := requiredVersion(goMod, t.module)
+	version := requiredVersion(goMod, t.pkg)
 	if version == "" {
-		return pinned{}, fmt.Errorf("read the pin of %s: %s/go.mod does not require %s", t.name, t.dir, t.module)
+		return pinned{}, fmt.Errorf("read the pin of %s: %s/go.mod requires no module that contains %s", t.name, t.dir, t.pkg)
 	}
 	p := pinned{tool: t, version: version, flags: t.ldflags(version)}
 	fmt.Fprintf(hash, "%s\n%s", p.pkg, p.flags)
@@ -60,11 +60,11 @@ func pinTool(toolsDir string, t tool) (pinned, error) {
 	return p, nil
 }
 
-// requiredVersion returns the version that a go.mod file requires of a module, or "".
-func requiredVersion(goMod, module string) string {
+// requiredVersion returns the version that a go.mod file requires of the module that contains a package, or "".
+func requiredVersion(goMod, pkg string) string {
 	for line := range strings.Lines(goMod) {
 		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
-		if len(fields) >= 2 && fields[0] == module && strings.HasPrefix(fields[1], "v") {
+		if len(fields) >= 2 && strings.HasPrefix(pkg+"/", fields[0]+"/") && strings.HasPrefix(fields[1], "v") {
 			return fields[1]
 		}
 	}

@@ -34,7 +34,7 @@ func newFixture(t *testing.T) fixture {
 	f := fixture{
 		tools: t.TempDir(),
 		bin:   t.TempDir(),
-		tool:  tool{name: "saw", dir: "saw", module: "example.org/saw/v2", pkg: "example.org/saw/v2/cmd/saw", ldflags: stripped},
+		tool:  tool{name: "saw", dir: "saw", pkg: "example.org/saw/v2/cmd/saw", ldflags: stripped},
 	}
 	f.write(t, filepath.Join(f.tools, "saw", "go.mod"), "module m\n\nrequire example.org/saw/v2 v2.1.0\n")
 	f.write(t, filepath.Join(f.tools, "saw", "go.sum"), "example.org/saw/v2 v2.1.0 h1:abc=\n")
@@ -124,7 +124,7 @@ func TestOutdatedBeforeTheFirstBuild(t *testing.T) {
 func TestPinNeedsTheRequirement(t *testing.T) {
 	f := newFixture(t)
 	f.write(t, filepath.Join(f.tools, "saw", "go.mod"), "module m\n")
-	if _, err := pinTool(f.tools, f.tool); err == nil || !strings.Contains(err.Error(), "does not require example.org/saw/v2") {
+	if _, err := pinTool(f.tools, f.tool); err == nil || !strings.Contains(err.Error(), "requires no module that contains example.org/saw/v2/cmd/saw") {
 		t.Errorf("error %v does not name the missing requirement", err)
 	}
 }
@@ -141,11 +141,11 @@ require (
 
 replace example.org/three => example.org/four v4.0.0
 `
-	for module, want := range map[string]string{
-		"example.org/one": "v1.0.0", "example.org/two": "v2.0.0-rc.1", "example.org/twofold": "v3.0.0", "example.org/three": "",
+	for pkg, want := range map[string]string{
+		"example.org/one": "v1.0.0", "example.org/two/cmd/two": "v2.0.0-rc.1", "example.org/twofold/cmd": "v3.0.0", "example.org/three": "", "example.org": "",
 	} {
-		if got := requiredVersion(goMod, module); got != want {
-			t.Errorf("version of %s: %q, want %q", module, got, want)
+		if got := requiredVersion(goMod, pkg); got != want {
+			t.Errorf("version of %s: %q, want %q", pkg, got, want)
 		}
 	}
 }
@@ -181,11 +181,11 @@ func TestChoose(t *testing.T) {
 	}{
 		{want: strings.Join(allNames(), " ")},
 		{purpose: forAll, want: strings.Join(allNames(), " ")},
-		{purpose: forVerify, want: "golangci-lint controller-gen crd-ref-docs govulncheck vale"},
-		{purpose: forDemo, want: "kcp kube-apiserver kube-controller-manager kube-scheduler kubectl kwok etcd"},
-		{purpose: forRelease, want: "helm syft goreleaser"},
+		{purpose: "verify", want: "golangci-lint controller-gen crd-ref-docs govulncheck vale addlicense go-licenses helm-docs hugo d2"},
+		{purpose: "demo", want: "kcp kube-apiserver kube-controller-manager kube-scheduler kubectl kwok etcd"},
+		{purpose: "release", want: "syft goreleaser"},
 		{names: []string{"helm", "kcp"}, want: "kcp helm"},
-		{purpose: forVerify, names: []string{"helm"}, want: "helm golangci-lint controller-gen crd-ref-docs govulncheck vale"},
+		{purpose: "verify", names: []string{"helm"}, want: "helm golangci-lint controller-gen crd-ref-docs govulncheck vale addlicense go-licenses helm-docs hugo d2"},
 		{names: []string{"hammer"}, wantErr: `no tool "hammer"`},
 		{purpose: "fun", wantErr: "-for fun"},
 	}

@@ -17,7 +17,6 @@ limitations under the License.
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/synchub-dev/synchub/hack/buildtools/download"
@@ -31,76 +30,48 @@ func (p platform) String() string { return p.os + "/" + p.arch }
 // platforms are those whose checksums -pin writes.
 var platforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
 
-// findRelease returns the release of a tool for a platform; ok is false if its project publishes none.
-type findRelease func(version string, on platform) (release download.Release, ok bool)
+// urls are the addresses of a project's releases, with variables in braces. version begins with a v, and number does not.
+type urls struct {
+	file, checksum string
+	read           download.ChecksumReader
+	linuxOnly      bool
+}
+
+const (
+	kcpReleases        = "https://github.com/kcp-dev/kcp/releases/download/{version}/"
+	etcdReleases       = "https://github.com/etcd-io/etcd/releases/download/{version}/"
+	kubernetesReleases = "https://dl.k8s.io/release/{version}/bin/{os}/{arch}/{program}"
+)
+
+// kubernetesServer is a program of the control plane, which Kubernetes publishes for Linux only.
+var kubernetesServer = urls{kubernetesReleases, kubernetesReleases + ".sha256", download.Single, true}
 
 // releases are the tools that -download downloads. It builds the others.
-var releases = map[string]findRelease{
-	"kcp":                     kcpRelease,
-	"kube-apiserver":          kubernetesServer("kube-apiserver"),
-	"kube-controller-manager": kubernetesServer("kube-controller-manager"),
-	"kube-scheduler":          kubernetesServer("kube-scheduler"),
-	"kubectl":                 kubernetesRelease("kubectl"),
-	"kwok":                    kwokRelease,
-	"etcd":                    etcdRelease,
+var releases = map[string]urls{
+	"kcp":                     {kcpReleases + "kcp_{number}_{os}_{arch}.tar.gz", kcpReleases + "kcp_{number}_checksums.txt", download.List, false},
+	"kube-apiserver":          kubernetesServer,
+	"kube-controller-manager": kubernetesServer,
+	"kube-scheduler":          kubernetesServer,
+	"kubectl":                 {kubernetesReleases, kubernetesReleases + ".sha256", download.Single, false},
+	"etcd":                    {etcdReleases + "etcd-{version}-{os}-{arch}.{archive}", etcdReleases + "SHA256SUMS", download.List, false},
+	// The project publishes no checksum, so it is GitHub's.
+	"kwok": {
+		"https://github.com/kubernetes-sigs/kwok/releases/download/{version}/kwok-{os}-{arch}",
+		"https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags/{version}", download.GitHubRelease, false,
+	},
 }
 
-func (p pinned) releaseFor(on platform) (download.Release, bool) {
-	find, ok := releases[p.name]
-	if !ok {
+// releaseFor returns the release of a tool for a platform; ok is false if its project publishes none.
+func (p pinned) releaseFor(on platform) (release download.Release, ok bool) {
+	of, ok := releases[p.name]
+	if !ok || of.linuxOnly && on.os != "linux" {
 		return download.Release{}, false
 	}
-	return find(p.version, on)
-}
-
-func kcpRelease(version string, on platform) (download.Release, bool) {
-	base := "https://github.com/kcp-dev/kcp/releases/download/" + version
-	number := strings.TrimPrefix(version, "v")
-	return download.Release{
-		Program:      "kcp",
-		URL:          fmt.Sprintf("%s/kcp_%s_%s_%s.tar.gz", base, number, on.os, on.arch),
-		ChecksumURL:  fmt.Sprintf("%s/kcp_%s_checksums.txt", base, number),
-		ReadChecksum: download.List,
-	}, true
-}
-
-func etcdRelease(version string, on platform) (download.Release, bool) {
-	base := "https://github.com/etcd-io/etcd/releases/download/" + version
 	archive := "tar.gz"
 	if on.os == "darwin" {
 		archive = "zip"
 	}
-	return download.Release{
-		Program:      "etcd",
-		URL:          fmt.Sprintf("%s/etcd-%s-%s-%s.%s", base, version, on.os, on.arch, archive),
-		ChecksumURL:  base + "/SHA256SUMS",
-		ReadChecksum: download.List,
-	}, true
-}
-
-// kwokRelease takes the checksum from GitHub, since the project publishes none.
-func kwokRelease(version string, on platform) (download.Release, bool) {
-	return download.Release{
-		Program:      "kwok",
-		URL:          fmt.Sprintf("https://github.com/kubernetes-sigs/kwok/releases/download/%s/kwok-%s-%s", version, on.os, on.arch),
-		ChecksumURL:  "https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags/" + version,
-		ReadChecksum: download.GitHubRelease,
-	}, true
-}
-
-func kubernetesRelease(program string) findRelease {
-	return func(version string, on platform) (download.Release, bool) {
-		url := fmt.Sprintf("https://dl.k8s.io/release/%s/bin/%s/%s/%s", version, on.os, on.arch, program)
-		return download.Release{Program: program, URL: url, ChecksumURL: url + ".sha256", ReadChecksum: download.Single}, true
-	}
-}
-
-// kubernetesServer is a program of the control plane, which Kubernetes publishes for Linux only.
-func kubernetesServer(program string) findRelease {
-	return func(version string, on platform) (download.Release, bool) {
-		if on.os != "linux" {
-			return download.Release{}, false
-		}
-		return kubernetesRelease(program)(version, on)
-	}
+	fill := strings.NewReplacer("{program}", p.name, "{version}", p.version, "{number}", strings.TrimPrefix(p.version, "v"),
+		"{os}", on.os, "{arch}", on.arch, "{archive}", archive)
+	return download.Release{Program: p.name, URL: fill.Replace(of.file), ChecksumURL: fill.Replace(of.checksum), ReadChecksum: of.read}, true
 }

@@ -52,7 +52,7 @@ func TestReleases(t *testing.T) {
 
 // All that the demo needs can be downloaded on Linux, so that nothing is compiled there but the hub.
 func TestTheDemoIsDownloaded(t *testing.T) {
-	demo, err := choose(forDemo, nil)
+	demo, err := choose("demo", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,83 +25,53 @@ import (
 // tool is a program and the pinned module that contains it.
 type tool struct {
 	name string
-	// dir is the directory below hack/tools with the module that pins the tool.
-	dir string
-	// module is the required module that contains the program. The version of the module is the tool's version.
-	module  string
-	pkg     string
-	ldflags func(version string) string
-	// purposes are the values of -for that include the tool.
-	purposes []string
+	// dir is the directory below hack/tools with the module that pins the tool. The version of the required module that contains pkg is
+	// the tool's version.
+	dir, pkg string
+	// purposes are the values of -for that include the tool, separated by spaces.
+	purposes string
+	ldflags  func(version string) string
 }
 
-const (
-	forDemo   = "demo"
-	forTest   = "test"
-	forVerify = "verify"
-	// forRelease is for SBOMs and archives.
-	forRelease = "release"
-	// forCompatibility is for the oldest and the newest Kubernetes that synchub is tested with.
-	forCompatibility = "compatibility"
-	// forShards is for a kcp of several shards.
-	forShards = "shards"
-	forAll    = "all"
-)
+const forAll = "all"
 
-// purposes are the values of -for.
-var purposes = []string{forDemo, forTest, forVerify, forRelease, forCompatibility, forShards, forAll}
+// purposes are the values of -for. Those for compatibility are the oldest and the newest Kubernetes that synchub is tested with, and
+// those for shards a kcp of several shards.
+var purposes = []string{"demo", "test", "verify", "image", "release", "compatibility", "shards", forAll}
+
+const (
+	kcp        = "github.com/kcp-dev/kcp/cmd/"
+	kubernetes = "k8s.io/kubernetes/cmd/"
+)
 
 // table is in build order: the longest builds come first, so that later steps are faster than expected.
 var table = []tool{
-	{name: "kcp", dir: "kcp", module: "github.com/kcp-dev/kcp", pkg: "github.com/kcp-dev/kcp/cmd/kcp",
-		ldflags: stripped, purposes: []string{forDemo, forTest}},
-	kubernetes("kube-apiserver", forDemo, forTest),
-	kubernetes("kube-controller-manager", forDemo, forTest),
-	kubernetes("kube-scheduler", forDemo, forTest),
-	kubernetes("kubectl", forDemo, forTest),
-	{name: "kwok", dir: "kwok", module: "sigs.k8s.io/kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok",
-		ldflags: stripped, purposes: []string{forDemo, forTest}},
-	{name: "etcd", dir: "etcd", module: "go.etcd.io/etcd/server/v3", pkg: "go.etcd.io/etcd/server/v3",
-		ldflags: stripped, purposes: []string{forDemo, forTest}},
-	{name: "helm", dir: "helm", module: "helm.sh/helm/v3", pkg: "helm.sh/helm/v3/cmd/helm",
-		ldflags: stripped, purposes: []string{forTest, forRelease}},
-	{name: "promtool", dir: "promtool", module: "github.com/prometheus/prometheus", pkg: "github.com/prometheus/prometheus/cmd/promtool",
-		ldflags: stripped, purposes: []string{forTest}},
-	{name: "golangci-lint", dir: "golangci-lint", module: "github.com/golangci/golangci-lint/v2",
-		pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", ldflags: stripped, purposes: []string{forVerify}},
-	{name: "controller-gen", dir: "controller-gen", module: "sigs.k8s.io/controller-tools",
-		pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen", ldflags: stripped, purposes: []string{forVerify}},
-	{name: "crd-ref-docs", dir: "crd-ref-docs", module: "github.com/elastic/crd-ref-docs", pkg: "github.com/elastic/crd-ref-docs",
-		ldflags: stripped, purposes: []string{forVerify}},
-	{name: "govulncheck", dir: "govulncheck", module: "golang.org/x/vuln", pkg: "golang.org/x/vuln/cmd/govulncheck",
-		ldflags: stripped, purposes: []string{forVerify}},
-	{name: "vale", dir: "vale", module: "github.com/vale-cli/vale/v3", pkg: "github.com/vale-cli/vale/v3/cmd/vale",
-		ldflags: stripped, purposes: []string{forVerify}},
-	{name: "syft", dir: "syft", module: "github.com/anchore/syft", pkg: "github.com/anchore/syft/cmd/syft",
-		ldflags: mainVersion, purposes: []string{forRelease}},
-	{name: "goreleaser", dir: "goreleaser", module: "github.com/goreleaser/goreleaser/v2", pkg: "github.com/goreleaser/goreleaser/v2",
-		ldflags: mainVersion, purposes: []string{forRelease}},
-	ofShards("kcp-front-proxy"),
-	ofShards("cache-server"),
-	otherAPIServer("oldest"),
-	otherAPIServer("newest"),
-}
-
-func kubernetes(name string, purposes ...string) tool {
-	return tool{name: name, dir: "kubernetes", module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + name,
-		ldflags: kubernetesVersion, purposes: purposes}
-}
-
-// ofShards returns a program that a kcp of several shards needs beside kcp itself.
-func ofShards(name string) tool {
-	return tool{name: name, dir: "kcp", module: "github.com/kcp-dev/kcp", pkg: "github.com/kcp-dev/kcp/cmd/" + name,
-		ldflags: stripped, purposes: []string{forShards}}
-}
-
-// otherAPIServer returns the API server of the oldest or the newest Kubernetes that synchub is tested with.
-func otherAPIServer(age string) tool {
-	return tool{name: "kube-apiserver-" + age, dir: "kubernetes-" + age, module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-apiserver",
-		ldflags: kubernetesVersion, purposes: []string{forCompatibility}}
+	{"kcp", "kcp", kcp + "kcp", "demo test", stripped},
+	{"kube-apiserver", "kubernetes", kubernetes + "kube-apiserver", "demo test", kubernetesVersion},
+	{"kube-controller-manager", "kubernetes", kubernetes + "kube-controller-manager", "demo test", kubernetesVersion},
+	{"kube-scheduler", "kubernetes", kubernetes + "kube-scheduler", "demo test", kubernetesVersion},
+	{"kubectl", "kubernetes", kubernetes + "kubectl", "demo test", kubernetesVersion},
+	{"kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "demo test", stripped},
+	{"etcd", "etcd", "go.etcd.io/etcd/server/v3", "demo test", stripped},
+	{"helm", "helm", "helm.sh/helm/v3/cmd/helm", "test", stripped},
+	{"promtool", "promtool", "github.com/prometheus/prometheus/cmd/promtool", "test", stripped},
+	{"golangci-lint", "golangci-lint", "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", "verify", stripped},
+	{"controller-gen", "controller-gen", "sigs.k8s.io/controller-tools/cmd/controller-gen", "verify", stripped},
+	{"crd-ref-docs", "crd-ref-docs", "github.com/elastic/crd-ref-docs", "verify", stripped},
+	{"govulncheck", "govulncheck", "golang.org/x/vuln/cmd/govulncheck", "verify", stripped},
+	{"vale", "vale", "github.com/vale-cli/vale/v3/cmd/vale", "verify", stripped},
+	{"addlicense", "addlicense", "github.com/google/addlicense", "verify", stripped},
+	{"go-licenses", "go-licenses", "github.com/google/go-licenses/v2", "verify", stripped},
+	{"helm-docs", "helm-docs", "github.com/norwoodj/helm-docs/cmd/helm-docs", "verify", stripped},
+	{"hugo", "hugo", "github.com/gohugoio/hugo", "verify", stripped},
+	{"d2", "d2", "oss.terrastruct.com/d2", "verify", stripped},
+	{"syft", "syft", "github.com/anchore/syft/cmd/syft", "release", mainVersion},
+	{"goreleaser", "goreleaser", "github.com/goreleaser/goreleaser/v2", "release", mainVersion},
+	{"ko", "ko", "github.com/google/ko", "image", koVersion},
+	{"kcp-front-proxy", "kcp", kcp + "kcp-front-proxy", "shards", stripped},
+	{"cache-server", "kcp", kcp + "cache-server", "shards", stripped},
+	{"kube-apiserver-oldest", "kubernetes-oldest", kubernetes + "kube-apiserver", "compatibility", kubernetesVersion},
+	{"kube-apiserver-newest", "kubernetes-newest", kubernetes + "kube-apiserver", "compatibility", kubernetesVersion},
 }
 
 // stripped returns linker flags that omit debug information; this halves the time to link.
@@ -110,6 +80,11 @@ func stripped(string) string { return "-s -w" }
 // mainVersion returns linker flags that set the version of a program with a variable for it. syft writes it into SBOMs.
 func mainVersion(version string) string {
 	return stripped(version) + " -X main.version=" + strings.TrimPrefix(version, "v")
+}
+
+// koVersion returns linker flags that set the version of ko, which writes it into SBOMs.
+func koVersion(version string) string {
+	return stripped(version) + " -X github.com/google/ko/pkg/commands.Version=" + version
 }
 
 // kubernetesVersion returns linker flags that set the version of a Kubernetes program, as its release scripts do.
@@ -135,7 +110,7 @@ func choose(purpose string, names []string) ([]tool, error) {
 	}
 	var chosen []tool
 	for _, t := range table {
-		if purpose == forAll || slices.Contains(t.purposes, purpose) || slices.Contains(names, t.name) {
+		if purpose == forAll || slices.Contains(strings.Fields(t.purposes), purpose) || slices.Contains(names, t.name) {
 			chosen = append(chosen, t)
 		}
 	}

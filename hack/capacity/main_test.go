@@ -18,8 +18,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/xml"
-	"errors"
 	"flag"
 	"io"
 	"math"
@@ -30,20 +28,14 @@ import (
 	"strings"
 	"testing"
 
-	"synchub.dev/hack/capacity/inputs"
-	"synchub.dev/hack/capacity/model"
-	"synchub.dev/hack/capacity/spread"
+	"github.com/synchub-dev/synchub/hack/results"
 )
 
-const (
-	page  = "../../docs/scaling.md"
-	image = "../../docs/images/scaling.svg"
-)
+const root = "../.."
 
-// flagsOf returns the options of the command with some flags. Without any they are those of `make capacity`.
-func flagsOf(t *testing.T, arguments ...string) options {
+// parse returns the options of the command with some flags. Without any they are those of `make capacity`.
+func parse(t *testing.T, arguments ...string) (o options) {
 	t.Helper()
-	o := options{root: "../.."}
 	flags := flag.NewFlagSet("capacity", flag.ContinueOnError)
 	bind(&o, flags)
 	if err := flags.Parse(arguments); err != nil {
@@ -52,155 +44,100 @@ func flagsOf(t *testing.T, arguments ...string) options {
 	return o
 }
 
-// The figures of the page, and its chart, are those of the program and so of RESULTS.md. Writing the page again changes
-// nothing.
-func TestPageIsThatOfTheProgram(t *testing.T) {
-	before, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	copied := filepath.Join(t.TempDir(), "scaling.md")
-	if err := os.WriteFile(copied, before, 0o600); err != nil { //nolint:gosec // The path is that of a test.
-		t.Fatal(err)
-	}
-	o := flagsOf(t)
-	o.page = copied
-	o.chart = filepath.Join(t.TempDir(), "scaling.svg")
-	if err := run(o, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	after, err := os.ReadFile(o.page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(before, after) {
-		t.Error("docs/scaling.md has other figures than the program: run make capacity")
-	}
-	drawn, err := os.ReadFile(o.chart)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if former, err := os.ReadFile(image); err != nil || !bytes.Equal(former, drawn) {
-		t.Errorf("docs/images/scaling.svg (%v) is not the chart of the program: run make capacity", err)
-	}
-	decoder := xml.NewDecoder(bytes.NewReader(drawn))
-	for {
-		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatalf("the image is no XML: %v", err)
-		}
-	}
-}
-
-func realModel(t *testing.T) model.Model {
+func read(t *testing.T, file string) string {
 	t.Helper()
-	costs, _, err := inputs.Read("../..")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return model.Model{Costs: costs, Limits: model.Documented, Assumptions: model.Assumed}
+	return string(text)
 }
 
-// The model finds about the memory of the whole hubs that were measured. They hold no garbage beyond what Go had left, so the
-// parts are compared, not the limit.
-func TestModelIsNearMeasuredHubs(t *testing.T) {
-	results, err := os.ReadFile("../../RESULTS.md")
+func measuredCosts(t *testing.T) costs {
+	t.Helper()
+	c, _, err := readCosts(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		row     string
-		fleet   model.Fleet
-		allowed float64
-	}{
-		{`resident, with 102 targets and 0 objects in sync \| (\d+) MiB`, model.Fleet{Clusters: 102, Resources: 1}, 0.15},
-		{`300 targets with 10 resources each, while nothing happens: resident memory \| (\d+) MiB`, model.Fleet{Clusters: 300, Resources: 10}, 0.15},
-	} {
-		found := regexp.MustCompile(c.row).FindSubmatch(results)
-		if found == nil {
-			t.Errorf("RESULTS.md has no row like %q", c.row)
-			continue
+	return c
+}
+
+// The figures of the page, and its chart, are the program's and so follow from RESULTS.md.
+func TestPageAndChartAreUpToDate(t *testing.T) {
+	page, image := filepath.Join(root, "docs/scaling.md"), filepath.Join(root, "docs/images/scaling.svg")
+	o := parse(t)
+	o.page, o.chart = filepath.Join(t.TempDir(), "scaling.md"), filepath.Join(t.TempDir(), "scaling.svg")
+	if err := os.WriteFile(o.page, []byte(read(t, page)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(root, o, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for committed, made := range map[string]string{page: o.page, image: o.chart} {
+		if read(t, committed) != read(t, made) {
+			t.Errorf("%s is out of date: run make capacity", committed)
 		}
-		measured, err := strconv.ParseFloat(string(found[1]), 64)
+	}
+}
+
+// The model finds about the memory of whole hubs that were measured. They held no garbage beyond what Go had left, so their base is compared.
+func TestModelIsNearMeasuredHubs(t *testing.T) {
+	c, measured := measuredCosts(t), read(t, filepath.Join(root, resultsPage))
+	for row, f := range map[string]fleet{
+		`resident, with 102 targets and 0 objects in sync \| (\d+) MiB`:                           {clusters: 102, resources: 1},
+		`300 targets with 10 resources each, while nothing happens: resident memory \| (\d+) MiB`: {clusters: 300, resources: 10},
+	} {
+		found := regexp.MustCompile(row).FindStringSubmatch(measured)
+		if found == nil {
+			t.Fatalf("%s has no row like %q", resultsPage, row)
+		}
+		want, err := strconv.ParseFloat(found[1], 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := realModel(t).OneActive(c.fleet).Memory.Base / (1 << 20); math.Abs(got-measured) > c.allowed*measured {
-			t.Errorf("%+v: the model says %.0f MiB, and RESULTS.md %.0f MiB", c.fleet, got, measured)
+		if got := c.oneActive(f).base / mebi; math.Abs(got-want) > 0.15*want {
+			t.Errorf("%+v: the model returns %.0f MiB, and %.0f MiB were measured", f, got, want)
 		}
 	}
 }
 
 // docs/sizing.md recommends limits for one hub. They are not below the model's.
 func TestModelAgreesWithSizing(t *testing.T) {
-	text, err := os.ReadFile("../../docs/sizing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := regexp.MustCompile(`(?m)^\| ([\d,]+), (\d+) \| ([\d,]+) \| (\d+)([MG])i \|$`).FindAllStringSubmatch(string(text), -1)
+	c := measuredCosts(t)
+	rows := regexp.MustCompile(`(?m)^\| ([\d,]+), (\d+) \| ([\d,]+) \| (\d+)([MG])i \|$`).FindAllStringSubmatch(read(t, filepath.Join(root, "docs/sizing.md")), -1)
 	if len(rows) < 4 {
 		t.Fatalf("%d rows were found", len(rows))
 	}
 	for _, row := range rows {
-		number := func(text string) int {
-			value, err := strconv.Atoi(strings.ReplaceAll(text, ",", ""))
+		var numbers [5]float64
+		for i := 1; i < len(numbers); i++ {
+			number, err := strconv.ParseFloat(strings.ReplaceAll(row[i], ",", ""), 64)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return value
+			numbers[i] = number
 		}
-		f := model.Fleet{Clusters: number(row[1]), Resources: number(row[2]), Objects: number(row[3]), ObjectBytes: model.SampleBytes, Selected: 1}
-		given := float64(number(row[4])) * map[string]float64{"M": 1 << 20, "G": 1 << 30}[row[5]]
+		f := fleet{clusters: numbers[1], resources: numbers[2], objects: numbers[3] / numbers[1], objectBytes: sampleBytes, selected: 1}
+		given := numbers[4] * map[string]float64{"M": mebi, "G": gibi}[row[5]]
 		// Sizing leaves to Go's own tenth what the model adds for it, and rounds.
-		if need := realModel(t).OneActive(f).Memory.Limit(); need > given*1.15 {
+		if need := c.oneActive(f).memory; need > given*1.15 {
 			t.Errorf("%s: the model needs %s", row[0], size(need))
 		}
 	}
 }
 
-// The simulation is that of the version that the hub has.
-func TestVersionOfTheSharder(t *testing.T) {
-	version := func(file string) string {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := regexp.MustCompile(`sigs\.k8s\.io/multicluster-runtime (v\S+)`).FindSubmatch(text)
-		if found == nil {
-			t.Fatalf("%s has no multicluster-runtime", file)
-		}
-		return string(found[1])
-	}
-	if own, hubs := version("go.mod"), version("../../go.mod"); own != hubs {
-		t.Errorf("the simulation has multicluster-runtime %s, and the hub %s", own, hubs)
-	}
-}
-
 func TestFlags(t *testing.T) {
-	costs := realModel(t).Costs
-	tables := func(arguments ...string) (string, error) {
-		o := flagsOf(t, arguments...)
-		p, err := newPlanner(o, costs)
-		if err != nil {
-			return "", err
-		}
-		made, err := p.tables(o)
-		return strings.Join(made, "\n"), err
-	}
-	got, err := tables("-clusters=3,5", "-objects=7", "-edits=0.5", "-resources=2", "-mailboxes=all", "-shards=2")
-	if err != nil {
+	var out bytes.Buffer
+	if err := run(root, parse(t, "-clusters=3,5", "-objects=7", "-edits=0.5", "-resources=2", "-shards=2"), &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{
-		"| need | 3 clusters | 5 clusters |", "| objects | 21 | 35 |", "| edits a second | 2 | 3 |", "that hold all mailboxes | 2 |", "| 2: given |",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the tables have no %q:\n%s", want, got)
+	for _, want := range []string{"| need | 3 clusters | 5 clusters |", "| objects | 21 | 35 |", "| edits a second | 2 | 3 |", "| 2: given |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the tables have no %q:\n%s", want, out.String())
 		}
 	}
-	for _, wrong := range []string{"-clusters=many", "-clusters=0", "-selected=2", "-resources=0", "-mailboxes=none", "-shards=-1"} {
-		if _, err := tables(wrong); err == nil {
+	for _, wrong := range []string{"-clusters=many", "-clusters=0", "-selected=2", "-resources=0", "-shards=-1", "-objects=-1", "-edits=-1"} {
+		if err := run(root, parse(t, wrong), io.Discard); err == nil {
 			t.Errorf("%s: no error", wrong)
 		}
 	}
@@ -208,27 +145,22 @@ func TestFlags(t *testing.T) {
 
 // A fleet that does not fit into replicas has no number of them.
 func TestDoesNotFit(t *testing.T) {
-	p := planner{Model: realModel(t), divider: spread.Simulation{Sharder: spread.Even{}, Names: spread.DeploymentPods}, replica: model.Replica{Memory: 64 << 20, Cores: 1}}
-	made, err := p.plan(flagsOf(t).fleet(10))
-	if err != nil || made.fits {
-		t.Fatalf("%+v, %v", made, err)
-	}
-	if got := planTable("need", p.needs(), []plan{made}); !strings.Contains(got, "| does not fit |") {
-		t.Errorf("the table is\n%s", got)
+	o := parse(t, "-memory-limit=0.06", "-clusters=10")
+	var out bytes.Buffer
+	if err := run(root, o, &out); err != nil || !strings.Contains(out.String(), "| does not fit |") {
+		t.Errorf("%v, the tables are\n%s", err, out.String())
 	}
 }
 
 func TestReplaceTables(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.md")
-	text := "# Page\n\n| one | a |\n| --- | --- |\n| x | 1 |\n| y | 2 |\n\nText.\n\n| two |\n| --- |\n| z |\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("# Page\n\n| one | a |\n| --- | --- |\n| x | 1 |\n| y | 2 |\n\nText.\n\n| two |\n| --- |\n| z |\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := replaceTables(file, []string{"| one | b |\n| --- | --- |\n| x | 3 |\n"}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(file)
-	if want := "# Page\n\n| one | b |\n| --- | --- |\n| x | 3 |\n\nText.\n\n| two |\n| --- |\n| z |\n"; err != nil || string(got) != want {
+	if got, want := read(t, file), "# Page\n\n| one | b |\n| --- | --- |\n| x | 3 |\n\nText.\n\n| two |\n| --- |\n| z |\n"; got != want {
 		t.Errorf("the page is %q, want %q", got, want)
 	}
 	if err := replaceTables(file, []string{"| three |\n| --- |\n"}); err == nil {
@@ -247,6 +179,35 @@ func TestFormats(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// Each number around the text is read, and a text that is missing or there twice is an error.
+func TestSources(t *testing.T) {
+	directory := t.TempDir()
+	if err := os.WriteFile(filepath.Join(directory, "page.md"), []byte("two kcps with 1,300\nmailboxes took 11.5 GiB, 5 MiB and 5 MiB"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rows := []results.Row{{Scenario: "edit", What: "20 objects: p50", Result: results.Quantity{Value: 3, Unit: "KiB"}}, {Scenario: "edit", What: "ratio", Result: results.Quantity{Value: 3, Unit: "x"}}}
+	var first, last float64
+	for _, test := range []struct {
+		page, pattern string
+		want          [2]float64
+	}{
+		{"page.md", "# mailboxes took # GiB", [2]float64{1300, 23}},
+		{"page.md", "# TiB", [2]float64{}},
+		{"page.md", "# MiB", [2]float64{}},
+		{"other.md", "#", [2]float64{}},
+		{"edit", "# objects…", [2]float64{20, 6144}},
+		{"edit", "objects…", [2]float64{}},
+		{"edit", "ratio", [2]float64{}},
+		{"memory", "heap", [2]float64{}},
+	} {
+		first, last = 0, 0
+		_, err := source{page: test.page, pattern: test.pattern, scale: 2, into: []*float64{&first, &last}}.read(directory, rows)
+		if (err == nil) != (test.want[0] != 0) || [2]float64{first, last} != test.want {
+			t.Errorf("%s in %s: %v and %v, %v", test.pattern, test.page, first, last, err)
 		}
 	}
 }

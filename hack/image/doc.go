@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command image builds the container image of synchub for several platforms, from an empty base, with the same bytes each time.
+// Package image has what ko needs to build the container images of synchub, and tests of these images. See `make image` and
+// .ko.yaml.
 //
-// The image has nothing but what the hub needs: two static programs, the root certificates, a user and a directory for
-// temporary files. A base image such as Debian's static packages would bring the same files, and a second source of
-// vulnerabilities and of change.
-package main
+// base is an OCI layout: an image for each platform without files, with a user who is not root. ko takes its base from
+// there, as from its cache, so it needs no registry, and each release has the same base. The root certificates are in the programs.
+package image

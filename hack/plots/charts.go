@@ -17,14 +17,18 @@ limitations under the License.
 package main
 
 import (
-	"errors"
-	"fmt"
-	"regexp"
-
-	"synchub.dev/hack/plots/results"
+	"github.com/synchub-dev/synchub/hack/chart"
+	"github.com/synchub-dev/synchub/hack/results"
 )
 
-// line stands for the lines of a chart that have one label. Without a scenario it is a heading.
+type resultChart struct {
+	file, title string
+	axis        chart.Axis
+	row         func(results.Row) (chart.Row, error)
+	lines       []line
+}
+
+// line stands for the rows of a chart that have one label. Without a scenario it is a heading.
 type line struct {
 	// label may have the groups of what, such as $1.
 	label string
@@ -32,91 +36,44 @@ type line struct {
 	scenario, what string
 }
 
-// selected is a line with its row, which is nil for a heading.
-type selected struct {
-	label string
-	row   *results.Row
-}
+var (
+	ratioAxis = chart.Axis{Mark: 1, Step: 0.5, Unit: "×", Caption: "Dot: median of the rounds. Line: from the least to the greatest. Orange bar: limit. Red: above the limit."}
+	shareAxis = chart.Axis{Step: 20, Unit: " %", Caption: "Orange bar: limit. Red: above the limit."}
+)
 
-// ratios are the comparisons with the same work done directly, and of the hub with itself.
-var ratios = []line{
-	{label: "Against a bare syncer"},
-	{"one edit, median", "edit", `: p50$`},
-	{"one edit, 99th percentile", "edit", `: p99$`},
-	{"one status, median", "status", `: p50$`},
-	{"one status, 99th percentile", "status", `: p99$`},
-	{"restart with $1 objects", "restart", `^(\d+) objects .* against the same lists$`},
-	{"$1 objects to $2 targets", "burst", `^(\d+) objects over (\d+) targets.*: elapsed$`},
-	{"… processor time of the program", "burst", `flight for each: processor time`},
-	{"… processor time of the servers", "burst", `: the servers' processor time`},
-	{"$1 objects to $2 clusters", "burst-clusters", `^(\d+) objects over (\d+) targets.*: elapsed$`},
-	{"… processor time of the program", "burst-clusters", `flight for each: processor time`},
-	{"… processor time of the servers", "burst-clusters", `: the servers' processor time`},
-	{"edit beside $1 objects", "busy", `while (\d+) objects .* against a bare syncer's beside it$`},
-	{label: "Against itself"},
-	{"edit beside $1 objects, to one in quiet", "busy", `^p99 of an edit while (\d+) objects .* against when nothing is$`},
-	{"… the bare syncer's", "busy", `^p99 of a bare syncer's edit .* against when nothing is$`},
-	{"routing an event: $1 mailboxes, to $2", "fleet", `with ([\d,]+) mailboxes.* against (\d+)$`},
-	{"heap after $1 of changes", "long", `^(\S+) of changes .*: heap$`},
-}
-
-var placementRatios = []line{
-	{label: "Against a plain client"},
-	{"one edit, until the last of $1 clusters has it", "placement-edit", `on (\d+) clusters.* until the last cluster has it: p50$`},
-	{"one edit while another workspace is placed", "placement-busy", `: p50$`},
-	{label: "Against itself"},
-	{"one edit with $1 placements, to one with $2", "placement-events", `with (\d+) placements.* one with (\d+): p50$`},
-}
-
-// budgets are quantities with a limit of their own.
-var budgets = []line{
-	{"heap of a synced object of $1", "memory", `^heap of a synced object of (\d+ KB)`},
-	{"heap of a placed copy, beyond that", "placement-memory", `clusters: a copy beyond`},
-	{"heap of an idle pair of target and resource", "memory", `idle pair`},
-	{"memory with $1 idle targets", "fleet-idle", `^(\d+) targets.*: resident memory$`},
-	{"processor with $1 idle targets", "fleet-idle", `^(\d+) targets.*: processor$`},
-}
-
-var errNoRow = errors.New("there is no such row")
-
-// pick finds the rows of lines. A run can leave out scenarios: the chart has none of their lines. If a scenario lacks the
-// expected row, it was changed, and the line must follow.
-func pick(lines []line, rows []results.Row) (picked []selected, err error) {
-	var headings []selected
-	for _, l := range lines {
-		if l.scenario == "" {
-			headings = []selected{{label: l.label}}
-			continue
-		}
-		found, err := find(l, rows)
-		if err != nil {
-			return nil, err
-		}
-		if len(found) > 0 {
-			picked = append(append(picked, headings...), found...)
-			headings = nil
-		}
-	}
-	return picked, nil
-}
-
-func find(l line, rows []results.Row) (found []selected, err error) {
-	what, err := regexp.Compile(l.what)
-	if err != nil {
-		return nil, fmt.Errorf("the line %q: %w", l.label, err)
-	}
-	ran := false
-	for i, r := range rows {
-		if r.Scenario != l.scenario {
-			continue
-		}
-		ran = true
-		if groups := what.FindStringSubmatchIndex(r.What); groups != nil {
-			found = append(found, selected{label: string(what.ExpandString(nil, l.label, r.What, groups)), row: &rows[i]})
-		}
-	}
-	if ran && len(found) == 0 {
-		return nil, fmt.Errorf("%w: scenario %s, %s", errNoRow, l.scenario, l.what)
-	}
-	return found, nil
+var charts = []resultChart{
+	{"results-ratios.svg", "Latency and CPU time of the hub, compared", ratioAxis, ratio, []line{
+		{label: "Against a bare syncer"},
+		{"one edit, median", "edit", `: p50$`},
+		{"one edit, 99th percentile", "edit", `: p99$`},
+		{"one status, median", "status", `: p50$`},
+		{"one status, 99th percentile", "status", `: p99$`},
+		{"restart with $1 objects", "restart", `^(\d+) objects .* against the same lists$`},
+		{"$1 objects to $2 targets", "burst", `^(\d+) objects over (\d+) targets.*: elapsed$`},
+		{"… CPU time of the program", "burst", `flight for each: processor time`},
+		{"… CPU time of the servers", "burst", `: the servers' processor time`},
+		{"$1 objects to $2 clusters", "burst-clusters", `^(\d+) objects over (\d+) targets.*: elapsed$`},
+		{"… CPU time of the program", "burst-clusters", `flight for each: processor time`},
+		{"… CPU time of the servers", "burst-clusters", `: the servers' processor time`},
+		{"edit beside $1 objects", "busy", `while (\d+) objects .* against a bare syncer's beside it$`},
+		{label: "Against itself"},
+		{"edit beside $1 objects, to one in quiet", "busy", `^p99 of an edit while (\d+) objects .* against when nothing is$`},
+		{"… the bare syncer's", "busy", `^p99 of a bare syncer's edit .* against when nothing is$`},
+		{"routing an event: $1 mailboxes, to $2", "fleet", `with ([\d,]+) mailboxes.* against (\d+)$`},
+		{"heap after $1 of changes", "long", `^(\S+) of changes .*: heap$`},
+	}},
+	{"results-placement.svg", "Latency of an edit in a workload workspace, compared", ratioAxis, ratio, []line{
+		{label: "Against a plain client"},
+		{"one edit, until the last of $1 clusters has it", "placement-edit", `on (\d+) clusters.* until the last cluster has it: p50$`},
+		{"one edit while another workspace is placed", "placement-busy", `: p50$`},
+		{label: "Against itself"},
+		{"one edit with $1 placements, to one with $2", "placement-events", `with (\d+) placements.* one with (\d+): p50$`},
+	}},
+	{"results-budgets.svg", "Memory and idle CPU of the hub, in percent of their limits", shareAxis, share, []line{
+		{"heap of a synced object of $1", "memory", `^heap of a synced object of (\d+ KB)`},
+		{"heap of a placed copy, beyond that", "placement-memory", `clusters: a copy beyond`},
+		{"heap of an idle pair of target and resource", "memory", `idle pair`},
+		{"memory with $1 idle targets", "fleet-idle", `^(\d+) targets.*: resident memory$`},
+		{"CPU with $1 idle targets", "fleet-idle", `^(\d+) targets.*: processor$`},
+	}},
 }

@@ -14,10 +14,5 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command release prepares a release for goreleaser: it takes the notes from the changelog, checks that the packaged charts are of
-// the version, and gives the files in the chart's archive the time of the commit, so that the same commit makes the same archive.
-//
-//	go run ./hack/release [-version v0.1.0] -created 2026-02-03T04:05:06Z -notes FILE CHART.tgz...
-//
-// Without a version it takes the notes of what is not released yet, for a snapshot.
-package main
+// Package release has tests of what makes a release: the Makefile, the workflows, the configuration of goreleaser, and the charts.
+package release

@@ -14,153 +14,89 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package release
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"sigs.k8s.io/yaml"
 )
 
-func TestNotesOf(t *testing.T) {
-	const changelog = "# Changelog\n\nIts format.\n\n## [Unreleased]\n\n- Coming.\n\n### Security\n\n- Safer.\n\n## [0.2.0] - 2026-12-01\n\n- Second.\n\n" +
-		"## [0.1.1]\n\n## [0.1.0] - 2026-11-01\n\n- First,\n  in two lines.\n"
-	tests := []struct {
-		name, version, want, wantErr string
+// TestReleaseNotes writes the notes of the next release, which the changelog has a section for.
+func TestReleaseNotes(t *testing.T) {
+	changelog := "# Changelog\n\nIts format.\n\n## [Unreleased]\n\n- Coming.\n\n## [0.2.0] - 2026-12-01\n\n- Second.\n\n### Security\n\n- Safer.\n\n## [0.1.0] - 2026-11-01\n"
+	for _, test := range []struct {
+		name, want, wantErr string
+		args                []string
 	}{
-		{name: "a snapshot", want: "- Coming.\n\n### Security\n\n- Safer.\n"},
-		{name: "a tag", version: "v0.2.0", want: "- Second.\n"},
-		{name: "a version", version: "0.2.0", want: "- Second.\n"},
-		{name: "the last section", version: "v0.1.0", want: "- First,\n  in two lines.\n"},
-		{name: "a section that says nothing", version: "v0.1.1", wantErr: "[0.1.1] of CHANGELOG.md says nothing"},
-		{name: "no section", version: "v0.3.0", wantErr: "no section [0.3.0]"},
-		{name: "the beginning of a version", version: "v0.1", wantErr: "no section [0.1]"},
-		{name: "a commit after the tag", version: "v0.2.0-3-gabc", wantErr: "no section [0.2.0-3-gabc]"},
-	}
-	for _, test := range tests {
+		{name: "a snapshot", want: "- Coming."},
+		{name: "a tag", args: []string{"PUBLISH=1", "VERSION=v0.2.0"}, want: "- Second.\n\n### Security\n\n- Safer."},
+		{name: "an empty section", args: []string{"PUBLISH=1", "VERSION=v0.1.0"}, wantErr: "no section [0.1.0], or nothing in it"},
+		{name: "no section", args: []string{"PUBLISH=1", "VERSION=v0.3.0"}, wantErr: "no section [0.3.0]"},
+		{name: "the beginning of a version", args: []string{"PUBLISH=1", "VERSION=v0.2"}, wantErr: "no section [0.2]"},
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := notesOf(changelog, test.version)
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "CHANGELOG.md"), []byte(changelog), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			makefile, err := filepath.Abs(filepath.Join(root, "Makefile"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			command := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "--file=" + makefile, "release-notes"}, test.args...)...)
+			command.Dir = dir
+			out, err := command.CombinedOutput()
 			if test.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
-					t.Errorf("error %v, want one with %q", err, test.wantErr)
+				if err == nil || !strings.Contains(string(out), test.wantErr) {
+					t.Errorf("%v: %s; want %q", err, out, test.wantErr)
 				}
 				return
 			}
-			if err != nil || got != test.want {
-				t.Errorf("%q, %v; want %q", got, err, test.want)
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if notes := strings.TrimSpace(string(readFile(t, filepath.Join(dir, "dist", "release-notes.md")))); notes != test.want {
+				t.Errorf("%q, want %q", notes, test.want)
 			}
 		})
 	}
 }
 
-// TestNotesOfTheRepository reads the changelog of the repository, which has a section for the next release.
-func TestNotesOfTheRepository(t *testing.T) {
-	changelog, err := os.ReadFile("../../" + changelogFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := notesOf(string(changelog), ""); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestProgramsHaveTheTimeOfTheCommit reads the configuration of goreleaser: otherwise each run makes other archives.
-func TestProgramsHaveTheTimeOfTheCommit(t *testing.T) {
-	content, err := os.ReadFile("../../.goreleaser.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+// TestArchivesHaveTheTimeOfTheCommit reads the configuration of goreleaser: otherwise each run makes other archives.
+func TestArchivesHaveTheTimeOfTheCommit(t *testing.T) {
 	var configuration struct {
 		Builds []struct {
 			ID           string `json:"id"`
 			ModTimestamp string `json:"mod_timestamp"`
 		} `json:"builds"`
+		Archives []struct {
+			ID    string `json:"id"`
+			Files []struct {
+				Src  string `json:"src"`
+				Info struct {
+					MTime string `json:"mtime"`
+				} `json:"info"`
+			} `json:"files"`
+		} `json:"archives"`
 	}
-	if err := yaml.Unmarshal(content, &configuration); err != nil || len(configuration.Builds) != 2 {
+	if err := yaml.Unmarshal(readFile(t, filepath.Join(root, ".goreleaser.yaml")), &configuration); err != nil || len(configuration.Builds) != 2 || len(configuration.Archives) != 4 {
 		t.Fatalf("%+v: %v", configuration, err)
 	}
 	for _, build := range configuration.Builds {
-		if build.ModTimestamp != "{{ .Env.TIMESTAMP }}" {
+		if build.ModTimestamp != "{{ .Env.SOURCE_DATE_EPOCH }}" {
 			t.Errorf("the program of %s has the time %q", build.ID, build.ModTimestamp)
 		}
 	}
-}
-
-// packed returns a packaged chart with another one that it depends on.
-func packed(t *testing.T, chartFile string, modified time.Time) []byte {
-	t.Helper()
-	var result bytes.Buffer
-	compressor := gzip.NewWriter(&result)
-	compressor.Comment = "Helm"
-	to := tar.NewWriter(compressor)
-	for _, file := range [][2]string{
-		{"synchub/" + chartFile, "version: 0.1.0\nappVersion: 0.1.0\n"}, {"synchub/charts/other/Chart.yaml", "version: 9.9.9\n"}, {"synchub/values.yaml", "a: 1\n"},
-	} {
-		if err := to.WriteHeader(&tar.Header{Name: file[0], Mode: 0o644, Size: int64(len(file[1])), ModTime: modified}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := to.Write([]byte(file[1])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := compressor.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return result.Bytes()
-}
-
-func TestNormalize(t *testing.T) {
-	created := time.Date(2026, 2, 3, 4, 5, 6, 0, time.FixedZone("CET", 3600))
-	one, err := normalize(packed(t, "Chart.yaml", time.Unix(1, 0)), "v0.1.0", created)
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := normalize(packed(t, "Chart.yaml", time.Unix(2, 0)), "", created)
-	if err != nil || !bytes.Equal(one, two) {
-		t.Errorf("the same chart makes two archives: %v", err)
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(one))
-	if err != nil || reader.Comment != "Helm" {
-		t.Fatalf("%+v, %v", reader, err)
-	}
-	header, err := tar.NewReader(reader).Next()
-	if err != nil || header.Name != "synchub/Chart.yaml" || !header.ModTime.Equal(created) {
-		t.Errorf("%+v, %v", header, err)
-	}
-}
-
-func TestNormalizeRefuses(t *testing.T) {
-	for want, test := range map[string]struct {
-		packed  []byte
-		version string
-	}{
-		"the release is 0.2.0": {packed(t, "Chart.yaml", time.Unix(1, 0)), "v0.2.0"},
-		"no Chart.yaml":        {packed(t, "README.md", time.Unix(1, 0)), ""},
-		"gzip":                 {[]byte("this is no archive"), ""},
-	} {
-		if _, err := normalize(test.packed, test.version, time.Now()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
-	}
-}
-
-func TestParseRefuses(t *testing.T) {
-	for want, args := range map[string][]string{
-		"-created":        {"-notes=notes.md", "chart.tgz"},
-		"-notes":          {"-created=2026-02-03T04:05:06Z", "chart.tgz"},
-		"packaged charts": {"-created=2026-02-03T04:05:06Z", "-notes=notes.md"},
-	} {
-		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v", args, err)
+	for _, archive := range configuration.Archives {
+		for _, file := range archive.Files {
+			if file.Info.MTime != "{{ .Env.DATE }}" {
+				t.Errorf("%s of %s has the time %q", file.Src, archive.ID, file.Info.MTime)
+			}
 		}
 	}
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package release
 
 import (
 	"os"
@@ -124,7 +124,7 @@ func TestWorkflowsPinActions(t *testing.T) {
 	}
 }
 
-// TestWorkflowsHaveFewRights allows a job only what it does: to sign, and to create the release.
+// TestWorkflowsHaveFewRights allows a job only what it does: to sign, to publish the site, and to create the release.
 func TestWorkflowsHaveFewRights(t *testing.T) {
 	for name, one := range workflows(t) {
 		if len(one.Permissions) != 1 || one.Permissions["contents"] != "read" {
@@ -138,7 +138,8 @@ func TestWorkflowsHaveFewRights(t *testing.T) {
 			allowed := map[string]bool{
 				"contents=read":  true,
 				"contents=write": strings.Contains(scripts.String(), "make release PUBLISH=1"),
-				"id-token=write": strings.Contains(scripts.String(), "cosign") || job.Uses == "./.github/workflows/image.yaml",
+				"id-token=write": strings.Contains(scripts.String(), "cosign") || strings.Contains(scripts.String(), "deploy-pages") || job.Uses == "./.github/workflows/image.yaml",
+				"pages=write":    strings.Contains(scripts.String(), "deploy-pages"),
 			}
 			for scope, access := range job.Permissions {
 				if !allowed[scope+"="+access] {
@@ -152,19 +153,20 @@ func TestWorkflowsHaveFewRights(t *testing.T) {
 // TestChartsDeployTheImageOfTheRelease compares the default image of each chart with the one that the workflow pushes.
 func TestChartsDeployTheImageOfTheRelease(t *testing.T) {
 	for _, name := range []string{"synchub", "synchub-tunnel"} {
-		t.Run(name, func(t *testing.T) { checkImage(t, filepath.Join(root, "charts", name)) })
+		t.Run(name, func(t *testing.T) { checkImage(t, name) })
 	}
 	var pushes bool
 	for _, step := range workflows(t)["image.yaml"].Jobs["image"].Steps {
-		pushes = pushes || strings.Contains(step.Run, `PUSH="$IMAGE_REPOSITORY:${GITHUB_REF_NAME#v}"`)
+		pushes = pushes || strings.Contains(step.Run, `VERSION="$GITHUB_REF_NAME" PUSH="$IMAGE_PROJECT"`)
 	}
 	if !pushes {
-		t.Error("the workflow does not push the image under the version without the v, which is the chart's appVersion")
+		t.Error("the workflow does not push the images of the version")
 	}
 }
 
-func checkImage(t *testing.T, dir string) {
+func checkImage(t *testing.T, name string) {
 	t.Helper()
+	dir := filepath.Join(root, "charts", name)
 	var chart struct {
 		Version    string `json:"version"`
 		AppVersion string `json:"appVersion"`
@@ -184,7 +186,7 @@ func checkImage(t *testing.T, dir string) {
 	if err := yaml.Unmarshal(readFile(t, filepath.Join(dir, "values.yaml")), &values); err != nil {
 		t.Fatal(err)
 	}
-	if values.Image.Repository != "synchub-dev/synchub" || values.Image.Tag != "" {
-		t.Errorf("the chart deploys %+v, want synchub-dev/synchub of the chart's appVersion", values.Image)
+	if values.Image.Repository != "synchub-dev/"+name || values.Image.Tag != "" {
+		t.Errorf("the chart deploys %+v, want synchub-dev/%s of the chart's appVersion", values.Image, name)
 	}
 }

@@ -14,104 +14,168 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package site
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/url"
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
+
+	"golang.org/x/net/html"
 )
 
-// files returns a repository of an index and the pages given, by name.
-func files(pages map[string]string) fstest.MapFS {
-	repository := fstest.MapFS{}
-	for name, content := range pages {
-		repository[name] = &fstest.MapFile{Data: []byte(content)}
-	}
-	return repository
+// built is where `make docs` builds the site before it runs these tests.
+const built = "../../dist/site"
+
+// page has the identifiers and the links of a page.
+type page struct {
+	identifiers map[string]bool
+	links       []string
 }
 
-const index = "# Documentation\n\n## Guides\n\n- [One](one.md): the first, not [two](two.md)\n- [Two](two.md#part)\n- [Again](one.md)\n- [Elsewhere](https://example.com)\n"
-
-func TestSite(t *testing.T) {
-	site, err := load(files(map[string]string{
-		"docs/README.md": index,
-		"docs/one.md":    "# One `name`\n\n## A part, with *signs*!\n\n[Here](#a-part-with-signs), [there](two.md#part), [code](../hack/x.go), [all](../hack), ![](images/a.svg)\n\n```mermaid\na --> b\n```\n",
-		"docs/two.md":    "# Two\n\n## Part\n\n## Part\n\n[second](#part-1)\n\n| a |\n| --- |\n| [one](one.md) |\n",
-		"README.md":      "# synchub\n\n[Docs](docs/README.md), [two](docs/two.md)\n",
-		"hack/x.go":      "package x", "docs/images/a.svg": "<svg/>",
-		"docs/design/README.md": "# Decisions\n", "docs/design/0001.md": "# 0001\n\n[up](../one.md) [all](README.md)\n",
-	}))
-	if err != nil {
-		t.Fatal(err)
+// Each link of the site leads to a file of it and to an element there, in the layout and in search too, and nothing is loaded from
+// elsewhere.
+func TestLinks(t *testing.T) {
+	site := os.DirFS(built)
+	pages := map[string]page{}
+	err := fs.WalkDir(site, ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || path.Ext(name) != ".html" {
+			return err
+		}
+		content, err := fs.ReadFile(site, name)
+		if err != nil {
+			return err
+		}
+		pages[name], err = readPage(content)
+		return err
+	})
+	if err != nil || len(pages) < 50 {
+		t.Fatalf("%d pages, %v: run make docs", len(pages), err)
 	}
-	made, err := site.files()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := checkLinks(made); err != nil {
-		t.Error(err)
-	}
-	for file, parts := range map[string][]string{
-		"one.html": {
-			`<title>One name · synchub</title>`, `<h2 id="a-part-with-signs">`, `href="#a-part-with-signs"`, `href="two.html#part"`, `src="images/a.svg"`,
-			`href="https://github.com/synchub-dev/synchub/blob/main/hack/x.go"`, `href="https://github.com/synchub-dev/synchub/tree/main/hack"`,
-			`<summary>Diagram, as text</summary><pre><code>a --&gt; b`, `<a href="one.html" aria-current="page">One name</a>`, `<a href="two.html">Two</a>`,
-		},
-		"two.html":         {`<h2 id="part-1">`, `<td><a href="one.html">`},
-		"overview.html":    {`href="index.html"`},
-		"design/0001.html": {`href="../one.html"`, `href="index.html"`, `href="../style.css"`},
-		"images/a.svg":     {`<svg/>`},
-	} {
-		for _, part := range parts {
-			if !strings.Contains(string(made[file]), part) {
-				t.Errorf("%s lacks %s:\n%s", file, part, made[file])
+	pages["search-index.js"] = readSearchIndex(t, site)
+	for name, from := range pages {
+		for _, link := range from.links {
+			to, err := url.Parse(link)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if to.IsAbs() {
+				continue
+			}
+			file := name
+			if to.Path != "" {
+				file = path.Join(path.Dir(name), to.Path)
+			}
+			if _, err := fs.Stat(site, file); err != nil {
+				t.Errorf("%s: the link %s leads to no file", name, link)
+			} else if to.Fragment != "" && !pages[file].identifiers[to.Fragment] {
+				t.Errorf("%s: the link %s leads to no heading", name, link)
 			}
 		}
 	}
-	if got := strings.Count(string(made["two.html"]), `<a href="one.html">One name</a>`); got != 1 {
-		t.Errorf("the navigation has a page %d times", got)
+}
+
+func readPage(content []byte) (page, error) {
+	read := page{identifiers: map[string]bool{}}
+	tokens := html.NewTokenizer(bytes.NewReader(content))
+	for {
+		kind := tokens.Next()
+		if kind == html.ErrorToken {
+			if err := tokens.Err(); !errors.Is(err, io.EOF) {
+				return read, err
+			}
+			return read, nil
+		}
+		token := tokens.Token()
+		for _, attribute := range token.Attr {
+			switch {
+			case kind == html.EndTagToken:
+			case attribute.Key == "id":
+				read.identifiers[attribute.Val] = true
+			case attribute.Key == "src" || token.Data == "link" && attribute.Key == "href":
+				// A host of its own would make the link no path.
+				read.links = append(read.links, strings.Replace(attribute.Val, "://", "/", 1))
+			case attribute.Key == "href":
+				read.links = append(read.links, attribute.Val)
+			}
+		}
 	}
 }
 
-func TestSiteRefuses(t *testing.T) {
-	for name, test := range map[string]struct {
-		pages map[string]string
-		want  string
-	}{
-		"no index":               {map[string]string{"docs/one.md": "# One"}, "there is no docs/README.md"},
-		"a page without a title": {map[string]string{"docs/README.md": "text"}, "docs/README.md has no title"},
-		"a page on no list":      {map[string]string{"docs/README.md": "# All", "docs/reference/one.md": "# One"}, "lists no docs/reference/one.md"},
-		"a link to no file":      {map[string]string{"docs/README.md": "# All\n\n[one](one.md)"}, "docs/README.md: the link one.md"},
-		"a link to no heading":   {map[string]string{"docs/README.md": "# All\n\n[here](#there)"}, "no such heading"},
-		"no picture":             {map[string]string{"docs/README.md": "# All\n\n![](a.svg)"}, "the picture a.svg"},
-		"a picture elsewhere":    {map[string]string{"docs/README.md": "# All\n\n![](https://example.com/a.png)"}, "is not in the repository"},
-		"a link in HTML":         {map[string]string{"docs/README.md": "# All\n\n<a href=\"one.md\">one</a>"}, "the link one.md leads nowhere"},
+func readSearchIndex(t *testing.T, site fs.FS) (index page) {
+	t.Helper()
+	content, err := fs.ReadFile(site, "search-index.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries []struct{ URL, Page, Text string }
+	script := strings.TrimSuffix(strings.TrimSpace(strings.TrimPrefix(string(content), "window.searchIndex = ")), ";")
+	if err := json.Unmarshal([]byte(script), &entries); err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.Page == "" {
+			t.Errorf("the entry of %s has no title", entry.URL)
+		}
+		index.links = append(index.links, entry.URL)
+	}
+	return index
+}
+
+// What is wrong in a page fails the build.
+func TestMistakesFail(t *testing.T) {
+	for name, test := range map[string]struct{ file, content, want string }{
+		"a page without a title": {"docs/README.md", "text", "docs/README.md has no title"},
+		"a page on no list":      {"docs/reference/one.md", "# One", "docs/README.md does not list docs/reference/one.md"},
+		"a link to no file":      {"README.md", "# All\n\n[one](docs/one.md)", "README.md: the link docs/one.md leads to no file"},
+		"no picture":             {"README.md", "# All\n\n![a](docs/images/a.svg)", "README.md: the picture docs/images/a.svg is not in docs/images"},
+		"a picture elsewhere":    {"README.md", "# All\n\n![a](https://example.com/a.png)", "is not in docs/images"},
+		"no description":         {"README.md", "# All\n\n![](docs/images/b.svg)", "the picture docs/images/b.svg has no description"},
+		"no mistake":             {"README.md", "# All\n\n[Docs](docs/README.md#documentation), [b](docs/images/b.svg)", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			site, err := load(files(test.pages))
-			if err == nil {
-				var made map[string][]byte
-				if made, err = site.files(); err == nil {
-					err = checkLinks(made)
-				}
+			root := t.TempDir()
+			files := map[string]string{
+				"README.md": "# synchub", "RESULTS.md": "# Results", "CHANGELOG.md": "# Changelog", "CONTRIBUTING.md": "# Contributing",
+				"docs/README.md": "# Documentation", "docs/reference/.keep": "", "docs/design/README.md": "# Decisions", "docs/images/b.svg": "<svg/>",
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("the error is %v", err)
+			files[test.file] = test.content
+			for file, content := range files {
+				write(t, filepath.Join(root, file), content)
+			}
+			if err := os.CopyFS(filepath.Join(root, "hack/site"), os.DirFS(".")); err != nil {
+				t.Fatal(err)
+			}
+			hugo, err := filepath.Abs("../../bin/hugo")
+			if err != nil {
+				t.Fatal(err)
+			}
+			command := exec.CommandContext(t.Context(), hugo, "--config=hack/site/hugo.yaml", "--destination=site")
+			command.Dir = root
+			output, err := command.CombinedOutput()
+			if (err != nil) != (test.want != "") || !strings.Contains(string(output), test.want) {
+				t.Errorf("%v\n%s", err, output)
 			}
 		})
 	}
 }
 
-// The pages of the repository make a site.
-func TestRepository(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "site")
-	if err := build("../..", out); err != nil {
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(out, "reference", "values.html")); err != nil {
-		t.Error(err)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

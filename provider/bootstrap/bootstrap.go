@@ -80,7 +80,7 @@ func Scheme() *runtime.Scheme {
 	for _, add := range []func(*runtime.Scheme) error{
 		admissionregistrationv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, apisv1alpha1.AddToScheme, apisv1alpha2.AddToScheme, corev1alpha1.AddToScheme, tenancyv1alpha1.AddToScheme,
 	} {
-		// Registering fails only if two Go types claim one kind.
+		// Registration fails only if two Go types claim one kind.
 		_ = add(scheme)
 	}
 	return scheme
@@ -173,7 +173,7 @@ type bootstrapper struct {
 	Options
 	scheme *runtime.Scheme
 	client client.Client
-	// isMissing is true in a dry run that would create the workspace: nothing can be asked there.
+	// isMissing is true in a dry run that would create the workspace. Requests to the workspace would then fail.
 	isMissing bool
 }
 
@@ -188,7 +188,7 @@ func createOrUpdate[T client.Object](ctx context.Context, s *bootstrapper, kind 
 		current = object.DeepCopyObject().(T)
 		result, err = controllerutil.CreateOrUpdate(ctx, s.client, current, func() error { mutate(current); return nil })
 		if s.DryRun && (isExportNotVisibleYet(err) || apierrors.IsNotFound(err)) {
-			// It needs an object that would be created before.
+			// The object needs another one, which a dry run has not created.
 			result, err = controllerutil.OperationResultCreated, nil
 		}
 		return err
@@ -199,7 +199,7 @@ func createOrUpdate[T client.Object](ctx context.Context, s *bootstrapper, kind 
 	return s.report(kind, current, result)
 }
 
-// report tells what has become of an object.
+// report reports the result for an object.
 func (s *bootstrapper) report(kind string, object client.Object, result controllerutil.OperationResult) error {
 	s.Report(kind+" "+object.GetName(), string(result))
 	if s.Manifest == nil {

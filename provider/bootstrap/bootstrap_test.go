@@ -75,7 +75,7 @@ func TestRunIsIdempotent(t *testing.T) {
 	g.Expect(provider.state(t)).To(Equal(before))
 }
 
-// A dry run in a workspace that exists tells what is missing and what would change, and shows no key.
+// A dry run in an existing workspace reports missing objects and pending changes, and shows no key.
 func TestDryRun(t *testing.T) {
 	tier.Thorough(t)
 	t.Parallel()
@@ -189,7 +189,7 @@ metadata: {name: other}
 	for _, name := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport, bootstrap.WorkloadExport} {
 		provider.change(t, export, named(name), func() {
 			export.Spec.Resources = append([]apisv1alpha2.ResourceSchema{widgets}, export.Spec.Resources...)
-			// Additions of others stay, and missing entries of ours are restored.
+			// Entries that somebody else added stay, and missing entries of the hub are restored.
 			lost := slices.IndexFunc(export.Spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool { return claim.Resource == "events" })
 			g.Expect(lost).To(BeNumerically(">=", 0))
 			export.Spec.PermissionClaims[lost] = configMaps
@@ -309,7 +309,7 @@ func TestRunWithoutRights(t *testing.T) {
 	const advice = "use the kubeconfig of an administrator of that workspace"
 	for name, tt := range map[string]struct {
 		provider func(t *testing.T) provider
-		says     string
+		message  string
 	}{
 		"no workspace":      {func(t *testing.T) provider { return newProvider(t, "nowhere") }, "root:nowhere"},
 		"a foreign one":     {func(t *testing.T) provider { return newProvider(t, "foreign").create(t) }, "root:foreign"},
@@ -321,7 +321,7 @@ func TestRunWithoutRights(t *testing.T) {
 			suite.Eventually(t, func(g Gomega) {
 				_, err := provider.run(t, provider.HubConfig)
 				g.Expect(err).To(MatchError(HavePrefix("this user may not ")))
-				g.Expect(err).To(MatchError(ContainSubstring(tt.says)))
+				g.Expect(err).To(MatchError(ContainSubstring(tt.message)))
 				g.Expect(err).To(MatchError(ContainSubstring(advice)))
 			})
 		})

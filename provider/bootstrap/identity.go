@@ -60,8 +60,7 @@ func ReadIdentity(ctx context.Context, config *rest.Config, workspace string) (I
 	return Identity{HubUID: logicalCluster.UID, Cluster: logicalcluster.From(&logicalCluster), HashKey: key}, nil
 }
 
-// readError distinguishes an unprepared workspace, which answers Forbidden or NotFound, from a kcp that does not answer the
-// hub.
+// readError distinguishes an unprepared workspace, which answers Forbidden or NotFound, from a kcp that cannot be reached.
 func readError(workspace string, err error) error {
 	switch {
 	case apierrors.IsUnauthorized(err):

@@ -32,10 +32,10 @@ import (
 // universalType is kcp's workspace type for users: it binds kcp's tenancy and topology APIs, and allows any children.
 var universalType = tenancyv1alpha1.WorkspaceTypeReference{Name: "universal", Path: "root"}
 
-// ensureWorkspaceType creates the workspace type by which every mailbox binds the mailbox export and accepts all claims,
-// now and later. A mailbox of a type that extends universal costs kcp some 40 % more. The type therefore extends universal
-// only if the provider workspace restricts the types of its children. No mailbox can have child workspaces, whichever APIs
-// its users bind; that includes mailboxes from a time when the type allowed children.
+// ensureWorkspaceType creates the workspace type that makes every mailbox bind the mailbox export and accept all claims, now
+// and later. A mailbox of a type that extends universal costs kcp some 40 % more. The type therefore extends universal only
+// if the provider workspace restricts the types of its children. No mailbox can have child workspaces, regardless of the APIs
+// that its users bind; this includes mailboxes from a time when the type allowed children.
 func (s *bootstrapper) ensureWorkspaceType(ctx context.Context) error {
 	extends, err := s.restrictsChildTypes(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *bootstrapper) restrictsChildTypes(ctx context.Context) (bool, error) {
 			return true, nil
 		}
 		if err != nil {
-			return false, describeError(err, "get", "the WorkspaceType "+next+", which is that of", s.Workspace)
+			return false, describeError(err, "get", "the WorkspaceType "+next+", which is the type of", s.Workspace)
 		}
 		if limit := parent.Spec.LimitAllowedChildren; limit != nil && len(limit.Types) > 0 {
 			return true, nil

@@ -25,8 +25,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// hubPolicyRules returns the rules for the hub in the provider workspace. In mailboxes and inventory workspaces the hub
-// uses the virtual workspaces of the exports, by the rule on apiexports/content.
+// hubPolicyRules returns the rules for the hub in the provider workspace. In mailboxes and inventory workspaces the hub uses
+// the virtual workspaces of the exports, which the rule on apiexports/content allows.
 func hubPolicyRules() []rbacv1.PolicyRule {
 	exports := []string{InventoryExport, MailboxExport, WorkloadExport}
 	// kcp binds the mailbox export in the name of the hub's user, who owns the mailboxes.

@@ -127,20 +127,20 @@ func accessReviewsFor(rights []permission) (all []authorizationv1.ResourceAttrib
 func TestInventoryGroupsMayBind(t *testing.T) {
 	tier.Thorough(t)
 	t.Parallel()
-	testGroupsMayBind(t, "inventories", bootstrap.InventoryExport, func(*provider) []string { return []string{"others", servers.HubGroup} })
+	testGroupsMayBind(t, "inventories", bootstrap.InventoryExport, func(*provider) []string { return []string{"administrators", servers.HubGroup} })
 }
 
 // Members of the workload groups may bind the workload export in their workspaces, and nothing else of the hub's.
 func TestWorkloadGroupsMayBind(t *testing.T) {
 	t.Parallel()
 	testGroupsMayBind(t, "workloads", bootstrap.WorkloadExport, func(provider *provider) []string {
-		provider.workloadGroups = []string{"others", servers.HubGroup}
+		provider.workloadGroups = []string{"administrators", servers.HubGroup}
 		return nil
 	})
 }
 
-// testGroupsMayBind checks that a user may bind one export, and no other, once allow has put his group into the options of Run.
-// allow returns the inventory groups.
+// testGroupsMayBind checks that a user may bind one export, and no other, once allow has put the user's group into the
+// options of Run. allow returns the inventory groups.
 func testGroupsMayBind(t *testing.T, name, export string, allow func(provider *provider) []string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -203,7 +203,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 
-	// kcp records the owner, by which the hub recognizes its own mailboxes.
+	// kcp records the owner, and the hub recognizes its own mailboxes by this record.
 	self, err := kcp.WhoAmI(ctx, framework.InWorkspace(provider.HubConfig, provider.path))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(self.Username).To(Equal(provider.hubUser))
@@ -259,7 +259,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	through := rest.CopyConfig(wildcard)
 	through.Host = endpoint + "/clusters/" + mailbox.Spec.Cluster
 	_, err = framework.List(ctx, through, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", "")
-	g.Expect(err).To(HaveOccurred(), "what is not claimed is not shown")
+	g.Expect(err).To(HaveOccurred(), "kcp shows only claimed resources")
 	writer, err := kubernetes.NewForConfig(through)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = writer.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "made-by-the-hub"}}, metav1.CreateOptions{})

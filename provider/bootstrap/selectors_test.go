@@ -89,7 +89,8 @@ var goodSelectors = []string{
 	"{matchExpressions: [{key: a, operator: NotIn, values: [b]}, {key: A_b.c-d, operator: Exists}, {key: e, operator: DoesNotExist, values: []}, {key: f, operator: Exists, values: null}]}",
 }
 
-// Kinds refuse selectors that no API server evaluates, in each field, with the field in the message; and no others.
+// Kinds refuse the selectors that no API server evaluates, in each field and with the field in the message. They accept all
+// other selectors.
 func TestSelectorsAreRefused(t *testing.T) {
 	t.Parallel()
 	clients := newKinds(t, "selectors")

@@ -18,10 +18,11 @@ package buildinfo
 
 import "runtime/debug"
 
-// Unstamped is the version of a program that the linker gave none.
+// Unstamped is the version of a program into which the linker has stamped none.
 const Unstamped = "dev"
 
-// Version returns the version that the linker has stamped. A program of `go install` has none; it has that of its module.
+// Version returns the version that the linker has stamped. A program from `go install` has none, and Version returns the
+// version of its module.
 func Version(stamped string) string {
 	if stamped != Unstamped {
 		return stamped
@@ -30,7 +31,7 @@ func Version(stamped string) string {
 	return ofModule(info)
 }
 
-// ofModule returns the version of the main module, if a version of it was built and not a checkout.
+// ofModule returns the version of the main module if the program was built from a released version, not from a checkout.
 func ofModule(info *debug.BuildInfo) string {
 	if info == nil || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return Unstamped

@@ -39,7 +39,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// `go install …@version` refuses a module that says what only holds for the main module.
+// `go install …@version` refuses a module whose go.mod has directives that only apply to the main module.
 func TestTheModuleCanBeInstalled(t *testing.T) {
 	content, err := os.ReadFile("../../go.mod")
 	if err != nil {

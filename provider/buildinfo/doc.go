@@ -14,5 +14,5 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package buildinfo tells the version of a program that was built without the Makefile.
+// Package buildinfo finds the version of a program that was built without the Makefile.
 package buildinfo

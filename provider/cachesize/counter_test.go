@@ -104,7 +104,7 @@ func TestSizeOf(t *testing.T) {
 		t.Errorf("1000 bytes more count for %d", difference)
 	}
 	if cachesize.SizeOf(stripped{small}) != cachesize.SizeOf(small) {
-		t.Error("what is around an object counts")
+		t.Error("the memory around an object counts")
 	}
 	later := configMap(t, "box", 10)
 	later.SetResourceVersion("123456789")
@@ -127,17 +127,17 @@ func TestSizeOf(t *testing.T) {
 		t.Errorf("metadata counts for %d, then %d", before, after)
 	}
 	if size := cachesize.SizeOf("something else"); size != 0 {
-		t.Errorf("what is not known counts for %d", size)
+		t.Errorf("an unknown type counts for %d", size)
 	}
 }
 
 // A deleted object no longer counts, and the wrapped handler receives every event.
 func TestCounting(t *testing.T) {
-	var told []string
+	var events []string
 	handler := cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(_ any, initial bool) { told = append(told, fmt.Sprint("added ", initial)) },
-		UpdateFunc: func(_, _ any) { told = append(told, "updated") },
-		DeleteFunc: func(object any) { told = append(told, fmt.Sprintf("deleted %T", object)) },
+		AddFunc:    func(_ any, initial bool) { events = append(events, fmt.Sprint("added ", initial)) },
+		UpdateFunc: func(_, _ any) { events = append(events, "updated") },
+		DeleteFunc: func(object any) { events = append(events, fmt.Sprintf("deleted %T", object)) },
 	}
 	held := &cachesize.Counter{}
 	counting := held.CountingHandler(handler)
@@ -167,8 +167,8 @@ func TestCounting(t *testing.T) {
 	counting.OnDelete(first)
 	expect("all went")
 	want := "added true,added false,added false,updated,deleted cache.DeletedFinalStateUnknown,deleted *unstructured.Unstructured,deleted *unstructured.Unstructured"
-	if got := strings.Join(told, ","); got != want {
-		t.Errorf("told was %s", got)
+	if got := strings.Join(events, ","); got != want {
+		t.Errorf("the handler received %s", got)
 	}
 }
 
@@ -181,7 +181,7 @@ func BenchmarkSizeOf(b *testing.B) {
 	}
 }
 
-// A cache counts in its parent and in the ancestors of that, until it is removed.
+// A cache counts in its parent and in the parent's ancestors, until it is removed.
 func TestAddToParent(t *testing.T) {
 	var one, other, whole, all cachesize.Counter
 	_ = whole.AddToParent(&all)

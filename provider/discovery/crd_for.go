@@ -44,7 +44,7 @@ var crdTypeMeta = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion
 
 // UnusableError is returned for a resource that the cluster serves and mailboxes cannot have.
 type UnusableError struct {
-	// Reason says why, as a sentence about the resource.
+	// Reason explains the failure, as a sentence about the resource.
 	Reason string
 }
 
@@ -68,7 +68,7 @@ func asUnusable(err error) error {
 // conversion webhook, labels and annotations. A CRD that is built from OpenAPI documents has the served versions, or only
 // the requested one. Its annotation [schemas.NotesAnnotation] lists the rules that its schemas cannot express.
 //
-// The error is [ErrNotServed], an [*UnusableError], a [*structural.TooLargeError], or that of a failed request.
+// The error is [ErrNotServed], an [*UnusableError], a [*structural.TooLargeError], or the error of a failed request.
 func (c *Client) CRDFor(ctx context.Context, resource synchubv1alpha1.ResourceDescriptor) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd, err := c.crdFor(ctx, resource)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *Client) discoverKinds(ctx context.Context, resource synchubv1alpha1.Res
 		}
 	}
 	if many := len(versions); many > maxVersions {
-		return nil, newUnusableError("the cluster serves its group in %d versions, of which at most %d are read: name the version", many, maxVersions)
+		return nil, newUnusableError("the cluster serves its group in %d versions, but the hub reads at most %d: name the version", many, maxVersions)
 	}
 	for _, version := range versions {
 		kind, err := c.discoverKind(ctx, schema.GroupVersion{Group: resource.Group, Version: version}, resource)
@@ -166,8 +166,8 @@ func (c *Client) discoverKind(ctx context.Context, version schema.GroupVersion, 
 	}, nil
 }
 
-// ownCRD returns the cluster's CRD of a kind. It returns nil if the kind has no CRD, or if the hub may not read it. In the
-// second case the note says so.
+// ownCRD returns the cluster's CRD of a kind. It returns nil if the kind has no CRD. It returns nil and a note if the hub may
+// not read the CRD.
 func (c *Client) ownCRD(ctx context.Context, kind structural.Kind) (_ *apiextensionsv1.CustomResourceDefinition, note string, err error) {
 	if kind.Group == "" {
 		return nil, "", nil
@@ -178,7 +178,7 @@ func (c *Client) ownCRD(ctx context.Context, kind structural.Kind) (_ *apiextens
 	case apierrors.IsNotFound(err):
 		return nil, "", nil
 	case apierrors.IsForbidden(err):
-		return nil, fmt.Sprintf("the definition %s may not be read, so the schema is that of the OpenAPI document, without printer columns", name), nil
+		return nil, fmt.Sprintf("the definition %s may not be read, so the schema comes from the OpenAPI document, without printer columns", name), nil
 	case err != nil:
 		return nil, "", err
 	case !crd.DeletionTimestamp.IsZero():

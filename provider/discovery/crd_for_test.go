@@ -217,16 +217,16 @@ func TestCRDForOfUnservedResources(t *testing.T) {
 		resource synchubv1alpha1.ResourceDescriptor
 		unusable string // empty if it is not served
 	}{
-		"a group":                  {synchubv1alpha1.ResourceDescriptor{Group: "none.example.com", Resource: "clocks"}, ""},
-		"a resource":               {synchubv1alpha1.ResourceDescriptor{Group: "apps", Resource: "clocks"}, ""},
-		"a resource of the core":   {synchubv1alpha1.ResourceDescriptor{Resource: "clocks"}, ""},
-		"a kind":                   {synchubv1alpha1.ResourceDescriptor{Group: "apps", Kind: "Clock"}, ""},
-		"a version of a group":     {synchubv1alpha1.ResourceDescriptor{Group: "apps", Resource: "deployments", Version: "v9"}, ""},
-		"a version not served":     {synchubv1alpha1.ResourceDescriptor{Group: ownGroup, Resource: "clocks", Version: "v1alpha1"}, ""},
-		"another kind":             {synchubv1alpha1.ResourceDescriptor{Group: "apps", Resource: "deployments", Kind: "StatefulSet"}, ""},
-		"a subresource":            {synchubv1alpha1.ResourceDescriptor{Group: "apps", Kind: "Scale"}, ""},
-		"what can only be listed":  {synchubv1alpha1.ResourceDescriptor{Resource: "componentstatuses"}, "without watch"},
-		"what can only be created": {synchubv1alpha1.ResourceDescriptor{Group: "authorization.k8s.io", Kind: "SubjectAccessReview"}, "without get"},
+		"a group":                {synchubv1alpha1.ResourceDescriptor{Group: "none.example.com", Resource: "clocks"}, ""},
+		"a resource":             {synchubv1alpha1.ResourceDescriptor{Group: "apps", Resource: "clocks"}, ""},
+		"a resource of the core": {synchubv1alpha1.ResourceDescriptor{Resource: "clocks"}, ""},
+		"a kind":                 {synchubv1alpha1.ResourceDescriptor{Group: "apps", Kind: "Clock"}, ""},
+		"a version of a group":   {synchubv1alpha1.ResourceDescriptor{Group: "apps", Resource: "deployments", Version: "v9"}, ""},
+		"a version not served":   {synchubv1alpha1.ResourceDescriptor{Group: ownGroup, Resource: "clocks", Version: "v1alpha1"}, ""},
+		"another kind":           {synchubv1alpha1.ResourceDescriptor{Group: "apps", Resource: "deployments", Kind: "StatefulSet"}, ""},
+		"a subresource":          {synchubv1alpha1.ResourceDescriptor{Group: "apps", Kind: "Scale"}, ""},
+		"only list":              {synchubv1alpha1.ResourceDescriptor{Resource: "componentstatuses"}, "without watch"},
+		"only create":            {synchubv1alpha1.ResourceDescriptor{Group: "authorization.k8s.io", Kind: "SubjectAccessReview"}, "without get"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, cluster(t), test.resource)

@@ -19,7 +19,7 @@ limitations under the License.
 // client-go or controller-runtime does so elsewhere.
 //
 // [Client.CRDFor] returns the cluster's own CRD. For a built-in kind or one of an aggregated server, it builds a CRD from
-// discovery and the OpenAPI v3 documents. A kind that the cluster lists but does not describe is refused. A CRD that the
-// hub may not read counts as absent: the OpenAPI document has the same schema, without the printer columns. A note says
-// so.
+// discovery and the OpenAPI v3 documents. A kind that the cluster lists but does not describe is refused. A CRD that the hub
+// may not read counts as absent: the OpenAPI document has the same schema, without the printer columns. An annotation of the
+// CRD contains a note about that.
 package discovery

@@ -48,8 +48,8 @@ const (
 )
 
 // OpenAPICache caches the content of OpenAPI documents, by the hashes of the documents, so that many equal clusters are read
-// once. A cluster reports the hash of each of its documents. The cache uses a reported hash only after it has verified
-// that a document has the hash. Therefore no cluster can change what the hub believes of another one.
+// once. A cluster reports the hash of each of its documents. The cache uses a reported hash only after it has verified that a
+// document has the hash. Therefore no cluster can change the hub's schemas of another one.
 type OpenAPICache struct {
 	documents, resources *lru.Cache
 	inFlight             singleflight.Group
@@ -103,7 +103,7 @@ func (d *OpenAPICache) getDocument(ctx context.Context, client *Client, hash str
 	if cached, ok := d.documents.Get(hash); ok {
 		return cached.([]byte), hash, nil
 	}
-	// A failure, or a wrong document, of one cluster does not count for the others: each reads its own document then.
+	// A failure, or a wrong document, of one cluster does not affect the other clusters: each then reads its own document.
 	loaded, err, shared := d.inFlight.Do(hash, func() (any, error) { return client.getOpenAPI(ctx, version) })
 	document, _ := loaded.([]byte)
 	if shared && (err != nil || !hasHash(document, hash)) {

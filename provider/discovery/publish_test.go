@@ -51,7 +51,7 @@ type definition struct {
 type published struct {
 	config *rest.Config
 	client dynamic.Interface
-	// names are the resources in the workspace, by those on the cluster.
+	// names maps the resources on the cluster to the resources in the workspace.
 	names map[schema.GroupResource]schema.GroupResource
 }
 

@@ -88,7 +88,7 @@ func (r *SchemaReader) RunLimited(ctx context.Context, work func() error) error 
 func (r *SchemaReader) WorkDuration() time.Duration { return r.workDuration }
 
 // ServedSchema returns the schema with which the cluster serves a resource. The error is [ErrNotServed], a
-// [*VersionNotServedError], an [*UnusableError], a [*structural.TooLargeError], or that of a failed request.
+// [*VersionNotServedError], an [*UnusableError], a [*structural.TooLargeError], or the error of a failed request.
 func (r *SchemaReader) ServedSchema(ctx context.Context, resource schema.GroupVersionResource, kind string) (ServedSchema, error) {
 	hasNoCRD := false
 	// The group of a CRD has a dot.
@@ -266,7 +266,7 @@ func (r *SchemaReader) getSchema(ctx context.Context, link string, resource sche
 	}
 }
 
-// parseResource calls the function of the same name by RunLimited.
+// parseResource calls the function of the same name within RunLimited.
 func (r *SchemaReader) parseResource(ctx context.Context, document []byte, hash string, resource schema.GroupVersionResource, kind string) (parsed openAPIResource, err error) {
 	err = r.RunLimited(ctx, func() error {
 		parsed, err = parseResource(ctx, document, hash, resource, kind)

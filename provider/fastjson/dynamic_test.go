@@ -96,10 +96,10 @@ func TestMediaTypes(t *testing.T) {
 					t.Errorf("%s is decoded by %T", info.MediaType, info.Serializer)
 				}
 				if _, ok := info.StreamSerializer.Serializer.(watchEventSerializer); !ok {
-					t.Errorf("what a watch sends of %s is decoded by %T", info.MediaType, info.StreamSerializer.Serializer)
+					t.Errorf("events of a watch with %s are decoded by %T", info.MediaType, info.StreamSerializer.Serializer)
 				}
 				if _, ok := info.StreamSerializer.Framer.(framer); !ok {
-					t.Errorf("what a watch sends of %s is cut by %T", info.MediaType, info.StreamSerializer.Framer)
+					t.Errorf("events of a watch with %s are split by %T", info.MediaType, info.StreamSerializer.Framer)
 				}
 			}
 		})

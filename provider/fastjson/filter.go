@@ -25,14 +25,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// bookmarkInterval is the number of dropped events after which a watch reports its progress. Without it a watch whose events are all
-// dropped would be taken up again where the server has forgotten the events.
+// bookmarkInterval is the number of dropped events after which a watch reports its progress. Without bookmarks, a watch that
+// drops all events would be resumed at a resource version that the server no longer has.
 const bookmarkInterval = 100
 
 // Filter drops objects that a wildcard list or watch returns before they are decoded. An object without the annotation is kept, and so
 // is one that cannot be read: its reader gets the decoder's error.
 type Filter struct {
-	// Annotation is the annotation by whose value objects are dropped.
+	// Annotation is the annotation whose value decides whether an object is dropped.
 	Annotation string
 	// Drops reports whether objects with a value are dropped. It must not keep the value.
 	Drops func(value []byte) bool
@@ -116,7 +116,8 @@ func (s filteringSerializer) Decode(data []byte, defaults *schema.GroupVersionKi
 	return s.Serializer.Decode(data, defaults, into)
 }
 
-// cursor reads JSON without decoding it. It is as strict as is needed to find its way: a decoder must check the text too.
+// cursor reads JSON without decoding it. It checks only the syntax that it needs to find fields: a decoder must check the
+// text too.
 type cursor struct{ rest []byte }
 
 func (c *cursor) skipSpace() {
@@ -141,7 +142,7 @@ func (c *cursor) isBefore(one, other byte) bool {
 	return len(c.rest) > 0 && (c.rest[0] == one || c.rest[0] == other)
 }
 
-// text reads a string, and returns its text without the quotes and with the escapes.
+// text reads a string, and returns it without the quotes and with the escapes.
 func (c *cursor) text() (text []byte, ok bool) {
 	if !c.take('"') {
 		return nil, false

@@ -62,7 +62,7 @@ func TestDropsEvent(t *testing.T) {
 	}
 }
 
-// Whatever an object holds, its annotation decides whether it is dropped, and a list keeps all others.
+// The annotation of an object alone decides whether the object is dropped, and a list keeps all other objects.
 func FuzzFilter(f *testing.F) {
 	f.Add("key", "value", "foreign", "own")
 	f.Add(`"kcp.io/cluster":"foreign"`, `\"},{`, "own", "foreign")
@@ -119,7 +119,7 @@ func TestDropItemsOfAnUnreadableList(t *testing.T) {
 	}
 }
 
-// decodingOf returns a decoder of a watch as a client with the filter has it.
+// decodingOf returns the watch decoder of a client with the filter.
 func decodingOf(tb testing.TB, filter *Filter, stream io.Reader) *restclientwatch.Decoder {
 	tb.Helper()
 	reader := framer{filter: filter}.NewFrameReader(io.NopCloser(stream))
@@ -140,7 +140,7 @@ func eventOf(tb testing.TB, mailbox string, version int) []byte {
 	return fmt.Appendf(nil, `{"type":"MODIFIED","object":%s}`+"\n", bytes.TrimSpace(text))
 }
 
-// The reader of a watch gets all events that are kept, in order, and learns how far the watch has come.
+// The reader of a watch gets all kept events, in order, and bookmarks in place of dropped ones.
 func TestAWatchDropsEvents(t *testing.T) {
 	var stream bytes.Buffer
 	stream.Write(eventOf(t, "own", 1))
@@ -196,7 +196,7 @@ func TestDroppedEventsAreNotDecoded(t *testing.T) {
 		}
 		return testing.AllocsPerRun(100, decode)
 	}
-	// Each event that arrives stands for bookmarkInterval foreign ones, of which one is a bookmark, and one that is kept.
+	// The reader gets a bookmark for each bookmarkInterval dropped events, and at the end one kept event.
 	mixed := countOf(dropsForeign, append(bytes.Repeat(foreign, 10*bookmarkInterval), own...))
 	decoded, bookmark := countOf(nil, own), countOf(nil, []byte(`{"type":"BOOKMARK","object":{"kind":"Bookmark","apiVersion":"v1","metadata":{"resourceVersion":"1"}}}`))
 	t.Logf("allocations: decoded %v, bookmark %v, of %d events %v", decoded, bookmark, bookmarkInterval, mixed)
@@ -208,7 +208,7 @@ func TestDroppedEventsAreNotDecoded(t *testing.T) {
 	}
 }
 
-// BenchmarkFilter compares an event that is decoded, with and without a filter, with one that is dropped.
+// BenchmarkFilter compares a decoded event, with and without a filter, with a dropped one.
 func BenchmarkFilter(b *testing.B) {
 	for name, one := range map[string]struct {
 		filter *Filter
@@ -255,7 +255,7 @@ func TestDroppedItemsAllocateNothing(t *testing.T) {
 	}
 }
 
-// The end of an event is no event, whatever a tenant has written there.
+// The end of an event is not an event, even if a tenant made it look like one.
 func TestPartsOfAnEventAreKept(t *testing.T) {
 	const begin, end = `{"a":`, `{"type":"ADDED","object":{"metadata":{"annotations":{"kcp.io/cluster":"foreign"}}}}}`
 	reader := framer{filter: dropsForeign}.NewFrameReader(io.NopCloser(strings.NewReader(begin + end)))

@@ -34,7 +34,7 @@ import (
 // ErrClosed is returned for a write that was not sent, because the replica does not hold the Lease for it.
 var ErrClosed = errors.New("this replica does not hold the Lease for this write")
 
-// Fence says until when this replica may write. A new Fence is closed. A nil Fence is open.
+// Fence holds the time until which this replica may write. A new Fence is closed. A nil Fence is open.
 type Fence struct {
 	clock clock.PassiveClock
 	until atomic.Pointer[deadline]
@@ -68,14 +68,14 @@ func (f *Fence) IsOpen() bool {
 
 type contextKey struct{}
 
-// NewContext returns a context whose requests this fence decides, instead of the fence of their transport. The client for kcp serves many
-// shards, each with a Lease of its own.
+// NewContext returns a context with a fence that replaces the fence of the transport for the requests of this context. The
+// client for kcp serves many shards, each with a Lease of its own.
 func NewContext(ctx context.Context, fence *Fence) context.Context {
 	return context.WithValue(ctx, contextKey{}, fence)
 }
 
-// Wrap returns a transport that sends writes only while the fence is open, and reads always. The error is [ErrClosed] otherwise. The fence
-// of the context of a request, if there is one, decides in place of this one.
+// Wrap returns a transport that sends writes only while the fence is open, and reads always. The error is [ErrClosed]
+// otherwise. If the context of a request has a fence, that fence decides instead of f.
 func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
 	if f == nil {
 		return next

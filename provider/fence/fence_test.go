@@ -55,19 +55,19 @@ func TestWrapRefusesWritesWhileClosed(t *testing.T) {
 		method, path string
 		write        bool
 	}{
-		"get":                  {http.MethodGet, configMap, false},
-		"watch":                {http.MethodGet, "/api/v1/configmaps?watch=true", false},
-		"create":               {http.MethodPost, "/api/v1/namespaces/team/configmaps", true},
-		"update":               {http.MethodPut, configMap, true},
-		"patch":                {http.MethodPatch, configMap, true},
-		"delete":               {http.MethodDelete, configMap, true},
-		"token":                {http.MethodPost, "/api/v1/namespaces/team/serviceaccounts/hub/token", true},
-		"access review":        {http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", false},
-		"who am I":             {http.MethodPost, "/clusters/root:synchub/apis/authentication.k8s.io/v1/selfsubjectreviews", false},
-		"named like a review":  {http.MethodPut, "/apis/example.org/v1/namespaces/team/books/selfsubjectreviews", true},
-		"delete of a review":   {http.MethodDelete, "/apis/example.org/v1/selfsubjectreviews", true},
-		"unknown verb":         {"REPORT", configMap, true},
-		"collection of others": {http.MethodPost, "/apis/example.org/v1/reviews", true},
+		"get":                         {http.MethodGet, configMap, false},
+		"watch":                       {http.MethodGet, "/api/v1/configmaps?watch=true", false},
+		"create":                      {http.MethodPost, "/api/v1/namespaces/team/configmaps", true},
+		"update":                      {http.MethodPut, configMap, true},
+		"patch":                       {http.MethodPatch, configMap, true},
+		"delete":                      {http.MethodDelete, configMap, true},
+		"token":                       {http.MethodPost, "/api/v1/namespaces/team/serviceaccounts/hub/token", true},
+		"access review":               {http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", false},
+		"who am I":                    {http.MethodPost, "/clusters/root:synchub/apis/authentication.k8s.io/v1/selfsubjectreviews", false},
+		"named like a review":         {http.MethodPut, "/apis/example.org/v1/namespaces/team/books/selfsubjectreviews", true},
+		"delete of a review":          {http.MethodDelete, "/apis/example.org/v1/selfsubjectreviews", true},
+		"unknown verb":                {"REPORT", configMap, true},
+		"collection of another group": {http.MethodPost, "/apis/example.org/v1/reviews", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -217,7 +217,7 @@ func TestLockOpensTheFenceFromTheBeginningOfAWrite(t *testing.T) {
 	g.Expect(lock.Update(t.Context(), released)).To(Succeed())
 	g.Expect(fence.IsOpen()).To(BeFalse())
 
-	server.onWrite = func() { t.Error("the Lease may be that of another replica, and is released") }
+	server.onWrite = func() { t.Error("the Lease is released although another replica may hold it") }
 	g.Expect(lock.Update(t.Context(), released)).To(MatchError(ErrNotHeld))
 }
 
@@ -236,7 +236,7 @@ func TestLockClosesTheFenceWhenAnotherReplicaHoldsIt(t *testing.T) {
 	server.record.HolderIdentity = "two"
 	_, _, err = lock.Get(t.Context())
 	g.Expect(err).To(MatchError("timeout"))
-	g.Expect(fence.IsOpen()).To(BeTrue(), "an answer that did not come says nothing")
+	g.Expect(fence.IsOpen()).To(BeTrue(), "a request without an answer changes nothing")
 
 	server.err = nil
 	_, _, err = lock.Get(t.Context())

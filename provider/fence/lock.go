@@ -24,8 +24,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// ErrNotHeld is returned instead of a release when the fence is closed. client-go also releases after a failed renewal, by an outdated record:
-// that could free the next holder's lock, or free it before work here has stopped. The lock expires instead.
+// ErrNotHeld is returned instead of a release when the fence is closed. client-go also releases after a failed renewal, with
+// an outdated record. That could free the next holder's lock, or free the lock before work here has stopped. The lock expires
+// instead.
 var ErrNotHeld = errors.New("the Lease is not released, since another replica may hold it: it expires")
 
 // Lock returns the lock of a leader election that opens the fence while this replica holds the lock: for the given time from the
@@ -41,8 +42,8 @@ type fencedLock struct {
 	hold  time.Duration
 }
 
-// Get implements [resourcelock.Interface]. If another replica holds the lock, because somebody has deleted or changed the Lease, this one
-// stops to write at once, and not only when the leader election gives up.
+// Get implements [resourcelock.Interface]. If another replica holds the lock, because somebody has deleted or changed the
+// Lease, this one stops writing at once, and not only when the leader election gives up.
 func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {

@@ -57,7 +57,8 @@ func SecretMetadata() *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
 }
 
-// ErrNotSynced means that the cache of a kind has not been filled yet, so that a missing object proves nothing.
+// ErrNotSynced means that the cache of a kind has not been filled yet, so a missing object does not prove that the object was
+// deleted.
 var ErrNotSynced = errors.New("the cache is being filled")
 
 // endpointCache caches the SyncTargets, the Locations, and the metadata of the Secrets, of all inventory workspaces at one
@@ -85,7 +86,7 @@ func newEndpointCache(config *rest.Config, scheme *runtime.Scheme) (*endpointCac
 	return made, err
 }
 
-// newMapper returns the mapper of the kinds in the cache. They are known, so no server is asked.
+// newMapper returns the mapper of the kinds in the cache. It knows them and sends no requests.
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(syncTargets, meta.RESTScopeRoot)
@@ -99,8 +100,8 @@ func newSizes() map[schema.GroupVersionKind]*cachesize.Counter {
 	return map[schema.GroupVersionKind]*cachesize.Counter{syncTargets: {}, secrets: {}, locations: {}}
 }
 
-// Start implements [mcpcache.WildcardCache]. It fills the cache until ctx ends. All kinds are listed at once: controllers ask for the
-// informer of one kind when that of the one before has synced.
+// Start implements [mcpcache.WildcardCache]. It fills the cache until ctx ends. All kinds are listed at the same time,
+// because controllers request the informer of one kind only after the informer of the previous kind has synced.
 func (c *endpointCache) Start(ctx context.Context) error {
 	for _, of := range []client.Object{&edgev2alpha1.SyncTarget{}, &edgev2alpha1.Location{}, SecretMetadata()} {
 		if _, err := c.GetInformer(ctx, of, cache.BlockUntilSynced(false)); err != nil {

@@ -52,7 +52,8 @@ type Provider struct {
 	kcpConfig *kcp.ConfigProvider
 	scheme    *runtime.Scheme
 	log       logr.Logger
-	// endpointConfig returns the config for all workspaces of an endpoint, by its URL, and served has the URLs that have answered.
+	// endpointConfig returns the config for all workspaces of an endpoint, by its URL, and served contains the URLs that have
+	// answered.
 	endpointConfig func(url string) *rest.Config
 	served         sync.Map
 

@@ -71,13 +71,13 @@ func newEdgeClient(config *rest.Config, httpClient *http.Client, scheme *runtime
 	return rest.RESTClientForConfigAndClient(versioned, httpClient)
 }
 
-// SyncTargets yields all SyncTargets. An error ends the sequence, and the objects before it are then not all.
+// SyncTargets yields all SyncTargets. An error ends the sequence, which is then incomplete.
 func (r *Reader) SyncTargets(ctx context.Context) iter.Seq2[*edgev2alpha1.SyncTarget, error] {
 	return list(ctx, r.edge, syncTargetsResource, func() *edgev2alpha1.SyncTargetList { return &edgev2alpha1.SyncTargetList{} },
 		func(page *edgev2alpha1.SyncTargetList) []edgev2alpha1.SyncTarget { return page.Items })
 }
 
-// Locations yields all Locations. An error ends the sequence, and the objects before it are then not all.
+// Locations yields all Locations. An error ends the sequence, which is then incomplete.
 func (r *Reader) Locations(ctx context.Context) iter.Seq2[*edgev2alpha1.Location, error] {
 	return list(ctx, r.edge, locationsResource, func() *edgev2alpha1.LocationList { return &edgev2alpha1.LocationList{} },
 		func(page *edgev2alpha1.LocationList) []edgev2alpha1.Location { return page.Items })
@@ -112,8 +112,8 @@ func list[L listObject, T any](ctx context.Context, client rest.Interface, resou
 }
 
 // BoundVersion returns the version of the workspace's APIBinding. If it is the same before and after a list, the list is
-// complete. The error says why the workspace does not serve SyncTargets and Locations for good: it is not bound, or it or
-// its binding is being deleted, and kcp may have deleted objects for that reason.
+// complete. It returns an error if the workspace does not serve SyncTargets and Locations permanently: the workspace is not
+// bound, or the workspace or its binding is being deleted. kcp may have deleted objects for that reason.
 func (r *Reader) BoundVersion(ctx context.Context) (string, error) {
 	logicalCluster, err := r.dynamic.Resource(corev1alpha1.SchemeGroupVersion.WithResource("logicalclusters")).
 		Get(ctx, corev1alpha1.LogicalClusterName, metav1.GetOptions{})

@@ -29,8 +29,8 @@ import (
 // retryInterval is how often a reconcile is repeated until the caches are filled.
 const retryInterval = 200 * time.Millisecond
 
-// RetryUntilSynced returns a reconciler that is asked again, without an error in the log, while it returns [ErrNotSynced]. The events of
-// an object come while its cache is still being filled, and none comes afterwards.
+// RetryUntilSynced returns a reconciler that retries, without an error in the log, while the given one returns
+// [ErrNotSynced]. The events of an object arrive while its cache is still being filled, and no event arrives afterwards.
 func RetryUntilSynced(reconciler mcreconcile.Reconciler) mcreconcile.Reconciler {
 	return mcreconcile.Func(func(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
 		result, err := reconciler.Reconcile(ctx, request)

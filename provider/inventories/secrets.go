@@ -47,8 +47,8 @@ func GetSecret(ctx context.Context, inventory cluster.Cluster, key types.Namespa
 	return reader.Secrets(key.Namespace).Get(requestclass.With(ctx, requestclass.Background), key.Name, metav1.GetOptions{})
 }
 
-// CredentialSecrets yields the Secrets with kubeconfigs of an inventory workspace, with their contents, which it reads from kcp in pages.
-// An error ends the sequence, and the Secrets before it are then not all.
+// CredentialSecrets yields the Secrets with kubeconfigs of an inventory workspace, with their contents, which it reads from
+// kcp in pages. An error ends the sequence, which is then incomplete.
 func CredentialSecrets(ctx context.Context, inventory cluster.Cluster) iter.Seq2[*corev1.Secret, error] {
 	return func(yield func(*corev1.Secret, error) bool) {
 		reader, err := corev1client.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())

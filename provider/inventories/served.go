@@ -31,7 +31,8 @@ import (
 )
 
 const (
-	// servedTimeout bounds how long one endpoint may keep the others waiting. servedInterval is the time between two requests.
+	// servedTimeout bounds how long one endpoint may delay the other endpoints. servedInterval is the time between two
+	// requests.
 	servedTimeout  = time.Minute
 	servedInterval = 500 * time.Millisecond
 )

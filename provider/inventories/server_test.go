@@ -27,6 +27,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,8 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/servers"
@@ -64,6 +67,7 @@ spec:
 // engaged are the workspaces that a provider has found.
 type engaged struct {
 	provider *Provider
+	access   *kcp.ConfigProvider
 
 	lock sync.Mutex
 	all  map[multicluster.ClusterName]cluster.Cluster
@@ -102,7 +106,7 @@ func startProvider(t *testing.T, server *servers.KCP, workspace string, scheme *
 		provider, err = New(Options{KCP: access, Workspace: workspace, Export: bootstrap.InventoryExport, Scheme: scheme, Log: logr.Discard()})
 		g.Expect(err).NotTo(HaveOccurred())
 	})
-	found := &engaged{provider: provider, all: map[multicluster.ClusterName]cluster.Cluster{}}
+	found := &engaged{provider: provider, access: access, all: map[multicluster.ClusterName]cluster.Cluster{}}
 	framework.RunInTest(t, func(ctx context.Context) error { return provider.Start(ctx, found) })
 	return found
 }
@@ -120,6 +124,29 @@ func newInventory(t *testing.T, server *servers.KCP, name, providerWorkspace str
 	writer, err := client.New(config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	return logicalcluster.Name(made.Spec.Cluster), writer
+}
+
+// readsOf returns how many lists and watches of a resource were sent.
+func readsOf(t *testing.T, resource string) (sent float64) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(requestmetrics.Collectors()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, label := range metric.GetLabel() {
+				labels[label.GetName()] = label.GetValue()
+			}
+			if strings.HasPrefix(labels["resource"], resource) && (labels["verb"] == "list" || labels["verb"] == "watch") {
+				sent += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return sent
 }
 
 func TestMain(m *testing.M) { suite.Main(m) }
@@ -179,7 +206,7 @@ func TestAgainstKCP(t *testing.T) {
 		g.Expect(secret.Annotations).To(HaveLen(2))
 		g.Expect(secret.Annotations).To(HaveKeyWithValue(edgev2alpha1.AnnotationAllowedSyncTargets, "large"))
 
-		// A patch of what is held takes nothing away.
+		// A patch of a cached object removes no fields that the cache lacks.
 		changed := read.DeepCopy()
 		changed.Finalizers = append(changed.Finalizers, "example.com/ours")
 		g.Expect(found.get(greedyName).GetClient().Patch(ctx, changed, client.MergeFromWithOptions(&read, client.MergeFromWithOptimisticLock{}))).To(Succeed())
@@ -262,7 +289,21 @@ func TestAgainstKCP(t *testing.T) {
 		g.Expect(modest.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace("default"))).To(Succeed())
 	})
 
-	// What docs/operations.md tells operators.
+	// Otherwise, after a restore of kcp from a backup, the cache keeps objects that kcp has lost.
+	t.Run("lists again once watches restart, and follows", func(t *testing.T) {
+		g := NewWithT(t)
+		before := readsOf(t, "synctargets")
+		found.access.Watches.Restart()
+		suite.Eventually(t, func(g Gomega) { g.Expect(readsOf(t, "synctargets")).To(BeNumerically(">", before)) })
+		g.Expect(modest.Create(ctx, &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "later"}})).To(Succeed())
+		suite.Eventually(t, func(g Gomega) {
+			var read edgev2alpha1.SyncTargetList
+			g.Expect(found.get(modestName).GetClient().List(ctx, &read)).To(Succeed())
+			g.Expect(read.Items).To(ConsistOf(HaveField("Name", "florin"), HaveField("Name", "later")))
+		})
+	})
+
+	// docs/operations.md describes this to operators.
 	t.Run("kcp bounds how many there are in a workspace", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(framework.Apply(ctx, server.Workspace("root:modest"), `

@@ -123,7 +123,7 @@ func stripLocation(location *edgev2alpha1.Location) {
 
 // stripSpec shortens fields without effect, so that the hub can still report that they are set.
 func stripSpec(spec *edgev2alpha1.SyncTargetSpec) {
-	if len(spec.SupportedAPIExports) > 0 { //nolint:staticcheck // deprecated is why it is told
+	if len(spec.SupportedAPIExports) > 0 { //nolint:staticcheck // the field is deprecated, and the hub reports that it is set
 		spec.SupportedAPIExports = make([]edgev2alpha1.APIExportReference, 1) //nolint:staticcheck // as above
 	}
 	if len(spec.Cells) > 0 { //nolint:staticcheck // as above

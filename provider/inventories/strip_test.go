@@ -54,7 +54,7 @@ func TestWhatIsHeldOfASyncTarget(t *testing.T) {
 		held func(*edgev2alpha1.SyncTarget)
 	}{
 		"nothing large": {given: func(*edgev2alpha1.SyncTarget) {}},
-		"what nobody reads": {given: func(s *edgev2alpha1.SyncTarget) {
+		"fields that nobody reads": {given: func(s *edgev2alpha1.SyncTarget) {
 			s.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = long
 			s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: long}}
 			s.OwnerReferences = []metav1.OwnerReference{{Name: long}}
@@ -139,7 +139,7 @@ func TestWhatIsHeldOfASyncTarget(t *testing.T) {
 				}
 			}
 			if TooLarge(given) != want.Annotations[annotationTooLarge] {
-				t.Errorf("it says %q", TooLarge(given))
+				t.Errorf("the reason is %q", TooLarge(given))
 			}
 		})
 	}
@@ -173,7 +173,7 @@ func TestWhatIsHeldOfALocation(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ given, held func(*edgev2alpha1.Location) }{
 		"nothing large": {func(*edgev2alpha1.Location) {}, func(*edgev2alpha1.Location) {}},
-		"what nobody reads": {func(l *edgev2alpha1.Location) {
+		"fields that nobody reads": {func(l *edgev2alpha1.Location) {
 			l.Annotations["a"], l.Finalizers, l.ManagedFields = long, []string{long}, []metav1.ManagedFieldsEntry{{Manager: long}}
 			l.OwnerReferences = []metav1.OwnerReference{{Name: long}}
 		}, func(*edgev2alpha1.Location) {}},
@@ -193,7 +193,7 @@ func TestWhatIsHeldOfALocation(t *testing.T) {
 			}
 		}
 		if TooLarge(given) != want.Annotations[annotationTooLarge] {
-			t.Errorf("%s: it says %q", name, TooLarge(given))
+			t.Errorf("%s: the reason is %q", name, TooLarge(given))
 		}
 	}
 }

@@ -54,6 +54,8 @@ type Limits struct {
 type ConfigProvider struct {
 	// Fence refuses the writes of clients that are made after it was set; nil refuses none.
 	Fence *fence.Fence
+	// Watches ends the watches of all clients when kcp went back to an earlier state.
+	Watches Watches
 
 	path       string
 	host       string
@@ -100,7 +102,7 @@ func (a *ConfigProvider) WorkspaceConfig(path string) *rest.Config {
 	return a.ConfigFor(a.host+"/clusters/"+path, requestmetrics.Control)
 }
 
-// ConfigFor returns a configuration for a base URL in kcp, for example that of a virtual workspace. Metrics count its
+// ConfigFor returns a configuration for a base URL in kcp, for example the URL of a virtual workspace. Metrics count its
 // requests for the destination.
 func (a *ConfigProvider) ConfigFor(host string, destination requestmetrics.Destination) *rest.Config {
 	limits := transport.KCPLimits()
@@ -119,7 +121,7 @@ func (a *ConfigProvider) InventoryConfigFor(host string) *rest.Config {
 func (a *ConfigProvider) configWithLimits(limits transport.Limits, host string, destination requestmetrics.Destination) *rest.Config {
 	return &rest.Config{
 		Host:      host,
-		Transport: interruptible{a.Fence.Wrap(requestmetrics.InstrumentRoundTripper(destination)(transport.LimitResponses(transport.Options{Limits: limits})(a)))},
+		Transport: interruptible{a.Watches.Wrap(a.Fence.Wrap(requestmetrics.InstrumentRoundTripper(destination)(transport.LimitResponses(transport.Options{Limits: limits})(a))))},
 		QPS:       a.limits.QPS,
 		Burst:     a.limits.Burst,
 		UserAgent: "synchub",
@@ -177,8 +179,8 @@ func (e *movedError) Error() string {
 	return fmt.Sprintf("it names another server, %s", e.host)
 }
 
-// Replace takes the credentials of another kubeconfig, unless it is the same. It returns an error, and keeps the former credentials,
-// if the kubeconfig is unusable or names another server. Only one caller may use it at a time.
+// Replace switches to the credentials in content, unless the kubeconfig is unchanged. It returns an error, and keeps the
+// former credentials, if the kubeconfig is unusable or names another server. Only one caller may use it at a time.
 func (a *ConfigProvider) Replace(content []byte) (changed bool, err error) {
 	if string(content) == string(a.kubeconfig) {
 		return false, nil

@@ -15,5 +15,5 @@ limitations under the License.
 */
 
 // Package kcp gives the hub access to kcp. It reads the hub's credentials from a kubeconfig that may change while the hub
-// runs, and makes the REST configurations for workspaces from it.
+// runs, and builds the REST configurations for workspaces from it.
 package kcp

@@ -26,7 +26,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Only of a watch with initial events client-go must not see that it was refused: it resumes other watches where they ended.
+// The transport hides a refused connection from client-go only for watches with initial events. client-go resumes other
+// watches where they ended.
 func TestRefusedWatches(t *testing.T) {
 	g := NewWithT(t)
 	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

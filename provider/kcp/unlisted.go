@@ -21,14 +21,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// NewUnlistedDeleter returns an ignore function for one of kcp's informers. The function deletes from the cache each object that a
-// new list lacks, and tells the informer's handlers. It returns true for the deletions that it has done.
+// NewUnlistedDeleter returns an ignore function for one of kcp's informers. The function deletes from the cache each object
+// that a new list lacks, and notifies the informer's handlers. It returns true for each entry that it has handled.
 //
-// When a reflector lists anew, the informer's queue gets a [cache.DeletedFinalStateUnknown] for each object that is in the cache
-// and not in the list: the watch missed its deletion. kcp's informers fail to delete such an object, since their stores have a key
-// function that accepts objects only. The object would stay in the cache until the hub restarts, and no handler would get its
-// deletion. An informer calls its ignore function for each entry of its queue, in order and under its own lock, before it
-// handles the entry. It never batches two entries of one key.
+// When a reflector lists again, the informer's queue gets a [cache.DeletedFinalStateUnknown] for each object that is in the
+// cache and not in the list: the watch missed its deletion. kcp's informers fail to delete such an object, since their stores
+// have a key function that accepts objects only. The object would stay in the cache until the hub restarts, and no handler
+// would get its deletion. An informer calls its ignore function for each entry of its queue, in order and under its own lock,
+// before it handles the entry. It never batches two entries of one key.
 func NewUnlistedDeleter(informer kcpcache.ScopeableSharedIndexInformer) func(entry any) (done bool) {
 	// The informer is the handler of its own queue: it passes each event on to the handlers that were added, in order.
 	handlers := informer.(cache.ResourceEventHandler)

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
-// WhoAmI returns the user as which a workspace authenticates the credentials of the configuration.
+// WhoAmI returns the user whom a workspace authenticates by the credentials of the configuration.
 func WhoAmI(ctx context.Context, workspace *rest.Config) (authenticationv1.UserInfo, error) {
 	client, err := authenticationclient.NewForConfig(workspace)
 	if err != nil {

@@ -34,7 +34,7 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// The administrator of a workspace can write the path of another one into his LogicalCluster.
+// The administrator of a workspace can write the path of another workspace into their own LogicalCluster.
 func TestLogicalClusterOf(t *testing.T) {
 	tier.Thorough(t)
 	g, ctx, server := NewWithT(t), t.Context(), suite.KCP(t)

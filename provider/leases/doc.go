@@ -14,10 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package leases lets a leader election take a Lease over quickly without many requests. client-go's election sends a request in each
-// retry period, of the leader to renew the Lease and of the others to read it. So a short period costs requests all the time, and a long
-// one delays every takeover.
+// Package leases lets a leader election take a Lease over quickly without many requests. In client-go's election, every
+// replica sends a request in each retry period: the leader renews the Lease, and the other replicas read it. A short period
+// therefore costs requests all the time, and a long one delays every takeover.
 //
-// Elections with a [Lock] of this package have a short retry period. The Lock sends what is needed only: the leader's renewal once in the
-// renew period, and no read while a [Watcher] shows that another replica holds the Lease.
+// Elections with a [Lock] of this package have a short retry period. The Lock sends only the necessary requests: the leader's
+// renewal once in the renew period, and no read while a [Watcher] shows that another replica holds the Lease.
 package leases

@@ -85,7 +85,7 @@ func newServer(t *testing.T) *server {
 	s.PrependReactor("create", "leases", write)
 	s.PrependReactor("update", "leases", write)
 	s.PrependWatchReactor("leases", func(action clienttesting.Action) (bool, watch.Interface, error) {
-		// The fake sends no bookmarks, for which a watch that begins with a list waits.
+		// The fake sends no bookmarks, and a watch that begins with a list waits for one.
 		isList := action.(clienttesting.WatchActionImpl).ListOptions.SendInitialEvents != nil
 		return isList, nil, apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil)
 	})
@@ -258,7 +258,7 @@ func TestTakeovers(t *testing.T) {
 	}
 }
 
-// A leader whose Lease somebody gives to another replica notices that.
+// A leader notices that somebody has given its Lease to another replica.
 func TestAStolenLease(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

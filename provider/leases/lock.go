@@ -27,10 +27,10 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// maxTryPeriod is the longest time between two tries of an election for a Lease, most of which need no request.
+// maxTryPeriod is the longest time between two attempts of an election to get a Lease. Most attempts send no request.
 const maxTryPeriod = 250 * time.Millisecond
 
-// errChanged is returned for a write that follows from a Lease which has changed since. The election tries again soon.
+// errChanged is returned for a write that is based on an outdated record of the Lease. The election tries again soon.
 var errChanged = errors.New("the Lease has changed since it was observed")
 
 // Timing returns the renew deadline and the retry period for an election with a [Lock], which renews the Lease once in each renew period,
@@ -60,13 +60,14 @@ type Lock struct {
 
 var _ resourcelock.Interface = &Lock{}
 
-// Lock returns a lock that passes to inner what must be sent for the Lease with the name.
+// Lock returns a lock of the Lease with the name. It forwards only the necessary requests to inner.
 func (w *Watcher) Lock(inner resourcelock.Interface, name string, renewPeriod time.Duration) *Lock {
 	return &Lock{Interface: inner, watcher: w, name: name, renewPeriod: renewPeriod}
 }
 
-// Get implements [resourcelock.Interface]. The record is the one that was observed last. It is read from the server if there is none, by
-// the holder, and once in each renew period while the watch is silent for longer than a holder that lives.
+// Get implements [resourcelock.Interface]. It returns the last observed record. It reads the record from the server if there
+// is none, if this replica is the holder, or once in each renew period while the watch is silent for longer than a live
+// holder would be.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	last, ok := l.watcher.get(l.name)
 	now := l.watcher.Clock.Now()
@@ -99,8 +100,8 @@ func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, record, l.Interface.Create)
 }
 
-// Update implements [resourcelock.Interface]. It skips a renewal that is not due, unless the watch shows that somebody else has changed the
-// Lease. A write that follows from what the watch has shown is sent only if the server says the same.
+// Update implements [resourcelock.Interface]. It skips a renewal that is not due, unless the watch shows that somebody else
+// has changed the Lease. A write that is based on the watch is sent only if the server returns the same record.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	isRenewal := l.isHolder && record.HolderIdentity == l.Identity()
 	if isRenewal && l.watcher.Clock.Since(l.writtenAt) < l.renewPeriod && l.isShownAsHolder() {

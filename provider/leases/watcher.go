@@ -37,15 +37,16 @@ import (
 
 // Options configure a [Watcher].
 type Options struct {
-	// Leases are the Leases of one namespace. Only the one with the Name is watched; all of them if it is empty.
+	// Leases are the Leases of one namespace. The Watcher watches only the Lease with the Name, or all of them if Name is
+	// empty.
 	Leases coordinationv1client.LeaseInterface
 	Name   string
 	Clock  clock.PassiveClock
 	Log    logr.Logger
 }
 
-// Watcher knows Leases as they were observed last. It runs on each replica, and may lag behind the server: whoever acts on it reads the
-// Lease first.
+// Watcher holds the last observed state of Leases. It runs on each replica, and may lag behind the server: callers read the
+// Lease before they act on it.
 type Watcher struct {
 	Options
 
@@ -125,7 +126,7 @@ func (w *Watcher) onDelete(deleted any) {
 	}
 }
 
-// get returns what was observed of a Lease last; ok is false if there is none, or it is not known.
+// get returns the last observation of a Lease; ok is false if there is no Lease, or none was observed.
 func (w *Watcher) get(name string) (last observation, ok bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -133,7 +134,7 @@ func (w *Watcher) get(name string) (last observation, ok bool) {
 	return last, ok
 }
 
-// Labels returns the labels of a Lease if the watch showed it not longer ago than the given time, as that of a holder that lives.
+// Labels returns the labels of a Lease if the watch showed a change of it within the given time, so that its holder is alive.
 func (w *Watcher) Labels(name string, within time.Duration) (labels map[string]string, ok bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -141,7 +142,7 @@ func (w *Watcher) Labels(name string, within time.Duration) (labels map[string]s
 	return last.labels, ok && last.watchedAt.Add(within).After(w.Clock.Now())
 }
 
-// set notes a record that was read or written past the watch.
+// set records a record that was read or written outside the watch.
 func (w *Watcher) set(name string, record resourcelock.LeaderElectionRecord, raw []byte) {
 	w.lock.Lock()
 	defer w.lock.Unlock()

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package ledger stores facts about SyncTargets that the hub must not forget: the mailbox of a SyncTarget, its cluster,
-// and the resources of which the hub may have written objects there.
+// Package ledger stores facts about SyncTargets that the hub must not forget: the mailbox of a SyncTarget, its cluster, and
+// the resources whose objects the hub may have written there.
 //
 // It keeps one ConfigMap for each SyncTarget in the provider workspace, where only the hub writes. The status of a
 // SyncTarget shows the same facts, but the hub never reads it back, because users of the inventory workspace may write

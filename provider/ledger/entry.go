@@ -44,7 +44,7 @@ type Entry struct {
 	// cluster.
 	ClusterConflict bool `json:"refused,omitempty"`
 	// VerifiedGeneration is the last generation of the SyncTarget for which the hub knew its cluster, had all permissions and
-	// had synced all objects. It is zero if one of these was not so.
+	// had synced all objects. It is zero if one of these conditions did not hold.
 	VerifiedGeneration int64 `json:"verified,omitempty"`
 	// Resources are the resources of the cluster whose objects the hub may have written, sorted.
 	Resources []Resource `json:"resources,omitempty"`
@@ -52,14 +52,14 @@ type Entry struct {
 	// the hub was not restricted to namespaces before. Empty means the whole cluster.
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// The other fields are what the owner of the SyncTarget tells the leader, if that is another replica.
+	// The owner of the SyncTarget reports the other fields to the leader, if the leader is another replica.
 
 	// CleanedUp is true once the owner has finished with the target of a SyncTarget that is being deleted. The owner no longer writes
 	// there.
 	CleanedUp bool `json:"cleanedUp,omitempty"`
-	// Ready says whether the SyncTarget is Ready; nil until a owner has found out.
+	// Ready is true if the SyncTarget is Ready; nil until an owner has determined that.
 	Ready *bool `json:"ready,omitempty"`
-	// SyncSummary is about the objects of the SyncTarget; nil until a owner has counted them.
+	// SyncSummary counts the objects of the SyncTarget; nil until an owner has counted them.
 	SyncSummary *SyncSummary `json:"answer,omitempty"`
 }
 
@@ -73,12 +73,13 @@ type SyncSummary struct {
 	// their names are taken there.
 	NotServed []string `json:"notServed,omitempty"`
 	Missing   []string `json:"missing,omitempty"`
-	// Unpublished are the UIDs of PublishedResources that are being deleted, and for which no object of the mailbox has the hub's
-	// finalizer any more, sorted. They are those that this holder knows itself, not those that a former one knew.
+	// Unpublished are the UIDs of PublishedResources that are being deleted, and for which no object of the mailbox has the
+	// hub's finalizer any more, sorted. They include only PublishedResources that this owner has observed itself, not those
+	// that a former owner has observed.
 	Unpublished []types.UID `json:"unpublished,omitempty"`
 }
 
-// Equal reports whether two summaries say the same. Either may be nil.
+// Equal reports whether two summaries are equal. Either may be nil.
 func (s *SyncSummary) Equal(other *SyncSummary) bool {
 	return s.EqualExceptObjects(other) && (s == nil || maps.Equal(s.Objects, other.Objects))
 }
@@ -149,7 +150,7 @@ type FormerCluster struct {
 	Cluster `json:",inline"`
 	// Until is the time when the operator confirmed the other cluster.
 	Until time.Time `json:"until"`
-	// Resources are the resources of which the hub may have left objects there.
+	// Resources are the resources whose objects the hub may have left there.
 	Resources []metav1.GroupResource `json:"resources,omitempty"`
 }
 
@@ -176,7 +177,7 @@ type Resource struct {
 // maxFormerClusters is the maximum number of former clusters in an entry.
 const maxFormerClusters = 8
 
-// ConfirmCluster sets the cluster of the SyncTarget. If objects may be left on the cluster so far, it becomes a former
+// ConfirmCluster sets the cluster of the SyncTarget. If objects may be left on the present cluster, that becomes a former
 // one.
 func (e *Entry) ConfirmCluster(next Cluster, now time.Time) {
 	if e.Cluster.ID != "" && e.Cluster.ID != next.ID && len(e.Resources) > 0 {

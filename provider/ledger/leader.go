@@ -30,8 +30,8 @@ import (
 )
 
 const (
-	// leaderConfigMap is the ConfigMap of the leading hub. renewTimeKey is the key of the time of its last write, and leaseKey
-	// and namespaceKey are those of its [HubIdentity].
+	// leaderConfigMap is the ConfigMap of the leading hub. renewTimeKey is the key of the time of its last write, and
+	// leaseKey and namespaceKey are the keys of its [HubIdentity].
 	leaderConfigMap, renewTimeKey, leaseKey, namespaceKey = "leader", "led", "lease", "namespace"
 	// renewInterval is the interval at which the leader writes that ConfigMap. A hub that has not written it for
 	// otherHubTimeout has ended.
@@ -53,14 +53,14 @@ type HubIdentity struct {
 	Namespace string
 }
 
-// isOther reports whether the given identity is that of another hub. A hub without a Lease treats no hub as another one.
+// isOther reports whether the given identity belongs to another hub. A hub without a Lease treats no hub as another one.
 func (h HubIdentity) isOther(other HubIdentity) bool {
 	return h.Lease != "" && h.Lease != other.Lease && (h.Namespace == "" || h.Namespace != other.Namespace)
 }
 
-// follow waits until this replica leads, or ctx ends. Until then the entries are loaded once the watch has shown all of them, and a leader
-// of this hub works with the provider workspace: a replica must not work while its leader still waits for the end of another hub. The
-// error is [ErrOtherHubActive] if another hub has taken over since.
+// follow waits until this replica leads, or ctx ends. Before this replica leads, it counts the entries as loaded once the
+// watch has shown all of them and a leader of this hub works with the provider workspace. A replica must not work while its
+// leader still waits for the end of another hub. The error is [ErrOtherHubActive] if another hub has taken over since.
 func (s *Store) follow(ctx context.Context) error {
 	identified, logged := false, ""
 	for !s.leads() {
@@ -100,7 +100,7 @@ func (s *Store) followLeader(ctx context.Context, identified *bool) (err error) 
 		return nil
 	}
 	if !*identified || leader.otherThan(s.self) != "" {
-		// The Lease of this hub may be another one than before.
+		// The Lease of this hub may have changed.
 		if s.self, err = s.readIdentity(ctx); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (s *Store) followLeader(ctx context.Context, identified *bool) (err error) 
 		return nil
 	}
 	if err := s.History.Load(ctx); err != nil {
-		return fmt.Errorf("cannot read what other replicas know of a restored kcp: %w", err)
+		return fmt.Errorf("cannot read whether kcp was restored: %w", err)
 	}
 	if !isClosed(s.followed) {
 		s.setPreviousRenewTime(leader.renewTime)
@@ -152,7 +152,7 @@ func (s *Store) lead(ctx context.Context) error {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
-			s.Log.Info("cannot write that this hub leads; a restart will check every target anew", "error", err.Error())
+			s.Log.Info("cannot write that this hub leads; a restart will check every target again", "error", err.Error())
 		}
 		select {
 		case <-ctx.Done():
@@ -186,10 +186,10 @@ func (s *Store) load(ctx context.Context) (err error) {
 	return nil
 }
 
-// waitForPreviousHub returns the last renew time of the previous leader, or zero if there is none. If that was another
-// hub and is active, the error is [ErrOtherHubActive]. A previous leader with the same Lease needs no wait. The clocks of
-// two hubs may differ. If the renew time is not recent by this hub's clock, waitForPreviousHub waits and checks whether
-// the other hub writes.
+// waitForPreviousHub returns the last renew time of the previous leader, or zero if there is none. If the previous leader was
+// another hub that is still active, the error is [ErrOtherHubActive]. A previous leader with the same Lease needs no wait.
+// The clocks of two hubs may differ. If the renew time is not recent by this hub's clock, waitForPreviousHub waits and checks
+// whether the other hub writes.
 func (s *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
 	renewTime, other, err := s.readLeader(ctx)
 	if err != nil || other == "" {
@@ -198,7 +198,7 @@ func (s *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
 	if s.Clock.Since(renewTime).Abs() < otherHubTimeout {
 		return renewTime, s.self.otherHubError(other, renewTime)
 	}
-	s.Log.Info("another hub worked with this provider workspace, waiting to see whether it does", "lease", other, "led", renewTime, "wait", otherHubTimeout)
+	s.Log.Info("another hub used this provider workspace; waiting to check whether it still runs", "lease", other, "led", renewTime, "wait", otherHubTimeout)
 	observed := s.leaderVersion
 	select {
 	case <-ctx.Done():
@@ -212,8 +212,8 @@ func (s *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
 	return renewTime, err
 }
 
-// readLeader returns the last renew time of a leader, or zero if there is none. other is the UID of its Lease, or "" if
-// that is the Lease of this hub.
+// readLeader returns the last renew time of a leader, or zero if there is none. other is the UID of its Lease, or "" if the
+// leader belongs to this hub.
 func (s *Store) readLeader(ctx context.Context) (renewTime time.Time, other string, err error) {
 	leader, err := s.getLeader(ctx)
 	if err != nil {
@@ -230,7 +230,7 @@ type leaderRecord struct {
 	version   string
 }
 
-// otherThan returns the Lease of the leader if that is another hub, else "".
+// otherThan returns the Lease of the leader if the leader belongs to another hub, else "".
 func (r leaderRecord) otherThan(hub HubIdentity) string {
 	if hub.isOther(r.HubIdentity) {
 		return r.Lease
@@ -257,14 +257,13 @@ func decodeLeader(stored *corev1.ConfigMap) leaderRecord {
 	return leaderRecord{HubIdentity{Lease: stored.Data[leaseKey], Namespace: stored.Data[namespaceKey]}, renewTime, stored.ResourceVersion}
 }
 
-// readIdentity returns the identity of this hub.
 func (s *Store) readIdentity(ctx context.Context) (self HubIdentity, err error) {
 	if s.Identity == nil {
 		return HubIdentity{}, nil
 	}
 	err = s.withTimeout(ctx, func(ctx context.Context) error { self, err = s.Identity(ctx); return err })
 	if err != nil {
-		return HubIdentity{}, fmt.Errorf("cannot read the Lease by which this hub leads: %w", err)
+		return HubIdentity{}, fmt.Errorf("cannot read this hub's Lease: %w", err)
 	}
 	return self, nil
 }
@@ -272,11 +271,11 @@ func (s *Store) readIdentity(ctx context.Context) (self HubIdentity, err error) 
 // otherHubError is the error of this hub if another one, with the given Lease, leads.
 func (h HubIdentity) otherHubError(lease string, renewTime time.Time) error {
 	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
-		"What is left of a hub that was stopped ends after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), h.Lease)
+		"The record of a stopped hub expires after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), h.Lease)
 }
 
-// renewLeader writes that this hub leads now. A conflict shows that another hub has written, whatever its clock says.
-// Then the error is [ErrOtherHubActive].
+// renewLeader writes that this hub leads now. A conflict proves that another hub has written, regardless of the clocks. The
+// error is then [ErrOtherHubActive].
 func (s *Store) renewLeader(ctx context.Context) error {
 	for {
 		version, err := s.write(ctx, &corev1.ConfigMap{

@@ -60,7 +60,7 @@ func TestOnlyOneHubWorks(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := first.renewLeader(t.Context()); err != nil {
-			t.Errorf("after %s the first does not go on: %v", name, err)
+			t.Errorf("after %s the first does not continue: %v", name, err)
 		}
 	}
 	s.remove(t, leaderConfigMap)
@@ -107,21 +107,22 @@ func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
 			if err := errors.Join(first.load(t.Context()), first.renewLeader(t.Context())); err != nil {
 				t.Fatal(err)
 			}
-			// load starts a hub with another Lease and returns its error. It calls meanwhile while the hub waits, if it does.
-			load := func(meanwhile func()) (*Store, error) {
+			// load starts a hub with another Lease and returns its error. If the hub waits, load calls onWait during the
+			// wait.
+			load := func(onWait func()) (*Store, error) {
 				other, clock := hub("other", ahead)
 				loaded := make(chan error, 1)
 				go func() { loaded <- other.load(t.Context()) }()
 				if ahead.Abs() >= otherHubTimeout {
 					awaitWaiter(clock)
-					meanwhile()
+					onWait()
 					clock.Step(otherHubTimeout)
 				}
 				return other, <-loaded
 			}
 			lead := func() {
 				if err := first.renewLeader(t.Context()); err != nil {
-					t.Errorf("the first does not go on: %v", err)
+					t.Errorf("the first does not continue: %v", err)
 				}
 			}
 			if _, err := load(lead); !errors.Is(err, ErrOtherHubActive) {

@@ -31,7 +31,7 @@ type record struct {
 	entry     Entry
 	// version is the resourceVersion of the ConfigMap, or "" if there is no ConfigMap. deletedAt is the one at which it was deleted.
 	version, deletedAt string
-	// users counts the callers that write the entry, or wait for that. The record stays while there are some.
+	// users counts the callers that write the entry, or wait to write it. The record stays while the count is not zero.
 	users int
 }
 
@@ -64,8 +64,8 @@ func (s *Store) releaseRecord(syncTarget types.UID, released *record) {
 	s.forgetUnused(syncTarget, released)
 }
 
-// forgetUnused forgets a record without a ConfigMap, without an entry that is still needed, and without a user. While a list is being
-// read no record is forgotten: the list may have what was deleted since it began. The caller holds the lock.
+// forgetUnused forgets a record without a ConfigMap, without an entry that is still needed, and without a user. forgetUnused
+// forgets no record during a list: the list may contain entries that were deleted after it began. The caller holds the lock.
 func (s *Store) forgetUnused(syncTarget types.UID, unused *record) {
 	if s.listing || unused.users > 0 || unused.version != "" {
 		return
@@ -90,7 +90,7 @@ func (s *Store) setRecord(changed *record, entry Entry, version string) bool {
 	return true
 }
 
-// setWritten stores what was written in a record, also if somebody has deleted the ConfigMap since.
+// setWritten stores the written entry in a record, even if somebody has deleted the ConfigMap since.
 func (s *Store) setWritten(changed *record, written Entry, version string) {
 	if s.setRecord(changed, written, version) {
 		return
@@ -102,7 +102,7 @@ func (s *Store) setWritten(changed *record, written Entry, version string) {
 	}
 }
 
-// observe stores an entry that was read, unless a newer one is known.
+// observe stores an entry that was read, unless the record has a newer one.
 func (s *Store) observe(syncTarget types.UID, entry Entry, version string) {
 	found := s.acquireRecord(syncTarget)
 	defer s.releaseRecord(syncTarget, found)
@@ -111,9 +111,10 @@ func (s *Store) observe(syncTarget types.UID, entry Entry, version string) {
 	}
 }
 
-// observeDeleted notes that an entry was deleted at a resourceVersion, unless a newer one is known. The leader deletes entries that are
-// cleaned up, so these are forgotten. Others stay in memory, and the next [Store.Update] writes them again: without them the hub would
-// not know which objects it has on a target. A record in use stays; its writer learns of the deletion from the failed write.
+// observeDeleted records that an entry was deleted at a resourceVersion, unless the record has a newer one. The leader
+// deletes entries that are cleaned up, so these are forgotten. All other entries stay in memory, and the next [Store.Update]
+// writes them again: without them the hub would not know which objects it has on a target. A record in use stays; its writer
+// learns of the deletion from the failed write.
 func (s *Store) observeDeleted(syncTarget types.UID, version string) {
 	s.lock.Lock()
 	found := s.records[syncTarget]
@@ -131,7 +132,7 @@ func (s *Store) observeDeleted(syncTarget types.UID, version string) {
 	}
 }
 
-// observeOnly notes that a list of the given resourceVersion had no other entries than the listed ones.
+// observeOnly records that a list of the given resourceVersion contained only the listed entries.
 func (s *Store) observeOnly(listed map[types.UID]struct{}, version string) {
 	var missing []types.UID
 	s.Each(func(syncTarget types.UID, _ *Entry) {

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) { suite.Main(m) }
 
 const providerWorkspace = "root:synchub"
 
-// replica is a replica of the hub with its ledger, and the SyncTargets that it was told of.
+// replica is a replica of the hub with its ledger, and the SyncTargets whose changes the ledger has reported.
 type replica struct {
 	*ledger.Store
 
@@ -54,7 +54,7 @@ type replica struct {
 	changed []types.UID
 }
 
-// newReplica returns a replica that runs until the test ends. The leader writes that it leads.
+// newReplica returns a replica that runs until the test ends. The leader renews its ConfigMap.
 func newReplica(t *testing.T, hub *rest.Config, leads bool) *replica {
 	t.Helper()
 	var elected chan struct{}
@@ -111,7 +111,7 @@ func TestReplicasShareTheLedger(t *testing.T) {
 	})).To(Succeed())
 	hub := kcp.HubConfig
 	suite.WaitUntil(t, "the rights of the hub's user", func() bool {
-		// kcp needs a moment to learn of them. A replica without rights ends.
+		// kcp needs a moment until the rights take effect. A replica without rights ends.
 		watching, err := configMapsOf(t, hub).Watch(t.Context(), metav1.ListOptions{})
 		if err == nil {
 			watching.Stop()
@@ -182,7 +182,7 @@ func TestReplicasShareTheLedger(t *testing.T) {
 		g.Expect(one.Get("florin")).To(Equal(entry))
 	}
 
-	// What the leader deletes is forgotten once it is cleaned up, and a late answer does not bring it back.
+	// An entry that the leader deletes is forgotten once it is cleaned up, and a late response does not bring it back.
 	g.Expect(early.Update(t.Context(), "florin", func(entry *ledger.Entry) { entry.CleanedUp = true })).To(Succeed())
 	for _, one := range []*replica{leader, late} {
 		suite.Eventually(t, func(g Gomega) { g.Expect(one.Get("florin").CleanedUp).To(BeTrue()) })

@@ -64,7 +64,7 @@ type Options struct {
 	LeaderOnly bool
 	// Identity returns the identity of this hub; it is zero if the hub leads without a Lease. Identity may be nil.
 	Identity func(ctx context.Context) (HubIdentity, error)
-	// History is loaded before the entries, and notices if the ledger went back with kcp; nil does not.
+	// History is loaded before the entries, and detects that the ledger went back with kcp; with nil nothing detects that.
 	History *storehistory.Guard
 	Clock   clock.WithTicker
 	Log     logr.Logger
@@ -79,8 +79,8 @@ type Store struct {
 	lists singleflight.Group
 	// followed is closed once the entries are loaded on a replica that does not lead, and led once they are loaded on the leader.
 	followed, led chan struct{}
-	// leaderChanged has a value after the watch has shown another version of leaderConfigMap, or all entries. watchFailed has an
-	// error because of which the watch cannot show the entries.
+	// leaderChanged has a value after the watch has shown another version of leaderConfigMap, or all entries. watchFailed has
+	// the error that keeps the watch from showing the entries.
 	leaderChanged chan struct{}
 	watchFailed   chan error
 
@@ -128,7 +128,7 @@ func (s *Store) Start(ctx context.Context) error {
 	return s.lead(ctx)
 }
 
-// readError returns an error that tells the operator what to do if the ledger cannot be read.
+// readError adds advice for the operator to an error of reading the ledger.
 func (s *Store) readError(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return fmt.Errorf("the hub may not read its ledger in the namespace %s of the provider workspace; run `synchub init` again as its administrator: %w", Namespace, err)
@@ -136,7 +136,6 @@ func (s *Store) readError(err error) error {
 	return fmt.Errorf("cannot read the hub's ledger in the provider workspace: %w", err)
 }
 
-// leads reports whether this replica leads.
 func (s *Store) leads() bool { return s.Elected == nil || isClosed(s.Elected) }
 
 // loaded returns the channel that is closed once the entries are loaded. A replica that has become the leader loads them again.
@@ -267,7 +266,7 @@ func (s *Store) update(ctx context.Context, syncTarget types.UID, change func(*E
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
 			break
 		}
-		// Another replica, or a hub that believes that it leads, has written the entry.
+		// Another replica, or a hub that still considers itself the leader, has written the entry.
 		if err := s.refreshRecord(ctx, syncTarget, record, seen); err != nil {
 			return err
 		}

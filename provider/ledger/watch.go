@@ -75,7 +75,7 @@ func (s *Store) failWatch(err error) {
 	}
 }
 
-// reflectorStore fills the Store with what the reflector reads.
+// reflectorStore stores the objects that the reflector reads in the Store.
 type reflectorStore struct{ *Store }
 
 var _ cache.ReflectorStore = reflectorStore{}
@@ -126,7 +126,7 @@ func (s reflectorStore) Replace(objects []any, version string) error {
 // Resync implements [cache.ReflectorStore].
 func (reflectorStore) Resync() error { return nil }
 
-// observeStored stores what a ConfigMap of the ledger has.
+// observeStored stores the entry in a ConfigMap of the ledger.
 func (s *Store) observeStored(stored *corev1.ConfigMap) error {
 	if stored.Name == leaderConfigMap {
 		s.observeLeader(decodeLeader(stored))
@@ -216,8 +216,8 @@ func (s *Store) endList() {
 	}
 }
 
-// forgetVersions makes what is read from now on newer than all entries in memory: kcp was restored from a backup, and is at the given
-// resourceVersion.
+// forgetVersions makes every entry that is read from now on newer than the entries in memory, because kcp was restored from a
+// backup. now is kcp's present resourceVersion.
 func (s *Store) forgetVersions(now string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

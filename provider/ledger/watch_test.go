@@ -40,7 +40,7 @@ func configMapOf(entry, version string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "florin", ResourceVersion: version}, Data: map[string]string{entryKey: entry}}
 }
 
-// An event replaces what is older, and forgets what was deleted later.
+// An event replaces older entries, and removes entries that were deleted later.
 func TestEventsInAnyOrder(t *testing.T) {
 	type events = func(reflectorStore) error
 	stored := func(mailbox, version string) events {
@@ -105,7 +105,7 @@ func TestEventsInAnyOrder(t *testing.T) {
 // An event that comes during a write of the same entry does not lose the write, and the write does not lose the event.
 func TestEventsDuringAWrite(t *testing.T) {
 	for name, test := range map[string]struct {
-		// during is called between the request and its answer. version is that which the write stores.
+		// during is called between the request and its answer. version is the version that the write stores.
 		during func(s reflectorStore, version string) error
 		want   string
 	}{
@@ -183,7 +183,7 @@ func TestEnsureFreshOnTheNextOwner(t *testing.T) {
 	}
 }
 
-// expectFresh lists the entries, and expects that of florin.
+// expectFresh lists the entries, and expects the given entry of florin.
 func expectFresh(t *testing.T, s *Store, want Entry) {
 	t.Helper()
 	clock := s.Clock.(*testclock.FakeClock)
@@ -285,7 +285,7 @@ func TestAfterARestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The entries in memory stay until the next write finds out.
+	// The entries in memory stay until the next write detects the restore.
 	if err := (reflectorStore{l}).Replace([]any{restored}, "501"); err != nil || l.Get("florin").VerifiedGeneration != 3 {
 		t.Errorf("got %+v, %v", l.Get("florin"), err)
 	}
@@ -299,7 +299,7 @@ func TestAfterARestore(t *testing.T) {
 	}
 }
 
-// A owner that writes an entry late does not bring back the entry of a SyncTarget that is gone.
+// An owner that writes an entry late does not bring back the entry of a SyncTarget that is gone.
 func TestLateWritesAfterTheDeletion(t *testing.T) {
 	for name, test := range map[string]struct {
 		write func(*Store, context.Context, types.UID, func(*Entry)) error

@@ -49,8 +49,9 @@ type absenceVerifier interface {
 	Wait()
 }
 
-// VerifyAbsence starts the verification of a candidate. The subscribers' OnAbsenceDecided follows when the absence is verified,
-// or the object exists. Before [Mailboxes.Start] the candidate is only noted. Candidates of unwatched resources are ignored.
+// VerifyAbsence starts the verification of a candidate. The subscribers' OnAbsenceDecided follows when the absence is
+// verified, or the object exists. Before [Mailboxes.Start] the candidate is only recorded. Candidates of unwatched resources
+// are ignored.
 func (m *Mailboxes) VerifyAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) {
 	// Under the lock, so that SetResources drops the candidate too.
 	m.lock.RLock()
@@ -65,7 +66,7 @@ func (m *Mailboxes) TakeVerifiedAbsence(mailbox logicalcluster.Name, candidate a
 	return m.absence.TakeVerified(mailbox, candidate)
 }
 
-// WasRebound reports whether a verification has found that the mailbox was bound again, so that no missing object counts as
+// WasRebound reports whether a verification has found that the mailbox was bound again. Then no missing object counts as
 // deleted.
 func (m *Mailboxes) WasRebound(mailbox logicalcluster.Name) bool {
 	return m.absence.WasRebound(mailbox)

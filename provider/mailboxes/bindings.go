@@ -25,9 +25,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// NamingConflict is why kcp does not bind all APIs of the export in a mailbox.
+// NamingConflict describes why kcp does not bind all APIs of the export in a mailbox.
 type NamingConflict struct {
-	// Binding is the name of the mailbox's APIBinding, and Message that of its condition.
+	// Binding is the name of the mailbox's APIBinding, and Message the message of its condition.
 	Binding, Message string
 }
 
@@ -96,7 +96,8 @@ func (m *Mailboxes) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (c
 	return count
 }
 
-// UnboundSchemas returns those of the schemas, in their order, that kcp has not bound in workspaces with a naming conflict.
+// UnboundSchemas returns, for each workspace with a naming conflict, the schemas that kcp has not bound there, in their given
+// order.
 func (m *Mailboxes) UnboundSchemas(resources []apisv1alpha2.ResourceSchema) map[logicalcluster.Name][]schema.GroupResource {
 	unbound := map[logicalcluster.Name][]schema.GroupResource{}
 	m.lock.RLock()

@@ -59,7 +59,7 @@ func TestAMailboxThatNobodyShowsLacksNothing(t *testing.T) {
 		t.Errorf("NamingConflict: %v, %t", conflict, known)
 	}
 	if boxes.IsKnownNotServed("nowhere", schema.GroupResource{Resource: "configmaps"}) {
-		t.Error("Lacks says so of a mailbox of which nothing is known")
+		t.Error("an unknown mailbox is reported not to serve a resource")
 	}
 }
 

@@ -61,9 +61,9 @@ func sumIdentityBytes(candidates []admissionCandidate) (bytes int64) {
 	return bytes
 }
 
-// admit returns the limit that each candidate exceeds: that of the mailbox, towards which all identities count, or that of its resource.
-// Older candidates come first. Without inOrder, a smaller candidate can be admitted after an older one was refused. admitsAt is
-// the mailbox's limit of bytes at which one more candidate would be admitted.
+// admit returns the limit that each candidate exceeds: the mailbox's limit, towards which all identities count, or the limit
+// of its resource. Older candidates come first. Without inOrder, a smaller candidate can be admitted after an older one was
+// refused. admitsAt is the mailbox's limit of bytes at which one more candidate would be admitted.
 func admit(limits Limits, limitsOf func(schema.GroupVersionResource) Limits, candidates []admissionCandidate, inOrder bool) (exceeded []exceededLimit, admitsAt int64) {
 	type sum struct{ objects, bytes int64 }
 	exceeded, admitsAt = make([]exceededLimit, len(candidates)), math.MaxInt64
@@ -136,8 +136,8 @@ type initialList struct {
 	pending map[logicalcluster.Name]pendingUsage
 }
 
-// pendingUsage is the growth of a mailbox: identityOnly counts objects of which only the identity is cached, and objects the others.
-// bytes is the size of both, and identityBytes that of the former.
+// pendingUsage is the growth of a mailbox. identityOnly counts the objects that are cached as identity only, and objects
+// counts all other objects. bytes is the size of all of them, and identityBytes the size of the former.
 type pendingUsage struct{ objects, identityOnly, bytes, identityBytes int64 }
 
 func (p pendingUsage) add(other pendingUsage) pendingUsage {
@@ -169,8 +169,8 @@ func (w *wildcardInformer) isListing() bool {
 	return w.initialList.pending != nil
 }
 
-// checkLimits returns the limit that an entry exceeds, besides the cached objects and those of the same list: that of the mailbox
-// or of all mailboxes, or that of the resource. It counts an admitted entry to the list.
+// checkLimits returns the limit that an entry exceeds together with the cached objects and the objects of the same list: the
+// limit of the mailbox, of all mailboxes or of the resource. It adds an admitted entry to the counts of the list.
 func (w *wildcardInformer) checkLimits(mailbox logicalcluster.Name, usage *usage, limits Limits, made *cachedObject) exceededLimit {
 	total, resourceLimits := &w.endpoint.owner.memory, w.endpoint.owner.resourceLimitsFor(w.resource)
 	objects, bytes := usage.cachedSize()
@@ -215,7 +215,7 @@ func (w *wildcardInformer) addPending(mailbox logicalcluster.Name, need pendingU
 	w.endpoint.owner.memory.pending.Add(need.bytes)
 	w.pendingBytes.Add(need.bytes)
 	if w.ended.Load() {
-		// A stopped reflector does not wait for a list that is under way.
+		// A stopped reflector does not wait for a running list.
 		w.releasePending()
 	}
 }

@@ -74,7 +74,7 @@ func admitted(exceeded []exceededLimit) []bool {
 	return admitted
 }
 
-// A resource has limits within those of the mailbox. Objects beyond them take no room from other resources.
+// A resource has limits within the mailbox's limits. Objects beyond them take no room from other resources.
 func TestAdmitOfAResource(t *testing.T) {
 	of := func(resource schema.GroupVersionResource, second, need int64) admissionCandidate {
 		return admissionCandidate{resource: resource, created: time.Unix(second, 0), bytes: need, identityBytes: 1}
@@ -94,7 +94,7 @@ func TestAdmitOfAResource(t *testing.T) {
 		"the oldest, by bytes, to which identities do not count": {
 			Limits{}, Limits{Bytes: 10}, []admissionCandidate{of(secrets, 1, 9), of(secrets, 2, 9), of(secrets, 3, 1)}, []exceededLimit{withinLimits, resourceLimit, withinLimits}, math.MaxInt64,
 		},
-		"what is beyond them takes no room": {
+		"objects beyond them take no room": {
 			Limits{Objects: 2}, Limits{Objects: 1}, []admissionCandidate{of(secrets, 1, 9), of(secrets, 2, 9), of(configMaps, 3, 9), of(configMaps, 4, 9)},
 			[]exceededLimit{withinLimits, resourceLimit, withinLimits, mailboxLimit}, math.MaxInt64,
 		},
@@ -102,7 +102,7 @@ func TestAdmitOfAResource(t *testing.T) {
 			Limits{Bytes: 20}, Limits{Objects: 1}, []admissionCandidate{of(secrets, 1, 9), of(secrets, 2, 9), of(configMaps, 3, 9), of(configMaps, 4, 9)},
 			[]exceededLimit{withinLimits, resourceLimit, withinLimits, mailboxLimit}, 28,
 		},
-		"never beyond those of the mailbox": {
+		"never beyond the mailbox's": {
 			Limits{Objects: 1}, Limits{Objects: 3}, []admissionCandidate{of(configMaps, 1, 9), of(secrets, 2, 9)}, []exceededLimit{withinLimits, mailboxLimit}, math.MaxInt64,
 		},
 	} {
@@ -120,7 +120,7 @@ func TestAdmitOfAResource(t *testing.T) {
 	}
 }
 
-// Of configs none is in force that is younger than one for which there is no room.
+// No config is in force that is younger than a config for which there is no room.
 func TestAdmitInTurn(t *testing.T) {
 	candidates := []admissionCandidate{
 		{created: time.Unix(3, 0), bytes: 1}, {created: time.Unix(2, 0), tieBreaker: "b", bytes: 8}, {created: time.Unix(1, 0), bytes: 5}, {created: time.Unix(2, 0), tieBreaker: "a", bytes: 1},
@@ -131,7 +131,8 @@ func TestAdmitInTurn(t *testing.T) {
 	NewWithT(t).Expect(admitted(inAnyTurn)).To(Equal([]bool{true, false, true, true}))
 }
 
-// Whatever comes in whatever order, the same are admitted, no more than the limits allow, and none of the others would fit.
+// The order of the candidates does not matter: the same ones are admitted, no more than the limits allow, and none of the
+// refused ones would fit.
 func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test that can be repeated
 	for range 500 {
@@ -160,7 +161,7 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 	}
 }
 
-// What fits whole needs no order: all of it is admitted, and nothing more would be by a higher limit.
+// Candidates that all fit need no order: all of them are admitted, and a higher limit would admit no more.
 func TestWhatFitsWholeIsAdmitted(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test that can be repeated
 	sources := []*wildcardInformer{{resource: configMaps}, {resource: secrets}}
@@ -195,8 +196,8 @@ func TestWhatFitsWholeIsAdmitted(t *testing.T) {
 	}
 }
 
-// checkAdmission fails if more is admitted than the limits allow, own being those of secrets, or if something is refused that fits.
-// It returns what is admitted.
+// checkAdmission fails if more is admitted than the limits allow, or if a candidate is refused that fits. own are the limits
+// of secrets. It returns the admitted candidates.
 func checkAdmission(t *testing.T, limits, own Limits, candidates []admissionCandidate, exceeded []exceededLimit) (admitted []string) {
 	t.Helper()
 	all, ofSecrets := objectCounts{}, objectCounts{}
@@ -224,7 +225,7 @@ func checkAdmission(t *testing.T, limits, own Limits, candidates []admissionCand
 	return admitted
 }
 
-// labelPolicy is a policy that selects what has a label.
+// labelPolicy is a policy that selects objects with a label.
 type labelPolicy struct {
 	limits    Limits
 	isUnknown bool
@@ -296,7 +297,7 @@ func (c *testInformer) remove(t *testing.T, object *unstructured.Unstructured) {
 	c.handler.OnDelete(made)
 }
 
-// configMapOf returns a ConfigMap of about so many bytes that is as old as its name says.
+// configMapOf returns a ConfigMap of about the given size. Its name determines its creation time.
 func configMapOf(name string, size int, labels map[string]string) *unstructured.Unstructured {
 	made := object(here, name)
 	made.SetUID(types.UID(name))
@@ -336,7 +337,7 @@ func TestProjections(t *testing.T) {
 	failure := c.endpoint.owner.MailboxLimitError(here)
 	g.Expect(failure.Objects).To(BeEquivalentTo(3))
 	g.Expect(failure.IdentityOnly).To(BeEquivalentTo(1))
-	g.Expect(failure).To(MatchError(ContainSubstring("of which it may have 50000")))
+	g.Expect(failure).To(MatchError(ContainSubstring("but may have 50000")))
 
 	c.remove(t, configMapOf("a", 10_000, selectedLabel))
 	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1), "there is room")
@@ -396,7 +397,7 @@ func expectUsageFollowsTheCache(t *testing.T, own Limits) {
 	g.Expect([]int{len(usage.resources), len(c.countedObjects)}).To(Equal([]int{0, 0}))
 }
 
-// A list is bounded as it comes, although nothing of it is counted before all has come.
+// A list is bounded while it is being read, although its objects count only once it is complete.
 func TestAListIsBounded(t *testing.T) {
 	g := NewWithT(t)
 	c := newTestInformer(t, &labelPolicy{limits: Limits{Bytes: 50_000}})
@@ -433,7 +434,7 @@ func TestUnknownConfigs(t *testing.T) {
 	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1))
 }
 
-// A tenant cannot make the hub take an object for one that it does not hold.
+// A tenant cannot make the hub treat a cached object as a projection.
 func TestAForgedProjection(t *testing.T) {
 	g := NewWithT(t)
 	forged := configMapOf("a", 10, selectedLabel)

@@ -101,7 +101,7 @@ func (m *Mailboxes) requestFullObject(resource schema.GroupVersionResource, mail
 	}
 }
 
-// runReviews reviews mailboxes until ctx ends, and waits for the reviews under way.
+// runReviews reviews mailboxes until ctx ends, and waits for the running reviews.
 func (m *Mailboxes) runReviews(ctx context.Context) {
 	var running sync.WaitGroup
 	for range reviewWorkers {
@@ -115,8 +115,8 @@ func (m *Mailboxes) runReviews(ctx context.Context) {
 	running.Wait()
 }
 
-// processNextReview reviews one mailbox. A mailbox that exceeds its limits waits for reviewInterval, so that others get their turn.
-// It returns false when the queue has shut down.
+// processNextReview reviews one mailbox. A mailbox that exceeds its limits waits for reviewInterval, so that other mailboxes
+// are reviewed too. It returns false when the queue has shut down.
 func (m *Mailboxes) processNextReview(ctx context.Context) bool {
 	mailbox, shutdown := m.reviewQueue.Get()
 	if shutdown {
@@ -150,12 +150,12 @@ type cacheEntry struct {
 	selected bool
 }
 
-// review makes the caches hold as much of each object of a mailbox as the policy and the limits say. identityOnly is true if the
-// mailbox exceeds a limit.
+// review makes the caches hold as much of each object of a mailbox as the policy and the limits allow. identityOnly is true
+// if the mailbox exceeds a limit.
 func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (identityOnly bool, err error) {
 	endpoint := m.endpointFor(mailbox)
 	if endpoint == nil {
-		// The event of its binding enqueues the next review.
+		// The event of the mailbox's binding enqueues the next review.
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Extra), reviewTimeout)
@@ -240,8 +240,8 @@ func (m *Mailboxes) listEntries(endpoint *endpoint, mailbox logicalcluster.Name,
 	return all, true
 }
 
-// fitsWhole reports whether all entries are within the limits even if each is cached whole. Then all are admitted, and neither their
-// order nor their other sizes matter.
+// fitsWhole reports whether all entries are within the limits even if each is cached whole. Then all entries are admitted,
+// and neither their order nor their other sizes matter.
 func fitsWhole(limits Limits, limitsOf func(schema.GroupVersionResource) Limits, all []cacheEntry) bool {
 	type sum struct{ objects, bytes int64 }
 	var total sum
@@ -297,7 +297,7 @@ func (m *Mailboxes) replaceCached(mailbox logicalcluster.Name, held cacheEntry, 
 		return
 	}
 	if usage.needsReview(held.source.limits(mailbox), held.source.resource, m.resourceLimitsFor(held.source.resource), false) {
-		// The mailbox has grown meanwhile.
+		// The mailbox has grown since the review began.
 		m.EnqueueCacheReview(mailbox)
 	}
 	held.source.cached.Add(0, bytes)

@@ -60,8 +60,8 @@ func (p *prefixPolicy) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
 func (p *prefixPolicy) ConfigLimits() mailboxes.Limits { return mailboxes.Limits{Objects: p.configs} }
 func (p *prefixPolicy) RetainedAnnotations() []string  { return nil }
 
-// What nobody selects takes next to no memory; what is selected then is fetched, as much as the limits allow, and what is
-// deselected is let go.
+// An object that no config selects takes next to no memory. An object that is selected later is fetched, as far as the limits
+// allow, and an object that is deselected is reduced to its metadata.
 func TestReview(t *testing.T) {
 	tier.Thorough(t)
 	const count, size = 20, 1_000_000
@@ -131,7 +131,8 @@ func TestReviewOfConfigs(t *testing.T) {
 		return others.Items
 	}).Should(ContainElement(HaveField("Name", "kube-root-ca.crt")), "kcp makes it")
 	policy.configs = int64(len(others.Items)) + 3
-	// The names are greater than those of the others, which count as older then, even if they are as old.
+	// With equal creation times the names decide, and these names are greater than the existing ones, so the existing
+	// ConfigMaps count as older.
 	for number := range 6 {
 		f.create(f.first, mailbox, fmt.Sprintf("setting-%d", number), "x")
 	}
@@ -148,7 +149,7 @@ func TestReviewOfConfigs(t *testing.T) {
 	f.eventually(f.state(mailbox, "setting-5")).Should(Equal(mailboxes.Present))
 	f.hub.EnqueueCacheReview(mailbox)
 	f.eventually(inForce).Should(ConsistOf("setting-0", "setting-1", "setting-2"))
-	// kcp may have made ConfigMaps of its own meanwhile.
+	// kcp may have made ConfigMaps of its own by this time.
 	f.Expect(f.hub.ConfigLimitError(mailbox).IdentityOnly).To(BeNumerically(">=", 3))
 	f.delete(f.first, mailbox, "setting-0")
 	f.eventually(inForce).Should(ConsistOf("setting-1", "setting-2", "setting-3"))
@@ -156,8 +157,8 @@ func TestReviewOfConfigs(t *testing.T) {
 	f.eventually(f.value(mailbox, "setting-3")).Should(Equal("x"))
 }
 
-// Of a resource with limits of its own the oldest objects are held, in each mailbox. When the limits are raised or taken away the
-// others are fetched.
+// The cache holds the oldest objects of a resource with limits of its own, in each mailbox. When the limits are raised or
+// removed, the hub fetches the remaining objects.
 func TestReviewOfAResource(t *testing.T) {
 	tier.Thorough(t)
 	const count = 6
@@ -192,14 +193,14 @@ func TestReviewOfAResource(t *testing.T) {
 	f.eventually(whole).Should(Equal(5))
 	allow(1)
 	f.eventually(whole).Should(Equal(1))
-	f.Expect(f.hub.ResourceLimitErrors(mailbox)).To(ContainElement(MatchError(ContainSubstring("configmaps, of which it may have"))))
+	f.Expect(f.hub.ResourceLimitErrors(mailbox)).To(ContainElement(MatchError(ContainSubstring("configmaps, but may have"))))
 	f.hub.SetResourceLimits(nil)
 	f.eventually(whole).Should(Equal(count))
 	f.Expect(f.hub.ResourceLimitErrors(mailbox)).To(BeEmpty())
 	f.Expect(f.subscribers[mailbox].recorded(deletedKeys)()).To(BeEmpty())
 }
 
-// A mailbox with too many objects leaves the cache, while its neighbours stay, and comes back as it is by then.
+// A mailbox with too many objects leaves the cache, while the other mailboxes stay. It comes back with its present objects.
 func TestTooManyObjects(t *testing.T) {
 	tier.Thorough(t)
 	const count = 60
@@ -231,7 +232,7 @@ func TestTooManyObjects(t *testing.T) {
 	f.hub.EnqueueCacheReview(mailbox)
 	f.eventually(func() mailboxes.State {
 		state := f.state(mailbox, "crowd-0")()
-		f.Expect(state).NotTo(Equal(mailboxes.Absent), "what is not listed yet is said not to be there")
+		f.Expect(state).NotTo(Equal(mailboxes.Absent), "an object that is not listed yet counts as absent")
 		return state
 	}).Should(Equal(mailboxes.Present))
 	f.eventually(f.value(mailbox, "crowd-late")).Should(Equal("x"))

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/cachesize"
 )
 
-// Projection is how much of an object the hub caches.
+// Projection is the part of an object that the hub caches.
 type Projection int
 
 const (
@@ -41,7 +41,7 @@ const (
 	IdentityOnly
 )
 
-// exceededLimit is the limit that leaves room for no more of an object than its [IdentityOnly].
+// exceededLimit is the limit that prevents the caching of more than an object's [IdentityOnly].
 type exceededLimit int
 
 const (
@@ -53,7 +53,7 @@ const (
 // projectionField marks an object that is not cached whole. The transform removes the field from objects of a server.
 const projectionField = "synchub.dev/projection"
 
-// Values of projectionField. That of an identity names the exceeded limit.
+// Values of projectionField. The value for an identity names the exceeded limit.
 const (
 	projectionMetadata           = "Metadata"
 	projectionIdentity           = "Identity"
@@ -127,7 +127,8 @@ func toIdentityOnly(object *unstructured.Unstructured, annotations []string) *un
 	return kept
 }
 
-// fewAnnotations returns the given annotations of an object, and the one that says where it is, unless they are long.
+// fewAnnotations returns the given annotations of an object, and the annotation with its logical cluster, unless they are
+// long.
 func fewAnnotations(object *unstructured.Unstructured, annotations []string) map[string]any {
 	all, _ := metadataFields(object)["annotations"].(map[string]any)
 	few := map[string]any{}
@@ -190,7 +191,8 @@ type cachedObject struct {
 	countedBytes int64
 	counted      bool
 
-	// isPlaceholder is true for an entry without an object: of an excluded (evicted or foreign) mailbox, or an end-of-list marker.
+	// isPlaceholder is true for an entry without an object: the placeholder of an excluded (evicted or foreign) mailbox, or
+	// an end-of-list marker.
 	isPlaceholder bool
 }
 

@@ -27,13 +27,14 @@ import (
 )
 
 // Configs have limits of their own, and are admitted strictly by age: neither the size of younger configs nor the other
-// objects of the mailbox may decide which configs are in force. A config beyond the limits is cached as an [IdentityOnly] with
-// the condition that its status has about that.
+// objects of the mailbox may decide which configs are in force. A config beyond the limits is cached as an [IdentityOnly]
+// with the condition that reports it.
 
 // maxConfigStatusBytes bounds the cached status of a config, in bytes. The hub replaces a larger one.
 const maxConfigStatusBytes = 64 << 10
 
-// isConfig reports whether the objects of a resource are configs. Without a policy they are cached whole, like all others.
+// isConfig reports whether the objects of a resource are configs. Without a policy the hub caches configs whole, like all
+// other objects.
 func (m *Mailboxes) isConfig(resource schema.GroupVersionResource) bool {
 	return m.policy != nil && resource != bindingsResource && slices.Contains(m.alwaysWatched, resource)
 }

@@ -36,7 +36,7 @@ func newConfigCache(t *testing.T, limits Limits) *testInformer {
 	return c
 }
 
-// configNamed returns a config as a tenant may write it who wants to fill the hub's memory.
+// configNamed returns a config that a tenant may write to fill the hub's memory.
 func configNamed(name string, size int) *unstructured.Unstructured {
 	config := object(here, name)
 	config.SetKind("SyncerConfig")
@@ -60,8 +60,8 @@ func configNamed(name string, size int) *unstructured.Unstructured {
 	return config
 }
 
-// Only the spec of a config is cached, its finalizers, which the hub may have to write back, and the status that the hub compares with
-// its own. The limits of configs count all of that.
+// The hub caches the spec of a config, its finalizers, which the hub may have to write back, and the status that the hub
+// compares with its own. The limits of configs count all of these.
 func TestConfigsAreStripped(t *testing.T) {
 	g := NewWithT(t)
 	c := newConfigCache(t, Limits{})

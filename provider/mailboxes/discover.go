@@ -40,12 +40,13 @@ const discoverTimeout = 10 * time.Second
 // ErrNotServed means that the virtual workspace does not serve an API, or not yet.
 var ErrNotServed = errors.New("the virtual workspace of the mailbox export does not serve it")
 
-// ErrNoEndpoint means that no endpoint is known that could be asked.
+// ErrNoEndpoint means that there is no endpoint to send a request to.
 var ErrNoEndpoint = errors.New("no endpoint is known")
 
-// Discover returns the discovery entry of an API, by its resource (such as "widgets" or "widgets/status"), its kind, or both. Without a
-// version it is that of the preferred version that has the API. All endpoints serve the same APIs, so the first answer counts.
-// The error is [ErrNotServed] if there is no such API, and also [ErrNoEndpoint] while there is no endpoint that could tell.
+// Discover returns the discovery entry of an API, by its resource (such as "widgets" or "widgets/status"), its kind, or both.
+// Without a version it returns the entry of the first version, in the server's order of preference, that has the API. All
+// endpoints serve the same APIs, so the first answer counts. The error is [ErrNotServed] if there is no such API, and also
+// [ErrNoEndpoint] while there is no endpoint to send a request to.
 func (m *Mailboxes) Discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error) {
 	var errs []error
 	for _, endpoint := range m.endpointsByRank() {

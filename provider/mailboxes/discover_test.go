@@ -78,7 +78,7 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// Any endpoint can tell, so a dead one is passed over. Without an answer it is not said that something is not served.
+// Any endpoint can answer, so a dead one is skipped. Without an answer the error is not ErrNotServed.
 func TestDiscoverThroughAnyEndpoint(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes := startMailboxes(t)

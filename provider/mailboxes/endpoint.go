@@ -174,11 +174,11 @@ func (e *endpoint) onCacheFilled(resource schema.GroupVersionResource) {
 	for _, mailbox := range e.mailboxes() {
 		e.owner.notifyMailboxReset(mailbox)
 	}
-	// Until now it was unknown which mailboxes are gone.
+	// Only a filled cache of bindings shows which mailboxes are gone.
 	e.owner.forEachUsage(func(mailbox logicalcluster.Name, _ *usage, _ bool) { e.owner.deleteUnusedUsage(mailbox) })
 }
 
-// recordResult notes the result of a request, and reports when the endpoint ceases or begins to respond.
+// recordResult records the result of a request, and reports when the endpoint ceases or begins to respond.
 func (e *endpoint) recordResult(resource schema.GroupVersionResource, err error) {
 	if resource != bindingsResource {
 		return
@@ -255,8 +255,7 @@ func (e *endpoint) binding(mailbox logicalcluster.Name) *unstructured.Unstructur
 	if !ok {
 		return nil
 	}
-	// The virtual workspace shows only bindings of its own export unless bindings are claimed, which the hub does not do. In an only
-	// mailbox the selector of its bindings leaves out the others.
+	// The virtual workspace shows only bindings of its own export, unless bindings are claimed, which the hub does not do.
 	found, err := informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
 	if err != nil || len(found) == 0 {
 		return nil

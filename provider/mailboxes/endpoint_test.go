@@ -34,12 +34,12 @@ func stateOf(mailboxes *Mailboxes, resource schema.GroupVersionResource, mailbox
 	}
 }
 
-// The hub is ready when its caches are filled, but neither what kcp does not serve nor a dead shard keeps it from that.
+// The hub is ready when its caches are filled. Neither a resource that kcp does not serve nor a dead shard delays that.
 func TestHasSynced(t *testing.T) {
 	all := caches{bindingsResource: bindings(here), configMaps: nil, secrets: nil}
 	for name, tt := range map[string]struct {
 		served caches
-		// others are further endpoints.
+		// The URLs of additional endpoints.
 		others []string
 		want   bool
 	}{
@@ -61,7 +61,7 @@ func TestHasSynced(t *testing.T) {
 				urls = append(urls, newFakeShard(t, tt.served).url())
 			}
 			mailboxes.setEndpoints(urls)
-			// It is decided when nothing is awaited any more.
+			// HasSynced is final when no cache is being filled any more.
 			g.Eventually(func() bool {
 				for _, endpoint := range mailboxes.endpoints {
 					if endpoint.isSyncing() {
@@ -93,7 +93,7 @@ func TestHasSyncedWaitsForFillingCaches(t *testing.T) {
 	g.Expect(mailboxes.HasSynced()).To(BeTrue())
 }
 
-// A resource that is not served yet shows up as soon as it is.
+// The objects of a resource appear as soon as kcp serves the resource.
 func TestServedLater(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: nil})
@@ -136,7 +136,7 @@ func (resetObserver) OnEvent(Event)                         {}
 func (resetObserver) OnAbsenceDecided(types.NamespacedName) {}
 func (l resetObserver) OnReset()                            { l.onReset() }
 
-// An endpoint that starts, stops or is filled again does not affect the mailboxes of others.
+// An endpoint that starts, stops or is filled again does not affect the mailboxes of other endpoints.
 func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 	g := NewWithT(t)
 	one := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}})
@@ -160,10 +160,10 @@ func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 		}).Should(BeNumerically(">=", 2), "for its binding, and when each of its caches is filled")
 		g.Eventually(stateOf(mailboxes, configMaps, there, "a")).Should(Equal(Present))
 		g.Eventually(func() int { return two.watchers(configMaps) }).Should(Equal(1))
-		two.tell(configMaps, "ADDED", object(there, "c"))
+		two.send(configMaps, "ADDED", object(there, "c"))
 		g.Eventually(stateOf(mailboxes, configMaps, there, "c")).Should(Equal(Present))
 		g.Expect(testutil.ToFloat64(endpointUp.WithLabelValues(two.url()))).To(Equal(1.0))
-		// The cache shows an object before the handlers of its event have run, of which the subscriber's is the last.
+		// The cache shows an object before the handlers of its event have run, and the subscriber's handler is the last one.
 		g.Eventually(func() []Event {
 			events, _, _ := elsewhere.received()
 			return events
@@ -191,7 +191,7 @@ func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 // While two endpoints show a mailbox, its state is Unknown. When one does not any more, the mailbox is reset.
 func TestAMailboxThatMoves(t *testing.T) {
 	for name, letGo := range map[string]func(*Mailboxes, *fakeShard, *fakeShard){
-		"its old binding is deleted": func(_ *Mailboxes, old, _ *fakeShard) { old.tell(bindingsResource, "DELETED", bindings(here)[0]) },
+		"its old binding is deleted": func(_ *Mailboxes, old, _ *fakeShard) { old.send(bindingsResource, "DELETED", bindings(here)[0]) },
 		"its old endpoint goes":      func(mailboxes *Mailboxes, _, current *fakeShard) { mailboxes.setEndpoints([]string{current.url()}) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,12 +215,12 @@ func TestAMailboxThatMoves(t *testing.T) {
 			letGo(mailboxes, old, current)
 			g.Eventually(states).Should(Receive(Equal(Absent)))
 			g.Expect(stateOf(mailboxes, configMaps, here, "c")()).To(Equal(Present))
-			g.Expect(calls.take()).To(ContainElement("forget here"), "an absence that one endpoint showed says nothing about another endpoint")
+			g.Expect(calls.take()).To(ContainElement("forget here"), "an absence at one endpoint proves nothing about another endpoint")
 		})
 	}
 }
 
-// A dead endpoint is said to be so, and to be back.
+// A dead endpoint is reported as dead, and later as back.
 func TestAnEndpointThatDiesAndComesBack(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}})
@@ -239,7 +239,7 @@ func TestAnEndpointThatDiesAndComesBack(t *testing.T) {
 	g.Eventually(up).Should(Equal(1.0))
 }
 
-// A request without an answer ends with its endpoint.
+// Stopping an endpoint ends its unanswered requests.
 func TestAnEndpointThatHangsCanGo(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: nil})

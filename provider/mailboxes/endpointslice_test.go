@@ -80,7 +80,7 @@ func TestSetEndpoints(t *testing.T) {
 		g.Expect(slices.Collect(maps.Keys(endpoint.informers))).To(ConsistOf(bindingsResource, configMaps, secrets))
 	}
 
-	// With endpoints that have not answered yet nothing is in sync; without any there is nothing to wait for.
+	// With endpoints that have not answered yet, the caches are not synced; without endpoints there is nothing to wait for.
 	mailboxes.endpointsKnown = true
 	g.Expect(mailboxes.HasSynced()).To(BeFalse())
 	mailboxes.setEndpoints(nil)
@@ -89,7 +89,7 @@ func TestSetEndpoints(t *testing.T) {
 	g.Expect(mailboxes.HasSynced()).To(BeTrue())
 }
 
-// The hub's credentials go nowhere but where kcp may be, and a URL that cannot be used is none.
+// The hub sends its credentials only to valid URLs of virtual workspaces, and ignores all other URLs.
 func TestValidEndpoints(t *testing.T) {
 	for name, tt := range map[string]struct{ urls, want []string }{
 		"none":                      {nil, nil},

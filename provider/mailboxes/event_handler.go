@@ -102,7 +102,7 @@ func (e *endpoint) onBindingChanged(old, object any) {
 func (e *endpoint) onSchemasChanged(resources []schema.GroupResource) {
 	if len(resources) > 0 {
 		e.log.Info("mailboxes have changed schemas", "resources", resources)
-		// The restart waits for handlers, and this is one.
+		// The restart waits for handlers, and this function is one.
 		e.restarting.Go(func() { e.restartInformers(resources) })
 	}
 }

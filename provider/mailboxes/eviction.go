@@ -34,10 +34,10 @@ import (
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-// Even an [IdentityOnly] takes memory. A mailbox whose identities alone exceed its limit of bytes is evicted: the hub caches none of its
-// objects (or of its configs), all of them are Unknown, and no absence is verified. The watches go on for the other
-// mailboxes; the events of an evicted one are dropped, and its entries are removed from the caches. The mailbox is readmitted
-// once a list shows that its objects fit.
+// Even an [IdentityOnly] takes memory. A mailbox whose identities alone exceed its limit of bytes is evicted: the hub caches
+// none of its objects (or of its configs), all of them are Unknown, and no absence is verified. The watches continue for the
+// other mailboxes; the events of an evicted one are dropped, and its entries are removed from the caches. The mailbox is
+// readmitted once a list shows that its objects fit.
 
 const (
 	// evictionInterval is how often runEvictions handles evicted mailboxes.
@@ -72,7 +72,7 @@ func isPlaceholder(entry any) bool {
 	return ok && one.isPlaceholder
 }
 
-// evictionState is why a mailbox is evicted, and when it may be readmitted.
+// evictionState records why a mailbox is evicted, and when it may be readmitted.
 type evictionState struct {
 	// objects is the least number of objects that the mailbox had. wantedBytes is the size that they would have without other
 	// mailboxes, and allowedBytes the limit.
@@ -92,7 +92,7 @@ func (e *evictionState) nextAttempt() time.Time {
 	return e.lastFailure.Add(min(readmitAfter<<min(e.failures-1, 20), maxReadmitDelay))
 }
 
-// recordFailure notes that the mailbox has too many objects.
+// recordFailure records that the mailbox has too many objects.
 func (e *evictionState) recordFailure(now time.Time) {
 	if now.Sub(e.lastFailure) > 2*maxReadmitDelay {
 		e.failures = 0
@@ -100,7 +100,7 @@ func (e *evictionState) recordFailure(now time.Time) {
 	e.failures, e.lastFailure = e.failures+1, now
 }
 
-// markEvicted notes why the mailbox is evicted, and returns its least number of objects. It requires the lock.
+// markEvicted records why the mailbox is evicted, and returns its least number of objects. It requires the lock.
 func (u *usage) markEvicted(pending int64, limits Limits, now time.Time) int64 {
 	// The pending objects of a list may be cached already.
 	u.eviction.objects, u.eviction.wantedBytes, u.eviction.allowedBytes = max(pending, u.objects), max(u.fullBytes, limits.Bytes), limits.Bytes
@@ -118,7 +118,7 @@ func (u *usage) takeNotification() bool {
 	return !before
 }
 
-// recordFailedReadmission notes that the mailbox still has too many objects.
+// recordFailedReadmission records that the mailbox still has too many objects.
 func (u *usage) recordFailedReadmission(now time.Time) {
 	u.lock.Lock()
 	defer u.lock.Unlock()
@@ -171,7 +171,7 @@ func (m *Mailboxes) readmit(mailbox logicalcluster.Name, configs bool) {
 		informer.awaitRelist(mailbox, relistNumber)
 	}
 	if !m.usageOf(mailbox, configs).evicted.Swap(false) {
-		// The mailbox is gone or was readmitted meanwhile.
+		// The mailbox is gone, or was readmitted in the meantime.
 		for _, informer := range all {
 			informer.relistDone(mailbox, relistNumber)
 		}

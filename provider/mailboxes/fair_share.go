@@ -25,8 +25,9 @@ import (
 // does not change with each object.
 const stepsPerDoubling = 4
 
-// fairShare returns the highest bound for each mailbox with which all fit into the room: mailboxes that want less get all they
-// want, and the others get the fair share. It sorts wanted. If all fit without a bound, it returns [math.MaxInt64].
+// fairShare returns the highest bound for each mailbox with which all mailboxes fit into the room: mailboxes that want less
+// get all they want, and each of the larger ones gets the fair share. It sorts wanted. If all fit without a bound, it returns
+// [math.MaxInt64].
 func fairShare(wanted []int64, room int64) int64 {
 	slices.Sort(wanted)
 	for i, bytes := range wanted {
@@ -51,8 +52,8 @@ func roundDownToStep(share int64) int64 {
 
 func stepAt(exponent float64) int64 { return max(int64(math.Exp2(exponent/stepsPerDoubling)), 1) }
 
-// nextFairShare returns the fair share after another one; zero means no bound. It falls as soon as it must, and rises only if all
-// mailboxes would also fit into a step less than the room.
+// nextFairShare returns the fair share after another one; zero means no bound. It falls as soon as necessary, and rises only
+// if all mailboxes would also fit into a step less than the room.
 func nextFairShare(before int64, wanted []int64, room int64) int64 {
 	exact := fairShare(wanted, room)
 	if before == 0 {

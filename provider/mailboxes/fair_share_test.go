@@ -29,14 +29,14 @@ func TestFairShare(t *testing.T) {
 		room   int64
 		want   int64
 	}{
-		"nobody":                        {nil, 10, math.MaxInt64},
-		"all fit":                       {[]int64{3, 7}, 10, math.MaxInt64},
-		"equal shares":                  {[]int64{9, 9}, 10, 5},
-		"who wants little has it":       {[]int64{2, 9, 9}, 10, 4},
-		"one that wants all":            {[]int64{1, 1, 1, 1 << 50}, 10, 7},
-		"more mailboxes than bytes":     {[]int64{9, 9, 9}, 2, 1},
-		"those who want nothing":        {[]int64{0, 0, 12}, 10, 10},
-		"what one leaves is for others": {[]int64{4, 5, 9}, 13, 4},
+		"nobody":                    {nil, 10, math.MaxInt64},
+		"all fit":                   {[]int64{3, 7}, 10, math.MaxInt64},
+		"equal shares":              {[]int64{9, 9}, 10, 5},
+		"who wants little has it":   {[]int64{2, 9, 9}, 10, 4},
+		"one that wants all":        {[]int64{1, 1, 1, 1 << 50}, 10, 7},
+		"more mailboxes than bytes": {[]int64{9, 9, 9}, 2, 1},
+		"those who want nothing":    {[]int64{0, 0, 12}, 10, 10},
+		"unused room is shared":     {[]int64{4, 5, 9}, 13, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := fairShare(test.wanted, test.room); got != test.want {
@@ -58,8 +58,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Whatever the mailboxes want, all together have no more than there is room for, none is cut that wants less than its equal share
-// but for a step or two, and the level moves only if it must, or can by far.
+// For any sizes of the mailboxes, all together fit into the room, a mailbox that wants less than its equal share is cut by at
+// most a step or two, and the level changes only if it must fall or can rise far.
 func TestNextFairShare(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // a test that can be repeated
 	for range 300 {

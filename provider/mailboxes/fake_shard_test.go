@@ -39,7 +39,7 @@ import (
 const (
 	// nowhere is an address at which nothing listens.
 	nowhere = "https://127.0.0.1:1/services/apiexport/a/b"
-	// firstVersion is the resource version of a shard's first lists, beyond those of the objects that tests make.
+	// firstVersion is the resource version of a shard's first lists. It is higher than the versions of objects in tests.
 	firstVersion = 1_000_000
 )
 
@@ -54,8 +54,8 @@ type fakeShard struct {
 	// lists is how many lists wait to be released.
 	lists  int
 	caches caches
-	// versions has, for each resource, how often what is served was exchanged: the version of its lists. Watches of older
-	// lists have expired, since nobody told them what was exchanged.
+	// versions counts, for each resource, how often the served objects were replaced: it is the version of its lists. Watches
+	// of older lists have expired, since they got no events for the replaced objects.
 	versions map[schema.GroupVersionResource]int
 	held     map[schema.GroupVersionResource]chan struct{}
 	watches  map[schema.GroupVersionResource]map[chan metav1.WatchEvent]struct{}
@@ -75,7 +75,6 @@ func newFakeShard(t *testing.T, served caches) *fakeShard {
 
 func (s *fakeShard) url() string { return s.server.URL + "/services/apiexport/a/b" }
 
-// serve makes the shard serve a resource from now on.
 func (s *fakeShard) serve(resource schema.GroupVersionResource, objects ...*unstructured.Unstructured) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -92,7 +91,7 @@ func (s *fakeShard) hold(resource schema.GroupVersionResource) (release func()) 
 	return sync.OnceFunc(func() { close(held) })
 }
 
-// refuse makes the shard answer nothing but errors from now on, and end what is under way.
+// refuse makes the shard answer all requests with errors, and end the running ones, or stop doing so.
 func (s *fakeShard) refuse(refuses bool) {
 	s.lock.Lock()
 	s.refuses = refuses
@@ -102,8 +101,8 @@ func (s *fakeShard) refuse(refuses bool) {
 	}
 }
 
-// tell sends an event to all that watch a resource now.
-func (s *fakeShard) tell(resource schema.GroupVersionResource, event string, object *unstructured.Unstructured) {
+// send sends an event to all present watches of a resource.
+func (s *fakeShard) send(resource schema.GroupVersionResource, event string, object *unstructured.Unstructured) {
 	encoded, err := object.MarshalJSON()
 	if err != nil {
 		panic(err)
@@ -117,7 +116,7 @@ func (s *fakeShard) tell(resource schema.GroupVersionResource, event string, obj
 	}
 }
 
-// watchers returns how many watch a resource now.
+// watchers returns the number of present watches of a resource.
 func (s *fakeShard) watchers(resource schema.GroupVersionResource) int {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -290,7 +289,7 @@ func (s *fakeShard) stream(response http.ResponseWriter, request *http.Request, 
 
 func answer(response http.ResponseWriter, object any) {
 	response.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(response).Encode(object) // a client that went away is told nothing
+	_ = json.NewEncoder(response).Encode(object) // a client that has gone gets no response
 }
 
 // startMailboxes returns mailboxes that reach the shards, without endpoints.

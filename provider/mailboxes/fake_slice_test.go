@@ -58,7 +58,7 @@ func (d *sliceDouble) set(urls ...string) {
 	d.changed = make(chan struct{})
 }
 
-// now returns the slice, its version, and what is closed when there is another one.
+// now returns the slice, its version, and a channel that is closed by the next change.
 func (d *sliceDouble) now() (slice map[string]any, version int, changed <-chan struct{}) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -95,7 +95,7 @@ func (d *sliceDouble) serve(response http.ResponseWriter, request *http.Request)
 	}
 }
 
-// watch sends each change since the version that the request names. Of several at once it sends the last.
+// watch sends each change since the version that the request names. Of several changes at once it sends the last.
 func (d *sliceDouble) watch(response http.ResponseWriter, request *http.Request) {
 	flush := http.NewResponseController(response).Flush
 	seen := request.URL.Query().Get("resourceVersion")

@@ -70,8 +70,8 @@ func (w *wildcardInformer) checkedInitialEvents(stream watch.Interface) watch.In
 	})
 }
 
-// checkResumed reports a kcp that went back while it could not be reached. A watch that is taken up at a version of the future gets
-// no event, so the error makes the reflector list again.
+// checkResumed reports a kcp that went back while it could not be reached. A watch that resumes at a version of the future
+// gets no event, so the error makes the reflector list again.
 func (w *wildcardInformer) checkResumed(ctx context.Context) error {
 	if w.resource != bindingsResource || w.endpoint.owner.history == nil || !w.interrupted.Load() {
 		return nil
@@ -87,7 +87,7 @@ func (w *wildcardInformer) checkResumed(ctx context.Context) error {
 	if now == 0 || now >= seen {
 		return nil
 	}
-	// The other informers follow a future that does not come, too.
+	// The other informers wait for versions of the lost future, too.
 	w.endpoint.restarting.Go(w.endpoint.restartAllInformers)
 	return apierrors.NewResourceExpired("kcp went back to an earlier state")
 }
@@ -101,8 +101,8 @@ func (e *endpoint) restartAllInformers() {
 	e.restartInformers(all)
 }
 
-// checkUpdated reports a kcp that went back, by a config of which a later version was cached. Configs are never read but by their
-// watch, so no other read can be ahead of it.
+// checkUpdated reports a kcp that went back, by a config that was cached in a later version. The hub reads configs only
+// through their watch, so no other read can be ahead of it.
 func (w *wildcardInformer) checkUpdated(old, object *cachedObject) {
 	seen, now := versionOf(old), versionOf(object)
 	if w.configs && now > 0 && now < seen {
@@ -123,14 +123,14 @@ func describeObject(resource schema.GroupVersionResource, mailbox logicalcluster
 	return fmt.Sprintf("%s %s of the workspace %s", resource.GroupResource(), name, mailbox)
 }
 
-// NoteVersion notes that an object had a version. The verification of absences checks that the store still knows of it.
+// NoteVersion records that an object had a version. The verification of absences checks that the store has that version.
 func (m *Mailboxes) NoteVersion(mailbox logicalcluster.Name, resource schema.GroupVersionResource, key types.NamespacedName, version uint64) {
 	if version > 0 && !m.history.Explains(version) {
 		m.absence.NoteWitness(mailbox, resource, absence.Witness{Key: key, Version: version})
 	}
 }
 
-// VerifyVersion starts to find out whether an object is older than a version that a mark has. The cache may lag behind, so it proves
+// VerifyVersion starts to check whether an object is older than the version in a mark. The cache may lag behind, so it proves
 // nothing. One request is made for each mailbox at a time.
 func (m *Mailboxes) VerifyVersion(mailbox logicalcluster.Name, resource schema.GroupVersionResource, key types.NamespacedName, seen uint64) {
 	m.lock.RLock()

@@ -71,7 +71,7 @@ type Mailboxes struct {
 	absence           absenceVerifier
 	// policy is nil if all objects are cached whole.
 	policy CachePolicy
-	// usages hold a *usage by mailbox, and configUsages that of its configs.
+	// usages contains a *usage by mailbox, and configUsages the *usage of the mailbox's configs.
 	usages, configUsages sync.Map
 	// resourceLimits are the limits of resources; nil before [Mailboxes.SetResourceLimits].
 	resourceLimits atomic.Pointer[map[schema.GroupVersionResource]Limits]
@@ -94,7 +94,7 @@ type Mailboxes struct {
 	// alwaysWatched are the resources that are watched at each endpoint: bindings and configs.
 	alwaysWatched []schema.GroupVersionResource
 	subscribers   subscribers
-	// observer is nil before [Mailboxes.Observe]. bindLater and leaderOnly are those of the options.
+	// observer is nil before [Mailboxes.Observe]. bindLater and leaderOnly come from the options.
 	observer              atomic.Pointer[observer]
 	bindLater, leaderOnly bool
 
@@ -110,7 +110,7 @@ type Options struct {
 	Access *kcp.ConfigProvider
 	// Workspace is the path of the provider workspace, and Export the name of its APIExport that mailboxes bind.
 	Workspace, Export string
-	// Resources are always watched; others follow [Mailboxes.SetResources].
+	// Resources are always watched; all other resources follow [Mailboxes.SetResources].
 	Resources []schema.GroupVersionResource
 	// LeaderOnly is true if a replica that does not lead caches nothing.
 	LeaderOnly bool
@@ -123,11 +123,11 @@ type Options struct {
 	// BindLater is true if workspaces bind the export after their creation, as workload workspaces do. A mailbox is bound when it is
 	// created, so a later binding shows that its objects were lost (see package absence).
 	BindLater bool
-	// Needs reports whether the objects of a mailbox are needed; nil means that all are. [Mailboxes.RecheckNeeds] asks again; until then an
-	// answer holds. Needs is called for each mailbox that is met, also by the goroutines that read watches: it must be quick, and must not
-	// call the Mailboxes. Bindings and Resources are cached of all mailboxes.
+	// Needs reports whether the objects of a mailbox are needed; nil means that all are. [Mailboxes.RecheckNeeds] calls it
+	// again; until then a result holds. Needs is called when a mailbox is observed first, also by the goroutines that read
+	// watches: it must be quick, and must not call the Mailboxes. Bindings and Resources are cached of all mailboxes.
 	Needs func(mailbox logicalcluster.Name) bool
-	// History is told when kcp went back to an earlier state; nil is not.
+	// History gets a report when kcp went back to an earlier state. It may be nil.
 	History *storehistory.Guard
 	Clock   clock.WithTicker
 	Log     logr.Logger

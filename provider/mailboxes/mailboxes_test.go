@@ -38,7 +38,7 @@ func TestGetAndList(t *testing.T) {
 	mailboxes := newMailboxes(configMaps, secrets)
 	addEndpoint(t, mailboxes, "https://one", caches{
 		bindingsResource: bindings(here),
-		// An endpoint may go on showing objects of a mailbox whose binding it does not show any more.
+		// An endpoint may still show objects of a mailbox whose binding it does not show any more.
 		configMaps: {object(here, "a"), object(here, "b"), object(there, "a"), object("unbound", "a")},
 	})
 	addEndpoint(t, mailboxes, "https://two", caches{bindingsResource: bindings(there), configMaps: {object(there, "c")}})
@@ -123,7 +123,7 @@ func TestEventsReachTheirMailbox(t *testing.T) {
 	expect()
 }
 
-// A binding that changes is a reason to look again at all of its mailbox.
+// A changed binding causes a reconcile of all objects of its mailbox.
 func TestBindingsResetTheirMailbox(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes := newMailboxes(configMaps)
@@ -176,7 +176,7 @@ func TestEventsClearAndRequireRelist(t *testing.T) {
 	g.Expect(calls.take()).To(Equal([]string{"relist there configmaps", "relist here configmaps"}))
 }
 
-// The objects of a mailbox are counted without its binding, and without those of other mailboxes or unknown caches.
+// CountObjects counts the objects of one mailbox, without its binding, and no objects of unknown caches.
 func TestCountObjects(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes := newMailboxes(configMaps, secrets)

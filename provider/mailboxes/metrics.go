@@ -42,13 +42,13 @@ var (
 	fairShareBytes = prometheus.NewDesc("synchub_mailboxes_fair_share_bytes",
 		"Memory that each mailbox may take now so that all mailboxes fit, in bytes; 0 while they fit without it.", nil, nil)
 	limitedMailboxes = prometheus.NewDesc("synchub_mailboxes_limited",
-		"Mailboxes of which some objects are not cached because of a limit.", nil, nil)
+		"Mailboxes with objects that are not cached because of a limit.", nil, nil)
 	absencePending = prometheus.NewDesc("synchub_absence_pending_objects",
 		"Objects that mailboxes lack, and whose copies stay until their absence is verified.", nil, nil)
 	absenceOldest = prometheus.NewDesc("synchub_absence_oldest_pending_seconds",
 		"Age of the oldest pending absence verification, in seconds; 0 if none is pending.", nil, nil)
 	evictedMailboxes = prometheus.NewDesc("synchub_mailboxes_evicted",
-		"Mailboxes of which nothing is cached because they have too many objects.", nil, nil)
+		"Mailboxes without cached objects because they have too many objects.", nil, nil)
 )
 
 // runningMailboxes are the running [Mailboxes]: none on a hub that does not lead.

@@ -34,25 +34,25 @@ import (
 const (
 	// relistInterval is how often a gained mailbox that waits for its list is handled again.
 	relistInterval = time.Second
-	// minSweep is the least number of known mailboxes at which those that are gone are forgotten.
+	// minSweep is the least number of known mailboxes at which mailboxes that are gone are forgotten.
 	minSweep = 64
 )
 
-// needState is whether the replica needs the objects of a mailbox.
+// needState describes whether the replica needs the objects of a mailbox.
 type needState int
 
 const (
-	// needed: the objects are cached. Those of a gained mailbox are Unknown until they are listed.
+	// needed: the objects are cached. The objects of a gained mailbox are Unknown until they are listed.
 	needed needState = iota
 	// foreign: the objects are dropped.
 	foreign
-	// gaining: the objects are not dropped any more, and Unknown, since the lists that they wait for are not arranged yet.
+	// gaining: the objects are not dropped any more. They are Unknown, since no informer waits for their lists yet.
 	gaining
 )
 
-// needs holds which mailboxes the replica needs.
+// needs records which mailboxes the replica needs.
 type needs struct {
-	// decide is that of the options; nil if all mailboxes are needed.
+	// decide is [Options.Needs]; nil if all mailboxes are needed.
 	decide func(logicalcluster.Name) bool
 	// decideLock serializes decisions, so that no decision overwrites a later one.
 	decideLock sync.Mutex
@@ -63,7 +63,7 @@ type needs struct {
 	states map[logicalcluster.Name]needState
 	// lost and gained are the mailboxes whose subscribers are to be reset.
 	lost, gained []logicalcluster.Name
-	// sweepAt is the number of states at which those of mailboxes that are gone are forgotten next.
+	// sweepAt is the number of states at which the states of mailboxes that are gone are forgotten next.
 	sweepAt int
 }
 
@@ -71,7 +71,7 @@ func newNeeds(decide func(logicalcluster.Name) bool) needs {
 	return needs{decide: decide, changed: newSignal(), states: map[logicalcluster.Name]needState{}, sweepAt: minSweep}
 }
 
-// state returns the state of a mailbox, which is decided when the mailbox is met first.
+// state returns the state of a mailbox. It decides the state when the mailbox is observed first.
 func (n *needs) state(mailbox logicalcluster.Name) needState {
 	n.lock.RLock()
 	state, ok := n.states[mailbox]
@@ -109,7 +109,7 @@ func (n *needs) isForeign(mailbox logicalcluster.Name) bool {
 	return n.decide != nil && n.state(mailbox) == foreign
 }
 
-// isUnknown reports whether nothing is known of a mailbox's objects.
+// isUnknown reports whether the objects of a mailbox are Unknown.
 func (n *needs) isUnknown(mailbox logicalcluster.Name) bool {
 	return n.decide != nil && n.state(mailbox) != needed
 }
@@ -144,8 +144,8 @@ func (n *needs) takeChanged() (lost, gained []logicalcluster.Name) {
 	return lost, gained
 }
 
-// changedAnswers asks again about mailboxes, or about all that are known if there are none, and returns those with another answer. It
-// requires decideLock.
+// changedAnswers decides again about mailboxes, or about all known ones if none are given, and returns the mailboxes whose
+// state changes. It requires decideLock.
 func (n *needs) changedAnswers(mailboxes []logicalcluster.Name) (lost, gained []logicalcluster.Name) {
 	n.lock.RLock()
 	states := make(map[logicalcluster.Name]needState, len(n.states))
@@ -166,10 +166,10 @@ func (n *needs) changedAnswers(mailboxes []logicalcluster.Name) (lost, gained []
 	return lost, gained
 }
 
-// RecheckNeeds asks [Options.Needs] again about some mailboxes, or about all if none are named. The objects of a mailbox that is not
-// needed any more become Unknown and leave the caches, and no deletion is reported. The objects of a mailbox that is needed now are
-// Unknown until they are listed: for few mailboxes one by one, for many by one list of each resource. In either case the subscribers
-// are reset, and again after the list. RecheckNeeds makes no request itself.
+// RecheckNeeds calls [Options.Needs] again for some mailboxes, or for all if none are named. The objects of a mailbox that is
+// not needed any more become Unknown and leave the caches, and no deletion is reported. The objects of a mailbox that is
+// needed now are Unknown until they are listed: for few mailboxes one by one, for many by one list of each resource. In
+// either case the subscribers are reset, and again after the list. RecheckNeeds sends no request itself.
 func (m *Mailboxes) RecheckNeeds(mailboxes ...logicalcluster.Name) {
 	if m.needs.decide == nil {
 		return
@@ -210,7 +210,7 @@ func (m *Mailboxes) gain(gained []logicalcluster.Name) {
 		return
 	}
 	relistNumber := m.relistCount.Add(1)
-	// An informer that starts from now on drops nothing of them.
+	// An informer that starts from now on drops none of their objects.
 	m.needs.set(gaining, gained...)
 	informers := m.droppingInformers()
 	for _, mailbox := range gained {
@@ -228,8 +228,8 @@ func (m *Mailboxes) gain(gained []logicalcluster.Name) {
 	}
 }
 
-// forgetNeeds forgets the answers for mailboxes that are gone, once there are many. An event of such a mailbox may still be under way,
-// so that forgetting each at once would not suffice.
+// forgetNeeds forgets the answers for mailboxes that are gone, once there are many. An event of such a mailbox may still be
+// in a queue, so it would not suffice to forget each mailbox at once.
 func (m *Mailboxes) forgetNeeds() {
 	if m.needs.decide == nil {
 		return
@@ -266,7 +266,7 @@ func (m *Mailboxes) droppingInformers() []*wildcardInformer {
 	return slices.DeleteFunc(m.allInformers(), func(w *wildcardInformer) bool { return !w.dropsForeign })
 }
 
-// runNeeds drops the objects of lost mailboxes and lists those of gained ones until ctx ends.
+// runNeeds drops the objects of lost mailboxes and lists the objects of gained ones until ctx ends.
 func (m *Mailboxes) runNeeds(ctx context.Context) {
 	for {
 		select {

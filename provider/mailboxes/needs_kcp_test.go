@@ -43,8 +43,8 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// listProxy passes on requests to the virtual workspace of a real shard. It counts lists and watches of config maps, and can keep the
-// answer to a list of one mailbox back.
+// listProxy passes on requests to the virtual workspace of a real shard. It counts lists and watches of config maps, and can
+// delay the answer to a list of one mailbox.
 type listProxy struct {
 	url   string
 	shard *httputil.ReverseProxy
@@ -52,7 +52,7 @@ type listProxy struct {
 	lock sync.Mutex
 	// requests counts the lists and watches of each mailbox, or of all.
 	requests map[string]int
-	// held makes lists of one mailbox wait, and answered is the number of those that kcp has answered.
+	// held makes lists of one mailbox wait, and answered is the number of lists that kcp has answered.
 	held     chan struct{}
 	answered int
 }
@@ -99,10 +99,10 @@ func (p *listProxy) ServeHTTP(response http.ResponseWriter, request *http.Reques
 	}
 	maps.Copy(response.Header(), kept.Header())
 	response.WriteHeader(kept.Code)
-	_, _ = response.Write(kept.Body.Bytes()) // a client that went away is told nothing
+	_, _ = response.Write(kept.Body.Bytes()) // a client that has gone gets no response
 }
 
-// hold keeps the answers to lists of one mailbox back until they are released.
+// hold delays the answers to lists of one mailbox until they are released.
 func (p *listProxy) hold() (release func()) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -191,8 +191,8 @@ func (f *needingHub) countIn(all ...logicalcluster.Name) (count float64) {
 	return count
 }
 
-// A mailbox is gained and lost: nothing of it is held before and after, and in between everything, although objects change while it is
-// listed.
+// A mailbox is gained and lost: the cache has all its objects in between, and none before and after, although objects change
+// while the mailbox is listed.
 func TestAMailboxIsGainedAndLost(t *testing.T) {
 	tier.Thorough(t)
 	f := newNeedingHub(t, func(first *kcpShard) []logicalcluster.Name { return []logicalcluster.Name{first.own} })
@@ -221,7 +221,7 @@ func TestAMailboxIsGainedAndLost(t *testing.T) {
 	f.delete(f.first, twin, "needs-deleted")
 	f.create(f.first, twin, "needs-added", "first")
 	f.setValue(own, "needs-own", "again")
-	f.eventually(f.value(own, "needs-own")).Should(Equal("again"), "the others do not wait for the list")
+	f.eventually(f.value(own, "needs-own")).Should(Equal("again"), "other mailboxes do not wait for the list")
 	f.eventually(f.subscribers[twin].recorded(changedKeys)).Should(ContainElement("needs-added"))
 	f.Expect(f.state(twin, "needs-kept")()).To(Equal(mailboxes.Unknown))
 	f.Expect(f.state(twin, "needs-deleted")()).To(Equal(mailboxes.Unknown))
@@ -231,7 +231,7 @@ func TestAMailboxIsGainedAndLost(t *testing.T) {
 	f.Expect(f.value(twin, "needs-added")()).To(Equal("first"))
 	f.Expect(f.state(twin, "needs-deleted")()).To(Equal(mailboxes.Absent))
 	f.eventually(f.countCached).Should(Equal(f.countIn(own, twin)))
-	f.Expect(f.proxy.take()).To(Equal(map[string]int{"list " + twin.String(): 1}), "one list, and the watch goes on")
+	f.Expect(f.proxy.take()).To(Equal(map[string]int{"list " + twin.String(): 1}), "one list, and the watch continues")
 	f.expectCounted(twin)
 	f.expectEvents(f.first, twin, "needs-later")
 

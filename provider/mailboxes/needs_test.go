@@ -65,7 +65,7 @@ func (a *answers) needs(mailbox logicalcluster.Name) bool {
 	return a.needed[mailbox]
 }
 
-// ofMailbox returns an object of a mailbox that counts.
+// ofMailbox returns an object of a mailbox.
 func ofMailbox(mailbox logicalcluster.Name, name, version string) *unstructured.Unstructured {
 	made := object(mailbox, name)
 	made.SetUID(types.UID(mailbox.String() + "/" + name))
@@ -77,7 +77,7 @@ func listOptionsAt(version string) metav1.ListOptions {
 	return metav1.ListOptions{ResourceVersion: version}
 }
 
-// startNeeding returns mailboxes with an endpoint that show what a shard serves, as far as it is needed.
+// startNeeding returns mailboxes with one endpoint, the shard, that cache only the needed mailboxes.
 func startNeeding(t *testing.T, answers *answers, policy CachePolicy, shard *fakeShard) *Mailboxes {
 	t.Helper()
 	mailboxes := startMailboxes(t)
@@ -116,7 +116,7 @@ func (s *fakeShard) takeListed() (listed []string) {
 	return listed
 }
 
-// The objects of a foreign mailbox are not held, and no event of them arrives.
+// The objects of a foreign mailbox are not cached, and none of their events arrives.
 func TestForeignMailboxes(t *testing.T) {
 	g := NewWithT(t)
 	// A decoder would refuse an object without a kind.
@@ -138,9 +138,9 @@ func TestForeignMailboxes(t *testing.T) {
 	g.Expect(mailboxes.BindingState(there)).To(Equal(BindingPresent), "bindings are cached of all")
 
 	g.Eventually(func() int { return shard.watchers(configMaps) }).Should(Equal(1))
-	shard.tell(configMaps, "ADDED", undecodable("b", "3"))
-	shard.tell(configMaps, "DELETED", undecodable("a", "4"))
-	shard.tell(configMaps, "MODIFIED", ofMailbox(here, "a", "5"))
+	shard.send(configMaps, "ADDED", undecodable("b", "3"))
+	shard.send(configMaps, "DELETED", undecodable("a", "4"))
+	shard.send(configMaps, "MODIFIED", ofMailbox(here, "a", "5"))
 	g.Eventually(heldOf(mailboxes, here)).Should(ConsistOf("a 5"))
 	g.Expect(heldOf(mailboxes, there)()).To(BeEmpty())
 	informer := mailboxes.droppingInformers()[0]
@@ -150,8 +150,8 @@ func TestForeignMailboxes(t *testing.T) {
 	g.Expect(shard.takeListed()).To(ConsistOf("* apibindings", "* configmaps"))
 }
 
-// A gained mailbox's objects appear completely with one list of each resource, and no event is lost while it is under way. Others
-// notice nothing.
+// The objects of a gained mailbox appear completely with one list of each resource, and no event is lost during the list.
+// Other mailboxes are not affected.
 func TestAGainedMailbox(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here, there), configMaps: {
@@ -172,10 +172,10 @@ func TestAGainedMailbox(t *testing.T) {
 	g.Eventually(shard.waiting).Should(Equal(1))
 	g.Expect(stateOf(mailboxes, configMaps, there, "kept")()).To(Equal(Unknown))
 
-	shard.tell(configMaps, "MODIFIED", ofMailbox(there, "changed", "11"))
-	shard.tell(configMaps, "DELETED", ofMailbox(there, "deleted", "12"))
-	shard.tell(configMaps, "ADDED", ofMailbox(there, "added", "13"))
-	shard.tell(configMaps, "MODIFIED", ofMailbox(here, "a", "14"))
+	shard.send(configMaps, "MODIFIED", ofMailbox(there, "changed", "11"))
+	shard.send(configMaps, "DELETED", ofMailbox(there, "deleted", "12"))
+	shard.send(configMaps, "ADDED", ofMailbox(there, "added", "13"))
+	shard.send(configMaps, "MODIFIED", ofMailbox(here, "a", "14"))
 	g.Eventually(heldOf(mailboxes, here)).Should(ConsistOf("a 14"), "other mailboxes do not wait")
 	g.Expect(stateOf(mailboxes, configMaps, there, "kept")()).To(Equal(Unknown), "a part is not all")
 	theirs.received()
@@ -191,12 +191,12 @@ func TestAGainedMailbox(t *testing.T) {
 	_, _, resets := ours.received()
 	g.Expect(resets).To(BeZero())
 
-	shard.tell(configMaps, "DELETED", ofMailbox(there, "kept", "15"))
+	shard.send(configMaps, "DELETED", ofMailbox(there, "kept", "15"))
 	g.Eventually(heldOf(mailboxes, there)).Should(ConsistOf("added 13", "changed 11"))
 	g.Consistently(shard.takeListed, 2*relistInterval).Should(BeEmpty(), "nothing is listed again")
 }
 
-// A list whose watch ends is void: the mailbox is listed again with the next watch.
+// A list whose watch ends is discarded: the mailbox is listed again with the next watch.
 func TestTheWatchOfAGainedMailboxEnds(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here, there), configMaps: {ofMailbox(there, "a", "2"), ofMailbox(there, "b", "3")}})
@@ -233,8 +233,8 @@ func TestALostMailbox(t *testing.T) {
 	g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Unknown), "at once")
 	g.Expect(calls.take()).To(ContainElement("forget there"))
 	g.Eventually(heldOf(mailboxes, there)).Should(BeEmpty())
-	shard.tell(configMaps, "DELETED", ofMailbox(there, "a", "4"))
-	shard.tell(configMaps, "MODIFIED", ofMailbox(here, "a", "5"))
+	shard.send(configMaps, "DELETED", ofMailbox(there, "a", "4"))
+	shard.send(configMaps, "MODIFIED", ofMailbox(here, "a", "5"))
 	g.Eventually(heldOf(mailboxes, here)).Should(ConsistOf("a 5"))
 	g.Eventually(informer.cached.Objects).Should(BeEquivalentTo(1))
 	left, _ := mailboxes.Get(configMaps, here, key("a"))
@@ -248,7 +248,7 @@ func TestALostMailbox(t *testing.T) {
 	g.Expect(events).To(BeEmpty(), "nothing was deleted")
 	g.Expect(resets).To(BeNumerically(">", 0))
 
-	// An object that was deleted meanwhile is not there when the mailbox is gained again.
+	// An object that was deleted while the mailbox was lost is absent when the mailbox is gained again.
 	shard.lock.Lock()
 	shard.caches[configMaps] = []*unstructured.Unstructured{ofMailbox(here, "a", "5"), ofMailbox(there, "b", "3")}
 	shard.lock.Unlock()
@@ -259,8 +259,8 @@ func TestALostMailbox(t *testing.T) {
 	g.Eventually(informer.cached.Objects).Should(BeEquivalentTo(2))
 }
 
-// When a replica begins to lead it needs all mailboxes: that is one list of each resource, whatever their number. Events of its own mailboxes
-// do not wait for it.
+// When a replica begins to lead it needs all mailboxes. That takes one list of each resource, for any number of mailboxes.
+// Events of its own mailboxes do not wait for the list.
 func TestAllMailboxesAreGained(t *testing.T) {
 	g := NewWithT(t)
 	var all []logicalcluster.Name
@@ -280,9 +280,9 @@ func TestAllMailboxesAreGained(t *testing.T) {
 	answers.set(true, all...)
 	mailboxes.RecheckNeeds()
 	g.Eventually(shard.waiting).Should(Equal(1))
-	shard.tell(configMaps, "MODIFIED", ofMailbox(all[0], "a", "11"))
+	shard.send(configMaps, "MODIFIED", ofMailbox(all[0], "a", "11"))
 	g.Eventually(heldOf(mailboxes, all[0])).Should(ContainElement("a 11"))
-	shard.tell(configMaps, "MODIFIED", ofMailbox(all[1], "a", "12"))
+	shard.send(configMaps, "MODIFIED", ofMailbox(all[1], "a", "12"))
 	g.Eventually(heldOf(mailboxes, all[1])).Should(ContainElement("a 12"))
 	g.Expect(stateOf(mailboxes, configMaps, all[1], "a")()).To(Equal(Unknown), "a part is not all")
 	release()
@@ -292,7 +292,7 @@ func TestAllMailboxesAreGained(t *testing.T) {
 	}
 	g.Expect(shard.takeListed()).To(ConsistOf("* configmaps", "* secrets"))
 	g.Expect(heldOf(mailboxes, all[1])()).To(ContainElement("a 12"), "an event is newer than the list")
-	g.Expect(shard.watchers(configMaps)+shard.watchers(secrets)).To(Equal(2), "the watches go on")
+	g.Expect(shard.watchers(configMaps)+shard.watchers(secrets)).To(Equal(2), "the watches continue")
 }
 
 func TestListsOneByOne(t *testing.T) {
@@ -345,7 +345,7 @@ func TestOlderEntries(t *testing.T) {
 	}
 }
 
-// An entry of a mailbox that was lost is removed by the handler, too: it may have been on its way to the cache.
+// An entry of a mailbox that was lost is removed by the handler, too: it may have been in the queue of the cache.
 func TestEntriesThatComeLate(t *testing.T) {
 	g := NewWithT(t)
 	answers := needing(here)
@@ -368,7 +368,7 @@ func TestEntriesThatComeLate(t *testing.T) {
 	g.Expect(c.countedObjects).To(BeEmpty())
 }
 
-// Each mailbox is asked about once, and those that are gone are forgotten once there are many.
+// Needs is called once for each mailbox, and mailboxes that are gone are forgotten once there are many.
 func TestNeedsAreForgotten(t *testing.T) {
 	g := NewWithT(t)
 	answers := needing(here)
@@ -400,11 +400,11 @@ func TestNeedsCostNoAllocation(t *testing.T) {
 		t.Errorf("a lookup takes %v allocations", count)
 	}
 	if size := unsafe.Sizeof(cachedObject{}); size > 64 {
-		t.Errorf("an entry takes %d bytes, of which 64 were taken before", size)
+		t.Errorf("an entry takes %d bytes, want at most 64", size)
 	}
 }
 
-// Spliced objects do not overtake events, and the watch is not taken up again at their versions.
+// Spliced objects do not overtake events, and the watch does not resume at their versions.
 func TestSplicedWatch(t *testing.T) {
 	g := NewWithT(t)
 	source := watch.NewFake()
@@ -463,7 +463,8 @@ func TestSplicedWatch(t *testing.T) {
 	g.Expect(forged.GetResourceVersion()).To(Equal("1"))
 }
 
-// The names of changed objects that are held while a mailbox is listed are bounded: its list is void if there are more, and only its own.
+// The names of objects that change while a mailbox is listed are bounded: with more, the list of this mailbox, and of no
+// other, is discarded.
 func TestManyChangesWhileSplicing(t *testing.T) {
 	g := NewWithT(t)
 	source := watch.NewFake()
@@ -481,7 +482,7 @@ func TestManyChangesWhileSplicing(t *testing.T) {
 	}
 	g.Expect(s.changed).To(HaveKeyWithValue(there, BeEmpty()))
 	g.Expect(s.changed).NotTo(HaveKey(here))
-	g.Expect(s.splice(ofMailbox(here, "0", "5"))).To(BeTrue(), "the other list goes on")
+	g.Expect(s.splice(ofMailbox(here, "0", "5"))).To(BeTrue(), "the other list continues")
 	g.Expect(s.complete(here, 1)).To(MatchError(errManyChanges))
 	completed := make(chan error)
 	go func() { completed <- s.complete(there, 1) }()
@@ -490,7 +491,7 @@ func TestManyChangesWhileSplicing(t *testing.T) {
 	g.Expect(s.begin(here, 1)).To(BeTrue(), "it is listed again")
 }
 
-// Nothing is spliced in while a watch lists, and a watch that nobody reads any more ends.
+// No object is spliced in while a watch sends its initial events, and a watch that nobody reads any more ends.
 func TestSplicedWatchOfInitialEvents(t *testing.T) {
 	g := NewWithT(t)
 	source := watch.NewFake()

@@ -18,11 +18,11 @@ package mailboxes
 
 // objectCounts count cached objects of one mailbox. The lock of the mailbox's usage guards them.
 type objectCounts struct {
-	// objects counts all objects, identityOnly those of which only the identity is cached, and resourceLimited those of the
-	// latter that exceed the limits of their resource.
+	// objects counts all objects. identityOnly counts the objects that are cached as identity only, and resourceLimited the
+	// ones among them that exceed the limits of their resource.
 	objects, identityOnly, resourceLimited int64
-	// bytes is the size of all objects, and identityBytes that of the identityOnly ones. fullBytes is the size without limits,
-	// and savedBytes the part of it that the limits of resources save.
+	// bytes is the size of all objects, and identityBytes the size of the identityOnly ones. fullBytes is the size without
+	// limits, and savedBytes the part of it that the limits of resources save.
 	bytes, identityBytes, fullBytes, savedBytes int64
 }
 
@@ -51,7 +51,7 @@ func (c *objectCounts) add(others objectCounts, sign int64) {
 	c.savedBytes += sign * others.savedBytes
 }
 
-// admitted returns the number and size of the objects of which more than the identity is cached. Nil counts nothing.
+// admitted returns the number and size of the objects that are cached with more than their identity. Nil counts nothing.
 func (c *objectCounts) admitted() (objects, bytes int64) {
 	if c == nil {
 		return 0, 0

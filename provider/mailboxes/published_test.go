@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// A resource is watched before kcp serves it, and after it does not any more; neither harms the others.
+// A resource is watched before kcp serves it, and after kcp no longer serves it. Neither affects other resources.
 func TestPublishedResourcesComeAndGo(t *testing.T) {
 	tier.Thorough(t)
 	f := newTestHub(t)
@@ -55,7 +55,7 @@ func TestPublishedResourcesComeAndGo(t *testing.T) {
 	f.Expect(direct.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "published"}})).To(Succeed())
 
 	f.hub.SetResources([]schema.GroupVersionResource{secrets})
-	f.eventually(f.hub.HasSynced).Should(BeTrue(), "what is not served yet is not waited for")
+	f.eventually(f.hub.HasSynced).Should(BeTrue(), "HasSynced does not wait for a resource that is not served yet")
 	f.Expect(state()).To(Equal(mailboxes.Unknown))
 	f.Expect(discover()).To(MatchError(mailboxes.ErrNotServed))
 	f.expectEvents(f.first, f.first.own, "beside-unserved")

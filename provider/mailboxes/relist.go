@@ -24,9 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The caches lack objects of a readmitted or a gained mailbox. Until a resource was listed since, all its objects are Unknown. Such a list
-// ends with a marker for each mailbox that waits for it. An informer handles a list in order: when the marker reaches the handler, the cache
-// holds all objects of the list.
+// The caches lack objects of a readmitted or a gained mailbox. All objects of a resource there are Unknown until the next
+// list of the resource. Such a list ends with a marker for each mailbox that waits for it. An informer handles a list in
+// order: when the marker reaches the handler, the cache holds all objects of the list.
 
 // endOfListName is the name of the marker. No object can have it.
 const endOfListName = "(listed)"

@@ -39,8 +39,8 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// watchProxy passes on requests to the virtual workspace of a real shard. While it is away it has lost the history that watches go on
-// from, so that the hub must list anew.
+// watchProxy forwards requests to the virtual workspace of a real shard. While it is away it loses the history that watches
+// need to resume, so the hub must list again.
 type watchProxy struct {
 	url   string
 	shard *httputil.ReverseProxy
@@ -86,7 +86,7 @@ func (r *watchProxy) ServeHTTP(response http.ResponseWriter, request *http.Reque
 		expired.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 		response.Header().Set("Content-Type", "application/json")
 		response.WriteHeader(http.StatusGone)
-		_ = json.NewEncoder(response).Encode(expired) // a client that went away is told nothing
+		_ = json.NewEncoder(response).Encode(expired) // a client that has gone gets no response
 		return
 	case isAway:
 		if (!isWatch || isWatchList) && strings.HasSuffix(request.URL.Path, "/clusters/*/api/v1/configmaps") {
@@ -130,7 +130,8 @@ func (f *testHub) whileAway(r *watchProxy, mailbox logicalcluster.Name, change f
 	r.connection, r.disconnect = context.WithCancel(f.t.Context())
 }
 
-// awaitServerCache waits until the server's cache, from which it answers lists and watches, holds all changes of a mailbox.
+// awaitServerCache waits until the server's cache holds all changes of a mailbox. The server answers lists and watches from
+// this cache.
 func (f *testHub) awaitServerCache(shard *kcpShard, mailbox logicalcluster.Name) {
 	f.t.Helper()
 	direct, err := shard.client(mailbox.String())
@@ -143,7 +144,7 @@ func (f *testHub) awaitServerCache(shard *kcpShard, mailbox logicalcluster.Name)
 	}).Should(Succeed())
 }
 
-// forget makes the listener hear only of later events.
+// forget discards the recorded events.
 func (l *recordingSubscriber) forget() {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -200,7 +201,7 @@ func TestWhatNoWatchHasSeen(t *testing.T) {
 			f.Expect(f.value(mailbox, kept)()).To(Equal("first"))
 			f.Expect(f.hub.TakeVerifiedAbsence(mailbox, missingObject(gone))).To(BeFalse(), "a list of all mailboxes proves nothing")
 
-			// It comes back unseen, too.
+			// The watch misses its return, too.
 			f.subscribers[mailbox].forget()
 			f.whileAway(relay, mailbox, func() { f.create(f.first, mailbox, gone, "third") })
 			f.eventually(f.value(mailbox, gone)).Should(Equal("third"))

@@ -31,15 +31,15 @@ func limited(limits Limits) map[schema.GroupVersionResource]Limits {
 	return map[schema.GroupVersionResource]Limits{secrets: limits}
 }
 
-// objectNamed returns an object of about so many bytes that another resource's may be named like.
+// objectNamed returns an object of about so many bytes. Objects of several resources may have the same name.
 func objectNamed(resource schema.GroupVersionResource, name string, size int) *unstructured.Unstructured {
 	made := configMapOf(name, size/2, selectedLabel)
 	made.SetUID(types.UID(resource.Resource + "/" + name))
 	return made
 }
 
-// What a mailbox has of a resource beyond its limits is held as identity only, and takes no room from what else it has. The hub
-// looks again when some of the resource goes, and not when anything else does.
+// Objects beyond the limits of a resource are cached as identity only, and take no room from other objects of the mailbox.
+// The hub reviews the mailbox when an object of the resource is removed, and not when any other object is.
 func TestResourceLimits(t *testing.T) {
 	const size = 10_000
 	g := NewWithT(t)
@@ -55,12 +55,12 @@ func TestResourceLimits(t *testing.T) {
 		}
 		g.Expect(ProjectionOf(held)).To(Equal(want))
 		if number >= 2 {
-			g.Expect(owner.RequireFullObject(secrets, here, held)).To(MatchError("the mailbox has " + fmt.Sprint(number+1) + " secrets, of which it may have 2: the youngest " + fmt.Sprint(number-1) +
-				" are not synced, and left as they are on the target, until others are deleted from the mailbox or the limit of its PublishedResource is raised"))
+			g.Expect(owner.RequireFullObject(secrets, here, held)).To(MatchError("the mailbox has " + fmt.Sprint(number+1) + " secrets, but may have 2: the youngest " + fmt.Sprint(number-1) +
+				" are not synced, and left as they are on the target, until objects are deleted from the mailbox or the limit of its PublishedResource is raised"))
 		}
 	}
 	usage := owner.usage(here)
-	g.Expect(usage.wantedBytes(Limits{})).To(BeNumerically("<", 3*size), "what it can never have does not lower the share of others")
+	g.Expect(usage.wantedBytes(Limits{})).To(BeNumerically("<", 3*size), "objects that cannot be cached do not lower the share of other mailboxes")
 	g.Expect(owner.MailboxLimitError(here).IdentityOnly).To(BeZero())
 	g.Expect(owner.ResourceLimitErrors(here)).To(HaveExactElements(HaveField("IdentityOnly", int64(3))))
 
@@ -68,14 +68,14 @@ func TestResourceLimits(t *testing.T) {
 		held := c.update(t, objectNamed(configMaps, fmt.Sprint(number), size))
 		g.Expect(ProjectionOf(held)).To(Equal([]Projection{FullObject, IdentityOnly}[number/7]), "config map %d", number)
 	}
-	g.Expect(owner.MailboxLimitError(here)).To(MatchError(ContainSubstring("11 objects, of which it may have 9: the youngest 2 are not synced")))
+	g.Expect(owner.MailboxLimitError(here)).To(MatchError(ContainSubstring("11 objects, but may have 9: the youngest 2 are not synced")))
 	g.Expect(owner.reviewQueue.Len()).To(BeZero(), "nothing is to be reviewed before something goes")
 
 	s.remove(t, objectNamed(secrets, "0", size))
 	g.Expect(owner.reviewQueue.Len()).To(Equal(1), "there is room")
 }
 
-// While only a resource is beyond its limits, nothing that happens to others is a reason to look again.
+// While only one resource is beyond its limits, no event of another resource causes a review.
 func TestOtherResourcesAreNoReasonToReview(t *testing.T) {
 	g := NewWithT(t)
 	c := newTotal(t, &labelPolicy{limits: Limits{Bytes: 100_000}}, 0, here)
@@ -91,8 +91,8 @@ func TestOtherResourcesAreNoReasonToReview(t *testing.T) {
 	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1))
 }
 
-// When a limit is set, lowered or taken away, all mailboxes are reviewed, and what is beyond is told so. Nothing happens when it
-// is set to what it is.
+// When a limit is set, lowered or removed, all mailboxes are reviewed, and subscribers get an event for each object beyond
+// the limit. Setting the same limit again changes nothing.
 func TestLimitsOfResourcesChange(t *testing.T) {
 	g := NewWithT(t)
 	c := newTotal(t, &labelPolicy{}, 0, here)
@@ -140,11 +140,11 @@ func TestTheLimitThatCountsIsNamed(t *testing.T) {
 	owner.EnqueueCacheReview(here)
 	c.runReviews(t)
 	g.Expect(refusals()).To(Equal([]exceededLimit{withinLimits, mailboxLimit, mailboxLimit, mailboxLimit}))
-	g.Expect(owner.MailboxLimitError(here)).To(MatchError(ContainSubstring("4 objects, of which it may have 1")))
+	g.Expect(owner.MailboxLimitError(here)).To(MatchError(ContainSubstring("4 objects, but may have 1")))
 	g.Expect(owner.ResourceLimitErrors(here)).To(BeEmpty())
 }
 
-// A list is bounded as it comes, and reviewed when all of it has come: it does not come by age.
+// A list is bounded while it is being read, and reviewed when it is complete, because it is not sorted by age.
 func TestAListOfAResourceIsBounded(t *testing.T) {
 	g := NewWithT(t)
 	c := newTotal(t, &labelPolicy{}, 0, here)

@@ -81,11 +81,11 @@ func TestAResourceIsNoLongerWatched(t *testing.T) {
 
 	for range 3 {
 		mailboxes.SetResources([]schema.GroupVersionResource{secrets})
-		g.Eventually(isReset).Should(BeTrue(), "what is there must be looked at")
+		g.Eventually(isReset).Should(BeTrue(), "the present objects must be reconciled")
 		g.Expect(known(secrets)()).To(BeTrue())
 		g.Eventually(func() int { return shard.watchers(secrets) }).Should(Equal(1))
 		g.Expect(watchRoutines()).To(BeNumerically(">", before))
-		shard.tell(secrets, "ADDED", object(here, "c"))
+		shard.send(secrets, "ADDED", object(here, "c"))
 		g.Eventually(func() State {
 			_, state := mailboxes.Get(secrets, here, key("c"))
 			return state
@@ -97,7 +97,7 @@ func TestAResourceIsNoLongerWatched(t *testing.T) {
 		g.Expect(known(secrets)()).To(BeFalse())
 		_, state := mailboxes.Get(secrets, here, key("b"))
 		g.Expect(state).To(Equal(Unknown))
-		g.Expect(known(configMaps)()).To(BeTrue(), "others stay")
+		g.Expect(known(configMaps)()).To(BeTrue(), "other resources stay")
 		g.Eventually(func() int { return shard.watchers(secrets) }).Should(BeZero())
 		g.Eventually(watchRoutines).Should(BeNumerically("<=", before))
 		g.Eventually(func() any {
@@ -128,7 +128,7 @@ func TestCandidatesOfAResourceThatIsNoLongerWatched(t *testing.T) {
 	g.Expect(calls.take()).To(Equal([]string{"verify here secrets a", "forget secrets", "verify here configmaps c", "verify here secrets d"}))
 }
 
-// The watches follow what is set, at each endpoint; those that stay are not touched.
+// The watches at each endpoint follow the set resources. Watches of resources that stay are not touched.
 func TestSetResources(t *testing.T) {
 	g := NewWithT(t)
 	shards := []*fakeShard{newFakeShard(t, caches{bindingsResource: bindings(here)}), newFakeShard(t, caches{bindingsResource: bindings(there)})}
@@ -193,7 +193,7 @@ func (a readingSubscriber) OnReset() {
 	a.mailboxes.Subscribe(a.resource, there, a)()
 }
 
-// Whoever sets resources and endpoints waits for subscribers, which ask for what only the lock gives.
+// Callers that set resources and endpoints wait for subscribers, which read state under the same lock.
 func TestResourcesAndEndpointsChangeWhileSubscribersAsk(t *testing.T) {
 	served := caches{bindingsResource: bindings(here), configMaps: objects(here, 50), secrets: objects(here, 50), newConfigMaps: objects(here, 50)}
 	one, two := newFakeShard(t, served), newFakeShard(t, served)
@@ -211,7 +211,7 @@ func TestResourcesAndEndpointsChangeWhileSubscribersAsk(t *testing.T) {
 			}
 		})
 	}
-	// One informer calls it, never two at a time.
+	// A subscriber is called by one informer at a time.
 	running.Go(func() {
 		for _, urls := range [][]string{{two.url()}, {one.url(), two.url()}, nil, {two.url(), nowhere}, {one.url()}} {
 			mailboxes.setEndpoints(urls)

@@ -39,8 +39,8 @@ func newSchemaTracker() *schemaTracker {
 	return &schemaTracker{counts: map[schema.GroupResource]map[string]int{}, agreedSchemas: map[schema.GroupResource]string{}}
 }
 
-// update notes a change of a binding; before is nil if it is new, and after if it is deleted. It returns the resources for which
-// all bindings now have another schema than all had before.
+// update records a change of a binding; before is nil if the binding is new, and after is nil if it is deleted. It returns
+// the resources for which all bindings agree on another schema than they agreed on before.
 func (t *schemaTracker) update(before, after *unstructured.Unstructured) (changed []schema.GroupResource) {
 	t.lock.Lock()
 	defer t.lock.Unlock()

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// bindingWith has widgets by the schema with the UID; "" stands for a binding that has nothing yet.
+// bindingWith returns a binding of widgets to the schema with the UID; "" stands for a binding without bound resources.
 func bindingWith(uid string) *unstructured.Unstructured {
 	binding := &unstructured.Unstructured{Object: map[string]any{}}
 	if uid != "" {

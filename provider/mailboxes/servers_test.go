@@ -65,7 +65,7 @@ type kcpShard struct {
 	*servers.KCP
 	// url is its virtual workspace for the export.
 	url string
-	// own is a mailbox that is here only. The other one is the twin.
+	// own is a mailbox that only this shard has. The other mailbox is the twin.
 	own logicalcluster.Name
 }
 
@@ -88,7 +88,7 @@ var startedShards = suite.Shared(func(t testing.TB) [2]*kcpShard {
 	return shards
 })
 
-// prepare makes what `synchub init` makes, has config maps published, and makes the mailboxes.
+// prepare creates the objects that `synchub init` creates, publishes config maps, and creates the mailboxes.
 func (s *kcpShard) prepare(ctx context.Context) error {
 	err := bootstrap.Run(ctx, bootstrap.Options{
 		Config:    func(workspace string) *rest.Config { return s.Workspace(workspace) },

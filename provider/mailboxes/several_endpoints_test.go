@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// The endpoint slice of a kcp with two shards, played by a double, goes through all that it can; the shards are real.
+// The double of the endpoint slice of a kcp with two shards goes through all its states. The shards are real.
 func TestSeveralEndpoints(t *testing.T) {
 	tier.Thorough(t)
 	f := newTestHub(t)
@@ -65,7 +65,7 @@ func TestSeveralEndpoints(t *testing.T) {
 func (f *testHub) expectNoEndpointsAtFirst() {
 	f.eventually(f.hub.HasSynced).Should(BeTrue())
 	f.expectUnknown(f.first.own, f.second.own, twin)
-	f.eventually(f.watchers).Should(Equal(1), "that of the slice")
+	f.eventually(f.watchers).Should(Equal(1), "the watch of the slice")
 	f.atRest = f.watchRoutines()
 	for _, shard := range []*kcpShard{f.first, f.second} {
 		f.create(shard, shard.own, "kept", shard.url)
@@ -86,7 +86,8 @@ func (f *testHub) addFirstEndpoint() {
 	f.expectEvents(f.first, f.first.own, "on-one")
 }
 
-// addSecondEndpoint: what is listed, routed and written is that of the right shard. Of two mailboxes of one name nothing is known.
+// addSecondEndpoint checks that lists, events and writes use the right shard. The state of a mailbox whose name both shards
+// have is Unknown.
 func (f *testHub) addSecondEndpoint() {
 	f.slice.set(f.first.url, f.second.url)
 	f.eventually(f.value(f.second.own, "kept")).Should(Equal(f.second.url))
@@ -98,7 +99,7 @@ func (f *testHub) addSecondEndpoint() {
 	f.expectWrites("written")
 }
 
-// expectWrites writes to both mailboxes through the hub, and finds it by the servers that have them.
+// expectWrites writes to both mailboxes through the hub, and reads the objects from their servers.
 func (f *testHub) expectWrites(name string) {
 	f.t.Helper()
 	for _, shard := range []*kcpShard{f.first, f.second} {
@@ -128,7 +129,8 @@ func (f *testHub) expectVerifiedAbsences() {
 	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("doomed"))).To(BeTrue())
 }
 
-// removeSecondEndpoint: nothing is known of its mailboxes and nothing is said to be deleted. The first goes on.
+// removeSecondEndpoint checks that the state of its mailboxes becomes Unknown and no deletion is reported. The first endpoint
+// keeps working.
 func (f *testHub) removeSecondEndpoint() {
 	toldBefore := f.subscribers[f.second.own].recorded(deletedKeys)()
 	f.slice.set(f.first.url)
@@ -144,9 +146,9 @@ func (f *testHub) removeSecondEndpoint() {
 
 func (f *testHub) restoreSecondEndpoint() {
 	f.subscribers[f.second.own].wasReset()
-	f.create(f.second, f.second.own, "meanwhile", f.second.url)
+	f.create(f.second, f.second.own, "unwatched", f.second.url)
 	f.slice.set(f.second.url, f.first.url)
-	f.eventually(f.value(f.second.own, "meanwhile")).Should(Equal(f.second.url))
+	f.eventually(f.value(f.second.own, "unwatched")).Should(Equal(f.second.url))
 	f.eventually(f.subscribers[f.second.own].wasReset).Should(BeTrue())
 	f.Expect(f.state(f.second.own, "suspect")()).To(Equal(mailboxes.Absent))
 	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("suspect"))).To(BeFalse())
@@ -180,7 +182,7 @@ func (f *testHub) hangSecondEndpoint() {
 	f.Expect(f.hub.HasSynced()).To(BeTrue())
 	f.slice.set(f.first.url)
 	f.expectUnknown(f.second.own)
-	// An endpoint that is there from the start is no better.
+	// An endpoint that is there from the start has no advantage.
 	f.slice.set(f.second.url, f.first.url)
 	f.expectEvents(f.first, f.first.own, "beside-hanging-again")
 	f.expectUnknown(f.second.own)
@@ -189,7 +191,7 @@ func (f *testHub) hangSecondEndpoint() {
 	f.expectEvents(f.second, f.second.own, "after-hanging")
 }
 
-// moveMailbox: the twin on the first shard goes, so there is no doubt about the other one.
+// moveMailbox: the twin on the first shard is removed, so only the second shard shows the mailbox.
 func (f *testHub) moveMailbox() {
 	f.expectUnknown(twin)
 	f.subscribers[twin].wasReset()
@@ -213,7 +215,7 @@ func (f *testHub) removeAllEndpoints() {
 	}
 	f.slice.set()
 	f.expectUnknown(f.first.own, f.second.own, twin)
-	f.eventually(f.watchers).Should(Equal(1), "that of the slice")
+	f.eventually(f.watchers).Should(Equal(1), "the watch of the slice")
 	f.eventually(f.watchRoutines).Should(BeNumerically("<=", f.atRest))
 	f.eventually(f.hub.HasSynced).Should(BeTrue())
 }

@@ -59,8 +59,8 @@ func (w *wildcardInformer) listWaiting() error {
 	return failed
 }
 
-// spliceList lists the objects of one mailbox, or of all if the name is empty. It splices those of the mailboxes that wait, and a
-// for each, into the watch. If that fails, they go on waiting.
+// spliceList lists the objects of one mailbox, or of all mailboxes if the name is empty. It splices the objects of the
+// waiting mailboxes, and a marker for each mailbox, into the watch. If that fails, the mailboxes continue to wait.
 func (w *wildcardInformer) spliceList(only logicalcluster.Name, waiting map[logicalcluster.Name]uint64) error {
 	stream := w.stream.Load()
 	if stream == nil {
@@ -85,7 +85,7 @@ func (w *wildcardInformer) spliceList(only logicalcluster.Name, waiting map[logi
 		}
 		return nil
 	})
-	// A mailbox may not serve the resource to the hub. A list of all mailboxes would have nothing of it.
+	// A mailbox may not serve the resource to the hub. A list of all mailboxes would then lack its objects.
 	isUnserved := only != "" && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err))
 	if err != nil && !isUnserved {
 		return err
@@ -97,8 +97,8 @@ func (w *wildcardInformer) spliceList(only logicalcluster.Name, waiting map[logi
 	return failed
 }
 
-// ignores reports whether an entry of the informer's queue must not reach the cache: its mailbox has become foreign since, or was gained
-// since and is being listed. The informer calls it in the order of the queue, and changes its cache only afterwards.
+// ignores reports whether an entry of the informer's queue must not reach the cache: its mailbox has become foreign, or was
+// gained and is being listed. The informer calls it in the order of the queue, and changes its cache only afterwards.
 func (w *wildcardInformer) ignores(entry any) bool {
 	one, ok := entry.(*cachedObject)
 	switch {
@@ -114,8 +114,8 @@ func (w *wildcardInformer) ignores(entry any) bool {
 	return !isMarker
 }
 
-// dropOutdated removes the entries of a gained mailbox that the cache has had since before, and that the list has not named: they were
-// deleted while the mailbox was foreign. It is called when the queue comes to the marker of the list.
+// dropOutdated removes the entries that the cache had before a mailbox was gained, and that the list lacks: they were deleted
+// while the mailbox was foreign. It is called when the queue reaches the marker of the list.
 func (w *wildcardInformer) dropOutdated(mailbox logicalcluster.Name, relistNumber uint64, marker *cachedObject) {
 	entries, _ := w.shared.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
 	for _, entry := range entries {

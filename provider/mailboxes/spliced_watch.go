@@ -31,8 +31,8 @@ import (
 // splicedWatch is a watch into which the objects of gained mailboxes are spliced. An informer handles its watch in order, so that an
 // object that was listed cannot overtake an event.
 //
-// An object is spliced in only if the watch has had no event of it since before the list began: the events are as new as the list,
-// or newer ones follow. That holds for one watch only. If the watch ends, the mailbox is listed again.
+// An object is spliced in only if the watch has sent no event of it since the list began: such events are as new as the list,
+// or newer ones follow. This holds for one watch only. If the watch ends, the mailbox is listed again.
 type splicedWatch struct {
 	source watch.Interface
 	result chan watch.Event
@@ -43,7 +43,7 @@ type splicedWatch struct {
 	lock sync.Mutex
 	// ended is true once no event may be sent any more.
 	ended bool
-	// version is the resource version up to which the watch has come; empty while it sends its initial events.
+	// version is the resource version of the last event; empty while the watch sends its initial events.
 	version string
 	// awaitsInitial is true until the initial events have ended.
 	awaitsInitial bool
@@ -57,10 +57,10 @@ type splicedWatch struct {
 // the list and lists again.
 const maxChanged = 10_000
 
-// These end a list that is void: it can be spliced only into the watch that there was when it began, and the names of objects that have changed
-// since must be known.
+// These errors discard a list. A list can be spliced only into the watch that was running when the list began, and only if
+// the names of all objects that have changed since are known.
 var (
-	errWatchEnded  = errors.New("the watch has ended meanwhile")
+	errWatchEnded  = errors.New("the watch ended during the list")
 	errManyChanges = fmt.Errorf("more than %d objects have changed while they were listed", maxChanged)
 )
 
@@ -99,7 +99,7 @@ func (s *splicedWatch) forward() {
 	close(s.result)
 }
 
-// observe notes how far the watch has come, and which object of a mailbox that is being listed has changed. It requires the lock.
+// observe records the version of an event, and, for a mailbox that is being listed, the changed object. It requires the lock.
 func (s *splicedWatch) observe(event watch.Event) {
 	object, ok := event.Object.(*unstructured.Unstructured)
 	if !ok || event.Type == watch.Error {
@@ -136,8 +136,8 @@ func (s *splicedWatch) send(event watch.Event) bool {
 	}
 }
 
-// begin is called before the objects of a mailbox are listed. It returns false if nothing can be spliced in now, or all is
-// already.
+// begin is called before the objects of a mailbox are listed. It returns false if objects cannot be spliced in now, or all of
+// them were spliced in already.
 func (s *splicedWatch) begin(mailbox logicalcluster.Name, relistNumber uint64) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -189,7 +189,7 @@ type listedVersion string
 // listedVersionField is the field of an object that holds its listedVersion.
 const listedVersionField = "listedVersion"
 
-// atVersion gives an object the version of the watch, at which the watch is taken up again if it ends. restoreVersion undoes that. It
+// atVersion gives an object the version of the watch, at which the watch resumes if it ends. restoreVersion undoes that. It
 // requires the lock.
 func (s *splicedWatch) atVersion(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object.Object[listedVersionField] = listedVersion(object.GetResourceVersion())

@@ -109,7 +109,8 @@ func (c callingObserver) OnAbsenceDecided(resource schema.GroupVersionResource, 
 
 func (c callingObserver) OnReset(mailbox logicalcluster.Name) { c("reset of " + mailbox.String()) }
 
-// The observer gets the events of every mailbox, after its subscribers, and hears of a mailbox that is not visible any more.
+// The observer gets the events of every mailbox, after its subscribers, and a reset for a mailbox that is not visible any
+// more.
 func TestObserver(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes := newMailboxes(configMaps, secrets)
@@ -131,7 +132,7 @@ func TestObserver(t *testing.T) {
 	g.Expect(mailboxes.BindingState(there)).To(Equal(BindingUnknown))
 }
 
-// Nothing is left of routes without subscribers, and those with some have them in the order in which they came.
+// Keys without subscribers are removed, and all other keys have their subscribers in the order of subscription.
 func TestSubscribersAsAList(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test must be repeatable
@@ -179,7 +180,7 @@ func TestSubscribersAsAList(t *testing.T) {
 	}
 }
 
-// A lasting subscriber gets each event, in order, while others subscribe and unsubscribe.
+// A lasting subscriber gets each event, in order, while other subscribers come and go.
 func TestSubscribersComeAndGoUnderEvents(t *testing.T) {
 	const events, visitors = 2000, 4
 	mailboxes := newMailboxes(configMaps)
@@ -221,8 +222,8 @@ func TestSubscribersComeAndGoUnderEvents(t *testing.T) {
 	}
 }
 
-// eventsOf returns how updates of objects of the mailboxes of a fleet, one mailbox after the other, are routed to their
-// subscribers, and how often those were told.
+// eventsOf returns a function that routes an update of an object to the mailbox's subscribers, for one mailbox of a fleet
+// after the other, and the number of received events.
 func eventsOf(tb testing.TB, mailboxes *Mailboxes, endpoint *endpoint, fleet []logicalcluster.Name) (route func(), received *int) {
 	tb.Helper()
 	handler := endpoint.eventHandler(configMaps)
@@ -231,7 +232,7 @@ func eventsOf(tb testing.TB, mailboxes *Mailboxes, endpoint *endpoint, fleet []l
 	for _, mailbox := range fleet {
 		tb.Cleanup(mailboxes.Subscribe(configMaps, mailbox, count))
 	}
-	// An event has just been decoded, so the processor has all of it at hand. What is left to fetch is what the fleet makes it fetch.
+	// An event has just been decoded, so its data is in the processor's caches. Only the state of the fleet is not.
 	old := fixtures.ConfigMap.MailboxObject(tb)
 	annotations := map[string]any{"example.com/owner": "team-shop"}
 	old.Object["metadata"].(map[string]any)["annotations"] = annotations
@@ -250,7 +251,7 @@ func eventsOf(tb testing.TB, mailboxes *Mailboxes, endpoint *endpoint, fleet []l
 	}, received
 }
 
-// syntheticMailboxes returns the names of so many mailboxes, the first of which exist.
+// syntheticMailboxes returns the names of so many mailboxes, and begins with the existing ones.
 func syntheticMailboxes(existing []logicalcluster.Name, count int) []logicalcluster.Name {
 	all := slices.Clone(existing[:min(len(existing), count)])
 	for number := len(all); number < count; number++ {
@@ -281,7 +282,7 @@ func TestEventsCostTheSameInAnyFleet(t *testing.T) {
 	}
 }
 
-// allowedPerEvent is how often an event may allocate: once for the words that the test's own subscriber makes of it.
+// allowedPerEvent is how often an event may allocate: once for the text that the test's own subscriber makes.
 const allowedPerEvent = 1
 
 // These are for [BenchmarkEvents].
@@ -306,7 +307,7 @@ func BenchmarkEvents(b *testing.B) {
 	}
 }
 
-// mailboxesForBenchmark returns those of the kcp, if there is one, and the one endpoint that they have.
+// mailboxesForBenchmark returns the mailboxes of the kcp, if there is one, and their endpoint.
 func mailboxesForBenchmark(b *testing.B) (*Mailboxes, *endpoint) {
 	b.Helper()
 	if *kcpKubeconfig == "" {

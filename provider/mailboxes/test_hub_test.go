@@ -39,7 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
-// recordingSubscriber is a subscriber that remembers.
+// recordingSubscriber is a subscriber that records its calls.
 type recordingSubscriber struct {
 	lock    sync.Mutex
 	changed []string
@@ -70,7 +70,7 @@ func (l *recordingSubscriber) OnReset() {
 	l.resets++
 }
 
-// wasReset reports whether it was told to look again since the last time.
+// wasReset reports whether OnReset was called since the last call of wasReset.
 func (l *recordingSubscriber) wasReset() bool {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -98,7 +98,7 @@ type testHub struct {
 	hub           *mailboxes.Mailboxes
 	slice         *sliceDouble
 	first, second *kcpShard
-	// subscribers hears of the config maps in a mailbox.
+	// subscribers has the subscriber to the config maps of each mailbox.
 	subscribers map[logicalcluster.Name]*recordingSubscriber
 	// atRest is how many goroutines watch when there is no endpoint.
 	atRest int
@@ -108,14 +108,14 @@ func newTestHub(t *testing.T) *testHub {
 	return newTestHubWithConfigs(t, nil, []schema.GroupVersionResource{configMaps})
 }
 
-// newTestHubWithPolicy holds config maps as a policy says.
+// newTestHubWithPolicy returns a hub that caches config maps by a policy.
 func newTestHubWithPolicy(t *testing.T, policy mailboxes.CachePolicy) *testHub {
 	f := newTestHubWithConfigs(t, policy, nil)
 	f.hub.SetResources([]schema.GroupVersionResource{configMaps})
 	return f
 }
 
-// newTestHubWithConfigs holds objects of the resources given as configs.
+// newTestHubWithConfigs returns a hub that treats the objects of the given resources as configs.
 func newTestHubWithConfigs(t *testing.T, policy mailboxes.CachePolicy, configs []schema.GroupVersionResource) *testHub {
 	shards := startedShards(t)
 	slice := newSliceDouble(t)
@@ -136,7 +136,8 @@ func (f *testHub) eventually(actual any) AsyncAssertion {
 	return f.Eventually(actual).WithContext(f.t.Context())
 }
 
-// create makes a config map in a mailbox, past the hub. It goes with the test: later ones read the mailbox too.
+// create creates a config map in a mailbox, directly in kcp. The end of the test deletes it, because later tests read the
+// mailbox too.
 func (f *testHub) create(shard *kcpShard, mailbox logicalcluster.Name, name, value string) {
 	f.t.Helper()
 	direct, err := shard.client(mailbox.String())
@@ -159,7 +160,7 @@ func key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "default", Name: name}
 }
 
-// state returns what the hub knows of a config map.
+// state returns the state of a config map in the hub's cache.
 func (f *testHub) state(mailbox logicalcluster.Name, name string) func() mailboxes.State {
 	return func() mailboxes.State {
 		_, state := f.hub.Get(configMaps, mailbox, key(name))
@@ -167,7 +168,7 @@ func (f *testHub) state(mailbox logicalcluster.Name, name string) func() mailbox
 	}
 }
 
-// value returns what a config map says, as the hub sees it.
+// value returns the value of a config map in the hub's cache.
 func (f *testHub) value(mailbox logicalcluster.Name, name string) func() string {
 	return func() string {
 		object, state := f.hub.Get(configMaps, mailbox, key(name))
@@ -203,8 +204,8 @@ func (f *testHub) expectEvents(shard *kcpShard, mailbox logicalcluster.Name, nam
 	}
 }
 
-// remindUntilAccepted waits until kcp has accepted the claims of the first shard's export in the mailboxes there. Each change of the
-// export reminds kcp, which does not try again after a conflict: see controllers/apiexport, which reminds it too.
+// remindUntilAccepted waits until kcp has accepted the claims of the first shard's export in the mailboxes there. Each change
+// of the export triggers kcp again, which does not retry after a conflict. Package controllers/apiexport does the same.
 func (f *testHub) remindUntilAccepted() {
 	f.t.Helper()
 	f.eventually(func() (unclaimed int, err error) {

@@ -38,10 +38,10 @@ var errMemoryLimitReached = errors.New("the mailboxes take all the memory that t
 type memoryLimit struct {
 	// limit is in bytes; zero means no limit.
 	limit int64
-	// cached is the size of the caches, and pending that of lists being read, in bytes.
+	// cached is the size of the caches, and pending the size of lists that are being read, in bytes.
 	cached  cachesize.Counter
 	pending atomic.Int64
-	// fairShare bounds the bytes of each mailbox's objects, and those of its configs; zero means no bound.
+	// fairShare bounds the bytes of each mailbox's objects, and separately the bytes of its configs; zero means no bound.
 	fairShare atomic.Int64
 	// refused is set when an object was not cached for lack of room.
 	refused atomic.Bool
@@ -90,7 +90,7 @@ func (m *Mailboxes) limits(mailbox logicalcluster.Name, configs bool) Limits {
 	return m.policyLimits(mailbox, configs).Min(Limits{Bytes: m.memory.fairShare.Load()})
 }
 
-// policyLimits returns the limits that hold whatever other mailboxes have.
+// policyLimits returns the limits that hold regardless of other mailboxes.
 func (m *Mailboxes) policyLimits(mailbox logicalcluster.Name, configs bool) Limits {
 	switch {
 	case m.policy == nil:

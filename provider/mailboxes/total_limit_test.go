@@ -52,7 +52,7 @@ func newTotal(t *testing.T, policy CachePolicy, limit int64, all ...logicalclust
 	return c
 }
 
-// runReviews reviews what is to be reviewed, and returns of how many mailboxes.
+// runReviews runs all enqueued reviews, and returns the number of mailboxes.
 func (c *testInformer) runReviews(t *testing.T) (count int) {
 	t.Helper()
 	owner := c.endpoint.owner
@@ -67,8 +67,8 @@ func (c *testInformer) runReviews(t *testing.T) (count int) {
 	return count
 }
 
-// The largest mailboxes are cut first, down to a fair share, and those that are small notice nothing. When one of the largest
-// is emptied, those that were cut are reviewed, to be fetched.
+// The largest mailboxes are cut first, down to a fair share, and small ones are not affected. When one of the largest is
+// emptied, the mailboxes that were cut are reviewed, and their objects are fetched.
 func TestTheTotalIsShared(t *testing.T) {
 	g := NewWithT(t)
 	const limit, size = 1_000_000, 20_000
@@ -82,7 +82,7 @@ func TestTheTotalIsShared(t *testing.T) {
 	for number := range 100 {
 		c.update(t, configMapIn("huge", fmt.Sprint("object-", number), size))
 	}
-	g.Expect(owner.memory.cached.Bytes()).To(BeNumerically("<=", limit+100*2_000), "no more is held than fits, and which objects the others are")
+	g.Expect(owner.memory.cached.Bytes()).To(BeNumerically("<=", limit+100*2_000), "the caches stay within the limit, apart from identities")
 	g.Expect(owner.MailboxLimitError("huge")).To(MatchError(ContainSubstring("all mailboxes together have more than the hub's 1000000 bytes")))
 	g.Expect(owner.MailboxLimitError("small").IdentityOnly).To(BeZero())
 
@@ -136,7 +136,7 @@ func TestAFirstListFitsTheTotal(t *testing.T) {
 	g.Expect(owner.memory.pending.Load()).To(BeZero(), "the list has failed, and is asked for again")
 }
 
-// However many mailboxes come, change and go, the total is what they take, each by itself.
+// The total is the sum of the mailboxes' usages, however many mailboxes come, change and go.
 func TestTheTotalIsTheSumOfTheUsages(t *testing.T) {
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(9, 10)) //nolint:gosec // a test that can be repeated
@@ -185,7 +185,7 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	_, known := owner.List(configMaps, here)
 	g.Expect(known).To(BeFalse())
 	_, state = owner.Get(configMaps, there, key("other"))
-	g.Expect(state).To(Equal(Present), "others notice nothing")
+	g.Expect(state).To(Equal(Present), "other mailboxes are not affected")
 	g.Expect(calls.take()).To(ContainElement("forget here"), "its verified absences are void")
 	g.Expect(absenceCache{owner}.IsIncomplete(here)).To(BeTrue())
 	g.Expect(absenceCache{owner}.IsIncomplete(there)).To(BeFalse())
@@ -194,13 +194,13 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	for number := range 50 {
 		c.update(t, configMapIn(here, fmt.Sprint("more-", number), 10))
 	}
-	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(held+1), "what comes is dropped but for a placeholder")
+	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(held+1), "events are dropped except for a placeholder")
 
 	owner.dropFromCaches(evictionKey{here, false})
-	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(2), "that of the other mailbox, and the placeholder")
+	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(2), "the other mailbox's object, and the placeholder")
 	g.Expect(c.countedObjects).To(HaveLen(1))
 	g.Expect([]int64{owner.usage(here).objects, owner.usage(here).bytes}).To(Equal([]int64{0, 0}))
-	g.Expect(owner.MailboxLimitError(here).Objects).To(BeNumerically(">", 10), "it is still told")
+	g.Expect(owner.MailboxLimitError(here).Objects).To(BeNumerically(">", 10), "it is still reported")
 
 	owner.readmit(here, false)
 	stateOf := func() State {
@@ -209,7 +209,7 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	}
 	g.Expect(stateOf()).To(Equal(Unknown), "it is not listed yet")
 	_, state = owner.Get(configMaps, there, key("other"))
-	g.Expect(state).To(Equal(Present), "others notice nothing")
+	g.Expect(state).To(Equal(Present), "other mailboxes are not affected")
 	former := c.endOfListMarkers()[0]
 	owner.evict(here, false, 1)
 	owner.readmit(here, false)
@@ -219,7 +219,7 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	c.handler.OnUpdate(former, c.endOfListMarkers()[0])
 	g.Expect(stateOf()).To(Equal(Absent))
 	g.Expect(owner.awaitingRelist.Load()).To(BeZero())
-	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(2), "what ended the list is gone")
+	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(2), "the marker of the list is gone")
 	owner.evict(here, false, 1)
 	owner.readmit(here, false)
 	g.Expect(calls.take()).To(ContainElement("forget here"), "objects that the caches do not hold yet must not count as gone")
@@ -261,7 +261,7 @@ func TestTheTotalCostsNoAllocation(t *testing.T) {
 	g.Expect(allocations(1 << 30)).To(Equal(allocations(0)))
 }
 
-// cachedItem returns the item by which the cache holds an object.
+// cachedItem returns the cache's entry of an object.
 func cachedItem(t *testing.T, c *testInformer, object *unstructured.Unstructured) *cachedObject {
 	t.Helper()
 	c.update(t, object)

@@ -43,8 +43,8 @@ func (m *Mailboxes) Bound(resource schema.GroupResource) (bound []logicalcluster
 	return slices.Compact(bound)
 }
 
-// ListUncached calls visit for each object of a resource in all mailboxes. It makes requests, so that a resource need not be watched that
-// is read seldom. Objects that a failing endpoint did not list are left out, and the error says so.
+// ListUncached calls visit for each object of a resource in all mailboxes. It sends requests, so that a rarely read resource
+// need not be watched. It stops at the first failed request and returns its error.
 func (m *Mailboxes) ListUncached(ctx context.Context, resource schema.GroupVersionResource, visit func(mailbox logicalcluster.Name, object *unstructured.Unstructured)) error {
 	for _, endpoint := range m.allEndpoints() {
 		client := endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(resource)

@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 )
 
-// An object that a new list lacks does not count any more, and a mailbox without a binding in it is Unknown.
+// An object that a new list lacks no longer counts. A mailbox whose binding a new list lacks is Unknown.
 func TestALaterListLacksObjects(t *testing.T) {
 	g := NewWithT(t)
 	a, b := object(here, "a"), object(here, "b")

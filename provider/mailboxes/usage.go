@@ -30,7 +30,7 @@ import (
 
 // Limits bound the cache of one mailbox, or of one resource in it. Zero means no bound.
 type Limits struct {
-	// Objects bounds the objects of which more than the identity is cached.
+	// Objects bounds the objects that are cached with more than their identity.
 	Objects int64
 	// Bytes bounds the memory of all objects, as package cachesize estimates it. Identities beyond the limit count towards a
 	// mailbox's limit, and not towards a resource's.
@@ -54,7 +54,8 @@ type CachePolicy interface {
 	// Selects reports whether an object may be needed whole; known is false while the configs of its mailbox, which can be
 	// listed in all, are unknown. It is not called for an [IdentityOnly].
 	Selects(all *Mailboxes, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool)
-	// Limits returns the limits of a mailbox, ConfigLimits those of its configs, which do not count towards the former.
+	// Limits returns the limits of a mailbox, and ConfigLimits the limits of its configs, which do not count towards the
+	// former.
 	Limits(mailbox logicalcluster.Name) Limits
 	ConfigLimits() Limits
 	// RetainedAnnotations are cached of every object.
@@ -63,10 +64,10 @@ type CachePolicy interface {
 
 // LimitError means that an object is not synced because it exceeds a limit.
 type LimitError struct {
-	// Resource is set if the limit is that of one resource.
+	// Resource is set if the exceeded limit is a limit of one resource.
 	Resource schema.GroupResource
 	Limits   Limits
-	// Objects and Bytes are the mailbox's usage; of IdentityOnly objects only the identity is cached.
+	// Objects and Bytes are the mailbox's usage; IdentityOnly objects are cached as identity only.
 	Objects, Bytes, IdentityOnly int64
 	// TotalLimit is the limit for all mailboxes together, if the limit of bytes follows from that; else zero.
 	TotalLimit int64
@@ -84,16 +85,16 @@ func (e *LimitError) Error() string {
 	if !e.Resource.Empty() {
 		objects = e.Resource.String()
 	}
-	limits := fmt.Sprintf("%s of %d bytes, of which it may have %d", objects, e.Bytes, e.Limits.Bytes)
+	limits := fmt.Sprintf("%s of %d bytes, but may have %d", objects, e.Bytes, e.Limits.Bytes)
 	switch {
 	case e.Limits.Objects > 0 && e.Objects > e.Limits.Objects:
-		limits = fmt.Sprintf("%d %s, of which it may have %d", e.Objects, objects, e.Limits.Objects)
+		limits = fmt.Sprintf("%d %s, but may have %d", e.Objects, objects, e.Limits.Objects)
 	case e.TotalLimit > 0 && e.Limits.Bytes > 0 && e.Bytes > e.Limits.Bytes:
 		limits += fmt.Sprintf(" for now, since all mailboxes together have more than the hub's %d bytes and this is one of the largest", e.TotalLimit)
 	case e.TotalLimit > 0:
 		limits = fmt.Sprintf("objects that do not fit now, since all mailboxes together have more than the hub's %d bytes", e.TotalLimit)
 	}
-	return fmt.Sprintf("the mailbox has %s: the youngest %d are not synced, and left as they are on the target, until others are deleted from the mailbox or %s", limits, e.IdentityOnly, e.remedy())
+	return fmt.Sprintf("the mailbox has %s: the youngest %d are not synced, and left as they are on the target, until objects are deleted from the mailbox or %s", limits, e.IdentityOnly, e.remedy())
 }
 
 func (e *LimitError) remedy() string {
@@ -101,7 +102,7 @@ func (e *LimitError) remedy() string {
 	case e.Evicted && e.TotalLimit == 0:
 		return "the hub's --mailbox-max-bytes is raised, or mailboxBytes in spec.limits of the SyncTarget if that is lower; limits of a PublishedResource make no difference"
 	case e.TotalLimit > 0:
-		return "others take less, or the hub's --mailboxes-max-bytes is raised"
+		return "other mailboxes take less, or the hub's --mailboxes-max-bytes is raised"
 	case !e.Resource.Empty():
 		return "the limit of its PublishedResource is raised"
 	default:
@@ -114,7 +115,7 @@ type usage struct {
 	lock sync.Mutex
 	// deleted is true once the usage must not be changed any more.
 	deleted bool
-	// The counts are of all objects of the mailbox, resources those of each resource.
+	// The embedded counts are for all objects of the mailbox, and resources has the counts of each resource.
 	objectCounts
 	resources map[schema.GroupVersionResource]*objectCounts
 	// nextAdmissionBytes is the limit of bytes at which the last review would have admitted one object more; zero if unknown.
@@ -133,14 +134,14 @@ func (l Limits) exceededBy(objects, bytes int64) bool {
 	return l.Objects > 0 && objects > l.Objects || l.Bytes > 0 && bytes > l.Bytes
 }
 
-// cachedSize returns the number of objects of which more than the identity is cached, and the bytes of all.
+// cachedSize returns the number of objects that are cached with more than their identity, and the bytes of all objects.
 func (u *usage) cachedSize() (objects, bytes int64) {
 	u.lock.Lock()
 	defer u.lock.Unlock()
 	return u.objects - u.identityOnly, u.bytes
 }
 
-// admittedSizeOf returns the number and bytes of objects of a resource of which more than the identity is cached.
+// admittedSizeOf returns the number and bytes of a resource's objects that are cached with more than their identity.
 func (u *usage) admittedSizeOf(resource schema.GroupVersionResource) (objects, bytes int64) {
 	u.lock.Lock()
 	defer u.lock.Unlock()
@@ -164,7 +165,7 @@ func (u *usage) replace(resource schema.GroupVersionResource, before, after *cac
 	return change.objects, change.bytes
 }
 
-// addCounts adds counts to those of the mailbox and the resource. It requires the lock.
+// addCounts adds counts to the counts of the mailbox and the resource. It requires the lock.
 func (u *usage) addCounts(resource schema.GroupVersionResource, by objectCounts) {
 	u.add(by, 1)
 	of := u.resources[resource]
@@ -232,7 +233,7 @@ func (u *usage) resourceNeedsReview(resource schema.GroupVersionResource, resour
 	return !u.evicted.Load() && of != nil && (resourceLimits.exceededBy(of.admitted()) || removed && of.resourceLimited > 0)
 }
 
-// exceedsLimits reports whether less of something must be cached. It requires the lock.
+// exceedsLimits reports whether less of some object must be cached. It requires the lock.
 func (u *usage) exceedsLimits(limits Limits) bool {
 	return !u.evicted.Load() && u.identityOnly < u.objects && limits.exceededBy(u.objects-u.identityOnly, u.bytes)
 }
@@ -265,7 +266,7 @@ func (u *usage) needsAdjustment(limits Limits) bool {
 	return u.exceedsLimits(limits) || u.isLimited() && u.nextAdmissionBytes < math.MaxInt64 && (limits.Bytes == 0 || limits.Bytes >= u.nextAdmissionBytes)
 }
 
-// recordReview notes the limit at which more would be cached, unless objects came meanwhile.
+// recordReview records the limit at which more would be cached, unless objects were added during the review.
 func (u *usage) recordReview(objects, admitsAt int64) {
 	u.lock.Lock()
 	defer u.lock.Unlock()
@@ -275,15 +276,15 @@ func (u *usage) recordReview(objects, admitsAt int64) {
 	}
 }
 
-// recordRefusal notes that an object was not cached for lack of room.
+// recordRefusal records that an object was not cached for lack of room.
 func (u *usage) recordRefusal() {
 	u.lock.Lock()
 	defer u.lock.Unlock()
 	u.nextAdmissionBytes = 0
 }
 
-// RequireFullObject returns nil if a cached object is whole, and else requests the whole object. The error is a [LimitError], or
-// says that the object is being fetched; then its subscribers get an event when it is cached.
+// RequireFullObject returns nil if a cached object is whole, and else requests the whole object. The error is a [LimitError],
+// or errFetching while the object is being fetched. Its subscribers then get an event when it is cached.
 func (m *Mailboxes) RequireFullObject(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) error {
 	switch ProjectionOf(object) {
 	case FullObject:
@@ -305,7 +306,7 @@ func (m *Mailboxes) ObjectLimitError(resource schema.GroupVersionResource, mailb
 	return m.MailboxLimitError(mailbox)
 }
 
-// MailboxLimitError returns the usage and limits of a mailbox, apart from the limits of resources. It is never nil, as that of
+// MailboxLimitError returns the usage and limits of a mailbox, apart from the limits of resources. It never returns nil, like
 // [Mailboxes.ObjectLimitError].
 func (m *Mailboxes) MailboxLimitError(mailbox logicalcluster.Name) *LimitError {
 	return m.usageLimitError(mailbox, false)
@@ -321,7 +322,8 @@ func (m *Mailboxes) usageLimitError(mailbox logicalcluster.Name, configs bool) *
 	return found
 }
 
-// ConfigLimitError returns the usage and limits of a mailbox's configs. It is never nil, as that of [Mailboxes.ObjectLimitError].
+// ConfigLimitError returns the usage and limits of a mailbox's configs. It never returns nil, like
+// [Mailboxes.ObjectLimitError].
 func (m *Mailboxes) ConfigLimitError(mailbox logicalcluster.Name) *LimitError {
 	return m.usageLimitError(mailbox, true)
 }

@@ -35,7 +35,7 @@ func countAccounts(owner *Mailboxes) (count int) {
 	return count
 }
 
-// Of a mailbox that came and went nothing is left, whatever goes first.
+// A mailbox that came and went leaves nothing behind, in any order of removal.
 func TestMailboxesThatGoLeaveNothing(t *testing.T) {
 	const mailbox logicalcluster.Name = "short-lived"
 	object := configMapIn(mailbox, "object", 1_000)
@@ -105,8 +105,8 @@ func TestMailboxesThatGoLeaveNothing(t *testing.T) {
 	}
 }
 
-// However mailboxes come and go while their objects do, no count is lost: each account has what its mailbox has, and when all is
-// gone there is no account.
+// No count is lost while mailboxes and their objects come and go: each usage matches its mailbox, and when all objects are
+// gone there is no usage.
 func TestNoCountIsLostWhileAccountsAreDropped(t *testing.T) {
 	for name, test := range map[string]struct {
 		mailboxes []logicalcluster.Name
@@ -158,7 +158,7 @@ func (c *testInformer) unbind(mailbox logicalcluster.Name) {
 	c.endpoint.onBindingDeleted(binding)
 }
 
-// bindAndUnbind does so with mailboxes until it is done.
+// bindAndUnbind binds and unbinds mailboxes until done is closed.
 func (c *testInformer) bindAndUnbind(mailboxes []logicalcluster.Name, done <-chan struct{}) {
 	random := rand.New(rand.NewPCG(8, 9)) //nolint:gosec // a test that can be repeated
 	for {

@@ -72,7 +72,7 @@ type wildcardInformer struct {
 	// countedObjects are the entries that count towards the usages of their mailboxes.
 	countedLock    sync.Mutex
 	countedObjects map[types.UID]*cachedObject
-	// initialList is the list that is being read, and lastDeliveredList the number of the last one whose objects reached the
+	// initialList is the list that is being read, and lastDeliveredList the number of the last list whose objects reached the
 	// handler. Only the reflector uses the former.
 	initialList       initialList
 	lastDeliveredList atomic.Uint32
@@ -85,7 +85,7 @@ type wildcardInformer struct {
 	// attempted is closed when the cache is filled, or an attempt to fill it has failed.
 	attempted     chan struct{}
 	markAttempted func()
-	// failed is set when an attempt to fill the cache fails. Attempts go on.
+	// failed is set when an attempt to fill the cache fails. The informer keeps trying.
 	failed atomic.Bool
 	// interrupted is set when a request fails, until the version of kcp is checked.
 	interrupted atomic.Bool
@@ -111,7 +111,7 @@ func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResou
 		0,
 		cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc},
 	)
-	// These fail only on an informer that runs.
+	// These calls fail only on a running informer.
 	_ = w.shared.SetTransform(w.transform)
 	deletesUnlisted := kcp.NewUnlistedDeleter(w.shared)
 	_ = w.shared.SetIgnoreFunc(func(entry any) bool { return w.ignores(entry) || deletesUnlisted(entry) })
@@ -206,7 +206,7 @@ func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions
 	return stream, err
 }
 
-// recordResult notes the result of a request.
+// recordResult records the result of a request.
 func (w *wildcardInformer) recordResult(err error) {
 	if w.ctx.Err() != nil {
 		return
@@ -287,7 +287,7 @@ func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOpt
 	return all, nil
 }
 
-// eachPage calls do with each page of a list. Its limit and selector are those of the resource.
+// eachPage calls do with each page of a list. It sets the limit and the selector of the resource.
 func (w *wildcardInformer) eachPage(ctx context.Context, client dynamic.ResourceInterface, options metav1.ListOptions, do func(*unstructured.UnstructuredList) error) error {
 	options.Limit = wildcardPageSize
 	for {
@@ -367,7 +367,7 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 				return
 			}
 			object := toObject(obj)
-			// The last state of a deleted object may be another entry than that of the cache.
+			// The last state of a deleted object may be another entry than the cache's entry.
 			w.updateUsage(w.countedObject(object.GetUID()), nil)
 			if !w.isExcluded(object) {
 				// A list lacks the objects of an evicted or foreign mailbox because listPages and transform leave them out.

@@ -67,7 +67,8 @@ var workspace = suite.Shared(func(t testing.TB) *rest.Config {
 	create(t, team, map[string]any{"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBinding", "metadata": map[string]any{"name": "apis"},
 		"spec": map[string]any{"reference": map[string]any{"export": map[string]any{"path": "root:guard-provider", "name": "apis"}}}})
 	g.Eventually(framework.Condition).WithContext(t.Context()).WithArguments(team, schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha2", Resource: "apibindings"}, "", "apis", "Ready").Should(Equal("True"))
-	// kcp compiles the policy when the first object of a workspace comes, and refuses others meanwhile.
+	// kcp compiles the policy when the first object of a workspace is created, and refuses other objects until it has
+	// finished.
 	probe := map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "probe", "namespace": "default"}, "spec": map[string]any{}}
 	create(t, team, probe)
 	return team

@@ -41,14 +41,15 @@ var advice = []struct{ manager, text string }{
 	{"argocd-controller", "use the sync option ServerSideApply=true"},
 }
 
-// kubectlPatch is the field manager of `kubectl patch`, whatever the type of the patch.
+// kubectlPatch is the field manager of `kubectl patch`, for each type of patch.
 const kubectlPatch = "kubectl-patch"
 
 // Policy returns the policy. It looks only at updates of kinds with lists that strategic merge patches merge.
 //
-// Admission does not show the type of a patch. What distinguishes a strategic merge patch is the field manager of its client,
-// and a loss: the patch names an item with the changed fields alone. Under the field manager of `kubectl patch` come JSON and
-// merge patches too, so there the loss of a single item or field, with no other change of the list, is taken as intended.
+// Admission does not show the type of a patch. The policy recognizes a strategic merge patch by the field manager of its
+// client, and by a loss: the patch names an item with the changed fields alone. `kubectl patch` also sends JSON and merge
+// patches under its field manager. There the policy treats the loss of a single item or field, with no other change of the
+// list, as intended.
 func Policy() *admissionregistrationv1.ValidatingAdmissionPolicy {
 	return &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},

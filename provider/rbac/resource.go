@@ -29,7 +29,8 @@ import (
 type Resource struct {
 	// Group and Resource are the group and the plural name on the target. Group is empty for the core group.
 	Group, Resource string
-	// Down is true if the hub writes objects of the resource. Up is true if the hub reads objects that others write.
+	// Down is true if the hub writes objects of the resource. Up is true if the hub reads objects that the target's users and
+	// controllers write.
 	Down, Up bool
 	// InstallsCRD is true if the hub installs the CRD.
 	InstallsCRD bool

@@ -214,8 +214,8 @@ func (t verbTable) attributes(namespace string) []authorizationv1.ResourceAttrib
 	return attributes
 }
 
-// MissingAttributes returns the needed permissions that the rules do not allow for all names. The rules must be those of
-// the namespace in which the permissions are needed, or of the whole cluster.
+// MissingAttributes returns the needed permissions that the rules do not allow for all names. The rules must apply to the
+// namespace in which the permissions are needed, or to the whole cluster.
 func MissingAttributes(needed []authorizationv1.ResourceAttributes, rules []authorizationv1.ResourceRule) []authorizationv1.ResourceAttributes {
 	return slices.DeleteFunc(slices.Clone(needed), func(one authorizationv1.ResourceAttributes) bool {
 		return slices.ContainsFunc(rules, func(rule authorizationv1.ResourceRule) bool {
@@ -252,7 +252,7 @@ func covers(allowed []string, asked string) bool {
 }
 
 // DescribeAttributes returns a text that lists verbs by resource, and by namespace if there are any. It lists about limit
-// resources, and the number of the others.
+// resources, and the number of the remaining ones.
 func DescribeAttributes(attributes []authorizationv1.ResourceAttributes, limit int) string {
 	verbs := map[string]verbTable{}
 	for _, one := range attributes {
@@ -290,7 +290,8 @@ func DescribeAttributes(attributes []authorizationv1.ResourceAttributes, limit i
 // maxNamedNamespaces is the maximum number of namespaces in a text.
 const maxNamedNamespaces = 10
 
-// FormatNamespaces returns a text with the names of the namespaces, or of the first ten and the number of the others.
+// FormatNamespaces returns a text with the names of the namespaces, or with the first ten and the number of the remaining
+// ones.
 func FormatNamespaces(names []string) string {
 	if len(names) == 1 {
 		return "the namespace " + names[0]

@@ -139,13 +139,13 @@ func TestRules(t *testing.T) {
 
 // granted returns the rules in the form of a rules review.
 func granted(rules []rbacv1.PolicyRule) []authorizationv1.ResourceRule {
-	var told []authorizationv1.ResourceRule
+	var allowed []authorizationv1.ResourceRule
 	for _, rule := range rules {
 		if len(rule.Resources) > 0 {
-			told = append(told, authorizationv1.ResourceRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames})
+			allowed = append(allowed, authorizationv1.ResourceRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames})
 		}
 	}
-	return told
+	return allowed
 }
 
 func TestRequiredAttributesAreWhatTheRulesGrant(t *testing.T) {
@@ -198,7 +198,7 @@ func TestMissing(t *testing.T) {
 				t.Errorf("missing: %v", missing)
 			}
 			if len(needed) != 1 {
-				t.Error("what is needed was changed")
+				t.Error("the required permissions were changed")
 			}
 		})
 	}

@@ -60,7 +60,7 @@ func (c *Credentials) mask(text string) string {
 	return text
 }
 
-// registered holds the credentials of this process that are masked in all texts, whatever their source.
+// registered holds the credentials of this process that are masked in all texts, from any source.
 var registered credentialRegistry
 
 // credentialRegistry counts references to credentials. Texts are masked far more often than credentials change, so each

@@ -95,7 +95,7 @@ func TestCredentialsAreForgottenWhenReleased(t *testing.T) {
 }
 
 // A user who registers a cluster can choose any token, but cannot delete words, names and paths from texts that other users
-// read. The hub's own credentials, which its operator chose, are masked whatever they look like.
+// read. The hub's own credentials, which its operator chose, are masked even if they look like words.
 func TestCredentialsTakeNothingFromOthers(t *testing.T) {
 	for _, text := range []string{
 		"ConfigMap is forbidden", "system:serviceaccount:synchub-system:synchub", "spec.template.spec.containers[0].image",
@@ -143,7 +143,7 @@ func TestError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if plain := errors.New("plain"); !errors.Is(Error(plain), plain) || Error(nil) != nil {
-		t.Error("what is fit to be shown must stay the same")
+		t.Error("a text without credentials must stay the same")
 	}
 }
 

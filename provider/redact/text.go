@@ -26,7 +26,7 @@ import (
 const (
 	// MaxText is the default maximum length of a text in bytes: enough for a sentence with the name of an object.
 	MaxText = 256
-	// maxScanned is how many bytes of a text are read. Text beyond that is never shown.
+	// maxScanned is how many bytes of a text are scanned. Text beyond them is never shown.
 	maxScanned = 64 << 10
 	// maskedText replaces a credential.
 	maskedText = "(redacted)"
@@ -107,8 +107,8 @@ func (c *Credentials) maskAll(text string) string {
 	return registered.mask(c.mask(text))
 }
 
-// Printable escapes invisible characters, and those that change how others are displayed, as in a Go literal. It replaces
-// line breaks and tabs with spaces.
+// Printable escapes invisible characters, and characters that change the display of other characters, as in a Go literal. It
+// replaces line breaks and tabs with spaces.
 func Printable(text string) string {
 	clean := strings.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) }) < 0
 	if clean {

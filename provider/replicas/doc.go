@@ -14,9 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package replicas knows which replicas of the hub reach kcp. Each replica announces itself by a Lease of its own in the hosting cluster,
-// for as long as kcp answers it. A leader that kcp has not answered for a while ends when another replica announces itself, so that the
-// other one leads. If nobody reaches kcp, nothing changes: kcp itself is away then, and a restart would help nobody.
+// Package replicas keeps track of the replicas of the hub that reach kcp. Each replica announces itself by a Lease of its own
+// in the hosting cluster, for as long as kcp answers it. A leader that kcp has not answered for a while ends when another
+// replica announces itself, so that the other one leads. If no replica reaches kcp, nothing changes: kcp itself is down then,
+// and a restart would not help.
 //
-// The Leases are those of multicluster-runtime's peer registry.
+// The Leases have the format of multicluster-runtime's peer registry.
 package replicas

@@ -56,16 +56,16 @@ type Options struct {
 	Namespace string
 	// Name identifies this replica among all. It is part of the name of its Lease.
 	Name string
-	// Group separates replicas that do other work. Those of another group are not seen. It may be empty.
+	// Group separates replicas that do other work. A replica ignores the replicas of another group. It may be empty.
 	Group string
 	// Pod is the Pod of this replica, which owns its Lease; nil outside a cluster.
 	Pod *metav1.OwnerReference
-	// Reach asks kcp something, as the user of the hub. An error means that kcp does not answer this replica.
+	// Reach sends a request to kcp, as the user of the hub. An error means that kcp does not answer this replica.
 	Reach func(ctx context.Context) error
-	// IsReady reports whether this replica can do work. It is not asked any more once it can; nil if it always can. A replica that cannot is
-	// not announced, so that nobody leaves work to it.
+	// IsReady reports whether this replica can do work. It is not called any more once it has returned true. Nil means
+	// always. A replica that is not ready is not announced, so that no other replica leaves work to it.
 	IsReady func() bool
-	// Elected is closed once this replica has work that others could do: it leads, or SyncTargets are sharded.
+	// Elected is closed once this replica has work that other replicas could do: it leads, or SyncTargets are sharded.
 	Elected <-chan struct{}
 	Clock   clock.WithTicker
 	Log     logr.Logger
@@ -93,7 +93,7 @@ func New(options Options) *Monitor {
 	return m
 }
 
-// NeedLeaderElection returns false: those that do not lead announce themselves too.
+// NeedLeaderElection returns false: replicas that do not lead announce themselves too.
 func (m *Monitor) NeedLeaderElection() bool { return false }
 
 // Start announces this replica until ctx ends. The error is [ErrSteppedDown] if this replica leads and another one should.
@@ -120,10 +120,11 @@ func (m *Monitor) Start(ctx context.Context) error {
 	}
 }
 
-// ID returns the name of this replica among all, in which characters may be replaced that the name of a Lease cannot have.
+// ID returns the name of this replica, with characters replaced that the name of a Lease cannot have.
 func (m *Monitor) ID() string { return m.registry.Self().ID }
 
-// LiveReplicas returns the names of all replicas that reach kcp, this one among them; none before they are known, and this one is ready.
+// LiveReplicas returns the names of all replicas that reach kcp, including this one. It returns none before the replicas are
+// known and this one is ready.
 func (m *Monitor) LiveReplicas() []string {
 	peers := m.registry.Snapshot()
 	if len(peers) == 0 || !m.ready.Load() {
@@ -132,7 +133,8 @@ func (m *Monitor) LiveReplicas() []string {
 	return append(othersOf(m.registry.Self().ID, peers), m.registry.Self().ID)
 }
 
-// checkLeadership returns [ErrSteppedDown] if this replica has been elected and kcp has not answered for maxSilence, while it answers others.
+// checkLeadership returns [ErrSteppedDown] if this replica has been elected and kcp has not answered for maxSilence, while it
+// answers other replicas.
 func (m *Monitor) checkLeadership() error {
 	select {
 	case <-m.Elected:
@@ -159,7 +161,7 @@ func othersOf(self string, all []sharder.PeerInfo) []string {
 	return others
 }
 
-// reach asks kcp, and notes that it answered.
+// reach sends a request to kcp, and records that kcp answered.
 func (m *Monitor) reach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()

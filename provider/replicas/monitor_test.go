@@ -73,8 +73,8 @@ func startWith(t *testing.T, name string, leads bool, options Options) replica {
 	return replica{monitor, now, ended}
 }
 
-// others are the replicas that this one knows of.
-func (r replica) others() []string { return othersOf(r.registry.Self().ID, r.registry.Snapshot()) }
+// peers returns the names of the replicas in this replica's registry, except its own.
+func (r replica) peers() []string { return othersOf(r.registry.Self().ID, r.registry.Snapshot()) }
 
 // TestYield has a leader that kcp does not answer, alone at first.
 func TestYield(t *testing.T) {
@@ -90,7 +90,7 @@ func TestYield(t *testing.T) {
 
 	other := start(t, "other", false, nil)
 	g.Eventually(other.registry.Snapshot).Should(HaveLen(1))
-	g.Eventually(cut.others).Should(ConsistOf("other"))
+	g.Eventually(cut.peers).Should(ConsistOf("other"))
 	cut.clock.Step(checkInterval)
 	var err error
 	g.Eventually(cut.ended).Should(Receive(&err))
@@ -110,7 +110,7 @@ func TestYield(t *testing.T) {
 	g.Expect(announced).To(ConsistOf(leasePrefix + "-other"))
 }
 
-// Replicas that work otherwise, or cannot work yet, get no share.
+// Replicas of another group, and replicas that cannot work yet, are not among the live ones.
 func TestGroupsAndReadiness(t *testing.T) {
 	g := NewWithT(t)
 	var ready atomic.Bool
@@ -120,7 +120,7 @@ func TestGroupsAndReadiness(t *testing.T) {
 	second := startWith(t, "second", false, Options{Reach: reach, Group: "shared", IsReady: ready.Load})
 	g.Eventually(alone.LiveReplicas).Should(ConsistOf("alone"))
 	g.Eventually(first.LiveReplicas).Should(ConsistOf("first"))
-	g.Eventually(second.others).Should(ConsistOf("first"))
+	g.Eventually(second.peers).Should(ConsistOf("first"))
 	g.Expect(second.LiveReplicas()).To(BeEmpty(), "it takes nothing")
 	ready.Store(true)
 	g.Eventually(first.LiveReplicas).WithTimeout(time.Minute).Should(ConsistOf("first", "second"))
@@ -130,7 +130,7 @@ func TestGroupsAndReadiness(t *testing.T) {
 	g.Expect(alone.LiveReplicas()).To(ConsistOf("alone"))
 }
 
-// A replica finds itself among the living by the name that the Lease can have.
+// A replica finds its own name among the live ones even if its Lease has replaced characters of it.
 func TestName(t *testing.T) {
 	g := NewWithT(t)
 	one := start(t, "Host_of.Somebody", false, nil)
@@ -143,7 +143,7 @@ func TestPatience(t *testing.T) {
 	g := NewWithT(t)
 	leader := start(t, "leader", true, nil)
 	start(t, "second", false, nil)
-	g.Eventually(leader.others).Should(ContainElement("second"))
+	g.Eventually(leader.peers).Should(ContainElement("second"))
 	g.Expect(leader.checkLeadership()).To(Succeed())
 	leader.clock.Step(maxSilence - time.Second)
 	g.Expect(leader.checkLeadership()).To(Succeed())

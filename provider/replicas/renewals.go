@@ -23,21 +23,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// renewals are when this replica saw the announcements of all replicas renewed. The registry compares the time in a Lease with the clock of
-// its machine, as if all clocks were equal. A replica whose clock is ahead would seem to live for long after its end, and one whose clock is
-// behind would seem to have ended.
+// renewals records when this replica observed that the Leases of all replicas were renewed. The registry compares the time in
+// a Lease with the clock of its machine, as if all clocks were equal. A replica whose clock is ahead would seem to be alive
+// for long after its end, and one whose clock is behind would seem to have ended.
 type renewals struct {
 	// listedAt is when the Leases were listed last; zero before.
 	listedAt time.Time
-	// byName has the Leases that there were then.
+	// byName has the Leases of that list.
 	byName map[string]renewal
 }
 
-// renewal is when a Lease was renewed, as its holder wrote and as this replica saw.
+// renewal is when a Lease was renewed: the time that its holder wrote, and the time when this replica observed it.
 type renewal struct{ written, seen time.Time }
 
-// correct writes into Leases, which were listed now, when this replica saw them renewed. That was after the list before. A Lease that this
-// replica has not seen before may be as old as its holder says, but not of the future.
+// correct replaces the renew times of Leases that were just listed by the times when this replica observed the renewals,
+// which is the time of the list before. For a Lease that this replica has not observed before, it keeps the holder's time,
+// unless that is in the future.
 func (s *renewals) correct(leases []coordinationv1.Lease, now time.Time) {
 	byName := make(map[string]renewal, len(leases))
 	for i := range leases {

@@ -25,14 +25,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A replica lives as long as its Lease is renewed, whatever its clock says.
+// A replica counts as live as long as its Lease is renewed, regardless of its clock.
 func TestRenewals(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	for name, holder := range map[string]struct {
-		// offset is that of the owner's clock. It renews its Lease at 1, 11, and 21, and ends then.
+		// offset is the offset of the owner's clock. The owner renews its Lease at 1, 11, and 21, and ends then.
 		offset int
-		// seen are the times at which the lists at 5, 15, 25, 35 and 45 say that it was renewed.
+		// seen are the corrected renew times in the lists at 5, 15, 25, 35 and 45.
 		seen []int
 	}{
 		"in time": {0, []int{1, 11, 21, 21, 21}},

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package requestclass says why the hub sends a request. The classes come from the first rule of the design: one write per
-// change and no request at rest. Transports count requests by class.
+// Package requestclass classifies the hub's requests by their cause. The classes come from the first rule of the design: one
+// write per change and no request at rest. Transports count requests by class.
 package requestclass
 
 import "context"
@@ -28,7 +28,7 @@ const (
 	Object Class = "object"
 	// Extra requests have a special cause: a missing namespace, a rejected write, the verification of an absence, an event.
 	Extra Class = "extra"
-	// Background requests are limited per minute, whatever changes: watches, leases, health, status of SyncTargets.
+	// Background requests are limited per minute, regardless of changes: watches, leases, health, status of SyncTargets.
 	Background Class = "background"
 )
 

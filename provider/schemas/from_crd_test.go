@@ -41,7 +41,7 @@ func TestFromCRDNamesSchemasByContent(t *testing.T) {
 			crd.UID, crd.ResourceVersion, crd.Annotations = "1", "2", map[string]string{"a": "b"}
 			crd.Status.StoredVersions = []string{"v1"}
 		}, true},
-		"what a server fills in": {apiextensionsv1.SetDefaults_CustomResourceDefinition, true},
+		"defaults of a server": {apiextensionsv1.SetDefaults_CustomResourceDefinition, true},
 		"a conversion webhook": {func(crd *apiextensionsv1.CustomResourceDefinition) {
 			url := "https://example.com"
 			crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{

@@ -157,8 +157,8 @@ func requireGroup(group string, projected bool) error {
 	return fmt.Errorf("%s: kcp has no APIs in the group %q: give mailboxes a domain with at least one dot", fieldGroup, group)
 }
 
-// chooseStorageVersion makes the preferred version the storage version, and notes the fields that the other versions
-// lose.
+// chooseStorageVersion makes the preferred version the storage version, and records a note for each field that the other
+// versions lose.
 func chooseStorageVersion(projected *apiextensionsv1.CustomResourceDefinition) {
 	preferred := PreferredVersion(projected)
 	storage := slices.IndexFunc(projected.Spec.Versions, func(version apiextensionsv1.CustomResourceDefinitionVersion) bool {

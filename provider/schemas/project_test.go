@@ -138,7 +138,7 @@ func TestProject(t *testing.T) {
 				t.Errorf("wanted no conversion and the same scope, got %v, %s", projected.Spec.Conversion, projected.Spec.Scope)
 			}
 			if projected.UID != "" || projected.Labels != nil || len(projected.Status.StoredVersions) > 0 || projected.Annotations["example.com/a"] != "" {
-				t.Errorf("what only meant something in the cluster is kept: %v, %v", projected.ObjectMeta, projected.Status)
+				t.Errorf("metadata or status of the cluster is kept: %v, %v", projected.ObjectMeta, projected.Status)
 			}
 			schema, err := FromCRD(projected)
 			if err != nil {

@@ -26,10 +26,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Count is the number of shards. It bounds the number of replicas that have work, and the requests for Leases, whatever the fleet.
+// Count is the number of shards. It bounds the number of replicas that have work, and the requests for Leases, independent of
+// the size of the fleet.
 const Count = 64
 
-// rank is the place of a replica among those that should hold a shard.
+// rank is the place of a replica among the candidates for a shard.
 type rank int
 
 const (
@@ -39,7 +40,7 @@ const (
 	rankFirst
 	// rankSecond: the replica takes the shard if the first has ended.
 	rankSecond
-	// rankOther is that of all other replicas.
+	// rankOther is the rank of all other replicas.
 	rankOther
 )
 
@@ -63,14 +64,15 @@ func SetOf(shard int) Set { return 1 << shard }
 // Has reports whether the shard of a SyncTarget is in the set.
 func (s Set) Has(syncTarget types.UID) bool { return s&SetOf(Of(syncTarget)) != 0 }
 
-// division says which replica should hold each shard, and which one takes it if that has ended.
+// division records which replica should hold each shard, and which replica takes it if the first has ended.
 type division struct{ first, second [Count]string }
 
-// divide divides the shards among the live replicas. Replicas with different lists of the live may divide them differently.
+// divide divides the shards among the live replicas. Replicas with different lists of live replicas may divide the shards
+// differently.
 func divide(live []string) (made division) {
-	made.first = assign(live)
+	made.first = Assign(live)
 	for _, lost := range live {
-		left := assign(slices.DeleteFunc(slices.Clone(live), func(name string) bool { return name == lost }))
+		left := Assign(slices.DeleteFunc(slices.Clone(live), func(name string) bool { return name == lost }))
 		for shard, first := range made.first {
 			if first == lost {
 				made.second[shard] = left[shard]
@@ -92,10 +94,11 @@ func (d division) rank(shard int, replica string) rank {
 	}
 }
 
-// assign divides shards by rendezvous hashing with bounded loads: the pairs of a shard and a replica are taken by their weight, the
-// greatest first, and no replica gets more than an even share, rounded up. Without that bound the largest of ten replicas has twice an even
-// share, since a few shards for each are sharded unevenly. It moves a few more shards when a replica comes or goes.
-func assign(live []string) (holders [Count]string) {
+// Assign divides shards by rendezvous hashing with bounded loads: the pairs of a shard and a replica are taken by their
+// weight, the greatest first, and no replica gets more than an even share, rounded up. Without that bound the largest of ten
+// replicas has twice an even share, since a few shards for each replica are distributed unevenly. It moves a few more shards
+// when a replica comes or goes.
+func Assign(live []string) (holders [Count]string) {
 	type pair struct {
 		weight  uint64
 		shard   int
@@ -120,8 +123,9 @@ func assign(live []string) (holders [Count]string) {
 	return holders
 }
 
-// weight is that of rendezvous hashing. The hash mixes well, since the names of replicas differ in few characters: with FNV-1a, which
-// multicluster-runtime's sharder uses, numbered replicas have up to 2.5 times an even share.
+// weight is the weight of a replica for a shard in rendezvous hashing.  The hash mixes well, since the names of replicas
+// differ in few characters: with FNV-1a, which multicluster-runtime's sharder uses, numbered replicas have up to 2.5 times an
+// even share.
 func weight(shard int, replica string) uint64 {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint32([]byte(replica+"|"), uint32(shard))) //nolint:gosec // shard is below Count
 	return binary.BigEndian.Uint64(sum[:])

@@ -43,8 +43,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestDivide has the names of Pods, and numbered ones. No replica has more than an even share, most shards stay where they are when a
-// replica comes or goes, and the second is who gets a shard when the first has ended.
+// TestDivide uses the names of Pods, and numbered names. No replica has more than an even share, and most shards stay when a
+// replica comes or goes. When the first replica has ended, the second gets the shard.
 func TestDivide(t *testing.T) {
 	for _, format := range []string{"synchub-7d9f8b6c5d-x%dk2j", "synchub-%d"} {
 		for replicas := 1; replicas <= 12; replicas++ {
@@ -68,7 +68,7 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// expectEvenShares expects a first and a second replica for each shard, and of none too many.
+// expectEvenShares expects a first and a second replica for each shard, and no more than an even share for any replica.
 func expectEvenShares(t *testing.T, live []string, division division) {
 	t.Helper()
 	replicas := len(live)
@@ -92,16 +92,15 @@ func expectEvenShares(t *testing.T, live []string, division division) {
 	}
 }
 
-// The division must stay the same, so that replicas of two releases divide alike while one replaces the other. The capacity model, which
-// has a copy of the code, expects the same digest.
+// The division must stay the same, so that replicas of two releases divide alike while one replaces the other.
 func TestAssignIsTheSameInEachRelease(t *testing.T) {
-	holders := assign([]string{"a", "b", "c", "d", "e", "f", "g"})
+	holders := Assign([]string{"a", "b", "c", "d", "e", "f", "g"})
 	if digest := fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(holders[:], "")))); digest[:16] != "9a8ad0328aca5f10" {
 		t.Errorf("the digest of %v is %s", holders, digest)
 	}
 }
 
-// expectFewMoves takes each replica away: its shards go to the second ones, and few others move.
+// expectFewMoves removes each replica in turn: its shards go to the second ones, and few other shards move.
 func expectFewMoves(t *testing.T, live []string, before division) {
 	t.Helper()
 	for _, gone := range live {

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package shards shards SyncTargets among the replicas of the hub. Each SyncTarget belongs to one of [Count] shards, by a hash of
-// its UID. A replica works for the SyncTargets of a shard while it holds the Lease of the shard, which is in the hosting cluster.
-// So the number of Leases does not grow with the fleet.
+// Package shards divides SyncTargets among the replicas of the hub. Each SyncTarget belongs to one of [Count] shards, by a
+// hash of its UID. A replica works for the SyncTargets of a shard while it holds the Lease of the shard, which is in the
+// hosting cluster. So the number of Leases does not grow with the fleet.
 //
 // Each replica computes from the live replicas which of them should hold a shard, by rendezvous hashing: when a replica comes or goes,
 // mostly its own share moves. The leader election of client-go then decides who holds a shard. It compares no clocks of different

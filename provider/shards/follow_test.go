@@ -36,12 +36,12 @@ import (
 	"github.com/synchub-dev/synchub/provider/leases"
 )
 
-// solo is one replica, whose Leases are in a fake hosting cluster. It notes what it stops and announces.
+// solo is one replica, whose Leases are in a fake hosting cluster. It records the shards that it stops and announces.
 type solo struct {
 	*Shards
 	client *clientfake.Clientset
 	live   []string
-	// divides and unknown are the answer of LeaderShards.
+	// divides and unknown determine the result of LeaderShards.
 	divides, unknown bool
 	// stopped and changed get the numbers of shards.
 	stopped, changed chan int
@@ -65,7 +65,7 @@ func newSolo(shardClock clock.WithTicker) *solo {
 	return s
 }
 
-// runningCandidacy is a candidacy that tells when it is released.
+// runningCandidacy returns a candidacy that closes the channel when it is released.
 func runningCandidacy(of *shard) (c *candidacy, released chan struct{}) {
 	released = make(chan struct{})
 	return &candidacy{of: of, release: func() { close(released) }, ended: make(chan struct{})}, released
@@ -121,7 +121,7 @@ func TestWorkStopsBeforeTheLeaseIsFree(t *testing.T) {
 	g.Expect(ptr.Deref(lease.Spec.HolderIdentity, "")).To(BeEmpty())
 }
 
-// What a candidate gives up, and what it keeps.
+// A candidate gives up a shard, or keeps it, by its rank and the time since it got the rank.
 func TestGivingUpAShard(t *testing.T) {
 	const first = "b"
 	now := time.Unix(1_000_000, 0)
@@ -160,7 +160,7 @@ func TestGivingUpAShard(t *testing.T) {
 			if test.givesUp {
 				g.Eventually(released).WithTimeout(time.Minute).Should(BeClosed())
 				one.follow(t.Context(), test.rank, test.isTakenByFirst, now)
-				// Then the first has its time to take the shard.
+				// Then the first replica has its time to take the shard.
 				one.set(false, always)
 				close(one.candidacy.ended)
 				one.follow(t.Context(), test.rank, test.isTakenByFirst, now.Add(takePeriod-1))
@@ -170,7 +170,7 @@ func TestGivingUpAShard(t *testing.T) {
 	}
 }
 
-// Who becomes a candidate.
+// A replica becomes a candidate by its rank and the time since it got the rank.
 func TestBecomingACandidate(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	for name, test := range map[string]struct {
@@ -206,8 +206,8 @@ func TestBecomingACandidate(t *testing.T) {
 	}
 }
 
-// While the leader works for all SyncTargets, no replica holds a part of them. If nobody can be asked, the last answer counts, and a replica
-// that does not know who lives changes nothing.
+// While the leader works for all SyncTargets, no replica holds a part of them. If the request fails, the last answer counts.
+// A replica that has no list of live replicas changes nothing.
 func TestShardsAreGivenUpWhenTheLeaderWorksForAll(t *testing.T) {
 	g := NewWithT(t)
 	s := newSolo(clocktesting.NewFakeClock(time.Unix(1_000_000, 0)))
@@ -239,7 +239,7 @@ func TestShardsAreGivenUpWhenTheLeaderWorksForAll(t *testing.T) {
 	}
 }
 
-// A replica that ends releases all shards, and does not wait for ever for work that does not stop.
+// A replica that ends releases all shards, and does not wait forever for work that does not stop.
 func TestAReplicaThatEndsReleasesItsShards(t *testing.T) {
 	g := NewWithT(t)
 	clock := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
@@ -262,7 +262,7 @@ func TestAReplicaThatEndsReleasesItsShards(t *testing.T) {
 	g.Eventually(ended).WithTimeout(time.Minute).Should(BeClosed())
 }
 
-// The second for a shard asks for the Leases only while it waits, and takes an error for no answer.
+// The second replica for a shard requests the Leases only while it waits. An error does not count as an answer.
 func TestTakenByFirst(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Unix(1_000_000, 0)

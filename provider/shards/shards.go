@@ -40,12 +40,13 @@ import (
 const (
 	// leasePrefix begins the name of the Lease of each shard.
 	leasePrefix = "synchub-shard"
-	// balanceInterval is how often a replica looks which shards it should hold.
+	// balanceInterval is how often a replica computes which shards it should hold.
 	balanceInterval = 2 * time.Second
-	// takePeriod is how long the second replica for a shard leaves it to the first, since the work for the shard may take [releaseTimeout] to stop before its Lease is released.
+	// takePeriod is how long the second replica for a shard leaves the shard to the first, since the work for the shard may
+	// take [releaseTimeout] to stop before its Lease is released.
 	takePeriod = 20 * time.Second
-	// settlePeriod is how long a replica that has ended may seem to live: its announcement counts for 30 s after it was seen, up to 10 s
-	// late if clocks differ, and is read every 10 s.
+	// settlePeriod is how long a replica that has ended may seem to be alive: its announcement counts for 30 s after it was
+	// seen, up to 10 s late if clocks differ, and is read every 10 s.
 	settlePeriod = 55 * time.Second
 	// releaseTimeout bounds how long a replica that ends waits for its work to stop, before it releases the Leases.
 	releaseTimeout = 15 * time.Second
@@ -53,18 +54,20 @@ const (
 
 // Options configure [Shards].
 type Options struct {
-	// Leases are those of the hosting cluster, in the Namespace.
+	// Leases is the client for the Leases of the hosting cluster, in the Namespace.
 	Leases    coordinationv1client.LeasesGetter
 	Namespace string
 	// Watcher watches these Leases.
 	Watcher *leases.Watcher
-	// Replica is the name of this replica. LiveReplicas returns the names of all that reach kcp, with this one; none before they are known.
+	// Replica is the name of this replica. LiveReplicas returns the names of all replicas that reach kcp, including this one;
+	// none before they are known.
 	Replica      string
 	LiveReplicas func() []string
-	// LeaderShards reports whether the leader of the hub shards SyncTargets too. While it does not, because replicas are being replaced by
-	// those with another setting, this replica holds nothing. After an error the last answer counts.
+	// LeaderShards reports whether the leader of the hub shards SyncTargets too. While it does not, because replicas are
+	// being replaced by replicas with another setting, this replica holds no shard. After an error the last answer counts.
 	LeaderShards func(ctx context.Context) (bool, error)
-	// LeaseDuration, RenewDeadline and RenewPeriod are those of the Leases. Writes for a shard pass until the renew deadline.
+	// LeaseDuration, RenewDeadline and RenewPeriod are the settings of the Leases. Writes for a shard pass until the renew
+	// deadline.
 	LeaseDuration, RenewDeadline, RenewPeriod time.Duration
 	// Stop ends all work for the SyncTargets of a shard, and returns when nothing more is written for them.
 	Stop func(shard int)
@@ -80,7 +83,7 @@ type Shards struct {
 	all [Count]*shard
 	// leaderShards is the last answer of LeaderShards. Only the goroutine of Start uses it.
 	leaderShards bool
-	// division is that among the live. Only the goroutine of Start uses both.
+	// division is the division among the live replicas. Only the goroutine of Start uses both.
 	live     []string
 	division division
 	// take is [takePeriod], and settle is [settlePeriod], except in tests.
@@ -143,9 +146,9 @@ func (p *Shards) balance(ctx context.Context) {
 	}
 }
 
-// takenByFirst reports which shards the first replica has taken, of those for which this one is the second and waits for that. It asks for
-// the Leases only if there are such shards, which is for some seconds after a replica has come or gone. An error is repeated soon, and the
-// shards can be taken after [takePeriod] in any case.
+// takenByFirst reports which shards the first replica has taken, among the shards for which this replica is the second and
+// waits. It requests the Leases only if there are such shards, which is for some seconds after a replica was added or
+// removed. It retries soon after an error, and the shards can be taken after [takePeriod] in any case.
 func (p *Shards) takenByFirst(ctx context.Context, ranks [Count]rank, now time.Time) (taken [Count]bool) {
 	if !slices.ContainsFunc(p.all[:], func(one *shard) bool { return ranks[one.number] == rankSecond && !one.mayTakeAsSecond(now) }) {
 		return taken
@@ -201,13 +204,14 @@ func (p *Shards) releaseAll() {
 	}
 }
 
-// shard is one shard, as this replica sees it.
+// shard is this replica's state of one shard.
 type shard struct {
 	number int
 	fence  *fence.Fence
 	owner  *Shards
 
-	// candidacy is nil while this replica does not want the shard. Only the goroutine of Start uses it, secondTo and secondSince.
+	// candidacy is nil while this replica does not want the shard. Only the goroutine of Start uses candidacy, secondTo and
+	// secondSince.
 	candidacy *candidacy
 	// secondTo is the first replica while this one is the second; else empty. secondSince is when that began, or [takePeriod] ago if the
 	// first has taken the shard.
@@ -252,9 +256,9 @@ func (p *shard) observeFirst(own rank, isTakenByFirst bool, now time.Time) {
 	}
 }
 
-// follow starts or ends this replica's candidacy, by its rank. The first is always a candidate. The second becomes one when the first has
-// taken the shard, or had [takePeriod] to do so: then the Lease tells it at once that the first has ended. A owner that is not the first
-// gives the shard up after [settlePeriod]: if the first is still listed then, it lives.
+// follow starts or ends this replica's candidacy, by its rank. The first is always a candidate. The second becomes one when
+// the first has taken the shard, or had [takePeriod] to do so: from then on the Lease shows at once that the first has ended.
+// An owner that is not the first gives the shard up after [settlePeriod]: if the first is still listed then, it is alive.
 func (p *shard) follow(ctx context.Context, own rank, isTakenByFirst bool, now time.Time) {
 	if p.candidacy != nil && p.candidacy.hasEnded() {
 		p.candidacy = nil
@@ -284,7 +288,7 @@ func (p *shard) giveUp() {
 	}
 }
 
-// set notes whether this replica holds the shard, and reports whether that has changed. isValid is asked under the lock.
+// set records whether this replica holds the shard, and reports whether that has changed. It calls isValid under the lock.
 func (p *shard) set(isOwned bool, isValid func() bool) (changed bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -350,7 +354,8 @@ func (p *Shards) newCandidacy(ctx context.Context, of *shard) *candidacy {
 	return c
 }
 
-// win notes that this replica holds the shard. The election calls it in a goroutine of its own, perhaps only after the shard was lost.
+// win records that this replica holds the shard. The election calls it in a goroutine of its own, perhaps only after the
+// shard was lost.
 func (c *candidacy) win(ctx context.Context) {
 	if c.of.set(true, func() bool { return ctx.Err() == nil }) {
 		c.of.owner.Log.Info("holds a shard", "shard", c.of.number)
@@ -358,8 +363,8 @@ func (c *candidacy) win(ctx context.Context) {
 	}
 }
 
-// lose notes that this replica does not hold the shard, and stops the work for it. The fence closes by itself, or by the release of the
-// Lease.
+// lose records that this replica does not hold the shard, and stops the work for it. The fence closes by itself, or by the
+// release of the Lease.
 func (c *candidacy) lose() {
 	if c.of.set(false, func() bool { return true }) {
 		c.of.owner.Log.Info("no longer holds a shard", "shard", c.of.number)

@@ -44,7 +44,7 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// fleet are the replicas of a test, which know of each other.
+// fleet has the replicas of a test, which share a list of live replicas.
 type fleet struct {
 	*WithT
 	t      *testing.T
@@ -55,7 +55,7 @@ type fleet struct {
 
 	lock sync.Mutex
 	live []string
-	// leaders is true while the leader does not shard SyncTargets, and unknown while nobody knows.
+	// leaders is true while the leader does not shard SyncTargets, and unknown is true while that cannot be read.
 	leaders, unknown bool
 }
 
@@ -80,7 +80,7 @@ func (f *fleet) names() []string {
 	return slices.Clone(f.live)
 }
 
-// believe sets the replicas that all believe to be alive.
+// believe sets the list of live replicas for all replicas.
 func (f *fleet) believe(live ...string) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -183,8 +183,8 @@ func holders(replicas ...*replica) (held, writing [Count]int) {
 	return held, writing
 }
 
-// expectDivided waits until each shard has one holder, the first of those that live, and checks all the time that nobody else may
-// write.
+// expectDivided waits until each shard has one holder, the first among the live replicas, and checks all the time that nobody
+// else may write.
 func (f *fleet) expectDivided(replicas ...*replica) {
 	f.t.Helper()
 	f.Eventually(func(g Gomega) {
@@ -233,7 +233,7 @@ func TestShards(t *testing.T) {
 	f.believe("a", "b")
 	f.expectDivided(a, b)
 
-	// Two replicas that do not know of each other both want all. Neither takes what the other holds.
+	// Two replicas that are not in each other's lists both want all shards. Neither takes a shard that the other holds.
 	before := a.held()
 	lonely := f.start("d", func() []string { return []string{"d"} })
 	f.Consistently(func(g Gomega) {
@@ -256,7 +256,7 @@ func TestShards(t *testing.T) {
 				StopTrying(fmt.Sprintf("%d replicas may write for the shard %d", writing[number], number)).Now()
 			}
 		}
-		g.Expect(b.held()).To(Equal(Count), "the second is a candidate, whoever seems to live")
+		g.Expect(b.held()).To(Equal(Count), "the second is a candidate, regardless of the live replicas")
 	}).WithTimeout(time.Minute).WithPolling(20 * time.Millisecond).Should(Succeed())
 	f.Expect(a.held()).To(BeZero())
 	a.setCut(false)
@@ -276,8 +276,8 @@ func TestShards(t *testing.T) {
 	f.Expect(found.Items).To(HaveLen(Count))
 }
 
-// The second replica for a shard takes it when the first ends, also soon after replicas have come or gone: it need not wait for a time, but
-// until it sees that the first has taken the shard.
+// The second replica for a shard takes it when the first ends, also soon after replicas were added or removed: it waits until
+// the first has taken the shard, not for a fixed time.
 func TestSecondSeesThatTheFirstHasTaken(t *testing.T) {
 	tier.Thorough(t)
 	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, take: time.Hour, settle: time.Hour}
@@ -296,8 +296,8 @@ func TestSecondSeesThatTheFirstHasTaken(t *testing.T) {
 	}).WithTimeout(2 * time.Minute).WithPolling(20 * time.Millisecond).Should(Succeed())
 }
 
-// The first replica for half of the shards has ended, and seems to live for an hour. The second takes them after the time that the first has
-// for it, and keeps them.
+// The first replica for half of the shards has ended, and seems to be alive for an hour. The second takes them after the time
+// that the first has for it, and keeps them.
 func TestSecondTakesBeforeTheFirstIsForgotten(t *testing.T) {
 	tier.Thorough(t)
 	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, take: 5 * time.Second, settle: time.Hour}
@@ -307,8 +307,8 @@ func TestSecondTakesBeforeTheFirstIsForgotten(t *testing.T) {
 	f.Consistently(lives.held).WithTimeout(2 * f.take).Should(Equal(Count))
 }
 
-// A replica whose clock is five minutes off shows that in the Leases that it holds. Nobody believes it: a Lease is old if it was not renewed for
-// its duration by the own clock.
+// A replica whose clock is five minutes off writes wrong times into its Leases. Other replicas ignore them: a Lease is old if
+// it was not renewed for its duration by the reader's clock.
 func TestClocks(t *testing.T) {
 	tier.Thorough(t)
 	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config}
@@ -352,7 +352,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// A context of a fence decides, in place of the fence of the transport.
+// The fence in a context replaces the fence of the transport.
 func TestFence(t *testing.T) {
 	g := NewWithT(t)
 	p := New(Options{Clock: clock.RealClock{}})

@@ -14,13 +14,14 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package storehistory notices that the store of kcp went back to an earlier state, as after a restore from a backup.
+// Package storehistory detects that the store of kcp went back to an earlier state, as after a restore from a backup.
 //
 // An object that was made after the backup looks deleted then, and an object that was changed since looks changed. A hub that
-// believes that removes objects from clusters, or overwrites them with older content. The resourceVersions that the hub has
-// seen are the only trace of the lost history: no later read may show older ones. Three places hold them: the caches of a hub
-// that runs, the Lease of the hub in the hosting cluster, and the marks on the clusters.
+// acts on this removes objects from clusters, or overwrites them with older content. The resourceVersions that the hub has
+// observed are the only trace of the lost history: no later read may return older ones. Three places hold them: the caches of
+// a running hub, the Lease of the hub in the hosting cluster, and the marks on the clusters.
 //
-// A reader that finds such a contradiction calls [Guard.Report]. From then on [Guard.Holds] is true of every SyncTarget that existed
-// then, until an operator confirms the restore for it. docs/design/0033-restored-kcp.md has the reasons and the limits.
+// A reader that finds such a contradiction calls [Guard.Report]. From then on [Guard.Holds] is true for every SyncTarget that
+// existed at that time, until an operator confirms the restore for it. docs/design/0033-restored-kcp.md has the reasons and
+// the limits.
 package storehistory

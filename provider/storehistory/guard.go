@@ -41,10 +41,11 @@ const (
 type Rewind struct {
 	// ID identifies the rewind. An operator confirms exactly this one.
 	ID string `json:"id"`
-	// Detected is when a hub noticed it first, and Evidence is the contradiction.
+	// Detected is when a hub first detected the rewind, and Evidence is the contradiction.
 	Detected time.Time `json:"detected"`
 	Evidence string    `json:"evidence"`
-	// Lost is the highest resourceVersion that is known from the lost history. A mark with a version up to it proves no other rewind.
+	// Lost is the highest resourceVersion that is known from the lost history. A mark with a version up to Lost proves no
+	// other rewind.
 	Lost uint64 `json:"lost"`
 }
 
@@ -56,11 +57,14 @@ type Options struct {
 	Namespace string
 	// OnChange is called when a rewind is new, or has become another one. It must not block.
 	OnChange func()
-	Clock    clock.WithTicker
-	Log      logr.Logger
+	// RestartWatches makes all caches of kcp list their objects again, since they have the lost history. It is called when this replica
+	// notices a rewind, and must not block.
+	RestartWatches func()
+	Clock          clock.WithTicker
+	Log            logr.Logger
 }
 
-// Guard knows whether the store went back. A nil Guard has seen nothing. All methods may be called concurrently.
+// Guard records whether the store went back. A nil Guard never reports a rewind. All methods may be called concurrently.
 type Guard struct {
 	Options
 	// wake makes Start store the rewind.
@@ -70,21 +74,22 @@ type Guard struct {
 	rewind *Rewind
 	// isStored is true if the workspace has the rewind as it is, and wasStored if it has had it.
 	isStored, wasStored bool
-	// isUnsettled is true while it is not known whether a report is about the rewind or about another one. Everything is held then.
+	// isUnsettled is true while the Guard does not know whether a report is about the rewind or about another one. All
+	// SyncTargets are held during that time.
 	isUnsettled bool
 	syncTargets map[types.UID]syncTarget
-	// watermarks return the highest versions seen of each source, and previous are those that the Lease had.
+	// watermarks return the highest observed version of each source, and previous are the versions that the Lease had.
 	watermarks map[string]func() uint64
 	previous   map[string]uint64
 }
 
-// syncTarget is what decides whether a rewind concerns a SyncTarget.
+// syncTarget has the facts that decide whether a rewind concerns a SyncTarget.
 type syncTarget struct {
 	created   time.Time
 	confirmed string
 }
 
-// New returns a Guard that has seen nothing.
+// New returns a Guard without a rewind.
 func New(options Options) *Guard {
 	return &Guard{
 		Options: options, wake: make(chan struct{}, 1), isStored: true, syncTargets: map[types.UID]syncTarget{},
@@ -101,8 +106,8 @@ func ParseVersion(resourceVersion string) uint64 {
 	return version
 }
 
-// Report notes that the store went back: it is at the resourceVersion now, although a reader had seen a later one. where says
-// which object or list shows that. It must not be called for a read that may be outdated.
+// Report records that the store went back: it is at the resourceVersion now, although a reader observed the later version
+// seen. where describes the object or list that proves it. It must not be called for a read that may be outdated.
 func (g *Guard) Report(where string, seen, now uint64) {
 	if g == nil {
 		return
@@ -122,6 +127,7 @@ func (g *Guard) Report(where string, seen, now uint64) {
 	g.store()
 	if !isSame {
 		g.Log.Info("kcp went back to an earlier state: the hub removes and overwrites nothing on clusters until an operator confirms that", "evidence", evidence)
+		g.restartWatches()
 		g.changed()
 	}
 }
@@ -132,8 +138,8 @@ func (g *Guard) replaceLocked(evidence string, lost uint64) {
 	g.isStored, g.wasStored = false, false
 }
 
-// settleLocked finds out whether a report was about another rewind: the store has lost the former one then. It reports whether it has.
-// The caller holds the lock.
+// settleLocked determines whether a report was about another rewind: if so, the store has lost the record of the former one.
+// It reports whether that is the case. The caller holds the lock.
 func (g *Guard) settleLocked(stored *Rewind) (isOther bool) {
 	isOther = g.isUnsettled && g.wasStored && (stored == nil || stored.ID != g.rewind.ID && stored.Detected.Before(g.rewind.Detected))
 	if isOther {
@@ -176,8 +182,8 @@ func (g *Guard) Explains(version uint64) bool {
 	return current != nil && version <= current.Lost
 }
 
-// SetSyncTarget notes when a SyncTarget was created, and which rewind its operator confirmed. It reports whether the SyncTarget is
-// held.
+// SetSyncTarget records when a SyncTarget was created, and which rewind its operator confirmed. It reports whether the
+// SyncTarget is held.
 func (g *Guard) SetSyncTarget(uid types.UID, created time.Time, confirmed string) (held bool) {
 	if g == nil {
 		return false
@@ -188,7 +194,7 @@ func (g *Guard) SetSyncTarget(uid types.UID, created time.Time, confirmed string
 	return g.holdsLocked(uid)
 }
 
-// ForgetSyncTarget drops what is known of a SyncTarget.
+// ForgetSyncTarget drops the state of a SyncTarget.
 func (g *Guard) ForgetSyncTarget(uid types.UID) {
 	if g == nil {
 		return
@@ -251,6 +257,12 @@ func (g *Guard) adoptLocked(stored *Rewind) (changed bool) {
 	adopted.Lost = lost
 	g.rewind, g.isStored, g.wasStored = &adopted, lost == stored.Lost, true
 	return changed
+}
+
+func (g *Guard) restartWatches() {
+	if g.RestartWatches != nil {
+		g.RestartWatches()
+	}
 }
 
 func (g *Guard) changed() {

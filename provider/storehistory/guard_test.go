@@ -67,7 +67,7 @@ func TestHolds(t *testing.T) {
 	g.Expect(guard.HeldCount()).To(Equal(1))
 	g.Expect(guard.SetSyncTarget(florin, began.Add(-time.Hour), first.ID)).To(BeFalse())
 
-	// What else notices the same event does not hold the SyncTarget again.
+	// Another observation of the same event does not hold the SyncTarget again.
 	guard.Report("another list", 80, 70)
 	clock.Step(episode - time.Second)
 	guard.Report("another list", 120, 70)

@@ -38,7 +38,7 @@ const (
 	retryInterval  = 5 * time.Second
 )
 
-// Load reads the stored rewind. The hub decides about no object before.
+// Load reads the stored rewind. The hub syncs no object before that.
 func (g *Guard) Load(ctx context.Context) error {
 	if g == nil {
 		return nil
@@ -56,7 +56,7 @@ func (g *Guard) Load(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection returns false: each replica notices a rewind.
+// NeedLeaderElection returns false: each replica detects rewinds.
 func (g *Guard) NeedLeaderElection() bool { return false }
 
 // Start stores rewinds, and adopts those that other replicas stored, until ctx ends. A replica that does not lead may not write;
@@ -97,10 +97,13 @@ func (g *Guard) save(ctx context.Context) error {
 		return err
 	}
 	g.lock.Lock()
-	changed := g.settleLocked(stored)
-	changed = g.adoptLocked(stored) || changed
+	isOther := g.settleLocked(stored)
+	changed := g.adoptLocked(stored) || isOther
 	isStored, rewind := g.isStored, *g.rewind
 	g.lock.Unlock()
+	if isOther {
+		g.restartWatches()
+	}
 	if changed {
 		g.changed()
 	}

@@ -47,8 +47,8 @@ func (g *Guard) Track(source string, version func() uint64) (stop func()) {
 	}
 }
 
-// Watermarks returns the next value of the annotation. Sources of which nothing was read yet keep their versions. ok is false while
-// a rewind is not stored: the annotation must stay as it is then, so that a crash loses no rewind.
+// Watermarks returns the next value of the annotation. Sources that were not read yet keep their versions. ok is false while
+// a rewind is not stored: the annotation must stay unchanged during that time, so that a crash loses no rewind.
 func (g *Guard) Watermarks(annotation string) (next string, ok bool) {
 	if g == nil {
 		return "", false
@@ -81,7 +81,8 @@ func parseWatermarks(annotation string) map[string]uint64 {
 	return versions
 }
 
-// SetPrevious notes the annotation that the hub has written so far. It must be read before the lists that are compared with it.
+// SetPrevious records the annotation that the hub has written so far. It must be read before the lists that are compared with
+// it.
 func (g *Guard) SetPrevious(annotation string) {
 	if g == nil {
 		return
@@ -91,8 +92,8 @@ func (g *Guard) SetPrevious(annotation string) {
 	g.previous = parseWatermarks(annotation)
 }
 
-// Check reports a rewind if the version of a source is older than the annotation had it. It must be of a read that began later
-// than [Guard.SetPrevious].
+// Check reports a rewind if the version of a source is older than its version in the annotation. The version must come from a
+// read that began after [Guard.SetPrevious].
 func (g *Guard) Check(source, where string, now uint64) {
 	if g == nil {
 		return

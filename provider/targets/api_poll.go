@@ -30,12 +30,12 @@ import (
 )
 
 const (
-	// apiPollInterval is how often the hub asks a target which APIs it serves, while it waits for one. A server answers with 304 as long as
-	// they are the same. No event tells of built-in and aggregated APIs.
+	// apiPollInterval is how often the hub requests the list of APIs from a target, while it waits for an API. A server
+	// answers with 304 as long as the list is the same. There are no events for built-in and aggregated APIs.
 	apiPollInterval = 20 * time.Second
 	// maxDiscoveryBytes bounds the answer.
 	maxDiscoveryBytes = 16 << 20
-	// aggregatedDiscovery asks for all groups and resources at once. Older servers answer with the groups and versions only.
+	// aggregatedDiscovery requests all groups and resources at once. Older servers answer with the groups and versions only.
 	aggregatedDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;q=0.9"
 )
 
@@ -52,7 +52,8 @@ type apiList struct {
 	hash [sha256.Size]byte
 }
 
-// AwaitAPI has the hub observe which APIs the target serves, until the caller calls stop. [Listener.OnAPIs] is called when they changed.
+// AwaitAPI makes the hub observe which APIs the target serves, until the caller calls stop. [Listener.OnAPIs] is called when
+// they changed.
 func (c *Connection) AwaitAPI() (stop func()) {
 	c.apiPoll.lock.Lock()
 	defer c.apiPoll.lock.Unlock()
@@ -74,7 +75,7 @@ func (c *Connection) AwaitAPI() (stop func()) {
 func (c *Connection) pollAPIs(ctx context.Context) {
 	var known apiList
 	for c.WaitUntilUp(ctx) == nil {
-		// An error is the probe's to report.
+		// The probe reports errors.
 		if listed, err := c.listAPIs(ctx, known); err == nil && listed != known {
 			isOther := listed.hash != known.hash
 			known = listed
@@ -117,7 +118,7 @@ func (c *Connection) listAPIs(ctx context.Context, known apiList) (apiList, erro
 		return known, nil
 	case http.StatusOK:
 	default:
-		return apiList{}, fmt.Errorf("the target answers %d when asked which APIs it serves", response.StatusCode)
+		return apiList{}, fmt.Errorf("the target answered the request for its APIs with %d", response.StatusCode)
 	}
 	sum := sha256.New()
 	size, err := io.Copy(sum, io.LimitReader(response.Body, maxDiscoveryBytes))

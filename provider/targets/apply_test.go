@@ -45,7 +45,7 @@ func (a *fakeTransport) RoundTrip(request *http.Request) (*http.Response, error)
 	}, request.Body.Close()
 }
 
-// newApplier returns an apply of a specimen, from what is desired to what was answered, but for the way to the target and back.
+// newApplier returns a function that applies a fixture, from the desired object to the decoded answer, without a network.
 func newApplier(tb testing.TB, kind fixtures.Fixture) (target *fakeTransport, apply func()) {
 	tb.Helper()
 	source := kind.MailboxObject(tb)

@@ -26,8 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ErrPending means that the request to the target is under way. [Listener.OnLookup] is called after the answer.
-var ErrPending = errors.New("the target is being asked")
+// ErrPending means that the request to the target is running. [Listener.OnLookup] is called after the answer.
+var ErrPending = errors.New("the request to the target is still running")
 
 const (
 	// maxConcurrentLookups bounds the lookups at one target at the same time.
@@ -133,7 +133,7 @@ func newAsyncLookups() asyncLookups {
 	return asyncLookups{semaphore: make(chan struct{}, maxConcurrentLookups), running: map[lookup]struct{}{}, results: map[lookup]asyncResult{}}
 }
 
-// begin notes that a lookup runs, and returns false if it does already.
+// begin records that a lookup runs, and returns false if it runs already.
 func (a *asyncLookups) begin(key lookup) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()

@@ -49,7 +49,8 @@ const (
 	ReasonNotReadable = "NotReadable"
 )
 
-// Availability is why the hub cannot read a resource on a target. The zero value means that it can, or has not tried yet.
+// Availability describes why the hub cannot read a resource on a target. The zero value means that it can, or has not tried
+// yet.
 type Availability struct {
 	// Reason is ReasonNotServed, ReasonForbidden or ReasonNotReadable; Message is the API server's.
 	Reason, Message string
@@ -103,7 +104,7 @@ func (g *requestGate) do(ctx context.Context, request func() error) error {
 		g.beginRead()
 		err := request()
 		state := availabilityFrom(err)
-		// What is not readable stays so until the informer follows the target.
+		// A resource stays not readable until the informer follows the target.
 		if state.Reason != "" || err == nil && g.Availability().Reason != ReasonNotReadable {
 			g.setAvailability(state)
 		}
@@ -113,7 +114,8 @@ func (g *requestGate) do(ctx context.Context, request func() error) error {
 		}
 		switch {
 		case utilnet.IsConnectionRefused(err):
-			// The next probe decides whether the target is up. The reflector would back off for longer than the target is away.
+			// The next probe decides whether the target is up. The reflector would back off for longer than the target is
+			// down.
 			g.connection.ProbeNow()
 			err = g.wait(ctx, uncertainProbeInterval, nil)
 		case state.Reason == "":
@@ -122,7 +124,7 @@ func (g *requestGate) do(ctx context.Context, request func() error) error {
 			err = g.wait(ctx, recheck, nil)
 			recheck = min(2*recheck, servedRecheckInterval)
 		case served == nil:
-			// The next request follows at once, because the definition may have come before the subscription.
+			// The next request follows at once, because the definition may have appeared before the subscription.
 			served = g.watchServed()
 			defer served.unsubscribe()
 			err = nil
@@ -198,8 +200,8 @@ func (g *requestGate) watchServed() *servedSignal {
 	return c
 }
 
-// availabilityFrom returns the availability that the error of a list or watch shows. A 404 never means an object, because a list
-// has no name. A 405 comes from a resource that can only be created, such as a review.
+// availabilityFrom returns the availability that the error of a list or watch shows. A 404 is never about an object, because
+// a list has no name. A 405 comes from a resource that can only be created, such as a review.
 func availabilityFrom(err error) Availability {
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):

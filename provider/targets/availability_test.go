@@ -39,7 +39,7 @@ import (
 // unserved is a resource that no test defines.
 var unserved = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "dreams"}
 
-// definition is that of a kind with two versions, of which the first is served or not.
+// definition returns the CRD of a kind with two versions. served determines whether the first is served.
 func definition(plural, kind, served string) string {
 	return `
 apiVersion: apiextensions.k8s.io/v1
@@ -54,7 +54,7 @@ spec:
   - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}`
 }
 
-// A resource that is not served yet, or not any more, is waited for; what is known of it stays known.
+// The cache waits for a resource that is not served yet, or not any more, and keeps its objects.
 func TestCacheWaitsForTheAPI(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -66,9 +66,9 @@ func TestCacheWaitsForTheAPI(t *testing.T) {
 		t.Helper()
 		suite.Eventually(t, func(g Gomega) { g.Expect(framework.Apply(ctx, target.Config, manifest)).To(Succeed()) })
 	}
-	told := &eventRecorder{}
+	recorded := &eventRecorder{}
 	var changes atomic.Int64
-	cached := connection.NewCache(cogs, CacheOptions{Handler: told.handler(), OnAvailability: func() { changes.Add(1) }})
+	cached := connection.NewCache(cogs, CacheOptions{Handler: recorded.handler(), OnAvailability: func() { changes.Add(1) }})
 	g.Expect(cached.Availability()).To(BeZero())
 	runInTest(t, cached.Run)
 	suite.Eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonNotServed)) })
@@ -89,13 +89,13 @@ func TestCacheWaitsForTheAPI(t *testing.T) {
 	g.Expect(framework.Delete(ctx, target.Config, second, namespace, "goes")).To(Succeed())
 	apply("{apiVersion: example.org/v2, kind: Cog, metadata: {name: comes, namespace: " + namespace + "}}")
 	g.Expect(namesIn(cached)).To(Equal([]string{"goes", "stays"}))
-	g.Expect(told.all()).To(ConsistOf("added goes", "added stays"))
+	g.Expect(recorded.all()).To(ConsistOf("added goes", "added stays"))
 
 	apply(definition("cogs", "Cog", "true"))
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(cached.Availability()).To(BeZero())
 		g.Expect(namesIn(cached)).To(Equal([]string{"comes", "stays"}))
-		g.Expect(told.all()).To(ConsistOf("added goes", "added stays", "added comes", "deleted goes", "updated stays"), "with the same resourceVersion")
+		g.Expect(recorded.all()).To(ConsistOf("added goes", "added stays", "added comes", "deleted goes", "updated stays"), "with the same resourceVersion")
 	})
 	g.Expect(changes.Load()).To(BeEquivalentTo(4))
 }
@@ -116,8 +116,8 @@ func TestCacheWaitsForPermission(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 
-	told := &eventRecorder{}
-	cached := connection.NewCache(widgets, CacheOptions{Handler: told.handler()})
+	recorded := &eventRecorder{}
+	cached := connection.NewCache(widgets, CacheOptions{Handler: recorded.handler()})
 	runInTest(t, cached.Run)
 	signalled := make(chan struct{}, 1)
 	defer connection.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() { signalled <- struct{}{} }})()
@@ -144,7 +144,7 @@ subjects: [`+user+`]`)).To(Succeed())
 		g.Expect(cached.HasSynced()).To(BeTrue())
 	})
 	g.Expect(cached.Availability()).To(BeZero())
-	g.Expect(told.all()).To(ContainElement("added served"))
+	g.Expect(recorded.all()).To(ContainElement("added served"))
 	suite.Eventually(t, func(g Gomega) {
 		now.Step(servedRecheckInterval)
 		g.Expect(signalled).To(Receive())
@@ -167,7 +167,8 @@ func TestWhatIsNotServedIsAskedForSeldom(t *testing.T) {
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	cached := connection.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 	runInTest(t, cached.Run)
-	// Once when it starts, and once when it listens for a cure. The first list of APIs, and the first list of definitions, may wake it together.
+	// The gate sends one request when it starts, and one when it subscribes. The first list of APIs, and the first list of
+	// definitions, may wake it together.
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(now.Waiters()).To(Equal(3), "the probe, the cache, and the list of APIs")
 		g.Expect(key.Load()).To(BeNumerically(">=", 3))

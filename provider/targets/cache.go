@@ -47,8 +47,8 @@ type CacheOptions struct {
 	OnAvailability func()
 }
 
-// Cache caches the objects of one resource on one target that a label selector selects. If the connection is bound to
-// namespaces, each has its own part, so that an unreadable one does not block the others.
+// Cache caches the objects of one resource on one target that a label selector selects. If the connection is restricted to
+// namespaces, each namespace has its own part, so that an unreadable namespace does not block the rest.
 type Cache struct{ parts }
 
 // NewCache returns a cache that is empty until [Cache.Run]. While the target is down, does not serve the resource, or does not

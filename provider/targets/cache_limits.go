@@ -41,7 +41,7 @@ const remainderFactor = 2
 type memoryLimit struct {
 	// limit is in bytes; zero means no limit.
 	limit int64
-	// cached is the size of all caches, and pending that of lists being read, in bytes.
+	// cached is the size of all caches, and pending the size of lists that are being read, in bytes.
 	cached  cachesize.Counter
 	pending atomic.Int64
 	// connections is the number of connections.

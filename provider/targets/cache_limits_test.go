@@ -21,13 +21,13 @@ import (
 	"testing"
 )
 
-// However many targets take all that they can get, together they take no more than the limit, and whoever takes an equal share may
-// always have it.
+// Targets that take all that they can get never take more than the limit together, and every target may always take an equal
+// share.
 func TestTheTotal(t *testing.T) {
 	const limit, step = 1_000_000, 100
 	for _, test := range []struct {
 		greedy int
-		// want is what each of them gets, about.
+		// want is about the size that each greedy target gets.
 		want int64
 	}{{1, limit * 2 / 3}, {2, limit * 2 / 5}, {8, limit * 2 / 17}, {100, limit * 2 / 201}} {
 		shared := &memoryLimit{limit: limit}
@@ -54,7 +54,7 @@ func TestTheTotal(t *testing.T) {
 		if held := shared.cached.Bytes(); held > limit+int64(test.greedy)*step {
 			t.Errorf("%d greedy ones take %d", test.greedy, held)
 		}
-		// All others take an equal share, though nothing is left in the end.
+		// All other targets get an equal share, though the limit is reached in the end.
 		for range 300 - test.greedy {
 			shared.pending.Add(limit / 300)
 			if !shared.allows(limit / 300) {
@@ -67,7 +67,7 @@ func TestTheTotal(t *testing.T) {
 	}
 }
 
-// A list counts until it is dropped, and not after the informer has ended, although the list may go on.
+// A list counts until it is dropped, and not after the informer has ended, although the list may continue.
 func TestWhatComesCounts(t *testing.T) {
 	shared := &memoryLimit{}
 	one, other := pendingBytes{memory: shared}, pendingBytes{memory: shared}

@@ -67,19 +67,19 @@ func (e *eventRecorder) all() []string {
 // startCache runs a cache of ConfigMaps, without their data, until the test ends, and returns when it is synced.
 func startCache(t *testing.T, connection *Connection, selector string) (*Cache, *eventRecorder) {
 	t.Helper()
-	told := &eventRecorder{}
+	recorded := &eventRecorder{}
 	withoutData := func(object any) (any, error) {
 		unstructured.RemoveNestedField(object.(*unstructured.Unstructured).Object, "data")
 		return object, nil
 	}
-	cached := connection.NewCache(configMaps, CacheOptions{Selector: selector, Transform: withoutData, Handler: told.handler(), Indexers: cache.Indexers{
+	cached := connection.NewCache(configMaps, CacheOptions{Selector: selector, Transform: withoutData, Handler: recorded.handler(), Indexers: cache.Indexers{
 		byLength: func(object any) ([]string, error) {
 			return []string{strconv.Itoa(len(object.(*unstructured.Unstructured).GetName()))}, nil
 		},
 	}})
 	runInTest(t, cached.Run)
 	waitForCacheSync(t, cached)
-	return cached, told
+	return cached, recorded
 }
 
 // byLength is an index of names by their length.
@@ -119,7 +119,7 @@ func ownedConfigMap(namespace, name, value string) string {
 	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: " + namespace + ", labels: {example.org/owner: us}}, data: {key: \"" + value + "\"}}"
 }
 
-// The way to the target is cut while it changes: the cache misses no change.
+// The network is cut while the target changes: the cache misses no change.
 func TestCacheResumes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -137,13 +137,13 @@ func TestCacheResumes(t *testing.T) {
 	g.Expect(connection.HasNoObjects(ctx, configMaps, ownedSelector)).To(BeFalse())
 	g.Expect(connection.HasNoObjects(ctx, configMaps, "example.org/owner=them")).To(BeTrue())
 
-	cached, told := startCache(t, connection, ownedSelector)
+	cached, recorded := startCache(t, connection, ownedSelector)
 	g.Expect(cached.HasSynced()).To(BeTrue())
 	g.Expect(namesIn(cached)).To(Equal([]string{"changes", "goes", "stays"}))
 	g.Expect(cached.Len()).To(Equal(3))
-	g.Expect(told.all()).To(ConsistOf("added changes", "added goes", "added stays"))
+	g.Expect(recorded.all()).To(ConsistOf("added changes", "added goes", "added stays"))
 	stays := types.NamespacedName{Namespace: namespace, Name: "stays"}
-	g.Expect(cached.Get(stays).UnstructuredContent()).NotTo(HaveKey("data"), "the cache keeps only what it was told to")
+	g.Expect(cached.Get(stays).UnstructuredContent()).NotTo(HaveKey("data"), "the cache keeps only the result of the transform")
 	g.Expect(cached.Get(stays).GetUID()).NotTo(BeEmpty())
 	g.Expect(cached.Get(types.NamespacedName{Namespace: namespace, Name: "foreign"})).To(BeNil())
 	g.Expect(cached.Get(types.NamespacedName{Name: "stays"})).To(BeNil())
@@ -161,7 +161,7 @@ func TestCacheResumes(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(namesIn(cached)).To(Equal([]string{"changes", "goes", "stays"}), "what is known stays known")
 	g.Expect(cached.HasReached(namespace, cached.Get(stays).GetResourceVersion())).To(BeTrue())
-	g.Expect(cached.HasReached(namespace, changed.GetResourceVersion())).To(BeFalse(), "it was not told of what happened since")
+	g.Expect(cached.HasReached(namespace, changed.GetResourceVersion())).To(BeFalse(), "it did not get the later change")
 	g.Expect(cached.HasReached(namespace, "no number")).To(BeTrue(), "what cannot be compared may have been reached")
 
 	way.Reconnect(t)
@@ -169,12 +169,12 @@ func TestCacheResumes(t *testing.T) {
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(namesIn(cached)).To(Equal([]string{"changes", "comes", "stays"}))
 		g.Expect(cached.Get(types.NamespacedName{Namespace: namespace, Name: "changes"}).GetResourceVersion()).To(Equal(changed.GetResourceVersion()))
-		g.Expect(told.all()).To(ContainElements("updated changes", "added comes", "deleted goes"))
+		g.Expect(recorded.all()).To(ContainElements("updated changes", "added comes", "deleted goes"))
 		g.Expect(cached.HasReached(namespace, changed.GetResourceVersion())).To(BeTrue())
 	})
 }
 
-// While the target is away nothing but the probe asks for it.
+// While the target is down, only the probe sends requests to it.
 func TestCacheWaitsForTheTarget(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -100,16 +100,17 @@ type Connection struct {
 	lookups        asyncLookups
 	tokenRenewal   tokenRenewal
 	interruption   interruption
-	// behind counts the informers that do not follow the target.
+	// behind counts the informers that are not in sync with the target.
 	behind         atomic.Int64
 	apiPoll        apiPoll
 	identity       clusterIdentity
 	creationProbes singleflight.Group
-	// clockSkew is how far the target's clock is ahead of the hub's, in nanoseconds.
+	// clockSkew is the difference of the target's clock to the hub's, in nanoseconds. It is positive if the target's clock is
+	// ahead.
 	clockSkew atomic.Int64
 	// versionCache is used by the probe only.
 	versionCache cachedVersion
-	// quarantine is why, and until when, the target is quarantined.
+	// quarantine has the reason and the end of the target's quarantine.
 	quarantine quarantine
 	// cached is the size of all informers, bounded by cacheLimits. It is part of memory.cached.
 	cached cachesize.Counter
@@ -131,7 +132,7 @@ type Connection struct {
 
 	lock   sync.Mutex
 	health Health
-	// connectionEpoch is how often the target has come up.
+	// connectionEpoch is the number of times that the target came up.
 	connectionEpoch uint64
 	// upSignal is closed while the target is up.
 	upSignal chan struct{}
@@ -139,10 +140,10 @@ type Connection struct {
 	upSince time.Time
 	// creation is nil until the first create.
 	creation *creationMode
-	// aggregateMetrics makes the series of the target those of all its resources together.
+	// aggregateMetrics sums up the metrics of all resources of the target.
 	aggregateMetrics bool
 	fence            *fence.Fence
-	// informers are the running ones.
+	// informers are the running informers.
 	informers map[*informer]struct{}
 
 	permissions permissionChecker
@@ -202,7 +203,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 	return connection, nil
 }
 
-// makeClients makes the clients, which work until ctx ends.
+// makeClients creates the clients, which work until ctx ends.
 func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limits kcp.Limits) error {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = limits.QPS, limits.Burst
@@ -265,7 +266,7 @@ func dialUntilDone(ctx context.Context, dial connrotation.DialFunc) connrotation
 		}
 		opened, err := dial(dialing, network, address)
 		if err == nil && ctx.Err() != nil {
-			// The network connection may have been opened just after close closed all others.
+			// The network connection may have been opened just after close closed the existing ones.
 			_ = opened.Close()
 			return nil, errClosed
 		}
@@ -307,7 +308,7 @@ func (c *Connection) closeAfter(wait time.Duration) {
 type Options struct {
 	// FieldManager is the hub's field manager.
 	FieldManager string
-	// Limits are the rate limits of each target, unless its SyncTarget sets others.
+	// Limits are the rate limits of each target, unless its SyncTarget sets other limits.
 	Limits kcp.Limits
 	Clock  clock.WithTicker
 	Log    logr.Logger
@@ -323,14 +324,15 @@ type Options struct {
 	TotalBytes int64
 	// LeaderOnly is true if a replica that does not lead connects to no target.
 	LeaderOnly bool
-	// AggregateMetrics makes the series of a target those of all its resources together.
+	// AggregateMetrics sums up the metrics of all resources of a target.
 	AggregateMetrics bool
 	// Tunnels lets clusters connect that the hub cannot dial; nil lets none.
 	Tunnels *TunnelOptions
 	// Fence returns the fence that refuses the hub's writes to a target while it is closed; nil refuses none.
 	Fence func(syncTarget types.UID) *fence.Fence
 
-	// namespaces and memory are set by the registry. namespaces restrict the hub's lists and watches, sorted; empty means the whole cluster.
+	// namespaces and memory are set by the registry. namespaces are the namespaces, sorted, in which the hub lists and
+	// watches; empty means the whole cluster.
 	namespaces []string
 	memory     *memoryLimit
 }

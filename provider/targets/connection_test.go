@@ -64,7 +64,7 @@ type testRegistry struct {
 	*Registry
 	// changes counts the calls of OnChange.
 	changes atomic.Int64
-	// unauthorized counts those of OnUnauthorized.
+	// unauthorized counts the calls of OnUnauthorized.
 	unauthorized atomic.Int64
 }
 
@@ -79,7 +79,7 @@ func newRegistry(ctx context.Context, t *testing.T, clock clock.WithTicker) *tes
 		Log:          funcr.New(func(prefix, args string) { expectNoSecret(t, prefix+args) }, funcr.Options{Verbosity: 10}),
 		OnChange: func(changed types.UID) {
 			if changed != syncTarget {
-				t.Errorf("told of a change of %s", changed)
+				t.Errorf("got a change of %s", changed)
 			}
 			f.changes.Add(1)
 		},
@@ -125,8 +125,7 @@ func kubeconfigFor(t *testing.T, server *httptest.Server) []byte {
 	return suite.Kubeconfig(t, server.URL, suite.CertificateOf(server), secret)
 }
 
-// newProxy returns a kubeconfig that leads to the target by way of a server which shows the test each request before it
-// goes on.
+// newProxy returns a kubeconfig for a proxy of the target. The proxy calls before for each request, and then forwards it.
 func newProxy(t *testing.T, target *servers.Target, before func(*http.Request)) []byte {
 	t.Helper()
 	forward := suite.Forward(t, target.Config)
@@ -142,7 +141,7 @@ func newProxy(t *testing.T, target *servers.Target, before func(*http.Request)) 
 func TestIgnoresTheEnvironmentsProxy(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)
-	// net/http never uses a proxy for a loopback address. It does not see that this is the name of one.
+	// net/http never uses a proxy for a loopback address. It does not recognize that this is the name of one.
 	server := strings.Replace(target.Config.Host, "127.0.0.1", "LOCALHOST", 1)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server, nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -190,7 +189,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// A connection is refused to a server that the kubeconfig's CA does not vouch for.
+// The hub refuses a server whose certificate the kubeconfig's CA has not issued.
 func TestTrustsOnlyTheKubeconfigsCA(t *testing.T) {
 	g := NewWithT(t)
 	var key atomic.Int64

@@ -39,8 +39,9 @@ type contradiction struct {
 	nextRelist time.Time
 }
 
-// Contradicted is called when the target answered that no object has the key and this UID or, for an empty UID, that the selector selects an
-// object with the key that is not cached. If the cache does not catch up, it is filled anew: the target may have been restored from a backup.
+// Contradicted is called when the target answered that no object has the key and this UID or, for an empty UID, that the
+// selector selects an object with the key that is not cached. If the cache does not catch up, the resource is listed again:
+// the target may have been restored from a backup.
 func (c *Cache) Contradicted(key types.NamespacedName, uid types.UID) {
 	part := c.partOf(key.Namespace)
 	if part == nil {

@@ -59,7 +59,7 @@ func (c *Connection) supportsCreateByApply() (bool, error) {
 		defer done()
 		byApply, err := c.probeCreateByApply(ctx)
 		if err != nil {
-			return false, fmt.Errorf("cannot find out how the target creates: %w", err)
+			return false, fmt.Errorf("cannot determine how the target creates objects: %w", err)
 		}
 		c.lock.Lock()
 		defer c.lock.Unlock()

@@ -76,7 +76,7 @@ func TestProbeCreateByApply(t *testing.T) {
 	}
 }
 
-// Each time the target has come up, it is probed once before the first create, by one caller for all.
+// Each time the target comes up, one probe before the first create serves all callers.
 func TestItIsAskedOnceHowATargetCreates(t *testing.T) {
 	g := NewWithT(t)
 	target := newScriptedServer(t)
@@ -102,7 +102,7 @@ func TestItIsAskedOnceHowATargetCreates(t *testing.T) {
 	g.Expect(target.identityRequests.Load()).To(BeEquivalentTo(3))
 }
 
-// This is what the whole house stands on: the API server's store behaves as was tried.
+// The creation by apply depends on this behaviour of the API server's store.
 func TestAPIServerCreatesByApply(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)

@@ -21,18 +21,18 @@ limitations under the License.
 // precondition: it changes that object or nothing. [Connection.Subscribe] and [NameWatch] report events that may end a failure:
 // of namespaces, CustomResourceDefinitions, and names that become free.
 //
-// Credentials: package kubeconfig says which kubeconfigs are accepted. A changed kubeconfig leads to a second connection, which
-// replaces the first once the target has answered it. A connection never dials [kubeconfig.DeniedNetworks], and can renew
-// its own [kubeconfig.Token].
+// Credentials: package kubeconfig decides which kubeconfigs are accepted. A changed kubeconfig leads to a second connection,
+// which replaces the first once the target has answered it. A connection never dials [kubeconfig.DeniedNetworks], and can
+// renew its own [kubeconfig.Token].
 //
 // Isolation: each connection has its own dialer, HTTP client and rate limit. client-go would share one transport, and so
 // one pool and one HTTP/2 connection, among all targets with equal TLS settings, and would use the proxy of the
 // environment.
 //
-// Health: while a target is down, only the probe loop of its connection runs. Lists wait in [Connection.WaitUntilUp] instead of
-// failing, and writers check [Connection.IsUp] first. A dead target therefore costs one small request every few seconds, and
-// one event resumes its work. Lists of an API that the target does not serve, or forbids to the hub, wait in the same way;
-// [Availability] says why. The caches keep their objects meanwhile.
+// Health: while a target is down, only the probe loop of its connection runs. Lists wait in [Connection.WaitUntilUp] instead
+// of failing, and writers check [Connection.IsUp] first. A dead target therefore costs one small request every few seconds,
+// and one event resumes its work. Lists of an API that the target does not serve, or forbids to the hub, wait in the same
+// way; [Availability] contains the reason. The caches keep their objects during that time.
 //
 // The caches are part of this package because connection and caches need each other. A cache waits for the health of the
 // connection and for a watch of CustomResourceDefinitions, which is an informer itself. The size of all caches of a target,

@@ -62,7 +62,7 @@ func TestApplyIsFencedByUID(t *testing.T) {
 	})
 }
 
-// The fence is the caller's, not what a desired object happens to carry.
+// The fence is the caller's, not a UID or resourceVersion in the desired object.
 func TestFenceWinsOverTheObject(t *testing.T) {
 	g := NewWithT(t)
 	object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a", "uid": "its own"}, "data": "kept"}}

@@ -41,11 +41,11 @@ type stagedCache struct {
 	filter  *filterByName
 
 	lock sync.Mutex
-	// target is what there is.
+	// target has the objects on the target, by name.
 	target map[string]*unstructured.Unstructured
 	// handled are the states in the last events.
 	handled map[string]*unstructured.Unstructured
-	// asked is called by a request, after it has read the object and before it returns.
+	// asked is called during a request, after it has read the object and before it returns.
 	asked func()
 }
 
@@ -120,7 +120,7 @@ func state(name, uid string, version int, interesting string) *unstructured.Unst
 	}}
 }
 
-// setOnTarget changes the target, of which the watch shows nothing yet.
+// setOnTarget changes the target. The watch does not show the change yet.
 func (w *stagedCache) setOnTarget(object *unstructured.Unstructured) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -133,7 +133,7 @@ func (w *stagedCache) deleteOnTarget(name string) {
 	delete(w.target, name)
 }
 
-// watchShows is an event of the watch: as in an informer the store is changed first.
+// watchShows sends an event of the watch. As in an informer, the store is changed first.
 func (w *stagedCache) watchShows(object *unstructured.Unstructured) {
 	item, err := w.transform(object.DeepCopy())
 	if err != nil {
@@ -159,21 +159,21 @@ func (w *stagedCache) watchShowsDeletion(name string) {
 // expectObjects fails the test unless the cache holds these states, given as name and version, and has sent events of them.
 func (w *stagedCache) expectObjects(want ...string) {
 	w.t.Helper()
-	var held, told []string
+	var held, recorded []string
 	for _, object := range w.List() {
 		held = append(held, object.GetName()+" "+object.GetResourceVersion())
 	}
 	for _, object := range w.handled {
-		told = append(told, object.GetName()+" "+object.GetResourceVersion())
+		recorded = append(recorded, object.GetName()+" "+object.GetResourceVersion())
 	}
 	slices.Sort(held)
-	slices.Sort(told)
-	if !slices.Equal(held, want) || !slices.Equal(told, want) {
-		w.t.Errorf("want %q, it holds %q and has told of %q", want, held, told)
+	slices.Sort(recorded)
+	if !slices.Equal(held, want) || !slices.Equal(recorded, want) {
+		w.t.Errorf("want %q, the cache has %q and reported %q", want, held, recorded)
 	}
 }
 
-// While a request is under way the watch goes on. Whichever comes first, the newest state counts in the end.
+// The watch continues during a request. In either order, the newest state counts in the end.
 func TestFetchAndTheWatch(t *testing.T) {
 	for name, test := range map[string]struct {
 		// target is the state when the object is requested; during and after are the states that the watch shows.
@@ -189,20 +189,20 @@ func TestFetchAndTheWatch(t *testing.T) {
 			w.expectObjects("a 12")
 			w.watchShows(state("a", "1", 12, "true"))
 		}, []string{"a 12"}},
-		"it was of no interest before that":      {state("a", "1", 12, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")); w.expectObjects("a 12") }, []string{"a 12"}},
-		"it was of no interest, shown meanwhile": {state("a", "1", 12, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil, []string{"a 12"}},
-		"it ceases to be of interest meanwhile":  {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil, nil},
-		"it ceases to be of interest then":       {state("a", "1", 10, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil},
-		"it changes meanwhile":                   {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "true")) }, nil, []string{"a 11"}},
-		"it is deleted meanwhile":                {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a") }, nil, nil},
-		"it is deleted then":                     {state("a", "1", 10, "true"), nil, func(w *stagedCache) { w.watchShowsDeletion("a") }, nil},
-		"it is replaced meanwhile":               {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "true")) }, nil, []string{"a 12"}},
-		"by what is of no interest":              {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "false")) }, nil, nil},
-		"it was replaced before, unseen":         {state("a", "2", 12, "true"), nil, func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "true")) }, []string{"a 12"}},
-		"it is gone":                             {nil, nil, nil, nil},
-		"it is gone, and shown so":               {nil, nil, func(w *stagedCache) { w.watchShowsDeletion("a") }, nil},
-		"it is of no interest":                   {state("a", "1", 10, "false"), nil, nil, nil},
-		"nobody has an interest in it any more":  {state("a", "1", 10, "true"), func(w *stagedCache) { w.filter.set("a", false) }, nil, nil},
+		"it was of no interest before that":     {state("a", "1", 12, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")); w.expectObjects("a 12") }, []string{"a 12"}},
+		"it was of no interest, shown before":   {state("a", "1", 12, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil, []string{"a 12"}},
+		"it ceases to be of interest during it": {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil, nil},
+		"it ceases to be of interest then":      {state("a", "1", 10, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil},
+		"it changes during it":                  {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "true")) }, nil, []string{"a 11"}},
+		"it is deleted during it":               {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a") }, nil, nil},
+		"it is deleted then":                    {state("a", "1", 10, "true"), nil, func(w *stagedCache) { w.watchShowsDeletion("a") }, nil},
+		"it is replaced during it":              {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "true")) }, nil, []string{"a 12"}},
+		"by what is of no interest":             {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "false")) }, nil, nil},
+		"it was replaced before, unseen":        {state("a", "2", 12, "true"), nil, func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "true")) }, []string{"a 12"}},
+		"it is gone":                            {nil, nil, nil, nil},
+		"it is gone, and shown so":              {nil, nil, func(w *stagedCache) { w.watchShowsDeletion("a") }, nil},
+		"it is of no interest":                  {state("a", "1", 10, "false"), nil, nil, nil},
+		"nobody has an interest in it any more": {state("a", "1", 10, "true"), func(w *stagedCache) { w.filter.set("a", false) }, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newStagedCache(t)
@@ -228,7 +228,7 @@ func TestFetchAndTheWatch(t *testing.T) {
 	}
 }
 
-// Of an object that the watch has not shown, the feed knows nothing: it will be shown.
+// Fetch does not cache an object before the first list of the watch, which will contain it.
 func TestFetchIsNotAheadOfTheFirstList(t *testing.T) {
 	w := newStagedCache(t)
 	w.filter.set("a", true)
@@ -248,8 +248,8 @@ func TestFetchIsNotAheadOfTheFirstList(t *testing.T) {
 	w.expectObjects("a 10")
 }
 
-// Whatever changes while objects are asked for, whoever has begun or ceased to have an interest: what the handler is told
-// fits together, and in the end the feed holds what is there and of interest, as it is.
+// Objects change at random, and objects of interest are fetched at the same time. The calls of the handler are consistent,
+// and in the end the cache has the present state of all objects of interest.
 func TestFetchWhileObjectsChangeAtRandom(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	for seed := range uint64(200) {
@@ -279,7 +279,7 @@ func TestFetchWhileObjectsChangeAtRandom(t *testing.T) {
 	}
 }
 
-// changeAtRandom changes the target, and sends what the watch will show of that.
+// changeAtRandom changes the target, and sends the resulting events of the watch.
 func (w *stagedCache) changeAtRandom(seed uint64, names []string, events chan<- func()) {
 	random := rand.New(rand.NewPCG(seed, 21)) //nolint:gosec // a repeatable history
 	uids := map[string]string{}
@@ -300,7 +300,7 @@ func (w *stagedCache) changeAtRandom(seed uint64, names []string, events chan<- 
 	}
 }
 
-// fetchAtRandom asks for objects that have become of interest.
+// fetchAtRandom fetches objects that have become of interest.
 func (w *stagedCache) fetchAtRandom(seed, part uint64, names []string) {
 	random := rand.New(rand.NewPCG(seed, 22+part)) //nolint:gosec // a repeatable history
 	for range 30 {
@@ -316,7 +316,7 @@ func (w *stagedCache) fetch(name string) {
 	}
 }
 
-// matching are the states that the feed must hold, once all is shown.
+// matching returns the states that the cache must have once the watch has shown all changes.
 func (w *stagedCache) matching(names []string) (states []string) {
 	for _, name := range names {
 		if object := w.target[name]; object != nil && w.filter.matches(object) {

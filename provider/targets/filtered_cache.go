@@ -38,8 +38,8 @@ type FilteredCacheOptions struct {
 	Filter func(*unstructured.Unstructured) bool
 	// KeepRejectedMetadata keeps labels and owners of objects that the filter rejects, for [FilteredCache.RejectedMetadata].
 	KeepRejectedMetadata bool
-	// OnRejected is called for each object that the filter rejects, if its metadata is kept, because the filter may have changed
-	// meanwhile. It must not block.
+	// OnRejected is called for each object that the filter rejects, if its metadata is kept, because the filter may have
+	// changed since then. It must not block.
 	OnRejected func(metav1.ObjectMeta)
 	// Transform changes each selected object before it is cached, possibly in place. Nil drops only the managedFields.
 	Transform cache.TransformFunc
@@ -51,7 +51,7 @@ type FilteredCacheOptions struct {
 	OnAvailability func()
 }
 
-// FilteredCache caches selected objects of one resource of a target whole, and the identity of the others.
+// FilteredCache caches selected objects of one resource of a target whole, and only the identity of all other objects.
 type FilteredCache struct {
 	parts
 	resource schema.GroupResource
@@ -64,8 +64,8 @@ type FilteredCache struct {
 
 	lock    sync.RWMutex
 	objects map[types.NamespacedName]*unstructured.Unstructured
-	// fetched are the objects of which the watch is about to show the state, or a later one. A watch that shows an older state of another
-	// object is right: the target was restored from a backup.
+	// fetched are the objects whose fetched state, or a later one, the watch is about to show. If the watch shows an older
+	// state of any other object, that state is valid: the target was restored from a backup.
 	fetched map[types.NamespacedName]struct{}
 }
 
@@ -189,7 +189,7 @@ func (f *FilteredCache) Fetch(ctx context.Context, key types.NamespacedName) err
 	defer f.handlerLock.Unlock()
 	f.lock.Lock()
 	before := f.objects[key]
-	// The state that the watch has shown meanwhile counts, unless it is older.
+	// The state that the watch has shown during the request counts, unless it is older.
 	stale := f.hasNewer(fetched.Unstructured) || before != nil && !isNewer(fetched.GetResourceVersion(), before.GetResourceVersion())
 	if !stale {
 		f.objects[key], f.fetched[key] = fetched.Unstructured, struct{}{}

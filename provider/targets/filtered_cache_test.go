@@ -31,17 +31,17 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// interestLabel is a label that says whether an object is of interest.
+// interestLabel is a label on objects of interest.
 const interestLabel = "example.org/interest"
 
 func widget(namespace, name, interesting string) string {
 	return "{apiVersion: example.org/v1, kind: Widget, metadata: {name: " + name + ", namespace: " + namespace + ", labels: {" + interestLabel + ": \"" + interesting + "\"}}}"
 }
 
-// startFilteredCache runs a feed of Widgets that are of interest, without what says so.
+// startFilteredCache runs a cache of the Widgets that are of interest, without their interestLabel.
 func startFilteredCache(t *testing.T, connection *Connection, scope Scope) (*FilteredCache, *eventRecorder) {
 	t.Helper()
-	told := &eventRecorder{}
+	recorded := &eventRecorder{}
 	filtered := connection.NewFilteredCache(widgets, FilteredCacheOptions{
 		Scope:  scope,
 		Filter: func(object *unstructured.Unstructured) bool { return object.GetLabels()[interestLabel] == "true" },
@@ -49,11 +49,11 @@ func startFilteredCache(t *testing.T, connection *Connection, scope Scope) (*Fil
 			object.(*unstructured.Unstructured).SetLabels(nil)
 			return object, nil
 		},
-		Handler: told.handler(),
+		Handler: recorded.handler(),
 	})
 	runInTest(t, filtered.Run)
 	waitForCacheSync(t, filtered)
-	return filtered, told
+	return filtered, recorded
 }
 
 func TestFilteredCacheScopes(t *testing.T) {
@@ -78,17 +78,17 @@ func TestFilteredCacheScopes(t *testing.T) {
 		watches  int
 		expected []string
 	}{
-		"nothing":                     {Scope{}, 0, nil},
-		"a name":                      {Scope{Names: []types.NamespacedName{key(first, "b")}}, 1, []string{first + "/b"}},
-		"names in two namespaces":     {Scope{Names: []types.NamespacedName{key(first, "a"), key(second, "a"), key(second, "dull"), key(second, "a")}}, 3, []string{first + "/a", second + "/a"}},
-		"a namespace":                 {Scope{Namespaces: []string{second}}, 1, []string{second + "/a", second + "/c"}},
-		"namespaces":                  {Scope{Namespaces: []string{first, second, first, "missing"}}, 3, []string{first + "/a", first + "/b", second + "/a", second + "/c"}},
-		"a namespace and names":       {Scope{Namespaces: []string{first}, Names: []types.NamespacedName{key(first, "a"), key(second, "c")}}, 2, []string{first + "/a", first + "/b", second + "/c"}},
-		"all, whatever else it names": {Scope{All: true, Namespaces: []string{first}}, 1, []string{first + "/a", first + "/b", second + "/a", second + "/c"}},
+		"nothing":                 {Scope{}, 0, nil},
+		"a name":                  {Scope{Names: []types.NamespacedName{key(first, "b")}}, 1, []string{first + "/b"}},
+		"names in two namespaces": {Scope{Names: []types.NamespacedName{key(first, "a"), key(second, "a"), key(second, "dull"), key(second, "a")}}, 3, []string{first + "/a", second + "/a"}},
+		"a namespace":             {Scope{Namespaces: []string{second}}, 1, []string{second + "/a", second + "/c"}},
+		"namespaces":              {Scope{Namespaces: []string{first, second, first, "missing"}}, 3, []string{first + "/a", first + "/b", second + "/a", second + "/c"}},
+		"a namespace and names":   {Scope{Namespaces: []string{first}, Names: []types.NamespacedName{key(first, "a"), key(second, "c")}}, 2, []string{first + "/a", first + "/b", second + "/c"}},
+		"all, with a namespace":   {Scope{All: true, Namespaces: []string{first}}, 1, []string{first + "/a", first + "/b", second + "/a", second + "/c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			filtered, told := startFilteredCache(t, connection, tt.scope)
+			filtered, recorded := startFilteredCache(t, connection, tt.scope)
 			g.Expect(filtered.parts).To(HaveLen(tt.watches))
 			g.Expect(filtered.HasSynced()).To(BeTrue())
 			g.Expect(filtered.Availability()).To(BeZero())
@@ -100,7 +100,7 @@ func TestFilteredCacheScopes(t *testing.T) {
 				}
 			}
 			g.Expect(keys).To(ConsistOf(tt.expected))
-			g.Expect(told.all()).To(HaveLen(len(filtered.List())))
+			g.Expect(recorded.all()).To(HaveLen(len(filtered.List())))
 			g.Expect(filtered.Get(key(first, "dull"))).To(BeNil())
 		})
 	}
@@ -121,12 +121,12 @@ func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 	for name, interesting := range map[string]string{"a": "true", "b": "false", "c": "true", "d": "false"} {
 		apply(name, interesting)
 	}
-	filtered, told := startFilteredCache(t, connection, Scope{Namespaces: []string{namespace}})
-	g.Expect(told.all()).To(ConsistOf("added a", "added c"))
-	seen := len(told.all())
+	filtered, recorded := startFilteredCache(t, connection, Scope{Namespaces: []string{namespace}})
+	g.Expect(recorded.all()).To(ConsistOf("added a", "added c"))
+	seen := len(recorded.all())
 	expect := func(what ...string) {
 		t.Helper()
-		suite.Eventually(t, func(g Gomega) { g.Expect(told.all()[seen:]).To(Equal(what)) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(recorded.all()[seen:]).To(Equal(what)) })
 		seen += len(what)
 	}
 	held := filtered.Get(types.NamespacedName{Namespace: namespace, Name: "a"})
@@ -146,7 +146,7 @@ func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 	g.Expect(framework.Delete(ctx, target.Config, widgets, namespace, "d")).To(Succeed())
 	g.Expect(framework.Delete(ctx, target.Config, widgets, namespace, "a")).To(Succeed())
 
-	// It ceases to be of interest at the moment it goes.
+	// The object ceases to be of interest when it is deleted.
 	g.Expect(framework.Delete(ctx, target.Config, widgets, namespace, "b")).To(Succeed())
 	expect("updated b")
 	_, err = admin.Resource(widgets).Namespace(namespace).Patch(ctx, "b", types.MergePatchType, []byte(`{"metadata":{"finalizers":null,"labels":null}}`), metav1.PatchOptions{})
@@ -167,13 +167,13 @@ func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 	way.Reconnect(t)
 	connection.ProbeNow()
 	suite.Eventually(t, func(g Gomega) {
-		g.Expect(told.all()[seen:]).To(ConsistOf("deleted c", "deleted e", "added g"))
+		g.Expect(recorded.all()[seen:]).To(ConsistOf("deleted c", "deleted e", "added g"))
 		g.Expect(namesIn(filtered)).To(Equal([]string{"f", "g"}))
 	})
 	g.Expect(filtered.List()).To(HaveLen(2))
 }
 
-// A feed that cannot be read says so, and says when it can.
+// OnAvailability is called when a filtered cache becomes unreadable, and when it becomes readable.
 func TestFilteredCacheAvailability(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -214,7 +214,7 @@ func TestFilteredCacheTransform(t *testing.T) {
 	object.SetLabels(map[string]string{interestLabel: "true"})
 	kept, err := filtered.transform(object.DeepCopy())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(filtered.transform(kept)).To(Equal(kept), "what was stripped is not judged again")
+	g.Expect(filtered.transform(kept)).To(Equal(kept), "stripped objects are not filtered again")
 
 	filtered.options.Transform = func(any) (any, error) { return "a string", nil }
 	_, err = filtered.transform(object.DeepCopy())

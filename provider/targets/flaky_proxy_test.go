@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// flakyProxy is a way to a server that can be cut, and frozen, without the server's doing.
+// flakyProxy is a proxy of a server whose connections a test can cut and freeze.
 type flakyProxy struct {
 	address, server string
 	carriers        sync.WaitGroup
@@ -40,7 +40,7 @@ type flakyProxy struct {
 	opened      int
 }
 
-// newFlakyProxy opens a line to the target's API server, and closes it when the test ends.
+// newFlakyProxy starts a proxy of the target's API server, and stops it when the test ends.
 func newFlakyProxy(t *testing.T, target *servers.Target) *flakyProxy {
 	t.Helper()
 	port, err := servers.FreePort()
@@ -63,7 +63,7 @@ func newFlakyProxy(t *testing.T, target *servers.Target) *flakyProxy {
 	return l
 }
 
-// URL is the server's, as seen through the line.
+// URL returns the URL of the server through the proxy.
 func (l *flakyProxy) URL() string { return "https://" + l.address }
 
 // Disconnect ends all connections, and refuses new ones.
@@ -117,7 +117,7 @@ func (l *flakyProxy) Open() int {
 	return len(l.connections) / 2
 }
 
-// Opened returns how many were ever opened.
+// Opened returns how many connections were ever opened.
 func (l *flakyProxy) Opened() int {
 	l.lock.Lock()
 	defer l.lock.Unlock()

@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-// Whatever a target calls its version, what is shown of it is short and printable.
+// The shown version of a target is short and printable, for any answer.
 func FuzzVersion(f *testing.F) {
 	for _, result := range []string{`{"gitVersion":"v1.35.4"}`, `{"gitVersion":"\u001b[31m"}`, `{"gitVersion":1}`, `{"GITVERSION":"v1","gitversion":"v2"}`, `null`, `[`, ``, "\xff"} {
 		f.Add([]byte(result))
@@ -48,7 +48,7 @@ func FuzzVersion(f *testing.F) {
 	})
 }
 
-// Whatever a target answers about its APIs, the result matches the lookup.
+// The result of a lookup matches the lookup, for any discovery document.
 func FuzzDiscovery(f *testing.F) {
 	for _, result := range []string{
 		`{"kind":"APIGroup","apiVersion":"v1","name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"version":"v1"}}`,

@@ -79,8 +79,8 @@ func (c *Connection) Health() Health {
 // IsUp reports whether the target answers.
 func (c *Connection) IsUp() bool { return c.Health().Up }
 
-// ConnectionEpoch returns how often the target has come up. Work that was deferred while the target was down is due once for each
-// epoch.
+// ConnectionEpoch returns the number of times that the target came up. Work that was deferred while the target was down is
+// due once for each epoch.
 func (c *Connection) ConnectionEpoch() uint64 {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -209,7 +209,7 @@ func (c *Connection) getVersion(ctx context.Context) (string, error) {
 	// The next probe is the retry: a failing target must not get ten requests for each probe.
 	body, err := c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
-		return "", fmt.Errorf("the target does not tell its version: %w", c.credentials.Error(err))
+		return "", fmt.Errorf("cannot read the version of the target: %w", c.credentials.Error(err))
 	}
 	if c.versionCache.version == "" || !bytes.Equal(body, c.versionCache.body) {
 		version, err := c.parseVersion(body)

@@ -23,7 +23,7 @@ import (
 )
 
 // TestHealthState plays probes: each letter is one, x failed and o succeeded, and a digit lets so many minutes pass. The
-// answer to each is U or D, for what is thought of the target then, in small letters if the next probe is due soon.
+// result of each is U or D for a target that is up or down, in lower case if the next probe is due soon.
 func TestHealthState(t *testing.T) {
 	for name, test := range map[string]struct{ probes, want string }{
 		"it comes up at once":                       {"ooo", "UUU"},
@@ -37,7 +37,7 @@ func TestHealthState(t *testing.T) {
 		"once, if it was away for longer":           {"oxxx5o", "UuuDU"},
 		"twice, if it was not":                      {"oxxx4oo", "UuuDdU"},
 		"after a return it takes three again":       {"oxxxooxxx", "UuuDdUuuD"},
-		"each time that it went down counts anew":   {"oxxx5oxxxoo", "UuuDUuuDdU"},
+		"the count starts over after each outage":   {"oxxx5oxxxoo", "UuuDUuuDdU"},
 		"a long failure counts from its beginning":  {"oxxx3x3o", "UuuDDU"},
 		"it does not flap with every other failure": {"oxoxoxoxox", "UuUuUuUuUu"},
 	} {

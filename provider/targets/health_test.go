@@ -36,10 +36,11 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// scriptedServer is a target that answers as a test says.
+// scriptedServer is a target whose answers the test sets.
 type scriptedServer struct {
 	*httptest.Server
-	// version is the answer to the probe, present and absent are those to the two questions about creating by apply.
+	// version is the answer to the probe. present and absent are the answers to the two dry runs of the create-by-apply
+	// probe.
 	version, present, absent atomic.Pointer[answer]
 	probes, identityRequests atomic.Int64
 	// hold delays the answers until it is closed.
@@ -81,7 +82,7 @@ func newScriptedServer(t *testing.T) *scriptedServer {
 		case request.URL.Path == "/version":
 			s.probes.Add(1)
 			if reply.code > http.StatusOK {
-				// A probe is one request all the same.
+				// A probe is one request even with this header.
 				writer.Header().Set("Retry-After", "1")
 			}
 		case strings.HasSuffix(request.URL.Path, "/namespaces/default"):
@@ -142,7 +143,7 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 	up.LastSeen = now.Now()
 	expect(up, 1)
 
-	// Three failures in a row make it down, two do not.
+	// Three failures in a row make the target down, two do not.
 	for _, broken := range []answer{{http.StatusInternalServerError, "broken"}, {http.StatusOK, "<html>"}, {http.StatusBadGateway, ""}} {
 		target.set(&target.version, broken)
 		now.Step(2 * probeInterval)
@@ -181,7 +182,7 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 	expect(down, 3)
 	g.Expect(registry.unauthorized.Load()).To(BeEquivalentTo(2), "once for each probe")
 
-	// It comes back as another version. So soon, one answer is not enough.
+	// The target comes back with another version. So soon after the outage, one answer is not enough.
 	target.set(&target.version, answer{http.StatusOK, `{"gitVersion":"v1.2.4"}`})
 	now.Step(2 * probeInterval)
 	probed()

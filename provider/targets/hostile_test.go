@@ -36,13 +36,13 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// trapServer are what a kubeconfig could make the hub fall into.
+// trapServer has the traps to which a kubeconfig could lead the hub.
 type trapServer struct {
-	// dir is empty as long as no program has run.
+	// dir is a directory that stays empty as long as no program has run.
 	dir string
 	// program creates a file, and pipe is a file whose opening blocks.
 	program, pipe string
-	// address is a listener's, dialled counts who came.
+	// address is the address of a listener, and dialled counts its connections.
 	address string
 	dialled atomic.Int64
 }
@@ -72,7 +72,7 @@ func newTrapServer(t *testing.T) *trapServer {
 	return set
 }
 
-// expectUntouched fails if anything fell into a trap.
+// expectUntouched fails if the hub has run the program, opened the pipe or dialled the listener.
 func (s *trapServer) expectUntouched(g Gomega) {
 	left, err := os.ReadDir(s.dir)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -82,7 +82,7 @@ func (s *trapServer) expectUntouched(g Gomega) {
 	g.Expect(s.dialled.Load()).To(BeZero(), "somebody was dialled")
 }
 
-// Whatever a kubeconfig asks for, nothing is executed, read or dialled, and a connection that was there is given up.
+// The hub executes, reads and dials nothing that a hostile kubeconfig names, and gives up an existing connection.
 func TestHostileKubeconfigsAreNeverActedOn(t *testing.T) {
 	set := newTrapServer(t)
 	cluster := "server: https://" + set.address
@@ -121,7 +121,7 @@ func TestHostileKubeconfigsAreNeverActedOn(t *testing.T) {
 	}
 }
 
-// A name leads where it leads when it is dialled: what is denied then is not reached, and its user reads why.
+// The address of a name counts when it is dialled: the hub does not reach a denied address, and the user gets the reason.
 func TestNamesOfDeniedAddressesAreNotDialled(t *testing.T) {
 	g := NewWithT(t)
 	set := newTrapServer(t)

@@ -96,7 +96,7 @@ func (c Cluster) describe() string {
 	return "no ID, server " + c.Server
 }
 
-// ConfirmationID returns the value by which an operator confirms the cluster.
+// ConfirmationID returns the value with which an operator confirms the cluster.
 func (c Cluster) ConfirmationID() string {
 	if c.ID != "" {
 		return c.ID

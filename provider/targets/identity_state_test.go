@@ -166,7 +166,7 @@ func TestServerFingerprint(t *testing.T) {
 	}
 }
 
-// A probe asks for the identity often enough to find out that a server stands for another cluster.
+// A probe requests the identity often enough to detect that a server stands for another cluster.
 func TestIdentityInterval(t *testing.T) {
 	if identityInterval > 10*time.Minute || identityTimeout >= probeTimeout {
 		t.Errorf("%s, %s", identityInterval, identityTimeout)

@@ -48,8 +48,8 @@ func TestClusterMatches(t *testing.T) {
 		"another at the same address":            {Cluster{"a", "x"}, Cluster{"b", "x"}, false},
 		"it hides its ID now":                    {Cluster{"a", "x"}, Cluster{"", "x"}, true},
 		"one elsewhere hides its ID":             {Cluster{"a", "x"}, Cluster{"", "y"}, false},
-		"it tells its ID now":                    {Cluster{"", "x"}, Cluster{"a", "x"}, true},
-		"one elsewhere tells an ID":              {Cluster{"", "x"}, Cluster{"a", "y"}, false},
+		"its ID is known now":                    {Cluster{"", "x"}, Cluster{"a", "x"}, true},
+		"an ID at another server":                {Cluster{"", "x"}, Cluster{"a", "y"}, false},
 		"both hide their IDs":                    {Cluster{"", "x"}, Cluster{"", "x"}, true},
 		"both hide their IDs, at two addresses.": {Cluster{"", "x"}, Cluster{"", "y"}, false},
 	} {
@@ -82,12 +82,12 @@ func TestCertificatesThatAreNews(t *testing.T) {
 	}
 }
 
-// changingServer is a server that stands for the cluster one, and then for another, and may be away.
+// changingServer is a server that stands for the cluster one, and then for another, and may be down.
 type changingServer struct {
 	*httptest.Server
 	id   atomic.Value
 	away atomic.Bool
-	// hidesID has each connection end with its answer.
+	// hidesID makes each connection end with its answer.
 	hidesID atomic.Bool
 	asked   atomic.Int64
 }
@@ -116,7 +116,7 @@ func newChangingServer(t *testing.T) *changingServer {
 	return s
 }
 
-// A connection is not up for another cluster than the one before, whatever the address, until that is expected.
+// A connection is not up if it reaches another cluster than before, at any address, until that cluster is expected.
 func TestAnotherClusterIsNotUp(t *testing.T) {
 	g := NewWithT(t)
 	target, now := newChangingServer(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
@@ -135,7 +135,7 @@ func TestAnotherClusterIsNotUp(t *testing.T) {
 	g.Expect(known).To(BeTrue())
 	g.Expect(one.ID).To(Equal("one"))
 
-	// It was away for one probe only, and came back as another.
+	// The target was down for one probe only, and came back as another cluster.
 	target.id.Store("two")
 	target.away.Store(true)
 	connection.ProbeNow()
@@ -191,7 +191,7 @@ func TestAnotherConnectionIsAsked(t *testing.T) {
 	}
 }
 
-// A server that ends each connection is known all the same, and each probe asks it once.
+// The cluster of a server that ends each connection is known, and each probe requests its ID once.
 func TestConnectionsThatEndAreNoLoop(t *testing.T) {
 	g := NewWithT(t)
 	target, now := newChangingServer(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))

@@ -40,7 +40,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/cachesize"
 )
 
-// source has the requests by which an informer lists and watches.
+// source has the requests with which an informer lists and watches.
 type source struct {
 	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
@@ -169,7 +169,7 @@ func (i *informer) newRun(cancel context.CancelFunc) *reflectorRun {
 				i.follows()
 			}
 			if options.SendInitialEvents != nil && apierrors.IsTooManyRequests(err) {
-				// If the reflector recognised the error, it would wait without regard to ctx.
+				// If the reflector recognised the error, it would wait and ignore ctx.
 				err = errors.New(err.Error())
 			}
 			return events, err
@@ -193,7 +193,7 @@ func (i *reader) endList() {
 }
 
 // errCacheLimitExceeded ends a list that exceeds the cache limits.
-var errCacheLimitExceeded = errors.New("the target has more objects than the hub holds")
+var errCacheLimitExceeded = errors.New("the target has more objects than the hub caches")
 
 // list reads all pages, keeps the transformed objects for Replace, and returns an empty list. The reflector would hold all
 // pages as they came.
@@ -263,7 +263,7 @@ func (i *reader) quarantineIfFull() bool {
 // Transformer makes the reflector transform and count the objects of a watch that begins with all objects.
 func (i *reader) Transformer() cache.TransformFunc { return i.transformAndCount }
 
-// Replace replaces the cached objects by those of the list that was read.
+// Replace replaces the cached objects by the objects of the list that was read.
 func (i *reader) Replace(objects []any, resourceVersion string) error {
 	i.UpdateResourceVersion(resourceVersion)
 	byRequest := i.listProgress.byRequest
@@ -301,7 +301,7 @@ func (i *informer) Delete(object any) error {
 	return i.store.Delete(object)
 }
 
-// RunWithContext keeps the store in sync until ctx ends, and counts its size meanwhile. It does not log errors of the reflector,
+// RunWithContext keeps the store in sync, and counts its size, until ctx ends. It does not log errors of the reflector,
 // because the requests report them.
 func (i *informer) RunWithContext(ctx context.Context) {
 	defer i.connection.trackInformer(i)()
@@ -315,7 +315,7 @@ func (i *informer) RunWithContext(ctx context.Context) {
 		run := i.newRun(cancel)
 		i.run.Store(run)
 		run.RunWithContext(runCtx)
-		// A list may go on for a moment after the reflector has ended.
+		// A list may continue for a moment after the reflector has ended.
 		run.store.pending.close()
 		cancel()
 	}

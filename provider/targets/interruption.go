@@ -31,16 +31,19 @@ import (
 )
 
 const (
-	// verifyInterval is the least time between two verifications of the caches of a target, and maxVerified how many objects one reads.
+	// verifyInterval is the least time between two verifications of the caches of a target, and maxVerified the number of
+	// objects that one verification reads.
 	verifyInterval = 20 * time.Second
 	maxVerified    = 4
 )
 
-// interruption notes that the hub could not reach a target for a moment. The target may have been restored from a backup meanwhile. If its
-// resourceVersion has passed the former one by now, watches go on as if nothing had happened, and the caches keep objects that are gone.
+// interruption records that the hub could not reach a target for a moment. The target may have been restored from a backup
+// during that time. If its resourceVersion has passed the former one since, watches continue as if nothing had happened, and
+// the caches keep objects that are gone.
 type interruption struct {
 	lock sync.Mutex
-	// before is what each informer had seen at the interruption; nil if there was none since the last verification.
+	// before is the position of each informer at the interruption; nil if there was no interruption since the last
+	// verification.
 	before map[*informer]seen
 	// nextVerify is when caches may be verified again.
 	nextVerify time.Time
@@ -75,8 +78,9 @@ func (c *Connection) noteInterruption(err error) {
 	}
 }
 
-// verifyCaches makes each informer list again whose objects may be those of another history. After an interruption it reads the objects that
-// changed last: if the newest is as the hub saw it, the history contains all that the hub has seen before it. The probes call it.
+// verifyCaches makes each informer list again whose objects may come from another history. After an interruption it reads the
+// objects that changed last: if the newest is unchanged, the history contains everything that the hub observed before it. The
+// probes call it.
 func (c *Connection) verifyCaches(ctx context.Context) {
 	now := c.clock.Now()
 	c.interruption.lock.Lock()
@@ -100,8 +104,8 @@ func (c *Connection) verifyCaches(ctx context.Context) {
 	}
 }
 
-// provenVersion returns a resourceVersion up to which the target's history contains all that the hub saw before the interruption; empty if that
-// is not known of any.
+// provenVersion returns a resourceVersion up to which the target's history contains all that the hub saw before the
+// interruption; empty if that is not known for any version.
 func (c *Connection) provenVersion(ctx context.Context, before map[*informer]seen) string {
 	type candidate struct {
 		*informer

@@ -31,7 +31,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// history is a store of Widgets that a fake cluster serves. Watches show nothing, as those of a restored cluster that was not changed since.
+// history is a store of Widgets that a fake cluster serves. Watches show nothing, like the watches of a restored cluster
+// without later changes.
 type history struct {
 	list  atomic.Pointer[string]
 	gets  map[string]string
@@ -67,7 +68,8 @@ func metadataOf(uid, version string) string {
 	return `{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "one", "namespace": "default", "uid": "` + uid + `", "resourceVersion": "` + version + `"}}`
 }
 
-// After an interruption one object shows whether the target still has the history that the hub knows. If not, everything is listed again.
+// After an interruption one object shows whether the target still has the history that the hub observed. If not, everything
+// is listed again.
 func TestAnInterruptionIsVerified(t *testing.T) {
 	for name, test := range map[string]struct {
 		known   []string

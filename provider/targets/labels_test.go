@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// The labels of a namespace are known once NamespaceLabels says so, and each change is reported.
+// After NamespaceLabels has returned known labels, each change of them is reported.
 func TestNamespaceLabels(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -45,21 +45,21 @@ func TestNamespaceLabels(t *testing.T) {
 	namespace("labelled-there", "team: a")
 	namespace("labelled-twin", "team: a")
 	var lock sync.Mutex
-	told := map[string]int{}
+	recorded := map[string]int{}
 	unsubscribe := connection.Subscribe(Listener{OnNamespaceLabels: func(name string) {
 		lock.Lock()
 		defer lock.Unlock()
 		if strings.HasPrefix(name, "labelled-") {
-			told[name]++
+			recorded[name]++
 		}
 	}})
 	t.Cleanup(unsubscribe)
-	tells := func(want map[string]int) {
+	expectChanges := func(want map[string]int) {
 		t.Helper()
 		suite.Eventually(t, func(g Gomega) {
 			lock.Lock()
 			defer lock.Unlock()
-			g.Expect(told).To(Equal(want))
+			g.Expect(recorded).To(Equal(want))
 		})
 	}
 	shows := func(name string, want map[string]string) {
@@ -67,7 +67,7 @@ func TestNamespaceLabels(t *testing.T) {
 		suite.Eventually(t, func(g Gomega) {
 			labels, known := connection.NamespaceLabels(name)
 			g.Expect(known).To(BeTrue())
-			// The labels are those of the cache.
+			// shows must not change the labels in the cache.
 			labels = maps.Clone(labels)
 			delete(labels, "kubernetes.io/metadata.name")
 			g.Expect(labels).To(Equal(want))
@@ -78,13 +78,13 @@ func TestNamespaceLabels(t *testing.T) {
 	if labels, known := connection.NamespaceLabels("labelled-none"); known || labels != nil {
 		t.Errorf("of a namespace that is not there is known %v", labels)
 	}
-	tells(map[string]int{})
+	expectChanges(map[string]int{})
 
 	namespace("labelled-comes", "team: b")
-	tells(map[string]int{"labelled-comes": 1})
+	expectChanges(map[string]int{"labelled-comes": 1})
 	shows("labelled-comes", map[string]string{"team": "b"})
 	namespace("labelled-there", "team: b, more: c")
-	tells(map[string]int{"labelled-comes": 1, "labelled-there": 1})
+	expectChanges(map[string]int{"labelled-comes": 1, "labelled-there": 1})
 	shows("labelled-there", map[string]string{"team": "b", "more": "c"})
 	// Other changes of a namespace are not reported.
 	_, err := admin.Resource(namespacesResource).Patch(ctx, "labelled-there", types.MergePatchType, []byte(`{"metadata":{"annotations":{"note":"x"}}}`), metav1.PatchOptions{})
@@ -94,7 +94,7 @@ func TestNamespaceLabels(t *testing.T) {
 		_, known := connection.NamespaceLabels("labelled-twin")
 		g.Expect(known).To(BeFalse())
 	})
-	tells(map[string]int{"labelled-comes": 1, "labelled-there": 1})
+	expectChanges(map[string]int{"labelled-comes": 1, "labelled-there": 1})
 
 	// A change during an interruption is reported afterwards; until then the last known labels count.
 	way.Disconnect()
@@ -106,17 +106,17 @@ func TestNamespaceLabels(t *testing.T) {
 	g.Expect(labels).To(HaveKeyWithValue("team", "b"))
 	way.Reconnect(t)
 	connection.ProbeNow()
-	tells(map[string]int{"labelled-comes": 1, "labelled-there": 2, "labelled-twin": 1})
+	expectChanges(map[string]int{"labelled-comes": 1, "labelled-there": 2, "labelled-twin": 1})
 	shows("labelled-there", map[string]string{"team": "c"})
 	shows("labelled-twin", map[string]string{"team": "z"})
 	unsubscribe()
 	namespace("labelled-there", "team: d")
 	shows("labelled-there", map[string]string{"team": "d"})
-	tells(map[string]int{"labelled-comes": 1, "labelled-there": 2, "labelled-twin": 1})
+	expectChanges(map[string]int{"labelled-comes": 1, "labelled-there": 2, "labelled-twin": 1})
 	expectBackground(t, "namespaces", "list", "watch")
 }
 
-// Before the target has shown its namespaces nothing is known of them.
+// The labels of namespaces are unknown until the target has shown its namespaces.
 func TestNamespaceLabelsOfATargetThatIsAway(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -134,7 +134,7 @@ func TestNamespaceLabelsOfATargetThatIsAway(t *testing.T) {
 	way.Reconnect(t)
 	connection.ProbeNow()
 	g.Eventually(synced).Should(Receive())
-	// Who waits for that may rely on it.
+	// Callers that wait for the sync may rely on the labels.
 	_, known := connection.NamespaceLabels("default")
 	g.Expect(known).To(BeTrue())
 }

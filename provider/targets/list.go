@@ -62,7 +62,7 @@ func withTimeout(ctx context.Context, timeout time.Duration) (_ context.Context,
 }
 
 // ListMetadata returns one page of the metadata of selected objects. An empty namespace means all namespaces, and an empty
-// selector all objects. next is empty for the first page, and the continue token of the page before for others.
+// selector all objects. next is empty for the first page, and the continue token of the previous page for all other pages.
 func (c *Connection) ListMetadata(ctx context.Context, resource schema.GroupVersionResource, namespace, selector, next string) (*metav1.PartialObjectMetadataList, error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()

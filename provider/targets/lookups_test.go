@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// Users name the kinds of lookups, and may name ever more.
+// Users choose the kinds of lookups, so their number must be bounded.
 func TestLookupsAreBounded(t *testing.T) {
 	var known discoveryCache
 	unawaited, now := newAsyncLookups(), time.Unix(0, 0)
@@ -33,7 +33,7 @@ func TestLookupsAreBounded(t *testing.T) {
 		unawaited.begin(key)
 		unawaited.end(key, asyncResult{err: ErrNotServed})
 		if _, _, ok := known.get(key); !ok {
-			t.Fatal("what was found a moment ago is not known")
+			t.Fatal("a recent result is not cached")
 		}
 	}
 	if len(known.results) > maxLookups || len(unawaited.results) > maxLookups || len(unawaited.running) > 0 {

@@ -106,7 +106,7 @@ func TestPatchMetadata(t *testing.T) {
 	})
 }
 
-// Another manager's fields become those of an apply of ours, so that they go when we omit them.
+// Another manager's fields become fields of our apply, so that they are removed when we omit them.
 func TestPatchMetadataOfManagedFields(t *testing.T) {
 	t.Parallel()
 	onEachKind(t, func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string) {

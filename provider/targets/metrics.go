@@ -36,7 +36,7 @@ var (
 	targetState = prometheus.NewDesc("synchub_target_state",
 		"1 for the reason that the condition of the connection has now.", targetlabels.Names("reason"), nil)
 	targetConnections = prometheus.NewDesc("synchub_target_connections_total",
-		"How often the target has come up.", targetlabels.Names(), nil)
+		"Number of times that the target came up.", targetlabels.Names(), nil)
 	lastAnswer = prometheus.NewDesc("synchub_target_last_answer_timestamp_seconds",
 		"When the target last answered a probe, in seconds since 1970. None if it never has.", targetlabels.Names(), nil)
 	tokenIssued = prometheus.NewDesc("synchub_target_token_issued_timestamp_seconds",

@@ -66,9 +66,9 @@ func TestMetricsOfAConnection(t *testing.T) {
 	_, err := registry.Connect(uid, kubeconfigAt(t, target, way.URL()), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	suite.Eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(HaveKeyWithValue("up", 1.0)) })
-	told := scrape(t, uid)
-	g.Expect(told).To(And(HaveKeyWithValue("state Connected", 1.0), HaveKeyWithValue("connections_total", 1.0)))
-	g.Expect(told["last_answer_timestamp_seconds"]).To(BeNumerically("~", time.Now().Unix(), suite.Timeout.Seconds()))
+	recorded := scrape(t, uid)
+	g.Expect(recorded).To(And(HaveKeyWithValue("state Connected", 1.0), HaveKeyWithValue("connections_total", 1.0)))
+	g.Expect(recorded["last_answer_timestamp_seconds"]).To(BeNumerically("~", time.Now().Unix(), suite.Timeout.Seconds()))
 
 	problems, err := testutil.CollectAndLint(runningRegistries)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -125,18 +125,18 @@ func TestMetricsOfCaches(t *testing.T) {
 	holds := func(objects int, more ...any) (bytes float64) {
 		t.Helper()
 		suite.Eventually(t, func(g Gomega) {
-			told := scrape(t, uid)
-			g.Expect(told).To(HaveKeyWithValue("cache_objects configmaps", float64(objects)), fmt.Sprint(more...))
-			bytes = told["cache_bytes configmaps"]
+			recorded := scrape(t, uid)
+			g.Expect(recorded).To(HaveKeyWithValue("cache_objects configmaps", float64(objects)), fmt.Sprint(more...))
+			bytes = recorded["cache_bytes configmaps"]
 		})
 		return bytes
 	}
 	g.Expect(framework.Apply(t.Context(), target.Config, box("metrics-first", "x"))).To(Succeed())
-	told := &eventRecorder{}
+	recorded := &eventRecorder{}
 	ctx, endCaches := context.WithCancel(t.Context())
 	defer endCaches()
 	for range 2 {
-		cached := connection.NewCache(configMaps, CacheOptions{Selector: selector, Handler: told.handler()})
+		cached := connection.NewCache(configMaps, CacheOptions{Selector: selector, Handler: recorded.handler()})
 		runInTest(t, func(context.Context) { cached.Run(ctx) })
 		waitForCacheSync(t, cached)
 	}
@@ -154,7 +154,7 @@ func TestMetricsOfCaches(t *testing.T) {
 	suite.Eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).NotTo(HaveKey("cache_objects configmaps")) })
 }
 
-// The caches of all resources can be told as one.
+// The sizes of the caches of all resources can be summed up.
 func TestAggregatedMetricsOfCaches(t *testing.T) {
 	requestmetrics.RegisterResource(schema.GroupResource{Resource: "configmaps"})
 	requestmetrics.RegisterResource(schema.GroupResource{Resource: "secrets"})

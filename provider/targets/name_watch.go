@@ -32,7 +32,7 @@ import (
 // until half as many names are left. So adding and removing one name does not list all objects each time.
 const maxSingleNameWatches = 8
 
-// NameWatch watches names of one resource that belong to objects of others, and reports when a name may have become free.
+// NameWatch watches names of one resource that objects with other owners have, and reports when a name may have become free.
 type NameWatch struct {
 	connection *Connection
 	resource   schema.GroupVersionResource

@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// watchCounter counts the watches of ConfigMaps that are open on a target, those of single names and the others.
+// watchCounter counts the open watches of ConfigMaps on a target: the watches of single names, and all other ones.
 type watchCounter struct {
 	lock            sync.Mutex
 	singles, others int
@@ -68,14 +68,14 @@ func foreignConfigMap(namespace, name, value string) string {
 // startNames runs a watch of names of ConfigMaps.
 func startNames(t *testing.T, connection *Connection) (*NameWatch, func() []string) {
 	t.Helper()
-	told := &eventRecorder{}
+	recorded := &eventRecorder{}
 	names := connection.NewNameWatch(configMaps, func(key types.NamespacedName) {
-		told.lock.Lock()
-		defer told.lock.Unlock()
-		told.calls = append(told.calls, key.Name)
+		recorded.lock.Lock()
+		defer recorded.lock.Unlock()
+		recorded.calls = append(recorded.calls, key.Name)
 	})
 	runInTest(t, names.Run)
-	return names, told.all
+	return names, recorded.all
 }
 
 func TestNameWatch(t *testing.T) {
@@ -86,7 +86,7 @@ func TestNameWatch(t *testing.T) {
 	namespace := newNamespace(t, target)
 	var open watchCounter
 	connection := connectTo(t, newProxy(t, target, open.before))
-	names, told := startNames(t, connection)
+	names, recorded := startNames(t, connection)
 	key := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: namespace, Name: name} }
 	apply := func(name, value string) {
 		t.Helper()
@@ -99,10 +99,10 @@ func TestNameWatch(t *testing.T) {
 	seen := 0
 	expect := func(what ...string) {
 		t.Helper()
-		suite.Eventually(t, func(g Gomega) { g.Expect(told()[seen:]).To(ConsistOf(what)) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(recorded()[seen:]).To(ConsistOf(what)) })
 		seen += len(what)
 	}
-	// known returns once it is known what is under the names.
+	// known returns once the states of the names are known.
 	known := func(singles, others int) {
 		t.Helper()
 		suite.Eventually(t, func(g Gomega) {
@@ -167,7 +167,7 @@ func TestNameWatch(t *testing.T) {
 		names.Remove(key(name))
 	}
 	known(0, 0)
-	g.Expect(told()[seen:]).To(BeEmpty())
+	g.Expect(recorded()[seen:]).To(BeEmpty())
 }
 
 // A change during an interruption is reported afterwards.
@@ -178,7 +178,7 @@ func TestNameWatchResumes(t *testing.T) {
 	target := steady(t)
 	namespace, way := newNamespace(t, target), newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
-	names, told := startNames(t, connection)
+	names, recorded := startNames(t, connection)
 	for _, name := range []string{"changes", "goes", "stays"} {
 		g.Expect(framework.Apply(ctx, target.Config, foreignConfigMap(namespace, name, "1"))).To(Succeed())
 		names.Add(types.NamespacedName{Namespace: namespace, Name: name})
@@ -196,7 +196,7 @@ func TestNameWatchResumes(t *testing.T) {
 	g.Expect(framework.Delete(ctx, target.Config, configMaps, namespace, "goes")).To(Succeed())
 	way.Reconnect(t)
 	connection.ProbeNow()
-	suite.Eventually(t, func(g Gomega) { g.Expect(told()).To(ConsistOf("changes", "goes")) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(recorded()).To(ConsistOf("changes", "goes")) })
 }
 
 // In any order of events, each change of a name is reported, and nothing else.
@@ -204,7 +204,7 @@ func TestNote(t *testing.T) {
 	name := types.NamespacedName{Namespace: "n", Name: "a"}
 	for what, tt := range map[string]struct {
 		versions []string
-		told     int
+		recorded int
 	}{
 		"free at first":              {[]string{""}, 1},
 		"taken at first":             {[]string{"1"}, 0},
@@ -215,12 +215,12 @@ func TestNote(t *testing.T) {
 		"free at first, taken later": {[]string{"", "3"}, 2},
 	} {
 		t.Run(what, func(t *testing.T) {
-			told := 0
+			recorded := 0
 			w := (&Connection{}).NewNameWatch(configMaps, func(key types.NamespacedName) {
 				if key != name {
-					t.Errorf("told of %s", key)
+					t.Errorf("got %s", key)
 				}
-				told++
+				recorded++
 			})
 			w.Add(name)
 			for _, version := range tt.versions {
@@ -229,7 +229,7 @@ func TestNote(t *testing.T) {
 			}
 			w.Remove(name)
 			w.observe(name, "9")
-			NewWithT(t).Expect(told).To(Equal(tt.told))
+			NewWithT(t).Expect(recorded).To(Equal(tt.recorded))
 		})
 	}
 }

@@ -31,7 +31,7 @@ import (
 var crdsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // Listener has functions for events that may end a failure. They may be nil, must not block, and are called from several
-// goroutines. A call may still be under way after the listener is unsubscribed.
+// goroutines. A call may still be running after the listener is unsubscribed.
 type Listener struct {
 	// OnNamespace is called for each created or deleted namespace; for a replaced one with both.
 	OnNamespace func(name string, gone bool)
@@ -43,7 +43,7 @@ type Listener struct {
 	OnSynced func()
 	// OnAPIs is called when the target began to serve an API, or ceased to, while somebody waits for one (see [Connection.AwaitAPI]).
 	OnAPIs func()
-	// OnUp is called when the target has come up.
+	// OnUp is called when the target comes up.
 	OnUp func()
 	// OnLookup is called after each answer to an asynchronous lookup, such as [Connection.ResolveAsync].
 	OnLookup func()

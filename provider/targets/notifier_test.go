@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// finalize deletes a namespace at once, as the controller would that this cluster does not have.
+// finalize deletes a namespace at once, in place of the namespace controller, which this cluster does not have.
 func finalize(ctx context.Context, g Gomega, admin dynamic.Interface, name string) {
 	g.Expect(admin.Resource(namespacesResource).Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
 	object, err := admin.Resource(namespacesResource).Get(ctx, name, metav1.GetOptions{})
@@ -96,14 +96,14 @@ func TestNotifier(t *testing.T) {
 
 	namespace("signal-comes")
 	suite.Eventually(t, func(g Gomega) {
-		g.Expect(first.all()).To(Equal([]string{"came signal-comes"}), "what was there is not told")
+		g.Expect(first.all()).To(Equal([]string{"came signal-comes"}), "existing namespaces are not reported")
 		g.Expect(second.all()).To(Equal(first.all()))
 	})
 	unsubscribe()
 	unsubscribe()
 	finalize(ctx, g, admin, "signal-there")
 	suite.Eventually(t, func(g Gomega) {
-		g.Expect(first.all()).To(Equal([]string{"came signal-comes", "gone signal-there"}), "that it changes is not told")
+		g.Expect(first.all()).To(Equal([]string{"came signal-comes", "gone signal-there"}), "changes of a namespace are not reported")
 	})
 
 	g.Expect(framework.Apply(ctx, target.Config, definition("signals", "Signal", "true"))).To(Succeed())

@@ -63,7 +63,7 @@ type Permissions struct {
 	Known bool
 	// Missing are the needed permissions that the target does not allow.
 	Missing []authorizationv1.ResourceAttributes
-	// Problem is why there is no answer.
+	// Problem is the reason why there is no answer.
 	Problem string
 }
 
@@ -263,7 +263,7 @@ func (c *Connection) createReview(ctx context.Context, resource, kind string, re
 	object.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind(kind))
 	answer, err := c.client.Resource(authorizationv1.SchemeGroupVersion.WithResource(resource)).Create(ctx, object, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("the target does not say what the hub may do there: %w", err)
+		return fmt.Errorf("cannot read the hub's permissions on the target: %w", err)
 	}
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, review)
 }

@@ -141,7 +141,7 @@ func TestWhoIsAskedAboutPermissions(t *testing.T) {
 		reviewer *reviewServer
 		missing  string
 		problem  bool
-		// reviews is how many single questions there were.
+		// reviews is the number of reviews of single permissions.
 		reviews int
 	}{
 		"all is allowed by roles": {reviewer: &reviewServer{rules: authorizationv1.SubjectRulesReviewStatus{ResourceRules: everything}}},
@@ -159,8 +159,8 @@ func TestWhoIsAskedAboutPermissions(t *testing.T) {
 			reviewer: &reviewServer{rules: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, allow: onlyReading}, reviews: 3 + len(widgetPermissions),
 			missing: "namespaces (create, patch), widgets.example.org (create, delete, patch)",
 		},
-		"rules are not told": {reviewer: &reviewServer{refuse: http.StatusForbidden, allow: all}, reviews: 3},
-		"no answer":          {reviewer: &reviewServer{refuse: http.StatusInternalServerError}, problem: true},
+		"rules are refused": {reviewer: &reviewServer{refuse: http.StatusForbidden, allow: all}, reviews: 3},
+		"no answer":         {reviewer: &reviewServer{refuse: http.StatusInternalServerError}, problem: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -237,7 +237,8 @@ func TestWhatIsMissingIsAskedForSoonAndThenEverMoreSeldom(t *testing.T) {
 	}
 }
 
-// What is known without this connection is asked for only later, unless it is another question, or the target refuses something.
+// Permissions that are trusted from before the connection are reviewed only later, unless other permissions are needed or the
+// target refuses a request.
 func TestWhatIsTrustedIsNotAskedFor(t *testing.T) {
 	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	other := rbac.RequiredAttributes([]rbac.Resource{{Resource: "secrets", Down: true}})

@@ -24,13 +24,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// position is how far an informer has read the history of a target. It is safe for concurrent use.
+// position is the position of an informer in the history of a target. It is safe for concurrent use.
 type position struct {
 	lock sync.Mutex
 	seen seen
 }
 
-// seen is what an informer has seen last.
+// seen is the last state that an informer has observed.
 type seen struct {
 	// listVersion is the resourceVersion of the last list; empty before the first.
 	listVersion string
@@ -95,7 +95,8 @@ func (s seen) version() string {
 	return s.listVersion
 }
 
-// isAfter reports whether resourceVersion a is later than b. An empty one is the earliest, and one that is no number is later than none.
+// isAfter reports whether resourceVersion a is later than b. An empty one is the earliest. One that is not a number is later
+// than an empty one only.
 func isAfter(a, b string) bool {
 	if a == "" || b == "" {
 		return a != ""

@@ -33,8 +33,8 @@ const (
 	quarantineResetAfter = 30 * time.Minute
 )
 
-// quarantine records why a target is quarantined: it sends more than the hub accepts. The hub sends no request meanwhile, and
-// probes the target afterwards as if it had been down.
+// quarantine records why a target is quarantined: it sends more than the hub accepts. The hub sends no request during the
+// quarantine, and probes the target afterwards as if it had been down.
 type quarantine struct {
 	lock     sync.Mutex
 	since    time.Time
@@ -75,14 +75,15 @@ func (q *quarantine) remaining(now time.Time) (problem Health, left time.Duratio
 
 // onMisbehaviour quarantines the target for a response.
 func (c *Connection) onMisbehaviour(err error) {
-	reason, what := ReasonTooLarge, "it sends more than the hub takes"
+	reason, what := ReasonTooLarge, "it sends more than the hub accepts"
 	if _, ok := errors.AsType[*transport.ContentTypeError](err); ok {
-		reason, what = ReasonNotAnAPIServer, "it answers as no API server does"
+		reason, what = ReasonNotAnAPIServer, "no API server sends such an answer"
 	}
 	c.startQuarantine(reason, fmt.Sprintf("The target is quarantined, because %s: %v.", what, err))
 }
 
-// Quarantine quarantines the target because it shows more than the hub takes.
+// Quarantine quarantines the target for the reason in what, as the rest of the sentence "The target is quarantined, because
+// ...".
 func (c *Connection) Quarantine(what string) {
 	c.startQuarantine(ReasonTooLarge, fmt.Sprintf("The target is quarantined, because %s.", what))
 }

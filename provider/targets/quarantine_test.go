@@ -118,7 +118,7 @@ func TestCacheLimits(t *testing.T) {
 	}
 }
 
-// What others count for a target, and the buffers of its watches, count against its limits.
+// Counters that other packages add to a target, and the buffers of its watches, count against its limits.
 func TestCountersOfATarget(t *testing.T) {
 	g := NewWithT(t)
 	connection, now := limitedConnection(CacheLimits{Bytes: 1000}, 0)
@@ -149,7 +149,7 @@ func TestCountersOfATarget(t *testing.T) {
 	g.Expect(quarantined()).To(BeFalse())
 }
 
-// The reason of a quarantine says what the target did.
+// The reason of a quarantine describes the misbehaviour.
 func TestReasonsOfQuarantine(t *testing.T) {
 	for reason, err := range map[string]error{
 		ReasonTooLarge:       errors.New("the response has 5 bytes"),

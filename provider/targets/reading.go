@@ -38,10 +38,10 @@ const (
 // noAnswerMessage is why a resource cannot be read when the target sent no error.
 const noAnswerMessage = "the target does not finish its answer"
 
-// reading is how well an informer follows the target. Its gate's lock guards it.
+// reading records whether an informer is in sync with the target. Its gate's lock guards it.
 type reading struct {
-	// behindSince is since when the informer does not follow the target; zero if it does. progressAt is when the target last sent a page or
-	// an error, and problem the error.
+	// behindSince is when the informer ceased to be in sync with the target; zero if it is in sync. progressAt is when the
+	// target last sent a page or an error, and problem the error.
 	behindSince, progressAt time.Time
 	problem                 string
 }
@@ -69,7 +69,7 @@ func (g *requestGate) endRead(err error) {
 	g.reading.problem = problem
 }
 
-// follows is called when the informer follows the target: its watch is established, and it has all objects.
+// follows is called when the informer is in sync with the target: its watch is established, and it has all objects.
 func (g *requestGate) follows() {
 	g.lock.Lock()
 	if !g.reading.behindSince.IsZero() {
@@ -84,8 +84,8 @@ func (g *requestGate) follows() {
 	}
 }
 
-// checkReading makes the resource not readable if its informer has been behind for too long, and reports whether that changed. upSince is
-// since when the target is up.
+// checkReading makes the resource not readable if its informer has been behind for too long, and reports whether that
+// changed. upSince is when the target came up.
 func (g *requestGate) checkReading(now, upSince time.Time) (changed bool) {
 	g.lock.Lock()
 	at, limit, message := g.reading.progressAt, hungReadTimeout, noAnswerMessage

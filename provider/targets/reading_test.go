@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// fakeCluster is an API server with namespaces, and Widgets for which the test answers.
+// fakeCluster is an API server with namespaces, and Widgets whose requests the test answers.
 type fakeCluster struct {
 	*httptest.Server
 	widgets atomic.Pointer[http.HandlerFunc]
@@ -131,7 +131,7 @@ func wellServed(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// Whatever keeps the hub from reading a resource shows within a minute, and ends when it can.
+// Every problem that keeps the hub from reading a resource is reported within a minute, until the resource is readable.
 func TestWhatCannotBeReadIsTold(t *testing.T) {
 	for name, refuse := range map[string]http.HandlerFunc{
 		"429 for all": func(w http.ResponseWriter, _ *http.Request) {

@@ -52,7 +52,7 @@ type Registry struct {
 	successors map[types.UID]*Connection
 	// expectedClusters are the clusters that connections must lead to.
 	expectedClusters map[types.UID]ExpectedCluster
-	// tunnels is nil if the hub takes none.
+	// tunnels is nil if the hub accepts none.
 	tunnels *tunnel.Server
 }
 
@@ -110,9 +110,9 @@ func (r *Registry) SetExpectedCluster(syncTarget types.UID, expected ExpectedClu
 // opens a second connection. Connect returns the former one, if that is up, until the target has answered the second. OnChange
 // is called after the answer, and the caller calls Connect again. So a valid change causes no gap.
 //
-// Zero limits mean those of the hub. With namespaces, the hub lists and watches only there. The error is a
-// [*kubeconfig.InvalidError] if the kubeconfig is refused. A kubeconfig from which no connection can be made also closes the
-// former connection, whose credentials are no longer the SyncTarget's.
+// Zero limits mean the hub's limits. With namespaces, the hub lists and watches only there. The error is a
+// [*kubeconfig.InvalidError] if the kubeconfig is refused. A kubeconfig that the hub cannot use for a connection also closes
+// the former connection, whose credentials are no longer the SyncTarget's.
 func (r *Registry) Connect(syncTarget types.UID, content []byte, limits kcp.Limits, namespaces ...string) (*Connection, error) {
 	options, fingerprint := r.optionsFor(limits, namespaces, content)
 	if current, ok := r.currentConnection(syncTarget, fingerprint); ok {

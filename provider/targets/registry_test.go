@@ -95,7 +95,7 @@ func (f *testRegistry) hasSuccessor() bool {
 	return len(f.successors) > 0
 }
 
-// While credentials change, there is always a connection that works, if any of them do.
+// While credentials change, there is always a working connection, if any credentials work.
 func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 	g := NewWithT(t)
 	before, after := newScriptedServer(t), newScriptedServer(t)
@@ -126,15 +126,15 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 	g.Expect(after.probes.Load()).To(BeEquivalentTo(1))
 	current, _ := registry.Get(syncTarget)
 	g.Expect(current).To(BeIdenticalTo(next))
-	// Requests under way may end, and then the former connection is closed.
+	// Running requests may end, and then the former connection is closed.
 	suite.Eventually(t, func(g Gomega) { g.Expect(old.ctx.Err()).To(HaveOccurred()) })
 	g.Expect(next.IsUp()).To(BeTrue())
 
-	// Credentials that the target does not accept are those of the SyncTarget all the same.
+	// Credentials that the target does not accept still belong to the SyncTarget.
 	before.set(&before.version, status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized))
 	suite.Eventually(t, func(g Gomega) {
 		last := connect(kubeconfigFor(t, before.Server))
-		// To show them in a message would be to read them while they work.
+		// A failure message would read the connections concurrently.
 		another := last != next
 		g.Expect(another).To(BeTrue())
 		g.Expect(last.Health().Reason).To(Equal(ReasonUnauthorized))
@@ -171,7 +171,7 @@ func TestCredentialsThatChangeTwice(t *testing.T) {
 	g.Expect(registry.hasSuccessor()).To(BeFalse(), "they have changed back")
 	suite.Eventually(t, func(g Gomega) { g.Expect(given.ctx.Err()).To(HaveOccurred()) })
 
-	// A connection that does not work any more is not worth waiting with.
+	// A connection that does not work any more is replaced without waiting.
 	g.Expect(connect(second)).To(BeIdenticalTo(current))
 	waiting := successor()
 	first.set(&first.version, answer{http.StatusInternalServerError, "broken"})
@@ -205,7 +205,7 @@ func TestRegistryRefuses(t *testing.T) {
 	g.Expect(registry.changes.Load()).To(BeEquivalentTo(2))
 	suite.Eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
 
-	// No error shows what could not be read, and each ends the connection before.
+	// No error shows the invalid content, and each closes the former connection.
 	for name, content := range map[string]string{
 		"the CA":                     fixtures.Kubeconfig("server: https://x, certificate-authority-data: "+secretData, goodUser),
 		"a certificate":              fixtures.Kubeconfig(goodCluster, "client-certificate-data: "+secretData+", client-key-data: "+secretData),
@@ -260,7 +260,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 	var connection *Connection
 	caches, stopCaches := context.WithCancel(ctx)
 	defer stopCaches()
-	// Whatever is started in here, and by that, carries the label.
+	// All goroutines that are started in this function, directly or indirectly, have the label.
 	pprof.Do(caches, pprof.Labels("owner", t.Name()), func(caches context.Context) {
 		var err error
 		connection, err = registry.Connect(syncTarget, kubeconfigAt(t, target, way.URL()), kcp.Limits{})
@@ -275,11 +275,11 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 		filtered := connection.NewFilteredCache(configMaps, FilteredCacheOptions{Scope: Scope{Namespaces: []string{"default", "kube-system"}}, Handler: cache.ResourceEventHandlerFuncs{}})
 		go filtered.Run(caches)
 		g.Expect(filtered.WaitForCacheSync(ctx)).To(BeTrue())
-		told := make(chan types.NamespacedName, 1)
-		taken := connection.NewNameWatch(configMaps, func(name types.NamespacedName) { told <- name })
+		recorded := make(chan types.NamespacedName, 1)
+		taken := connection.NewNameWatch(configMaps, func(name types.NamespacedName) { recorded <- name })
 		taken.Add(types.NamespacedName{Namespace: "default", Name: "free"})
 		go taken.Run(caches)
-		g.Eventually(told).Should(Receive())
+		g.Eventually(recorded).Should(Receive())
 		_, _, err = connection.Resolve(ctx, configMaps.GroupVersion().WithKind("ConfigMap"))
 		g.Expect(err).NotTo(HaveOccurred())
 		signalled := make(chan struct{}, 1)
@@ -301,7 +301,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 	g.Expect(ok).To(BeFalse())
 	suite.Eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
 
-	// Whoever still holds the connection reaches nothing with it.
+	// A caller that still holds the connection reaches nothing with it.
 	opened := way.Opened()
 	key := types.NamespacedName{Name: "default"}
 	for name, err := range map[string]error{

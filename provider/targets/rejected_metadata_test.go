@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// filterByName are the names that are of interest, which may change at any time.
+// filterByName selects objects by name. The names may change at any time.
 type filterByName struct {
 	lock  sync.Mutex
 	names map[string]bool
@@ -67,12 +67,12 @@ func TestRejectedMetadata(t *testing.T) {
 	owned := "{apiVersion: example.org/v1, kind: Widget, metadata: {name: d, namespace: " + namespace + ", ownerReferences: [{apiVersion: v1, kind: A, name: a, uid: of-a, controller: true}], annotations: {note: kept}}}"
 	g.Expect(framework.Apply(ctx, target.Config, owned)).To(Succeed())
 
-	filter, told := &filterByName{}, &eventRecorder{}
+	filter, recorded := &filterByName{}, &eventRecorder{}
 	filter.set("a", true)
 	var passedLock sync.Mutex
 	passed := map[string]int{}
 	options := FilteredCacheOptions{
-		Scope: Scope{Namespaces: []string{namespace}}, Filter: filter.matches, Handler: told.handler(), KeepRejectedMetadata: true,
+		Scope: Scope{Namespaces: []string{namespace}}, Filter: filter.matches, Handler: recorded.handler(), KeepRejectedMetadata: true,
 		OnRejected: func(partial metav1.ObjectMeta) { passedLock.Lock(); defer passedLock.Unlock(); passed[partial.Name]++ },
 	}
 	filtered := connection.NewFilteredCache(widgets, options)
@@ -105,21 +105,21 @@ func TestRejectedMetadata(t *testing.T) {
 		g.Expect(filtered.Fetch(ctx, key(name))).To(Succeed())
 	}
 	g.Expect(namesIn(filtered)).To(Equal([]string{"a", "b", "d"}), "c is of no interest for another reason, none is not there")
-	g.Expect(told.all()).To(Equal([]string{"added a", "added b", "added d"}))
+	g.Expect(recorded.all()).To(Equal([]string{"added a", "added b", "added d"}))
 	g.Expect(slices.Sorted(maps.Keys(neighbours()))).To(Equal([]string{"c"}))
 	g.Expect(filtered.Get(key("d")).GetAnnotations()).To(HaveKeyWithValue("note", "kept"))
 	g.Expect(filtered.Get(key("d")).GetManagedFields()).To(BeEmpty())
 	// An unchanged object causes no event.
 	g.Expect(filtered.Fetch(ctx, key("b"))).To(Succeed())
 	g.Expect(filtered.Fetch(ctx, key("a"))).To(Succeed())
-	g.Expect(told.all()).To(HaveLen(3))
-	// The watch goes on with what was fetched as with the rest.
+	g.Expect(recorded.all()).To(HaveLen(3))
+	// The watch treats a fetched object like any other one.
 	g.Expect(framework.Delete(ctx, target.Config, widgets, namespace, "d")).To(Succeed())
-	suite.Eventually(t, func(g Gomega) { g.Expect(told.all()[3:]).To(Equal([]string{"deleted d"})) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(recorded.all()[3:]).To(Equal([]string{"deleted d"})) })
 
 	g.Expect(filtered.Fetch(ended(t), key("c"))).To(MatchError(ContainSubstring(namespace + "/c")))
 	options.KeepRejectedMetadata = false
-	options.OnRejected = func(metav1.ObjectMeta) { t.Error("a cache that keeps no rejected metadata tells of some") }
+	options.OnRejected = func(metav1.ObjectMeta) { t.Error("a cache that keeps no rejected metadata reports some") }
 	other := connection.NewFilteredCache(widgets, options)
 	runInTest(t, other.Run)
 	waitForCacheSync(t, other)

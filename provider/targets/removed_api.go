@@ -45,7 +45,7 @@ func (c *Connection) IsAPIRemoved(ctx context.Context, resource schema.GroupReso
 	case notfound.Proves(err, crdsResource.GroupResource(), name):
 		return true, nil
 	case apierrors.IsForbidden(err):
-		// Without the right to read definitions, the list of groups must do. A proxy has none.
+		// Without the right to read CRDs, the groups decide: an API server lists the group of CRDs, and a proxy does not.
 		_, err = c.discovery.Versions(ctx, crdsResource.Group)
 		return err == nil, c.discoveryError(err)
 	case errors.Is(err, discovery.ErrNotServed), apierrors.IsNotFound(err):

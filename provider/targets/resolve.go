@@ -49,7 +49,7 @@ type discoveryCache struct {
 	crdChangedAt time.Time
 }
 
-// maxLookups bounds the cached results of one target: users name the kinds, and may name others each day.
+// maxLookups bounds the cached results of one target: users name the kinds, and may name new ones each day.
 const maxLookups = 8192
 
 // lookup is a kind whose resource is needed, or a resource whose kind or versions are. Fields that do not matter are empty.
@@ -60,7 +60,7 @@ type lookup struct {
 	versions bool
 }
 
-// matches reports whether an API is the one that is looked up. Subresources have a kind too, which may be that of another
+// matches reports whether an API is the one that is looked up. Subresources have a kind too, which may be the kind of another
 // resource. Impossible names match nothing, because names from a target go into conditions and into the cache.
 func (l lookup) matches(api metav1.APIResource) bool {
 	return (l.kind == "" || l.kind == api.Kind) && (l.resource == "" || l.resource == api.Name) &&
@@ -156,7 +156,7 @@ func (c *Connection) servedVersions(ctx context.Context, key lookup) (served []s
 	return served, nil
 }
 
-// discoveryError returns an error of the discovery client in the words of this package, without credentials.
+// discoveryError returns an error of the discovery client as an error of this package, without credentials.
 func (c *Connection) discoveryError(err error) error {
 	if errors.Is(err, discovery.ErrNotServed) {
 		return ErrNotServed

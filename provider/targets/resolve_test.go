@@ -68,7 +68,7 @@ func TestResolve(t *testing.T) {
 		kindOf("", "v1", "Missing"), kindOf("", "v9", "Pod"), kindOf("", "", ""),
 		kindOf("apps", "v1", "Pod"), kindOf("apps", "v9", "Deployment"), kindOf("apps", "", "Pod"),
 		kindOf("missing.example.org", "v1", "Widget"), kindOf("missing.example.org", "", "Widget"),
-		// Whatever a user writes leads nowhere else.
+		// No text of a user leads to another path.
 		kindOf("..", "v1", "Pod"), kindOf("", "../apis/apps/v1", "Deployment"), kindOf("apps/v1", "..", "Deployment"), kindOf("apps/v1", "", "Deployment"), kindOf("%2e%2e", "v1", "Pod"),
 	} {
 		_, _, err := connection.Resolve(t.Context(), kind)
@@ -80,7 +80,7 @@ func TestResolve(t *testing.T) {
 	g.Expect(err).NotTo(MatchError(ErrNotServed))
 }
 
-// A resource may be served in some versions of its group only. That it is served in none is an answer as well.
+// A resource may be served in some versions of its group only. That no version serves it is an answer, too.
 func TestServedVersionsAsync(t *testing.T) {
 	t.Parallel()
 	target := steady(t)
@@ -127,7 +127,7 @@ func TestResolveRemembers(t *testing.T) {
 	}
 	g.Expect(resolve()).To(MatchError(ErrNotServed))
 	g.Expect(resolve()).To(MatchError(ErrNotServed))
-	g.Expect(key.Load()).To(BeEquivalentTo(2), "what is not served is not remembered")
+	g.Expect(key.Load()).To(BeEquivalentTo(2), "it is not cached that a kind is not served")
 
 	g.Expect(framework.Apply(ctx, target.Config, definition("sprockets", "Sprocket", "true"))).To(Succeed())
 	suite.Eventually(t, func(g Gomega) { g.Expect(resolve()).To(Succeed()) })
@@ -214,7 +214,7 @@ func TestResolveResource(t *testing.T) {
 		resource("missing.example.org", "v1", "widgets"), resource("missing.example.org", "", "widgets"),
 		// A subresource is no resource, though it may have a kind of its own.
 		resource("apps", "v1", "deployments/scale"), resource("", "v1", "pods/eviction"),
-		// Whatever a user writes leads nowhere else.
+		// No text of a user leads to another path.
 		resource("..", "v1", "pods"), resource("", "../apis/apps/v1", "deployments"), resource("apps/v1", "", "deployments"), resource("%2e%2e", "v1", "pods"),
 	} {
 		_, _, err := connection.ResolveResource(t.Context(), key)
@@ -226,7 +226,7 @@ func TestResolveResource(t *testing.T) {
 	g.Expect(err).NotTo(MatchError(ErrNotServed))
 }
 
-// A resource and a kind of one name are two questions.
+// A resource and a kind of one name are two lookups.
 func TestResolveResourceRemembers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -249,7 +249,7 @@ func TestResolveResourceRemembers(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(kind).To(Equal("Widget"))
 	}
-	// Definitions of other tests make the connection forget.
+	// CRDs of other tests empty the cache of the connection.
 	suite.Eventually(t, func(g Gomega) {
 		resolve(g)
 		before := key.Load()

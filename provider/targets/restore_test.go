@@ -34,8 +34,9 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// A target is restored from a backup while the hub cannot reach it. Its resourceVersion passes the former one before the hub is back, so the
-// watches go on. What was made since the backup must leave the caches, and what was deleted must come back to them.
+// A target is restored from a backup while the hub cannot reach it. Its resourceVersion passes the former one before the hub
+// reaches it again, so the watches continue. Objects that were created after the backup must leave the caches, and objects
+// that were deleted after it must come back.
 func TestCachesFollowARestoredTarget(t *testing.T) {
 	tier.Thorough(t)
 	g := NewWithT(t)
@@ -54,7 +55,7 @@ func TestCachesFollowARestoredTarget(t *testing.T) {
 	for name, change := range map[string]func(g Gomega){
 		"an object was created": func(g Gomega) { create(t, g, client, "younger") },
 		"an object was deleted": remove,
-		"an object was created anew": func(g Gomega) {
+		"an object was recreated": func(g Gomega) {
 			remove(g)
 			create(t, g, client, "old")
 		},

@@ -26,8 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/notfound"
 )
 
-// Scope is the part of a cluster to watch: everything, or namespaces and names, each of which costs a watch. The zero value is
-// empty.
+// Scope is the part of a cluster to watch: everything, or namespaces and names. Each namespace and name costs a watch. The
+// zero value is empty.
 type Scope struct {
 	All        bool
 	Namespaces []string

@@ -50,7 +50,7 @@ func TestRestrictScope(t *testing.T) {
 		"all of some namespaces":      {bound: []string{"a", "b"}, namespaced: true, scope: Scope{All: true}, want: Scope{Namespaces: []string{"a", "b"}}},
 		"some of some namespaces":     {bound: []string{"a", "b"}, namespaced: true, scope: scope, want: Scope{Namespaces: []string{"a"}, Names: []types.NamespacedName{name("b/x")}}},
 		"nothing of other namespaces": {bound: []string{"d"}, namespaced: true, scope: scope},
-		"what is in no namespace":     {bound: []string{"a"}, scope: Scope{All: true}, want: Scope{All: true}},
+		"cluster-scoped objects":      {bound: []string{"a"}, scope: Scope{All: true}, want: Scope{All: true}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			got := (&Connection{namespaces: test.bound}).RestrictScope(test.scope, test.namespaced)
@@ -61,7 +61,8 @@ func TestRestrictScope(t *testing.T) {
 	}
 }
 
-// boundConnection are two namespaces, of which the hub has rights in the first only, and one that the connection is not bound to.
+// boundConnection is a connection that is restricted to two namespaces, first and forbidden. The hub has rights in first
+// only. outside is a third namespace.
 type boundConnection struct {
 	*Connection
 	target                    *servers.Target
@@ -112,7 +113,7 @@ subjects: [{kind: ServiceAccount, name: bound, namespace: `+b.outside+`}]
 	return b
 }
 
-// A namespace that cannot be read keeps the others from nothing, and what it holds is not taken for known.
+// A namespace that cannot be read does not affect other namespaces, and its objects are unknown.
 func TestBoundToNamespaces(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -122,8 +123,8 @@ func TestBoundToNamespaces(t *testing.T) {
 		g.Expect(framework.Apply(ctx, b.target.Config, "{apiVersion: v1, kind: ConfigMap, metadata: {name: held, namespace: "+namespace+", labels: {example.org/bound: us}}}")).To(Succeed())
 	}
 
-	told := &eventRecorder{}
-	cached := b.NewCache(configMaps, CacheOptions{Namespaced: true, Selector: "example.org/bound=us", Handler: told.handler()})
+	recorded := &eventRecorder{}
+	cached := b.NewCache(configMaps, CacheOptions{Namespaced: true, Selector: "example.org/bound=us", Handler: recorded.handler()})
 	runInTest(t, cached.Run)
 	suite.Eventually(t, func(g Gomega) {
 		filled, pending := cached.Progress()
@@ -166,7 +167,7 @@ subjects: [{kind: ServiceAccount, name: bound, namespace: `+b.outside+`}]
 	_, known = b.NamespaceLabels(b.outside)
 	g.Expect(known).To(BeFalse())
 	g.Expect(b.IsNamespaceMissing(ctx, b.first)).To(BeFalse())
-	g.Expect(b.IsNamespaceMissing(ctx, b.outside)).To(BeFalse(), "that it may not be looked at says nothing")
+	g.Expect(b.IsNamespaceMissing(ctx, b.outside)).To(BeFalse(), "a namespace that the hub may not read is not missing")
 }
 
 // The hub lists one namespace at a time, and the whole cluster only if that is needed.
@@ -199,6 +200,6 @@ func TestOtherNamespacesMakeAnotherConnection(t *testing.T) {
 	whole, some := connect(), connect("b", "a", "b")
 	g.Expect(some).NotTo(BeIdenticalTo(whole))
 	g.Expect(some.Namespaces()).To(Equal([]string{"a", "b"}))
-	g.Expect(connect("a", "b")).To(BeIdenticalTo(some), "the order says nothing")
+	g.Expect(connect("a", "b")).To(BeIdenticalTo(some), "the order does not matter")
 	g.Expect(connect("a")).NotTo(BeIdenticalTo(some))
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// definitions are the kinds that the clusters have beside their own.
+// definitions are the CRDs of the clusters.
 const definitions = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -69,7 +69,7 @@ var (
 var deadProxy string
 
 func TestMain(m *testing.M) {
-	// net/http reads the environment at its first request, so this cannot wait for the test that is about it.
+	// net/http reads the environment at its first request, so this cannot wait for the test of the proxy.
 	port, err := servers.FreePort()
 	deadProxy = "http://127.0.0.1:" + strconv.Itoa(port)
 	if err = errors.Join(err, os.Setenv("HTTPS_PROXY", deadProxy), os.Setenv("https_proxy", deadProxy), os.Unsetenv("NO_PROXY"), os.Unsetenv("no_proxy")); err != nil {

@@ -96,7 +96,7 @@ func (s *store) Delete(object any) error {
 	return nil
 }
 
-// Replace caches the objects of a list instead of all others, and calls the handler for each difference. Deleted objects
+// Replace replaces all cached objects by the objects of a list, and calls the handler for each difference. Deleted objects
 // become tombstones.
 func (s *store) Replace(objects []any, resourceVersion string) error {
 	known := map[string]any{}

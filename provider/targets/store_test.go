@@ -98,7 +98,7 @@ func TestStoreTellsOfWhatChanged(t *testing.T) {
 	}
 }
 
-// Whatever a target sends with a deletion, or how often it lists an object, the count is that of the cached objects.
+// The count matches the cached objects, with any last state of a deleted object, and if a list has an object twice.
 func TestStoreCountsWhatItHolds(t *testing.T) {
 	text := func(name string, size int) *unstructured.Unstructured {
 		object := state(name, "1", 1, "")

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// A connection knows how far the target's clock is ahead, and takes no trouble over seconds or over what is no date.
+// A connection measures the difference of the target's clock, and ignores a few seconds and invalid dates.
 func TestClockSkew(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
@@ -47,7 +47,7 @@ func TestClockSkew(t *testing.T) {
 				writer.Header().Set("Content-Type", "application/json")
 				writer.Header().Set("Date", test.date)
 				if request.URL.Path != "/version" {
-					// Only probes are looked at.
+					// Only the answers to probes count.
 					writer.Header().Set("Date", noon.Add(time.Minute*7).Format(http.TimeFormat))
 					_, _ = writer.Write([]byte(`{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"uid": "one"}}`))
 					return

@@ -39,7 +39,7 @@ import (
 const renewTimeout = 10 * time.Second
 
 // ErrKubeconfigChanged means that a token is not renewed, because the kubeconfig is not the connection's.
-var ErrKubeconfigChanged = errors.New("the kubeconfig has changed meanwhile")
+var ErrKubeconfigChanged = errors.New("the kubeconfig has changed in the meantime")
 
 var serviceAccountsResource = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 
@@ -61,7 +61,7 @@ func (c *Connection) renewToken(ctx context.Context, content []byte) ([]byte, er
 	}
 	claimed, ok := c.Token()
 	if !ok {
-		return nil, errors.New("the token is not that of a ServiceAccount, or has no end")
+		return nil, errors.New("the token does not belong to a ServiceAccount, or does not expire")
 	}
 	token, err := c.requestToken(ctx, claimed)
 	if err != nil {
@@ -105,7 +105,7 @@ type tokenRenewal struct {
 	result *renewalResult
 }
 
-// renewalResult is the result of a renewal; the fingerprint is that of the kubeconfig before.
+// renewalResult is the result of a renewal; fingerprint is the fingerprint of the kubeconfig before.
 type renewalResult struct {
 	fingerprint [sha256.Size]byte
 	kubeconfig  []byte

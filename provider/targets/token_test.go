@@ -130,7 +130,7 @@ func TestRenewalWaitsForNoTarget(t *testing.T) {
 	g.Expect(string(renewed)).NotTo(ContainSubstring(old))
 	g.Expect(key.Load()).To(BeEquivalentTo(1))
 
-	// A result is not returned for another kubeconfig than that of its request.
+	// A result is returned only for the kubeconfig of its request.
 	_, err = connection.RenewTokenAsync(kubeconfig)
 	g.Expect(err).To(MatchError(ErrPending))
 	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes+1)) })
@@ -179,7 +179,7 @@ func TestRedactErrorWithholdsCredentials(t *testing.T) {
 	expectNoSecret(t, message)
 }
 
-// Where a target is stands in its kubeconfig, which not everybody may read who sees what became of a request.
+// The address of a target is in its kubeconfig. Not every user who gets the result of a request may read the kubeconfig.
 func TestRedactErrorWithholdsTheServer(t *testing.T) {
 	connection := &Connection{}
 	for _, test := range []struct {

@@ -37,14 +37,14 @@ import (
 const (
 	// tunnelHost is the server of requests through a tunnel. The end of the tunnel replaces it.
 	tunnelHost = "https://cluster.tunnel"
-	// tunnelServer is the fingerprint of the server of all clusters with a tunnel: only their IDs tell them apart.
+	// tunnelServer is the fingerprint of the server of all clusters with a tunnel: only their IDs distinguish them.
 	tunnelServer = "tunnel"
 )
 
-// ErrNoTunnels means that the hub is not configured to take tunnels.
-var ErrNoTunnels = errors.New("the hub takes no tunnels: set tunnel.enabled of its chart, or --tunnel-bind-address")
+// ErrNoTunnels means that the hub is not configured to accept tunnels.
+var ErrNoTunnels = errors.New("the hub accepts no tunnels: set tunnel.enabled of its chart, or --tunnel-bind-address")
 
-// TunnelOptions configure the tunnels that a [Registry] takes.
+// TunnelOptions configure the tunnels that a [Registry] accepts.
 type TunnelOptions struct {
 	// Replica is the name of this replica of the hub, and Replicas returns how many there are; zero if that is not known yet.
 	Replica  string
@@ -58,7 +58,7 @@ func (r *Registry) newTunnels(options TunnelOptions) *tunnel.Server {
 	})
 }
 
-// Tunnels returns the server of tunnels; nil if the hub takes none.
+// Tunnels returns the server of tunnels; nil if the hub accepts none.
 func (r *Registry) Tunnels() *tunnel.Server { return r.tunnels }
 
 // ConnectTunnel is Connect for a SyncTarget whose cluster opens a tunnel to the hub. content is the value that [tunnel.ParseCredential]
@@ -76,8 +76,8 @@ func (r *Registry) ConnectTunnel(syncTarget types.UID, content []byte, limits kc
 	return r.connect(syncTarget, r.tunnelConfig(syncTarget), fingerprint, options)
 }
 
-// AdmitTunnel lets the cluster of a SyncTarget open tunnels to this replica, although the replica may not use them. A replica that takes
-// the SyncTarget over has a tunnel then.
+// AdmitTunnel lets the cluster of a SyncTarget open tunnels to this replica, although the replica may not use them. A replica
+// that takes over the SyncTarget then has a tunnel.
 func (r *Registry) AdmitTunnel(syncTarget types.UID, content []byte) error {
 	if r.tunnels == nil {
 		return ErrNoTunnels
@@ -91,14 +91,14 @@ func (r *Registry) AdmitTunnel(syncTarget types.UID, content []byte) error {
 	return nil
 }
 
-// RemoveTunnel closes the tunnels of a SyncTarget, and admits no others.
+// RemoveTunnel closes the tunnels of a SyncTarget, and admits no new ones.
 func (r *Registry) RemoveTunnel(syncTarget types.UID) {
 	if r.tunnels != nil {
 		r.tunnels.Remove(syncTarget)
 	}
 }
 
-// TunnelRefusal returns why the last tunnel of a SyncTarget was refused; nil if it was not, or that was long ago.
+// TunnelRefusal returns why the last tunnel of a SyncTarget was refused; nil if it was not refused, or if that was long ago.
 func (r *Registry) TunnelRefusal(syncTarget types.UID) error {
 	if r.tunnels == nil {
 		return nil
@@ -118,8 +118,8 @@ func (r *Registry) onTunnelChange(syncTarget types.UID) {
 	r.options.OnChange(syncTarget)
 }
 
-// verifyTunnel returns an error unless the cluster at the end of a new tunnel is the expected one. A cluster that hides its ID is not, if
-// the ID was known before.
+// verifyTunnel returns an error unless the cluster at the end of a new tunnel is the expected one. A cluster that hides its
+// ID is not the expected one if the ID was known before.
 func (r *Registry) verifyTunnel(ctx context.Context, syncTarget types.UID, session http.RoundTripper) error {
 	limited := transport.LimitResponses(transport.Options{Limits: transport.TargetLimits()})(session)
 	client, err := metadata.NewForConfig(&rest.Config{Host: tunnelHost, Transport: limited, QPS: -1, WarningHandlerWithContext: rest.NoWarnings{}})
@@ -148,7 +148,7 @@ func (r *Registry) expectedCluster(syncTarget types.UID) Cluster {
 	return expected
 }
 
-// abortingTransport ends requests and the reading of their responses with ctx.
+// abortingTransport ends requests, and reads of their responses, when ctx ends.
 type abortingTransport struct {
 	ctx  context.Context //nolint:containedctx // the owner of all requests
 	next http.RoundTripper

@@ -46,7 +46,7 @@ const (
 	omitted = "example.org/omitted"
 )
 
-// kind is one sort of object that a hub writes.
+// kind is a kind of object that the hub writes.
 type kind struct {
 	resource   schema.GroupVersionResource
 	kind       string
@@ -191,7 +191,7 @@ func TestCreateInMissingNamespace(t *testing.T) {
 	})
 }
 
-// A controller may write to a new object before the hub has turned its fields into those of an apply.
+// A controller may write to a new object before the hub has turned its own fields into fields of an apply.
 func TestCreateByPostWhileOthersWrite(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)

@@ -17,7 +17,7 @@ limitations under the License.
 // Package tracing records one trace for each pass of a sync controller that sends a request or fails. The nil [Tracer] records
 // nothing, and its passes cost nothing.
 //
-// A pass begins its trace with its first request: only then the pass is known to have something to do. The spans of earlier
-// steps get their times afterwards. Spans say which object, what was done, and how servers answered. They contain no content of
-// objects, and no text from a server. The hub passes no trace on to kcp or to targets.
+// A pass begins its trace with its first request: before that it is not known whether the pass has anything to do. The spans
+// of earlier steps get their times afterwards. Spans contain the object, the actions, and the status codes of the servers.
+// They contain no content of objects, and no text from a server. The hub passes no trace on to kcp or to targets.
 package tracing

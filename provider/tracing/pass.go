@@ -81,7 +81,7 @@ func (p *Pass) Planned(since time.Time) {
 type Request struct {
 	// Destination is the server: mailbox, target or control.
 	Destination, Class, Verb string
-	// Resource is that of the request, with its subresource.
+	// Resource is the resource of the request, with its subresource.
 	Resource string
 	// Code is the status code of the answer; zero for none.
 	Code int
@@ -181,7 +181,7 @@ func (p *Pass) beginLocked() bool {
 		return false
 	}
 	p.root.SetAttributes(
-		// Texts of others are bounded and escaped: one that is no valid UTF-8 would make the exporter fail.
+		// Texts from outside are bounded and escaped: one that is no valid UTF-8 would make the exporter fail.
 		attribute.String("synchub.sync_target", redact.Text(p.subject.SyncTarget)),
 		attribute.String("synchub.inventory", redact.Text(p.subject.Inventory)),
 		attribute.String("synchub.resource", redact.Text(p.subject.Resource)),

@@ -50,8 +50,8 @@ func newTestTracer(t *testing.T, sampler sdktrace.Sampler) *testTracer {
 // at sets the time, in seconds.
 func (t *testTracer) at(seconds int) { t.clock.SetTime(time.Unix(1000+int64(seconds), 0)) }
 
-// told returns all spans by their end: their name, their parent's name, and their times in seconds.
-func (t *testTracer) told() []string {
+// listSpans returns all spans in the order of their end: their name, their parent's name, and their times in seconds.
+func (t *testTracer) listSpans() []string {
 	spans := t.spans.GetSpans()
 	names := map[string]string{}
 	for _, span := range spans {
@@ -98,7 +98,7 @@ func TestTraceOfOneChange(t *testing.T) {
 	observed()
 
 	want := []string{`queue of "sync" 1-3`, `plan of "sync" 3-4`, `apply target of "sync" 4-6`, `sync of "" 1-7`, `acknowledge of "sync" 6-9`}
-	if got := tracer.told(); !slices.Equal(got, want) {
+	if got := tracer.listSpans(); !slices.Equal(got, want) {
 		t.Errorf("want the spans %q, got %q", want, got)
 	}
 	if got := len(slices.Compact(traceIDs(tracer))); got != 1 {
@@ -135,18 +135,18 @@ func TestNoTraceAtRest(t *testing.T) {
 	pass := tracer.Pass(testSubject, time.Time{}, "other")
 	pass.Planned(pass.Now())
 	pass.End(Result{Direction: "down", Action: "None", Cause: "InSync"})
-	if got := tracer.told(); len(got) > 0 {
+	if got := tracer.listSpans(); len(got) > 0 {
 		t.Errorf("the spans are %q", got)
 	}
 }
 
-// A pass that fails before any request, or to which nobody answers, says so with constants only.
+// A pass that fails before any request, or gets no answer, records the failure with constants only.
 func TestTraceOfAFailure(t *testing.T) {
 	tracer := newTestTracer(t, sdktrace.AlwaysSample())
 	pass := tracer.Pass(testSubject, time.Time{}, "other")
 	pass.Planned(pass.Now())
 	pass.End(Result{Direction: "down", Reason: "Conflict"})
-	if got, want := tracer.told(), []string{`plan of "sync" 0-0`, `sync of "" 0-0`}; !slices.Equal(got, want) {
+	if got, want := tracer.listSpans(), []string{`plan of "sync" 0-0`, `sync of "" 0-0`}; !slices.Equal(got, want) {
 		t.Errorf("want the spans %q, got %q", want, got)
 	}
 	if root := tracer.spans.GetSpans()[1]; root.Status != (sdktrace.Status{Code: codes.Error, Description: "Conflict"}) {
@@ -163,7 +163,7 @@ func TestTraceOfAFailure(t *testing.T) {
 	}
 }
 
-// A trace that is not sampled leaves nothing, and no function that somebody must keep.
+// A trace that is not sampled has no spans, and Acknowledgement returns nil.
 func TestNotSampled(t *testing.T) {
 	tracer := newTestTracer(t, sdktrace.NeverSample())
 	pass := tracer.Pass(testSubject, time.Unix(1001, 0), "mailbox")
@@ -173,12 +173,12 @@ func TestNotSampled(t *testing.T) {
 		t.Error("somebody must keep a function")
 	}
 	pass.End(Result{Reason: "Conflict"})
-	if got := tracer.told(); len(got) > 0 {
+	if got := tracer.listSpans(); len(got) > 0 {
 		t.Errorf("the spans are %q", got)
 	}
 }
 
-// Names that others choose are bounded and escaped: a collector refuses a batch with a text that is no valid UTF-8.
+// Names that users choose are bounded and escaped: a collector refuses a batch with a text that is no valid UTF-8.
 func TestNamesAreEscaped(t *testing.T) {
 	tracer := newTestTracer(t, sdktrace.AlwaysSample())
 	hostile := "a\xff\n\u202e" + strings.Repeat("n", 1000)

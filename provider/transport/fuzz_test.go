@@ -52,7 +52,7 @@ func FuzzRefusal(f *testing.F) {
 	})
 }
 
-// The scanners find the sizes of events, in whatever parts they are read.
+// The scanners find the sizes of events, for any division of the stream into reads.
 func FuzzEventSizes(f *testing.F) {
 	f.Add([]byte(`{"type":"ADDED","object":{"a":"}\"{"}} {"b":1}`), uint8(3))
 	f.Add([]byte(`{""}0`), uint8(3))

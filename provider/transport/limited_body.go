@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/fastjson"
 )
 
-// limitedBody is the body of a response that is no watch. Read fails when the body exceeds its limits.
+// limitedBody is the body of a response to a request that is not a watch. Read fails when the body exceeds its limits.
 type limitedBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -126,8 +126,8 @@ func (s *watchBody) TakeEventLimiter() fastjson.EventLimiter {
 	return s
 }
 
-// CheckEvent returns an error if a large event exceeds its limits. size and values are those of the event so far, and
-// ended is true if the event is complete.
+// CheckEvent returns an error if a large event exceeds its limits. size and values count the event so far, and ended is true
+// if the event is complete.
 func (s *watchBody) CheckEvent(size, values int64, ended bool) error {
 	limits, ctx := s.response.Limits, s.response.request.Context()
 	switch {

@@ -26,18 +26,19 @@ const (
 // Limits bound the responses of one server. They count bytes after decompression. A decoded response takes several times
 // as much memory: "{}," becomes an object of about 350 bytes.
 type Limits struct {
-	// Probe is the maximum size in bytes of a version or health response. Discovery is that of a list of groups, versions or
-	// resources, OpenAPI that of a document, and Review that of an access review or token.
+	// Probe is the maximum size in bytes of a version or health response. Discovery is the maximum for a list of groups,
+	// versions or resources, OpenAPI for a document, and Review for an access review or a token.
 	Probe, Discovery, OpenAPI, Review int64
-	// Object is the maximum size of one object, and Event that of one event of a watch. A whole watch has no limit.
+	// Object is the maximum size of one object, and Event the maximum size of one event of a watch. A whole watch has no
+	// limit.
 	Object, Event int64
-	// List is the maximum size of a list, and Metadata that of a list with only metadata.
+	// List is the maximum size of a list, and Metadata the maximum size of a list with only metadata.
 	List, Metadata int64
-	// Page and PageValues replace List, Metadata and Values if the client can request a smaller page. Zero means that they do
-	// not.
+	// Page and PageValues replace List, Metadata and Values if the client can request a smaller page. Zero means no other
+	// limits.
 	Page, PageValues int64
-	// Values is the maximum number of fields and items in a response, and EventValues that in an event of a watch. They
-	// bound the memory for decoding, which the size in bytes does not.
+	// Values is the maximum number of fields and items in a response, and EventValues the maximum number in an event of a
+	// watch. They bound the memory for decoding, which the size in bytes does not.
 	Values, EventValues int64
 	// JSON is true if the hub requests and accepts only JSON. The values in protobuf are not counted, and two bytes of it can
 	// become an item of 300 bytes.
@@ -46,8 +47,8 @@ type Limits struct {
 	Headers int64
 	// Text is the maximum length of an error text.
 	Text int
-	// HeaderTime is the maximum time until the headers arrive. Time is that of a whole response, if the request has no
-	// deadline. A watch may take Time longer than the timeout in its request.
+	// HeaderTime is the maximum time until the headers arrive. Time is the maximum time of a whole response, if the request
+	// has no deadline. A watch may take Time longer than the timeout in its request.
 	HeaderTime, Time time.Duration
 }
 

@@ -64,7 +64,7 @@ func answer(t *testing.T, options Options, respond func(*http.Response)) (respon
 	return response, string(content), nil
 }
 
-// However a target puts a credential into the text of an error, users do not read it.
+// Users do not get a credential that a target puts into the text of an error.
 func TestErrorTextsAreRedacted(t *testing.T) {
 	status := func(change func(*metav1.Status)) string {
 		made := &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: "no", Code: 403}
@@ -131,7 +131,7 @@ func TestHeadersThatAreRemoved(t *testing.T) {
 	}
 }
 
-// What no API server answers ends the request, and is reported without any credential.
+// An answer that no API server sends ends the request, and is reported without any credential.
 func TestAnswersOfNoAPIServer(t *testing.T) {
 	for name, test := range map[string]struct {
 		respond   func(*http.Response)

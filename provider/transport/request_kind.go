@@ -55,7 +55,7 @@ func requestKindOf(request *http.Request, base string) requestKind {
 	case strings.Contains(before, "/openapi/"):
 		return kindOpenAPI
 	case isAPI:
-		// In the path of an API, the names below can be those of objects, namespaces and resources.
+		// In the path of an API, objects, namespaces and resources may have the names below.
 	case strings.HasSuffix(path, "/version"):
 		return kindVersion
 	case strings.HasSuffix(path, "/healthz"), strings.HasSuffix(path, "/readyz"), strings.HasSuffix(path, "/livez"):
@@ -94,8 +94,8 @@ func isReview(api string) bool {
 		strings.HasSuffix(api, "/token") && strings.Contains(api, "/serviceaccounts/") && countSegments(api) == 3
 }
 
-// countSegments returns the number of segments after the version in the path of an API, without those of a namespace. It
-// is 0 for discovery, 1 for a list, and more for an object.
+// countSegments returns the number of segments after the version in the path of an API, without the segments of a namespace.
+// It is 0 for discovery, 1 for a list, and more for an object.
 func countSegments(api string) int {
 	rest, isGroup := strings.CutPrefix(api, "/apis/")
 	skip := 2

@@ -40,7 +40,7 @@ var manyValuesSlots = make(Slots, maxManyValuesAtOnce)
 // slot holds the slots that one response has taken.
 type slot struct {
 	lock sync.Mutex
-	// large and manyValues are the Slots of which the response has taken one, or nil.
+	// large and manyValues are the Slots with a slot that the response has taken, or nil.
 	large, manyValues Slots
 	closed            bool
 	// buffer is the size in bytes of the buffers that the reader of a watch keeps.
@@ -86,7 +86,7 @@ func (s *slot) release() {
 	}
 }
 
-// releaseManyValues gives back the slot of manyValuesSlots. The response keeps that of its server.
+// releaseManyValues gives back the slot of manyValuesSlots. The response keeps the slot of its server.
 func (s *slot) releaseManyValues() {
 	s.lock.Lock()
 	defer s.lock.Unlock()

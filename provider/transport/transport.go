@@ -41,15 +41,15 @@ type Options struct {
 	Credentials *redact.Credentials
 	// LargeSlots limit the large responses that are read and decoded at the same time.
 	LargeSlots Slots
-	// OnBufferChange is called with the number of bytes by which the buffers of watches grow. It is negative when a watch
-	// ends. It may be nil.
+	// OnBufferChange is called with the change of the size of the watches' buffers, in bytes. The change is negative when a
+	// watch ends. It may be nil.
 	OnBufferChange func(bytes int64)
 	// BasePath is the path of the server's URL in the kubeconfig.
 	BasePath string
 }
 
-// LimitResponses returns a wrapper for the transport of a client. It must be the innermost wrapper, so that no other reads
-// a response without limits.
+// LimitResponses returns a wrapper for the transport of a client. It must be the innermost wrapper, so that no other wrapper
+// reads a response without limits.
 func LimitResponses(options Options) func(http.RoundTripper) http.RoundTripper {
 	if options.OnMisbehaviour == nil {
 		options.OnMisbehaviour = func(error) {}
@@ -194,7 +194,7 @@ func mediaTypeOf(response *http.Response) string {
 	return strings.ToLower(strings.TrimSpace(mediaType))
 }
 
-// isExpectedMediaType reports whether clients of API servers request the media type. client-go could decode others, such
+// isExpectedMediaType reports whether clients of API servers request the media type. client-go could decode other types, such
 // as YAML, whose decoded size can exceed their length by far.
 func (b *limitingTransport) isExpectedMediaType(mediaType string, kind requestKind) bool {
 	// API servers send health and the index of OpenAPI documents as text/plain. client-go decodes neither.

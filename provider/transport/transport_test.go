@@ -105,18 +105,18 @@ func TestMetadataWatchesAreBoundedWhateverTheirReaderDoes(t *testing.T) {
 		"a giant frame":     {"application/vnd.kubernetes.protobuf;stream=watch", "\x7f\xff\xff\xff"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told error
+			var reported error
 			limits := TargetLimits()
 			limits.JSON = false
-			bounded := LimitResponses(Options{Limits: limits, OnMisbehaviour: func(err error) { told = err }})(respond(200, test.contentType, repeatingReader{test.text}))
+			bounded := LimitResponses(Options{Limits: limits, OnMisbehaviour: func(err error) { reported = err }})(respond(200, test.contentType, repeatingReader{test.text}))
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=true", nil)
 			response, err := bounded.RoundTrip(request)
 			if err != nil {
 				t.Fatal(err)
 			}
 			read, err := io.Copy(io.Discard, response.Body)
-			if _, ok := errors.AsType[*ExceededError](err); !ok || told == nil || read > limits.Event+1<<20 {
-				t.Errorf("got %d bytes and %v, told %v", read, err, told)
+			if _, ok := errors.AsType[*ExceededError](err); !ok || reported == nil || read > limits.Event+1<<20 {
+				t.Errorf("got %d bytes and %v, reported %v", read, err, reported)
 			}
 			_ = response.Body.Close()
 		})
@@ -161,16 +161,16 @@ func TestRequestsEnd(t *testing.T) {
 // A page that is too large is no misbehaviour: the client can request a smaller page.
 func TestPagesCanBeSmaller(t *testing.T) {
 	for limit, divisible := range map[int]bool{0: false, 1: false, 2: true, 500: true} {
-		told := 0
-		bounded := LimitResponses(Options{Limits: TargetLimits(), OnMisbehaviour: func(error) { told++ }})(respond(200, "application/json", repeatingReader{"x"}))
+		reported := 0
+		bounded := LimitResponses(Options{Limits: TargetLimits(), OnMisbehaviour: func(error) { reported++ }})(respond(200, "application/json", repeatingReader{"x"}))
 		response, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?"+url.Values{"limit": {fmt.Sprint(limit)}}.Encode(), nil))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = io.Copy(io.Discard, response.Body)
 		_ = response.Body.Close()
-		if exceeded, ok := errors.AsType[*ExceededError](err); !ok || exceeded.Divisible != divisible || (told == 0) != divisible {
-			t.Errorf("limit %d: got %v, told %d times", limit, err, told)
+		if exceeded, ok := errors.AsType[*ExceededError](err); !ok || exceeded.Divisible != divisible || (reported == 0) != divisible {
+			t.Errorf("limit %d: got %v, reported %d times", limit, err, reported)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func TestRetryAfterIsCapped(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := response.Header.Get("Retry-After"); got != want {
-				t.Errorf("%d that says %q: want %q, got %q", code, header, want, got)
+				t.Errorf("%d with the header %q: want %q, got %q", code, header, want, got)
 			}
 			_ = response.Body.Close()
 		}
@@ -288,8 +288,8 @@ func TestValuesAreBounded(t *testing.T) {
 		"many events of a few values": {"configmaps?watch=true", strings.Repeat(`{"type":"ADDED","object":{"a":[{},{},{}]}}`+"\n", 1<<17), false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := 0
-			bounded := LimitResponses(Options{Limits: TargetLimits(), OnMisbehaviour: func(error) { told++ }})(respond(200, "application/json", strings.NewReader(test.text)))
+			reported := 0
+			bounded := LimitResponses(Options{Limits: TargetLimits(), OnMisbehaviour: func(error) { reported++ }})(respond(200, "application/json", strings.NewReader(test.text)))
 			response, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/namespaces/n/"+test.path, nil))
 			if err != nil {
 				t.Fatal(err)
@@ -300,8 +300,8 @@ func TestValuesAreBounded(t *testing.T) {
 			if ok != (test.want != "") || ok && (exceeded.Unit != test.want || exceeded.Divisible != test.divisible) {
 				t.Errorf("want to exceed %q, got %v", test.want, err)
 			}
-			if parks := test.want != "" && !test.divisible; (told > 0) != parks {
-				t.Errorf("told %d times", told)
+			if parks := test.want != "" && !test.divisible; (reported > 0) != parks {
+				t.Errorf("reported %d times", reported)
 			}
 		})
 	}

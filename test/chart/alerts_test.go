@@ -43,7 +43,7 @@ type alertRules struct {
 	} `json:"groups"`
 }
 
-// Each alert fires and clears as testdata says, by promtool.
+// promtool expects each alert to fire and clear at the times in testdata.
 func TestAlerts(t *testing.T) {
 	_, _, root := paths(t)
 	promtool := filepath.Join(root, "bin", "promtool")

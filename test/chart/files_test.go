@@ -95,11 +95,11 @@ func TestPublishedFilesHoldWhatTheirKindsKnow(t *testing.T) {
 		if name != resource.Spec.Resource.Resource {
 			t.Errorf("%s publishes %q", name, resource.Spec.Resource.Resource)
 		}
-		way, err := publishedresource.APISourceOf(&resource.Spec)
-		if err != nil || (way == publishedresource.OwnSchema) != slices.Contains(withSchemas, name) {
-			t.Errorf("%s gets to mailboxes by %s, %v", name, way, err)
+		source, err := publishedresource.APISourceOf(&resource.Spec)
+		if err != nil || (source == publishedresource.OwnSchema) != slices.Contains(withSchemas, name) {
+			t.Errorf("%s: got the API source %s, %v", name, source, err)
 		}
-		if way == publishedresource.OwnSchema {
+		if source == publishedresource.OwnSchema {
 			checkSchema(t, resource.Spec, configMaps)
 		}
 	}
@@ -145,7 +145,7 @@ func TestSchemasAreThoseOfKubernetes(t *testing.T) {
 	}
 	for _, path := range present {
 		if content, err := os.ReadFile(path); err != nil || !bytes.Equal(content, files[filepath.Base(path)]) {
-			t.Errorf("%s is not what the cluster says (%v); run `make schemas`", path, err)
+			t.Errorf("%s differs from the cluster's schema (%v); run `make schemas`", path, err)
 		}
 	}
 	if len(present) != len(files) {
@@ -173,7 +173,7 @@ func TestReadmeNamesTheTestedVersions(t *testing.T) {
 			t.Fatalf("hack/tools/%s does not require %s", tool, row.module)
 		}
 		if want := fmt.Sprintf(row.text, pinned[1]); !bytes.Contains(readme, []byte(want)) {
-			t.Errorf("the README does not say %q", want)
+			t.Errorf("the README does not contain %q", want)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (c *cluster) newMapper() meta.RESTMapper {
 	return restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.kubernetes.Discovery()))
 }
 
-// apply applies an object, and returns what tells it and its content apart from others; a change of the status does not count.
+// apply applies an object, and returns an identifier of the object and its content, without its status.
 func (c *cluster) apply(ctx context.Context, mapper meta.RESTMapper, object *unstructured.Unstructured) (version string, err error) {
 	kind := object.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)

@@ -30,7 +30,7 @@ import (
 )
 
 // runJobs plays the node for the Pods of the chart's Job, since no node here runs containers: it runs their program as a process, and
-// tells how it ended. The function that it returns ends that, and returns the number of Pods.
+// writes the result into the Pod's status. The returned function stops the node, and returns the number of Pods.
 func (c *cluster) runJobs(t *testing.T) (stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(contextFor(t))

@@ -71,7 +71,7 @@ func paths(t *testing.T) (helm chart.Helm, chartDir, root string) {
 	return helm, filepath.Join(root, "charts", "synchub"), root
 }
 
-// template renders the chart for a cluster without the kind PublishedResource, unless args say otherwise.
+// template renders the chart for a cluster without the kind PublishedResource, unless args contain --api-versions.
 func template(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	helm, chartDir, _ := paths(t)
@@ -525,7 +525,7 @@ func TestMissingKubeconfigSecretIsExplained(t *testing.T) {
 	}
 	for _, want := range []string{"needs a kubeconfig for kcp", "kubectl create secret generic", "--set kcp.kubeconfigSecret.name="} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the message does not say %q: %v", want, err)
+			t.Errorf("the message does not contain %q: %v", want, err)
 		}
 	}
 }

@@ -166,7 +166,7 @@ func checkStatus(t *testing.T, deployments dynamic.ResourceInterface) {
 		t.Fatal(err)
 	}
 	if replicas, _, _ := unstructured.NestedInt64(scale.Object, "status", "replicas"); replicas != int64(count) {
-		t.Errorf("the scale says %d replicas, want %d", replicas, count)
+		t.Errorf("the scale has %d replicas, want %d", replicas, count)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestTunnelChartIsThePrintedManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed, err := (&registration.Tunnel{Namespace: tunnelNamespace, Image: "synchub-dev/synchub:0.1.0", URL: tunnelURL, CA: []byte("authority")}).Manifest(
+	printed, err := (&registration.Tunnel{Namespace: tunnelNamespace, Image: "synchub-dev/synchub-tunnel:0.1.0", URL: tunnelURL, CA: []byte("authority")}).Manifest(
 		&edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func compareWithChart(t *testing.T, found map[string]*unstructured.Unstructured,
 			!equality.Semantic.DeepEqual(is.SecurityContext, want.SecurityContext) || !equality.Semantic.DeepEqual(is.Containers[0].SecurityContext, want.Containers[0].SecurityContext) ||
 			!equality.Semantic.DeepEqual(is.Containers[0].LivenessProbe, want.Containers[0].LivenessProbe) ||
 			!equality.Semantic.DeepEqual(is.Containers[0].ReadinessProbe, want.Containers[0].ReadinessProbe) ||
-			!slices.Equal(is.Containers[0].Args[:5], want.Containers[0].Args) {
+			!slices.Equal(is.Containers[0].Args[:4], want.Containers[0].Args) {
 			t.Errorf("the Deployment of the chart has\n%+v\nthe printed one\n%+v", is, want)
 		}
 	}
@@ -133,7 +133,7 @@ func TestTunnelChartUsesItsValues(t *testing.T) {
 	decode(t, found["Deployment"], deployment)
 	decode(t, found["ClusterRole"], role)
 	pod := deployment.Spec.Template
-	if *deployment.Spec.Replicas != 2 || !strings.HasPrefix(pod.Spec.Containers[0].Image, "synchub-dev/synchub@sha256:") ||
+	if *deployment.Spec.Replicas != 2 || !strings.HasPrefix(pod.Spec.Containers[0].Image, "synchub-dev/synchub-tunnel@sha256:") ||
 		pod.Spec.Volumes[0].Secret.SecretName != "other" || !slices.Contains(pod.Spec.Containers[0].Args, "--metrics-bind-address=:8080") ||
 		pod.Labels["team"] != "edge" || pod.Annotations["note"] != "x" || pod.Spec.NodeSelector["zone"] != "a" || len(pod.Spec.Tolerations) != 1 ||
 		pod.Spec.Affinity == nil || pod.Spec.ImagePullSecrets[0].Name != "pull" {

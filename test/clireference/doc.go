@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package clireference compares a program's commands with what the pages say of them: its reference, which the package
+// Package clireference compares a program's commands with their documentation: the reference, which the package
 // renders, and each command line in other pages. Only a program's own package has its commands, so a test there calls it.
 package clireference

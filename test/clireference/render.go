@@ -32,7 +32,11 @@ func Render(root *cobra.Command, common *pflag.FlagSet) string {
 	page.write("# %s\n\n", root.CommandPath())
 	page.write("%s\n\n", prose(description(root)))
 	page.write("`make generate` makes this page from the help of the commands.\n")
-	page.index(root)
+	if root.HasAvailableSubCommands() {
+		page.index(root)
+	} else {
+		page.usage(root)
+	}
 	for _, command := range root.Commands() {
 		page.commands(command)
 	}
@@ -68,7 +72,16 @@ func (p *page) commands(command *cobra.Command) {
 	p.write("\n## %s\n\n%s\n", command.CommandPath(), prose(description(command)))
 	if command.HasAvailableSubCommands() {
 		p.index(command)
-	} else {
+	}
+	p.usage(command)
+	for _, below := range command.Commands() {
+		p.commands(below)
+	}
+}
+
+// usage writes how a command is used, unless it only has commands below it.
+func (p *page) usage(command *cobra.Command) {
+	if !command.HasAvailableSubCommands() {
 		p.write("\n```text\n%s\n```\n", command.UseLine())
 	}
 	if command.HasExample() {
@@ -81,9 +94,6 @@ func (p *page) commands(command *cobra.Command) {
 	}
 	if hasCommon {
 		p.write("\nIt has the [common flags](#common-flags) too.\n")
-	}
-	for _, below := range command.Commands() {
-		p.commands(below)
 	}
 }
 
@@ -119,7 +129,7 @@ func (p *page) flags(flags *pflag.FlagSet) {
 	})
 }
 
-// defaultOf returns the default of a flag, without the home directory of whoever runs this, and nothing for an empty
+// defaultOf returns the default of a flag, without the current user's home directory, and nothing for an empty
 // one.
 func defaultOf(flag *pflag.Flag) string {
 	switch flag.DefValue {

@@ -49,7 +49,7 @@ var (
 	lamps         = schema.GroupVersionResource{Group: "shop.example.com", Version: "v1", Resource: "lamps"}
 	syncerConfigs = edgev2alpha1.GroupVersion.WithResource("syncerconfigs")
 
-	// tried are the versions of Kubernetes beside that of the other tests, with the program of the API server of each. hack/tools pins them.
+	// tried are the additional versions of Kubernetes, with the program of each API server. hack/tools pins them.
 	tried = []struct{ version, apiServer string }{{"oldest", "kube-apiserver-oldest"}, {"newest", "kube-apiserver-newest"}}
 )
 
@@ -146,7 +146,7 @@ func (c *cluster) fill(t *testing.T) {
 	c.g.Eventually(func() []string { return c.refusals(t) }).Should(BeEmpty())
 }
 
-// refusals returns what the hub says about the kinds that it does not sync.
+// refusals returns the hub's messages about the kinds that it does not sync.
 func (c *cluster) refusals(t *testing.T) (found []string) {
 	t.Helper()
 	syncTarget, err := c.SyncTarget(t.Context(), "florin")

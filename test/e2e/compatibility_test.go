@@ -30,7 +30,7 @@ import (
 )
 
 var _ = Describe("compatibility", func() {
-	It("holds back what a target's schema has no room for, says why, and looks again when that changes", func(ctx SpecContext) {
+	It("does not sync objects with fields that a target's schema lacks, reports the reason, and syncs them after the schema changes", func(ctx SpecContext) {
 		const ns, group = "compatible", "compatible.example.dev"
 		const narrow, wide = "{size: {type: integer, maximum: 5}}", "{size: {type: integer, maximum: 9}}"
 		widgets, warned, gadgets := custom(group, "v1", "widgets", "Widget"), custom(group, "v1", "warned", "Warning"), custom(group, "v1", "gadgets", "Gadget")
@@ -67,13 +67,13 @@ var _ = Describe("compatibility", func() {
 		Expect(framework.Exists(ctx, target("florin"), widgets.GroupVersionResource, ns, "large")).To(BeFalse())
 		Expect(framework.Exists(ctx, target("florin"), warned.GroupVersionResource, ns, "small")).To(BeFalse())
 
-		By("syncing one all the same where that is wanted")
+		By("syncing an incompatible object where the PublishedResource allows it")
 		patch(ctx, target("hosting"), publishedResources, "", ns+"-warned", `{"spec": {"compatibility": "Warn"}}`)
 		eventuallyExists(ctx, target("florin"), warned.GroupVersionResource, ns, "small")
 		Expect(state("warned")()).To(refused)
 		Expect(state("widgets")()).To(refused)
 
-		By("looking again when the target's definition is widened")
+		By("comparing again when the target's definition gets the field")
 		apply(ctx, target("florin"), widgets.with(wide))
 		Eventually(state("widgets")).WithContext(ctx).Should(HavePrefix("Accepted Compatible: "))
 		eventuallyExists(ctx, target("florin"), widgets.GroupVersionResource, ns, "large")

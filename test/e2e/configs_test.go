@@ -27,7 +27,7 @@ import (
 )
 
 var _ = Describe("configs of one mailbox", func() {
-	It("count together, and what is done to one changes only what that one changes", func(ctx SpecContext) {
+	It("are combined, and a change of one affects only the objects that it selects", func(ctx SpecContext) {
 		const ns = "together"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		byLabel := func(spec string) string {
@@ -64,19 +64,19 @@ spec:
 			}
 			return all
 		}
-		By("bringing down what any of them selects")
+		By("downsyncing the objects that any of them selects")
 		Eventually(names).WithContext(ctx).Should(ConsistOf("wide-1", "wide-2", "shared", "older", "secret older", "secret narrow"))
 		for _, count := range []struct{ config, selected string }{{"wide", "4"}, {"narrow", "2"}} {
 			Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", count.config, "status", "synced").Should(Equal(count.selected))
 		}
 		Eventually(value).WithContext(ctx).WithArguments(mailbox, edgeSyncConfigs, "", "older", "status", "synced").Should(Equal("2"))
-		others := []map[string]string{placed("shared"), placed("older"), placed("narrow")}
+		before := []map[string]string{placed("shared"), placed("older"), placed("narrow")}
 		untouched := func() {
 			GinkgoHelper()
-			Expect([]map[string]string{placed("shared"), placed("older"), placed("narrow")}).To(Equal(others))
+			Expect([]map[string]string{placed("shared"), placed("older"), placed("narrow")}).To(Equal(before))
 		}
 
-		By("pruning what no config selects any more, though the mailbox still has it")
+		By("deleting copies of objects that no config selects any more, although the mailbox has them")
 		patch(ctx, mailbox, configMaps, ns, "wide-2", `{"metadata": {"labels": {"stays": "yes"}}}`)
 		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "wide-2", "metadata", "labels", "stays").Should(Equal("yes"))
 		apply(ctx, mailbox, byLabel(`, labelSelector: {matchLabels: {stays: "yes"}}`))
@@ -85,7 +85,7 @@ spec:
 		Eventually(names).WithContext(ctx).Should(ConsistOf("wide-2", "shared", "older", "secret older", "secret narrow"))
 		untouched()
 
-		By("following what a live config selects, whatever a suspended one says")
+		By("following the selection of an active config, also if a suspended one selects the same objects")
 		patch(ctx, mailbox, syncerConfigs, "", "narrow", `{"spec": {"suspend": true}}`)
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", "narrow", "Suspended").Should(Equal("True"))
 		apply(ctx, mailbox, byLabel(""))
@@ -94,11 +94,11 @@ spec:
 		patch(ctx, mailbox, configMaps, ns, "shared", `{"data": {"entry": "changed"}}`)
 		patch(ctx, mailbox, secrets, ns, "narrow", `{"stringData": {"token": "changed"}}`)
 		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "shared", "data", "entry").Should(Equal("changed"))
-		staysFor(ctx, func() string { return fmt.Sprint(placed("narrow")) }, fmt.Sprint(others[2]))
+		staysFor(ctx, func() string { return fmt.Sprint(placed("narrow")) }, fmt.Sprint(before[2]))
 		patch(ctx, mailbox, syncerConfigs, "", "narrow", `{"spec": {"suspend": false}}`)
-		Eventually(func() map[string]string { return placed("narrow") }).WithContext(ctx).ShouldNot(Equal(others[2]))
+		Eventually(func() map[string]string { return placed("narrow") }).WithContext(ctx).ShouldNot(Equal(before[2]))
 
-		By("keeping, without marks, what only a config orphans that is deleted")
+		By("keeping copies, without marks, that only a deleted config with the policy Orphan selected")
 		patch(ctx, mailbox, syncerConfigs, "", "narrow", `{"spec": {"deletionPolicy": "Orphan"}}`)
 		eventuallyMarked(ctx, secrets, ns, "narrow", `"policy":"Orphan"`)
 		eventuallyMarked(ctx, configMaps, ns, "shared", `"policy":"Orphan"`)
@@ -108,7 +108,7 @@ spec:
 		eventuallyMarked(ctx, configMaps, ns, "shared", `"policy":"Delete"`)
 		Expect(placed("wide")).To(Equal(untouchedWide))
 
-		By("pruning what a deleted config selected alone")
+		By("deleting copies of objects that only a deleted config selected")
 		remove(ctx, mailbox, syncerConfigs, "", "wide")
 		eventuallyGone(ctx, florin, configMaps, ns, "wide-1")
 		Eventually(names).WithContext(ctx).Should(ConsistOf("older", "secret older", "secret narrow"))

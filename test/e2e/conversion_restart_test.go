@@ -24,8 +24,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-var _ = Describe("renaturing, without interruption and waste", thorough, Label("requests"), func() {
-	It("cleans up what a conversion placed that was taken away while the hub was down", func(ctx SpecContext) {
+var _ = Describe("conversions, across restarts and without extra requests", thorough, Label("requests"), func() {
+	It("deletes the copies of a conversion that was removed while the hub was down", func(ctx SpecContext) {
 		const ns, below = "while-down", "down.example.com"
 		packages, kept := packages(below), custom(below, "v1", "keepsakes", "Keepsake")
 		publish(ctx, parcels, notices)
@@ -43,7 +43,7 @@ var _ = Describe("renaturing, without interruption and waste", thorough, Label("
 		eventuallyExists(ctx, hosting, configMaps, ns, "renamed")
 
 		Expect(hub.Kill9()).To(Succeed())
-		// Notices are no longer selected; the others get their own names back.
+		// Notices are no longer selected; all other objects get their own names back.
 		apply(ctx, mailbox, config(ns, goingDown(ns, parcels, configMapAPI)))
 		startHub(ctx)
 		eventuallyExists(ctx, hosting, parcels.GroupVersionResource, ns, "first")

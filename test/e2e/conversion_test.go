@@ -96,8 +96,8 @@ func anys(texts []string) []any {
 	return all
 }
 
-var _ = Describe("renaturing", func() {
-	It("gives objects another group, version, kind and name on the target, and their definitions theirs", func(ctx SpecContext) {
+var _ = Describe("conversions", func() {
+	It("give objects and their definitions another group, version, kind and name on the target", func(ctx SpecContext) {
 		const ns, below = "renatured", "renatured.example.com"
 		denatured := packages(below + ".denatured")
 		packages := packages(below)
@@ -116,22 +116,22 @@ var _ = Describe("renaturing", func() {
 				renaming("group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: "+denatured.GroupResource().String(),
 					"group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: "+packages.GroupResource().String()))))
 
-		By("converting what the target serves, also from and to the core group")
+		By("converting to APIs that the target serves, also from and to the core group")
 		eventuallyHas(ctx, florin, configMaps, ns, "natured", "renamed", "data", "entry")
 		eventuallyHas(ctx, florin, configMaps, ns, "plain", "as it is", "data", "entry")
 		eventuallyHas(ctx, florin, configMaps, ns, "news", "fine", "data", "entry")
 		Expect(framework.Exists(ctx, florin, configMaps, ns, "denatured")).To(BeFalse())
-		By("naming what it does not serve")
+		By("naming an API that it does not serve")
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(And(HavePrefix("False NotServed"), ContainSubstring("Package."+below)))
 
-		By("converting that too when its definition comes, which is called by the true name down there")
+		By("converting that too when its definition is installed, under its real name on the target")
 		apply(ctx, mailbox, denatured.definition())
 		eventuallyHas(ctx, florin, definitions, "", packages.GroupResource().String(), below, "spec", "group")
-		By("bringing down what waited for it")
+		By("downsyncing the pending objects")
 		eventuallyHas(ctx, florin, packages.GroupVersionResource, ns, "number-one", "1", "spec", "weight")
 		eventuallyHas(ctx, florin, packages.GroupVersionResource, ns, "second", "2", "spec", "weight")
 		Expect(framework.Exists(ctx, florin, packages.GroupVersionResource, ns, "first")).To(BeFalse())
-		By("reporting that all is well")
+		By("reporting InSync")
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(HavePrefix("True"))
 		Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "status", "synced").Should(Equal("6"))
 
@@ -150,7 +150,7 @@ var _ = Describe("renaturing", func() {
 		remove(ctx, mailbox, configMaps, ns, "denatured")
 		eventuallyGone(ctx, florin, packages.GroupVersionResource, ns, "number-one")
 		eventuallyGone(ctx, florin, configMaps, ns, "natured")
-		By("pruning what is no longer selected, but for the definition")
+		By("deleting copies that are no longer selected, except the definition")
 		remove(ctx, mailbox, syncerConfigs, "", ns)
 		eventuallyGone(ctx, florin, packages.GroupVersionResource, ns, "second")
 		eventuallyGone(ctx, florin, configMaps, ns, "news")
@@ -158,7 +158,7 @@ var _ = Describe("renaturing", func() {
 		Expect(framework.Exists(ctx, florin, definitions, "", packages.GroupResource().String())).To(BeTrue())
 	}, NodeTimeout(2*time.Minute))
 
-	It("moves an object when its conversion changes: the new one comes before the old one goes", thorough, func(ctx SpecContext) {
+	It("create the new copy before they delete the old one when the conversion changes", thorough, func(ctx SpecContext) {
 		const ns, below = "moved", "moved.example.com"
 		packages, boxes, same := packages(below), custom(below, "v1", "boxes", "Box"), custom(below, "v1", "parcels", "Parcel")
 		publish(ctx, parcels)
@@ -181,11 +181,11 @@ var _ = Describe("renaturing", func() {
 		apply(ctx, mailbox, config(ns, entries,
 			renaming("group: above.example.com, kind: Parcel", "group: "+below+", kind: Box"), configMapsCalled("settings", "two")))
 		history.expectMoved(ctx, "packages/number-one", "boxes/first")
-		By("to another group, whatever the kind, and to its own name")
+		By("to another group, of any kind, and to its own name")
 		apply(ctx, mailbox, config(ns, entries, renaming(`group: above.example.com, kind: "*"`, "group: "+below+`, kind: "*"`)))
 		history.expectMoved(ctx, "boxes/first", "parcels/first")
 		history.expectMoved(ctx, "configmaps/two", "configmaps/settings")
-		By("not while the new place is taken by somebody else")
+		By("not while another object has the new name")
 		apply(ctx, guilder, packages.object(ns, "first", "spec: {weight: 100, paper: brown}"))
 		apply(ctx, mailbox, config(ns, entries, toPackages(below, "", "")))
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("Conflict first"))
@@ -197,7 +197,7 @@ var _ = Describe("renaturing", func() {
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(HavePrefix("True"))
 	}, NodeTimeout(2*time.Minute))
 
-	It("lets the first of two sources have a name, and the oldest of two configs decide", thorough, func(ctx SpecContext) {
+	It("give a name to the first of two sources, and apply the oldest of two configs", thorough, func(ctx SpecContext) {
 		const ns = "one-name"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		entries := goingDown(ns, configMapAPI)
@@ -212,25 +212,25 @@ var _ = Describe("renaturing", func() {
 		patch(ctx, mailbox, configMaps, ns, "first", `{"data": {"entry": "still the first"}}`)
 		eventuallyHas(ctx, florin, configMaps, ns, "shared", "still the first", "data", "entry")
 
-		By("two configs that call one object differently")
+		By("two configs with different names for one object")
 		apply(ctx, mailbox, config(ns+"-younger", entries, configMapsCalled("settings", "otherwise")))
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns+"-younger", "Overlapping").Should(Equal("True"))
 		Expect(message(ctx, mailbox, syncerConfigs, ns+"-younger", "Overlapping")).To(ContainSubstring("settings"))
 		Expect(framework.Condition(ctx, mailbox, syncerConfigs, "", ns, "Overlapping")).To(BeEmpty())
 		Expect(framework.Exists(ctx, florin, configMaps, ns, "otherwise")).To(BeFalse())
 
-		By("the younger one's turn")
+		By("the younger config applies")
 		remove(ctx, mailbox, syncerConfigs, "", ns)
 		eventuallyExists(ctx, florin, configMaps, ns, "otherwise")
 		eventuallyGone(ctx, florin, configMaps, ns, "renamed")
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns+"-younger", "Overlapping").Should(BeEmpty())
-		By("the second source's turn, which has a name of its own now")
+		By("the second source gets a name of its own")
 		eventuallyHas(ctx, florin, configMaps, ns, "second", "the second", "data", "entry")
 		eventuallyHas(ctx, florin, configMaps, ns, "first", "still the first", "data", "entry")
 		eventuallyGone(ctx, florin, configMaps, ns, "shared")
 	}, NodeTimeout(2*time.Minute))
 
-	It("brings objects up under what they are called in the mailbox", thorough, func(ctx SpecContext) {
+	It("upsync objects under their names in the mailbox", thorough, func(ctx SpecContext) {
 		const ns, below = "raised-as", "raised.example.com"
 		packages := packages(below)
 		publish(ctx, parcels)
@@ -253,25 +253,25 @@ var _ = Describe("renaturing", func() {
 		Expect(framework.Exists(ctx, mailbox, parcels.GroupVersionResource, ns, "number-one")).To(BeFalse())
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(HavePrefix("True"))
 
-		By("following changes, and undoing those in the mailbox")
+		By("following changes, and reverting changes in the mailbox")
 		patch(ctx, guilder, packages.GroupVersionResource, ns, "number-one", `{"spec": {"weight": 3}}`)
 		eventuallyHas(ctx, mailbox, parcels.GroupVersionResource, ns, "first", "3", "spec", "weight")
 		patch(ctx, mailbox, parcels.GroupVersionResource, ns, "first", `{"spec": {"weight": 4}}`)
 		eventuallyHas(ctx, mailbox, parcels.GroupVersionResource, ns, "first", "3", "spec", "weight")
-		By("moving what has another name from now on")
+		By("moving objects with a changed name")
 		above := follow(ctx, mailbox, ns, parcels.GroupVersionResource, configMaps)
 		apply(ctx, mailbox, config(ns, entries, toPackages(below, "renamed", "number-one"), toPackages(below, "", "")))
 		above.expectMoved(ctx, "parcels/first", "parcels/renamed")
 		above.expectMoved(ctx, "configmaps/above", "configmaps/report")
 		eventuallyHas(ctx, mailbox, parcels.GroupVersionResource, ns, "renamed", "true", "status", "delivered")
-		By("never sending down what came up")
+		By("never downsyncing upsynced objects")
 		Expect(framework.Exists(ctx, guilder, packages.GroupVersionResource, ns, "renamed")).To(BeFalse())
 		Expect(framework.Exists(ctx, guilder, configMaps, ns, "above")).To(BeFalse())
 		By("following deletions")
 		remove(ctx, guilder, packages.GroupVersionResource, ns, "number-one")
 		eventuallyGone(ctx, mailbox, parcels.GroupVersionResource, ns, "renamed")
 		Expect(framework.Exists(ctx, mailbox, parcels.GroupVersionResource, ns, "second")).To(BeTrue())
-		By("taking back what is no longer selected")
+		By("deleting upsynced objects that are no longer selected")
 		remove(ctx, mailbox, syncerConfigs, "", ns)
 		eventuallyGone(ctx, mailbox, parcels.GroupVersionResource, ns, "second")
 		eventuallyGone(ctx, mailbox, configMaps, ns, "report")

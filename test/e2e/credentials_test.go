@@ -29,7 +29,7 @@ import (
 )
 
 var _ = Describe("credentials of a target", thorough, Label("requests"), func() {
-	It("may change in the middle of a burst: nothing is lost or written again", func(ctx SpecContext) {
+	It("can change during a burst without lost or repeated writes", func(ctx SpecContext) {
 		const ns, count = "rotated", 200
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")

@@ -45,11 +45,11 @@ var (
 
 // The pages use the same names for their objects, so they run one after the other.
 var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(2), thorough, func() {
-	It("has commands in getting started that work as they stand", func(ctx SpecContext) {
+	It("has working commands in Getting started", func(ctx SpecContext) {
 		run(ctx, "getting-started", nil, blocks(page("getting-started.md"), shellBlock))
 	}, NodeTimeout(6*time.Minute))
 
-	It("has commands for moving over from KubeStellar that work as they stand", func(ctx SpecContext) {
+	It("has working commands for the migration from KubeStellar", func(ctx SpecContext) {
 		const ns, syncer = "migrating", "kubestellar-syncer-guilder-1x2y3z4w"
 		guilder := target("guilder")
 		leaveAsKubeStellar(ctx, ns, syncer)
@@ -66,7 +66,7 @@ var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(2
 		run(ctx, "migrating", map[string]string{"OLD_MAILBOX_KUBECONFIG": kubeconfig, "OLD_SYNCER": syncer},
 			append(script, atStart[len(atStart)-1]))
 
-		By("leaving on the target what is to be there")
+		By("keeping the remaining copies on the target")
 		Expect(value(ctx, guilder, deployments, ns, "till", "metadata", "uid")).To(Equal(uid))
 		replicaSets, err := framework.List(ctx, guilder, deployments.GroupVersion().WithResource("replicasets"), ns, "")
 		Expect(err).NotTo(HaveOccurred())
@@ -87,7 +87,7 @@ var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(2
 })
 
 var _ = Describe("the documentation of configs", thorough, func() {
-	It("has examples of configs that are understood", func(ctx SpecContext) {
+	It("has valid examples of configs", func(ctx SpecContext) {
 		inventory := newInventory(ctx, "docs-examples")
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, namespace("shop"))
@@ -250,7 +250,7 @@ spec:
 func checkMigration(ns string) []string {
 	above, below := `ws "$MAILBOX" --namespace `+ns, `kubectl --kubeconfig "$TARGET_KUBECONFIG" --namespace `+ns
 	return []string{
-		// Some results exist at once, others only after the hub has reconciled.
+		// Some results exist at once, and some only after the hub has reconciled.
 		above + ` wait --for=jsonpath='{.metadata.annotations.synchub\.dev/mark}' configmap/report --timeout=60s`,
 		`test -z "$(` + above + ` get configmap report --output 'jsonpath={.metadata.annotations.edge\.kubestellar\.io/upsynced}')"`,
 		`test -n "$(` + above + ` get configmap lost --output 'jsonpath={.metadata.annotations.edge\.kubestellar\.io/upsynced}')"`,

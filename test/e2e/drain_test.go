@@ -34,46 +34,46 @@ import (
 
 var clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 
-var _ = Describe("departure", func() {
-	It("goes on where a hub that was killed has left off", thorough, func(ctx SpecContext) {
+var _ = Describe("drain, deletion and access", func() {
+	It("continues after the hub was killed", thorough, func(ctx SpecContext) {
 		const ns = "killed-departing"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
-		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "held", "x"), configMap(ns, "settings", "x"), secret(ns, "key"), deployment(ns, "web"), everythingIn(ns)))
-		eventuallyExists(ctx, target("florin"), configMaps, ns, "held")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "blocked", "x"), configMap(ns, "settings", "x"), secret(ns, "key"), deployment(ns, "web"), everythingIn(ns)))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "blocked")
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
 		eventuallyExists(ctx, target("florin"), secrets, ns, "key")
 		eventuallyExists(ctx, target("florin"), deployments, ns, "web")
 		workspace := workspaceOf(ctx, inventory, "florin")
-		patch(ctx, target("florin"), configMaps, ns, "held", `{"metadata": {"finalizers": ["departure.example.com/held"]}}`)
+		patch(ctx, target("florin"), configMaps, ns, "blocked", `{"metadata": {"finalizers": ["drain.example.com/blocked"]}}`)
 		apply(ctx, target("florin"), configMap(ns, "local", "x"))
 
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"deletionPolicy": "Delete"}}`)
 		remove(ctx, inventory.Config, syncTargets, "", "florin")
-		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "cleanup", "left").Should(And(ContainSubstring("held"), ContainSubstring("Terminating")))
+		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "cleanup", "left").Should(And(ContainSubstring("blocked"), ContainSubstring("Terminating")))
 		Expect(hub.Kill9()).To(Succeed())
 		startHub(ctx)
-		patch(ctx, target("florin"), configMaps, ns, "held", `{"metadata": {"finalizers": null}}`)
+		patch(ctx, target("florin"), configMaps, ns, "blocked", `{"metadata": {"finalizers": null}}`)
 		eventuallyGone(ctx, inventory.Config, syncTargets, "", "florin")
 		for resource, name := range map[schema.GroupVersionResource]string{configMaps: "settings", secrets: "key", deployments: "web"} {
 			Expect(framework.Exists(ctx, target("florin"), resource, ns, name)).To(BeFalse(), name)
 		}
-		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "held")).To(BeFalse())
+		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "blocked")).To(BeFalse())
 		eventuallyGone(ctx, synchub.InWorkspace(synchub.Workspace), workspaces, "", workspace)
-		By("leaving what is not the hub's")
+		By("keeping foreign objects")
 		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "local")).To(BeTrue())
 	}, NodeTimeout(4*time.Minute))
 
-	It("waits for a target that is away when a SyncTarget is deleted, and lets it go by force", thorough, func(ctx SpecContext) {
+	It("waits for an unreachable target when its SyncTarget is deleted, and skips the cleanup when forced", thorough, func(ctx SpecContext) {
 		const ns, group = "forced", "forced.example.com"
 		proxy := newProxy(ctx, clusters["florin"])
 		gvr := publishWaiting(ctx, "florin", group, ns)
 		inventory := newInventory(ctx, ns)
 		Expect(inventory.Register(ctx, ns, kubeconfigBy(proxy), nil)).To(Succeed())
 		mailbox := mailboxOf(ctx, inventory, ns)
-		apply(ctx, mailbox, documents(namespace(ns), custom(group, "v1", "widgets", "Widget").object(ns, "held", "spec: {}"), selecting(ns, gvr)))
-		eventuallyExists(ctx, target("florin"), gvr, ns, "held")
-		Expect(value(ctx, mailbox, gvr, ns, "held", "metadata", "finalizers")).To(ContainSubstring("wait-for-target"))
+		apply(ctx, mailbox, documents(namespace(ns), custom(group, "v1", "widgets", "Widget").object(ns, "blocked", "spec: {}"), selecting(ns, gvr)))
+		eventuallyExists(ctx, target("florin"), gvr, ns, "blocked")
+		Expect(value(ctx, mailbox, gvr, ns, "blocked", "metadata", "finalizers")).To(ContainSubstring("wait-for-target"))
 		workspace := workspaceOf(ctx, inventory, ns)
 
 		Expect(proxy.Set(ctx, faults.Refused)).To(Succeed())
@@ -85,7 +85,7 @@ var _ = Describe("departure", func() {
 		Expect(noticesOf(ctx, inventory, ns)).To(ContainElement(And(HavePrefix("RemovalForced"), ContainSubstring("widgets."+group))))
 	}, NodeTimeout(4*time.Minute))
 
-	It("takes everything away from a target that is drained, and brings it back afterwards", func(ctx SpecContext) {
+	It("deletes all copies from a drained target, and creates them again afterwards", func(ctx SpecContext) {
 		const ns = "drained"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -101,7 +101,7 @@ var _ = Describe("departure", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(syncTarget.Status.Cleanup.Remaining).To(HaveValue(BeZero()))
 		Expect(fmt.Sprint(syncTarget.Status.Cleanup.Left)).To(ContainSubstring(ns + " NotCascading"))
-		By("placing nothing meanwhile")
+		By("placing nothing while it is drained")
 		apply(ctx, mailbox, configMap(ns, "late", "x"))
 		Consistently(framework.Exists).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "late").WithTimeout(2 * time.Second).Should(BeFalse())
 
@@ -114,7 +114,7 @@ var _ = Describe("departure", func() {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("gives users their rights in the mailbox, and takes them away again", func(ctx SpecContext) {
+	It("grants users their rights in the mailbox, and revokes them", func(ctx SpecContext) {
 		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"mailboxAccess": [
@@ -143,7 +143,7 @@ spec:
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"mailboxAccess": null}}`)
 		eventuallyGone(ctx, mailbox, clusterRoleBindings, "", "synchub:view")
 
-		By("telling which rights are left that a user gave to another meanwhile")
+		By("reporting remaining rights that a user gave to another user")
 		undeclared := func() string { return message(ctx, inventory.Config, syncTargets, "florin", "UndeclaredAccess") }
 		Eventually(undeclared).Should(And(HavePrefix("1 role bindings"), ContainSubstring("ClusterRoleBinding accessible-plain (ClusterRole view for User bob)")))
 		remove(ctx, mailbox, clusterRoleBindings, "", "accessible-plain")
@@ -151,7 +151,7 @@ spec:
 		Eventually(undeclared).Should(BeEmpty())
 	}, NodeTimeout(3*time.Minute))
 
-	It("refuses the younger of two SyncTargets of one cluster, unless that is allowed", thorough, func(ctx SpecContext) {
+	It("rejects the younger of two SyncTargets of one cluster, unless that is allowed", thorough, func(ctx SpecContext) {
 		const ns = "shared-cluster"
 		inventory := newInventory(ctx, ns)
 		older := register(ctx, inventory, "older", "florin")
@@ -164,23 +164,23 @@ spec:
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "first")
 		patch(ctx, inventory.Config, syncTargets, "", "younger", `{"spec": {"allowSharedCluster": true}}`)
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
-		By("letting it in when it is the only one left")
+		By("accepting it when it is the only one left")
 		patch(ctx, inventory.Config, syncTargets, "", "younger", `{"spec": {"allowSharedCluster": false}}`)
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "younger", "SyncerReady").Should(Equal("False"))
 		remove(ctx, inventory.Config, syncTargets, "", "older")
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "younger", "SyncerReady").Should(Equal("True"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("makes a mailbox again that was deleted by hand, and leaves the target alone", thorough, func(ctx SpecContext) {
+	It("creates a manually deleted mailbox again, and does not change the target", thorough, func(ctx SpecContext) {
 		const ns, group = "remade", "remade.example.com"
 		gvr := publishWaiting(ctx, "florin", group, ns)
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
-		held := custom(group, "v1", "widgets", "Widget").object(ns, "held", "spec: {}")
-		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "x"), held, everythingIn(ns)))
+		blocked := custom(group, "v1", "widgets", "Widget").object(ns, "blocked", "spec: {}")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "x"), blocked, everythingIn(ns)))
 		apply(ctx, mailbox, strings.ReplaceAll(selecting(ns, gvr), "name: "+ns, "name: "+ns+"-widgets"))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
-		eventuallyExists(ctx, target("florin"), gvr, ns, "held")
+		eventuallyExists(ctx, target("florin"), gvr, ns, "blocked")
 		former, err := inventory.SyncTarget(ctx, "florin")
 		Expect(err).NotTo(HaveOccurred())
 		before := identities(ctx, target("florin"), configMaps, ns, "settings")
@@ -191,8 +191,8 @@ spec:
 		mailbox = mailboxOf(ctx, inventory, "florin")
 		Expect(noticesOf(ctx, inventory, "florin")).To(ContainElement(And(HavePrefix("WorkspaceLost"), ContainSubstring(former.Status.Mailbox.Cluster))))
 		Expect(identities(ctx, target("florin"), configMaps, ns, "settings")).To(Equal(before))
-		eventuallyExists(ctx, target("florin"), gvr, ns, "held")
-		By("taking over what the new one selects")
+		eventuallyExists(ctx, target("florin"), gvr, ns, "blocked")
+		By("adopting the objects that the new one selects")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "y"), everythingIn(ns)))
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal("y"))
 	}, NodeTimeout(4*time.Minute))

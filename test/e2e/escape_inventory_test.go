@@ -49,8 +49,8 @@ func fatten(ctx context.Context, inventory *installation.Inventory, name string)
 	})).To(Succeed())
 }
 
-var _ = Describe("an inventory workspace that asks for too much", thorough, Label("escapes"), func() {
-	It("gets a limited number of mailboxes, fills no cache, and harms no other", SpecPriority(1), func(ctx SpecContext) {
+var _ = Describe("an inventory workspace with too many SyncTargets", thorough, Label("escapes"), func() {
+	It("gets a limited number of mailboxes, fills no cache, and does not affect other inventories", SpecPriority(1), func(ctx SpecContext) {
 		const ns, limit, many = "asks-for-little", 2, 6
 		modest, greedy := newInventory(ctx, ns), newInventory(ctx, "asks-for-much")
 		mailbox := register(ctx, modest, "before", "florin")
@@ -76,7 +76,7 @@ var _ = Describe("an inventory workspace that asks for too much", thorough, Labe
 		}
 		Expect(made()).To(Equal(limit + 1))
 
-		By("leaving their mailboxes to those that have one when there may be fewer")
+		By("keeping existing mailboxes when the limit is lowered")
 		Expect(hub.Kill9()).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
 			Expect(hub.Kill9()).To(Succeed())
@@ -90,7 +90,7 @@ var _ = Describe("an inventory workspace that asks for too much", thorough, Labe
 			}).WithContext(ctx).Should(HaveValue(And(HaveField("Reason", "Ready"), HaveField("ObservedGeneration", syncTargetOf(ctx, greedy, name(number)).Generation))))
 		}
 
-		By("making none for others, and saying so")
+		By("creating no further mailboxes, and reporting that")
 		for number := limit + 1; number < many; number++ {
 			Expect(greedy.Register(ctx, name(number), kubeconfigOf("hosting"), nil)).To(Succeed())
 			fatten(ctx, greedy, name(number))
@@ -108,18 +108,18 @@ var _ = Describe("an inventory workspace that asks for too much", thorough, Labe
 		}
 		Expect(refused()).To(BeEquivalentTo(many - limit - 1))
 
-		By("believing nothing that their status says")
+		By("not trusting their statuses")
 		victim := syncTargetOf(ctx, modest, "before").Status.Mailbox
 		patch(ctx, greedy.Config, syncTargets, "", name(limit+1), fmt.Sprintf(`{"status": {"mailbox": {"cluster": %q}, "conditions": [
 			{"type": "MailboxReady", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`, victim.Cluster), "status")
 		Eventually(reasonOf).WithContext(ctx).WithArguments(greedy, name(limit+1), "MailboxReady").Should(Equal("TooManyMailboxes"))
 		Expect(made()).To(Equal(limit + 1))
 
-		By("holding neither annotations nor the content of Secrets")
+		By("caching neither annotations nor the data of Secrets")
 		for _, resource := range []string{"synctargets", "secrets"} {
 			Expect(samples(ctx, "synchub_inventory_cache_bytes", fmt.Sprintf("resource=%q", resource))).To(And(BeNumerically(">", 0), BeNumerically("<", 256<<10)))
 		}
-		By("refusing a kubeconfig that is too large all the same")
+		By("refusing a kubeconfig that is too large")
 		patch(ctx, greedy.Config, syncTargets, "", name(limit), fmt.Sprintf(`{"spec": {"kubeconfigSecretRef": {"name": "%s-large"}}}`, name(limit+1)))
 		patch(ctx, greedy.Config, secrets, "default", name(limit+1)+"-large", fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, edgev2alpha1.AnnotationAllowedSyncTargets, name(limit)))
 		Eventually(reasonOf).WithContext(ctx).WithArguments(greedy, name(limit), "HeartbeatHealthy").Should(Equal("CredentialsRefused"))
@@ -132,7 +132,7 @@ var _ = Describe("an inventory workspace that asks for too much", thorough, Labe
 		apply(ctx, after, documents(namespace(ns), everythingIn(ns), configMap(ns, "settings", "red")))
 		eventuallyExists(ctx, target("guilder"), configMaps, ns, "settings")
 
-		By("making one when there are fewer")
+		By("creating a mailbox when there are fewer")
 		for number := range limit {
 			remove(ctx, greedy.Config, syncTargets, "", name(number))
 		}

@@ -33,7 +33,7 @@ var pods = api{GroupVersionResource: schema.GroupVersionResource{Version: "v1", 
 
 var _ = Describe("marks", Label("escapes"), func() {
 	// Two SyncTargets, a and b, use the same cluster.
-	It("count only if the hub wrote them, on the very object", func(ctx SpecContext) {
+	It("are valid only if the hub wrote them on the same object", func(ctx SpecContext) {
 		const ns = "marks-forged"
 		inventory := sharedInventory(ctx)
 		florin := target("florin")
@@ -45,7 +45,7 @@ var _ = Describe("marks", Label("escapes"), func() {
 		Eventually(below(configMaps, ns, "decoy", "metadata", "annotations", markAnnotation)).WithContext(ctx).Should(ContainSubstring(`"seal":"`))
 		label, mark := below(configMaps, ns, "decoy", "metadata", "labels", ownerLabel)(), below(configMaps, ns, "decoy", "metadata", "annotations", markAnnotation)()
 
-		By("having the controller of a StatefulSet make a Pod that says it is b's, of a source that b does not have")
+		By("having the controller of a StatefulSet create a Pod with a forged mark of b, for a source that b does not have")
 		forged := strings.NewReplacer(`"resource":"configmaps"`, `"resource":"pods"`, `"kind":"ConfigMap"`, `"kind":"Pod"`, `"name":"decoy"`, `"name":"x-0"`).Replace(mark)
 		apply(ctx, florin, fmt.Sprintf(`
 apiVersion: apps/v1
@@ -59,18 +59,18 @@ spec:
     spec: {containers: [{name: x, image: x:1}]}
 `, ns, ownerLabel, label, markAnnotation, forged))
 		eventuallyExists(ctx, florin, pods.GroupVersionResource, ns, "x-0")
-		By("putting b's very own mark on an object of another kind, and of another name")
+		By("copying b's own mark to an object of another kind, and of another name")
 		copied := strings.ReplaceAll(configMap(ns, "copy", "theirs"), "metadata: {", fmt.Sprintf("metadata: {labels: {%s: %s}, annotations: {%s: '%s'}, ", ownerLabel, label, markAnnotation, mark))
 		apply(ctx, florin, copied)
 		before := identities(ctx, florin, pods.GroupVersionResource, ns, "x-0")
 		Expect(before).To(HaveLen(1))
 
-		By("deleting what b has let go, and nothing else")
+		By("deleting only the copies that b no longer selects")
 		remove(ctx, b, pods.GroupVersionResource, ns, "barrier")
 		eventuallyGone(ctx, florin, pods.GroupVersionResource, ns, "barrier")
 		staysFor(ctx, below(pods.GroupVersionResource, ns, "x-0", "metadata", "deletionTimestamp"), "")
 		Expect(framework.Exists(ctx, florin, configMaps, ns, "copy")).To(BeTrue())
-		By("telling who wants the name")
+		By("reporting the conflict")
 		apply(ctx, b, pod(ns, "x-0"))
 		Eventually(failureMessage).WithContext(ctx).WithArguments(b, ns, "x-0").Should(ContainSubstring("does not verify"))
 		Expect(reasons(ctx, b, ns, "x-0")).To(ContainElement("Conflict"))
@@ -81,7 +81,7 @@ spec:
 		Expect(below(pods.GroupVersionResource, ns, "x-0", "metadata", "uid")()).NotTo(BeEmpty())
 	}, NodeTimeout(3*time.Minute))
 
-	It("keep what one SyncTarget sent down out of another's mailbox", thorough, func(ctx SpecContext) {
+	It("keep the copies of one SyncTarget out of another one's mailbox", thorough, func(ctx SpecContext) {
 		const ns = "marks-shared"
 		inventory := sharedInventory(ctx)
 		florin := target("florin")
@@ -101,7 +101,7 @@ spec:
 		uid := below(secrets, ns, "x", "metadata", "uid")()
 		apply(ctx, b, secret("x", "second"))
 		Eventually(below(secrets, ns, "x", "data", "entry")).WithContext(ctx).Should(Equal("c2Vjb25k"))
-		By("keeping out what says that it is a hub's, be it true or not, and what a controller made of it")
+		By("keeping out objects with a hub's mark, valid or not, and the objects that a controller created from them")
 		label, mark := below(secrets, ns, "x", "metadata", "labels", ownerLabel)(), below(secrets, ns, "x", "metadata", "annotations", markAnnotation)()
 		for name, metadata := range map[string]string{
 			"labelled": "labels: {" + ownerLabel + ": " + label + "}",
@@ -120,7 +120,7 @@ spec:
 		Eventually(explained).WithContext(ctx).WithArguments(inventory, "florin", "secrets", ns+"/x").
 			Should(And(HaveField("State", explain.Stopped), HaveField("Step", explain.StepObject), HaveField("Text", ContainSubstring("a hub brought it there"))))
 
-		By("taking out what becomes another's, and bringing in what is nobody's any more")
+		By("deleting objects that become another hub's, and upsyncing objects that become unowned")
 		patch(ctx, florin, secrets, ns, "theirs", fmt.Sprintf(`{"metadata": {"labels": {%q: %q}}}`, ownerLabel, label))
 		eventuallyGone(ctx, a, secrets, ns, "theirs")
 		patch(ctx, florin, secrets, ns, "labelled", fmt.Sprintf(`{"metadata": {"labels": {%q: null}}}`, ownerLabel))
@@ -128,10 +128,10 @@ spec:
 		patch(ctx, b, syncerConfigs, "", ns, `{"spec": {"deletionPolicy": "Orphan"}}`)
 		Eventually(below(secrets, ns, "x", "metadata", "annotations", markAnnotation)).WithContext(ctx).Should(ContainSubstring(`"policy":"Orphan"`))
 		remove(ctx, b, syncerConfigs, "", ns)
-		Eventually(inA("x")).WithContext(ctx).Should(Equal("x"), "it was left to whoever has the cluster")
+		Eventually(inA("x")).WithContext(ctx).Should(Equal("x"), "it was left to the cluster's administrator")
 	}, NodeTimeout(3*time.Minute))
 
-	It("come off a Namespace and a definition that go in the mailbox, and come back with them", thorough, func(ctx SpecContext) {
+	It("are removed from a Namespace and a definition deleted in the mailbox, and added again with them", thorough, func(ctx SpecContext) {
 		const ns, group, count = "marks-return", "return.example.com", 20
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		below := readerOf(ctx, florin)
@@ -150,13 +150,13 @@ spec:
 		marked(definitions, crd).Should(Not(BeEmpty()))
 		first, defined := below(namespaces, "", ns, "metadata", "uid")(), below(definitions, "", crd, "metadata", "uid")()
 
-		By("leaving them without a mark when they go")
+		By("removing their marks when they are deleted in the mailbox")
 		remove(ctx, mailbox, namespaces, "", ns)
 		remove(ctx, mailbox, definitions, "", crd)
 		eventuallyReleased(ctx, namespaces, "", ns)
 		eventuallyReleased(ctx, definitions, "", crd)
 		eventuallyGone(ctx, mailbox, namespaces, "", ns)
-		By("taking them back")
+		By("adding the marks again")
 		apply(ctx, mailbox, documents(namespace(ns), tokens.definition()))
 		fill(ctx, mailbox, ns, "item", count)
 		marked(namespaces, ns).Should(Not(BeEmpty()))
@@ -166,7 +166,7 @@ spec:
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns+"-itself", "Ready").Should(Equal("True"))
 		Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns+"-itself", "status", "synced").Should(Equal("2"))
 
-		By("taking no Namespace that somebody else made meanwhile")
+		By("not taking a Namespace that somebody else created in between")
 		remove(ctx, mailbox, namespaces, "", ns)
 		eventuallyReleased(ctx, namespaces, "", ns)
 		value := below(namespaces, "", ns, "metadata", "annotations", ensuredAnnotation)()

@@ -44,8 +44,8 @@ func fillWithLarge(ctx context.Context, mailbox *rest.Config, namespace string, 
 	}
 }
 
-var _ = Describe("a mailbox that holds too much", thorough, Label("escapes"), func() {
-	It("costs the hub no more than its limits, others nothing, and the target no object", SpecPriority(1), func(ctx SpecContext) {
+var _ = Describe("a mailbox over its limits", thorough, Label("escapes"), func() {
+	It("takes no more memory than its limits, does not affect other mailboxes, and loses no object on the target", SpecPriority(1), func(ctx SpecContext) {
 		const ns, other, size, count = "too-much", "enough", 200_000, 10
 		inventory := newInventory(ctx, ns)
 		mailbox, hosting := register(ctx, inventory, "greedy", "hosting"), target("hosting")
@@ -53,17 +53,17 @@ var _ = Describe("a mailbox that holds too much", thorough, Label("escapes"), fu
 		apply(ctx, neighbour, documents(namespace(other), everythingIn(other), configMap(other, "settings", "green")))
 		eventuallyExists(ctx, target("florin"), configMaps, other, "settings")
 		quiet(ctx)
-		held := func() float64 { return samples(ctx, "synchub_mailbox_cache_bytes", `resource="configmaps"`) }
-		before := held()
+		cached := func() float64 { return samples(ctx, "synchub_mailbox_cache_bytes", `resource="configmaps"`) }
+		before := cached()
 
-		By("holding only the metadata of what no config selects")
+		By("caching only the metadata of unselected objects")
 		apply(ctx, mailbox, namespace(ns))
 		fillWithLarge(ctx, mailbox, ns, count, size)
 		quiet(ctx)
 		// It may be less than before: kcp deletes the mailboxes of other specs when it gets to it.
-		Expect(held() - before).To(BeNumerically("<", count*5_000))
+		Expect(cached() - before).To(BeNumerically("<", count*5_000))
 
-		By("syncing the oldest up to the limit, and saying so")
+		By("syncing the oldest up to the limit, and reporting that")
 		const limit = 1 << 20
 		patch(ctx, inventory.Config, syncTargets, "", "greedy", fmt.Sprintf(`{"spec": {"limits": {"mailboxBytes": %d}}}`, limit))
 		apply(ctx, mailbox, everythingIn(ns))
@@ -73,16 +73,16 @@ var _ = Describe("a mailbox that holds too much", thorough, Label("escapes"), fu
 		quiet(ctx)
 		placed := identities(ctx, hosting, configMaps, ns, "large-")
 		Expect(len(placed)).To(BeNumerically("<=", limit/size))
-		Expect(held() - before).To(BeNumerically("<", limit))
-		By("leaving the neighbour alone")
+		Expect(cached() - before).To(BeNumerically("<", limit))
+		By("not affecting the neighbour")
 		patch(ctx, neighbour, configMaps, other, "settings", `{"data": {"entry": "blue"}}`)
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, other, "settings", "data", "entry").Should(Equal("blue"))
-		By("deleting nothing of what is on the target when there is room for less")
+		By("deleting no copy when the limit is lowered")
 		patch(ctx, inventory.Config, syncTargets, "", "greedy", fmt.Sprintf(`{"spec": {"limits": {"mailboxBytes": %d}}}`, limit/4))
 		Eventually(ready).WithContext(ctx).Should(ContainSubstring(fmt.Sprint(limit / 4)))
 		quiet(ctx)
 		Expect(identities(ctx, hosting, configMaps, ns, "large-")).To(Equal(placed))
-		By("deleting what was deleted")
+		By("deleting the copies of deleted objects")
 		var removed string
 		for name := range placed {
 			removed = name
@@ -90,7 +90,7 @@ var _ = Describe("a mailbox that holds too much", thorough, Label("escapes"), fu
 		remove(ctx, mailbox, configMaps, ns, removed)
 		eventuallyGone(ctx, hosting, configMaps, ns, removed)
 
-		By("healing when there is room")
+		By("syncing again when there is room")
 		patch(ctx, inventory.Config, syncTargets, "", "greedy", `{"spec": {"limits": null}}`)
 		Eventually(ready).WithContext(ctx).Should(ContainSubstring("InSync"))
 		after := identities(ctx, hosting, configMaps, ns, "large-")
@@ -101,7 +101,7 @@ var _ = Describe("a mailbox that holds too much", thorough, Label("escapes"), fu
 		}
 	}, NodeTimeout(4*time.Minute))
 
-	It("reads what a config begins to select, once", func(ctx SpecContext) {
+	It("reads newly selected objects once", func(ctx SpecContext) {
 		const ns, few, many = "selected-late", 3, 12
 		inventory := newInventory(ctx, ns)
 		mailbox, hosting := register(ctx, inventory, "late", "hosting"), target("hosting")
@@ -136,12 +136,12 @@ spec:
 		counted("a config that begins to select many", func() { apply(ctx, mailbox, selecting("many-", many)) }, arrived("many-", many), map[string]float64{
 			"mailbox extra list configmaps": 1, "target object apply configmaps": many,
 		})
-		By("reading nothing again after a restart")
+		By("reading nothing more after a restart")
 		Expect(hub.Kill9()).To(Succeed())
 		expectIdleStart(ctx, inventory, "late", few+many)
 	}, NodeTimeout(4*time.Minute))
 
-	It("is cut when all together take too much, and left alone when it has too many objects", SpecPriority(1), func(ctx SpecContext) {
+	It("is limited to a fair share when all mailboxes take too much memory, and evicted when it has too many objects", SpecPriority(1), func(ctx SpecContext) {
 		const ns, other, size, large, small = "too-many", "few", 200_000, 40, 250
 		inventory := newInventory(ctx, ns)
 		mailbox, hosting := register(ctx, inventory, "greedy", "hosting"), target("hosting")
@@ -180,7 +180,7 @@ spec:
 		Eventually(metric("synchub_mailboxes_fair_share_bytes")).WithContext(ctx).Should(BeNumerically(">", 0))
 		neighbourNoticesNothing("blue")
 		quiet(ctx)
-		// What arrives before the next review may exceed the limit for a moment.
+		// Objects that arrive before the next review may exceed the limit for a moment.
 		Eventually(metric("synchub_mailboxes_bytes")).WithContext(ctx).Should(BeNumerically("<=", total))
 		Expect(metric("synchub_mailboxes_limited")()).To(BeEquivalentTo(1))
 		Expect(identities(ctx, hosting, configMaps, ns, "large-")).To(Equal(placed), "nothing is deleted for it")
@@ -191,7 +191,7 @@ spec:
 			g.Expect(condition).To(HaveField("Message", ContainSubstring("--mailboxes-max-bytes")))
 		}).WithContext(ctx).Should(Succeed())
 
-		By("fetching what was cut when there is room")
+		By("reading the missing objects when there is room")
 		for number := 3; number < large; number++ {
 			remove(ctx, mailbox, configMaps, ns, fmt.Sprint("large-", number))
 		}
@@ -202,19 +202,19 @@ spec:
 		all := identities(ctx, hosting, configMaps, ns, "small-")
 		Expect(all).To(HaveLen(small))
 
-		By("holding nothing of a mailbox that has too many objects")
+		By("caching nothing of a mailbox that has too many objects")
 		quiet(ctx)
-		held := metric("synchub_mailboxes_bytes")()
+		cached := metric("synchub_mailboxes_bytes")()
 		patch(ctx, inventory.Config, syncTargets, "", "greedy", fmt.Sprintf(`{"spec": {"limits": {"mailboxBytes": %d}}}`, small*900))
 		Eventually(ready).WithContext(ctx).Should(And(ContainSubstring("False MailboxLimitExceeded: "), ContainSubstring("too many objects")))
 		Expect(metric("synchub_mailboxes_evicted")()).To(BeEquivalentTo(1))
-		Eventually(metric("synchub_mailboxes_bytes")).WithContext(ctx).Should(BeNumerically("<", held-small*1_000))
+		Eventually(metric("synchub_mailboxes_bytes")).WithContext(ctx).Should(BeNumerically("<", cached-small*1_000))
 		remove(ctx, mailbox, configMaps, ns, "small-0")
 		neighbourNoticesNothing("red")
 		quiet(ctx)
 		Expect(identities(ctx, hosting, configMaps, ns, "small-")).To(Equal(all), "nothing is deleted, and nothing proven, even of what is gone")
 
-		By("coming back when they fit")
+		By("readmitting it when they fit")
 		patch(ctx, inventory.Config, syncTargets, "", "greedy", `{"spec": {"limits": null}}`)
 		Eventually(ready).WithContext(ctx).Should(ContainSubstring("InSync"))
 		eventuallyGone(ctx, hosting, configMaps, ns, "small-0")
@@ -223,12 +223,12 @@ spec:
 		Expect(metric("synchub_mailboxes_evicted")()).To(BeZero())
 	}, NodeTimeout(6*time.Minute))
 
-	It("keeps one kind from crowding out the others, by the limits of its PublishedResource", func(ctx SpecContext) {
+	It("limits one kind by its PublishedResource, so that other kinds are synced", func(ctx SpecContext) {
 		const ns, group, count, limit = "crowded", "crowded.example.com", 8, 3
-		widgets, others := custom(group, "v1", "widgets", "Widget"), custom(group, "v1", "gadgets", "Gadget")
+		widgets, gadgets := custom(group, "v1", "widgets", "Widget"), custom(group, "v1", "gadgets", "Gadget")
 		for _, cluster := range []string{"hosting", "florin"} {
 			define(ctx, target(cluster), widgets)
-			define(ctx, target(cluster), others)
+			define(ctx, target(cluster), gadgets)
 		}
 		publishAs(ctx, "crowded", fmt.Sprintf(`
   resource: {group: %s, resource: widgets}
@@ -255,19 +255,19 @@ spec:
 		for number := limit; number < count; number++ {
 			create(number)
 		}
-		apply(ctx, mailbox, documents(others.object(ns, "alone", "spec: {size: 1}"), configMap(ns, "settings", "green")))
+		apply(ctx, mailbox, documents(gadgets.object(ns, "alone", "spec: {size: 1}"), configMap(ns, "settings", "green")))
 		onTarget := func() map[string]string { return identities(ctx, florin, widgets.GroupVersionResource, ns, "widget-") }
 		ready := func() string { return readyOf(ctx, mailbox, ns) }
 
-		By("syncing the oldest of the kind, and all else")
+		By("syncing the oldest of the kind, and all objects of other kinds")
 		eventuallyExists(ctx, florin, configMaps, ns, "settings")
 		Eventually(onTarget).WithContext(ctx).Should(HaveLen(limit))
-		message := fmt.Sprintf("8 widgets.%s, of which it may have 3: the youngest 5 are not synced", group)
+		message := fmt.Sprintf("8 widgets.%s, but may have 3: the youngest 5 are not synced", group)
 		Eventually(ready).WithContext(ctx).Should(And(HavePrefix("False MailboxLimitExceeded: "), ContainSubstring(message)))
 		quiet(ctx)
 		placed := onTarget()
 		Expect(placed).To(HaveLen(limit))
-		By("saying so on the SyncTarget, of each kind, and to whoever asks")
+		By("reporting each kind on the SyncTarget, and in the plugin")
 		// The change itself causes a reconcile, not only the next heartbeat.
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"limits": {"mailboxObjects": 1000}}}`)
 		Eventually(func(g Gomega) {
@@ -285,9 +285,9 @@ spec:
 			}
 		}
 
-		By("deleting nothing and writing nothing when there is room for less")
+		By("deleting nothing and writing nothing when the limit is lowered")
 		patch(ctx, target("hosting"), publishedResources, "", "crowded", `{"spec": {"limits": {"mailboxObjects": 1}}}`)
-		Eventually(ready).WithContext(ctx).Should(ContainSubstring("of which it may have 1: the youngest 7"))
+		Eventually(ready).WithContext(ctx).Should(ContainSubstring("but may have 1: the youngest 7"))
 		for name := range placed {
 			patch(ctx, mailbox, widgets.GroupVersionResource, ns, name, `{"metadata": {"annotations": {"changed": "yes"}}}`)
 		}
@@ -302,11 +302,11 @@ spec:
 		}
 		Expect(kept).To(Equal(limit-1), "only that which there is room for follows its mailbox")
 
-		By("fetching what was left out when the limits are taken away")
+		By("reading the missing objects when the limits are removed")
 		patch(ctx, target("hosting"), publishedResources, "", "crowded", `{"spec": {"limits": null}}`)
 		patch(ctx, target("hosting"), publishedResources, "", "crowded-all", `{"spec": {"limits": null}}`)
 		Eventually(ready).WithContext(ctx).Should(ContainSubstring("InSync"))
-		eventuallyExists(ctx, florin, others.GroupVersionResource, ns, "alone")
+		eventuallyExists(ctx, florin, gadgets.GroupVersionResource, ns, "alone")
 		Expect(onTarget()).To(HaveLen(count))
 	}, NodeTimeout(4*time.Minute))
 })

@@ -44,7 +44,7 @@ func hubKubeconfig(ctx context.Context, inventory *installation.Inventory, user 
 
 // Attacks of a user who may write everything in a mailbox, on a cluster where the hub may use only a few namespaces.
 var _ = Describe("a registration for namespaces", thorough, Label("escapes"), func() {
-	It("keeps the hub within them, where it syncs as ever, and follows when they change or end", SpecPriority(1), func(ctx SpecContext) {
+	It("limits the hub to these namespaces, and follows their changes and their removal", SpecPriority(1), func(ctx SpecContext) {
 		const ns, one, two, three = "bounded", "bounded-one", "bounded-two", "bounded-three"
 		florin := target("florin")
 		inventory := newInventory(ctx, ns)
@@ -54,7 +54,7 @@ var _ = Describe("a registration for namespaces", thorough, Label("escapes"), fu
 			return append(append([]string{"synchub", "register", ns, "--namespaces", namespaces}, admin...), more...)
 		}
 
-		By("refusing what cannot be")
+		By("refusing invalid namespaces")
 		for namespaces, why := range map[string]string{
 			one + "," + two: `--namespaces: the target has no namespace "bounded-one"`,
 			"kube-system":   "--namespaces: kube-system is protected",
@@ -71,7 +71,7 @@ var _ = Describe("a registration for namespaces", thorough, Label("escapes"), fu
 		Expect(framework.List(ctx, inventory.Config, syncTargets, "", "")).To(BeEmpty())
 		Expect(madeFor(ctx, "florin", ns)).To(BeEmpty())
 
-		By("showing and making it")
+		By("showing and creating it")
 		shown := kubectl.succeeds(ctx, register(one+","+two, "--dry-run=client", "-o", "yaml")...)
 		Expect(shown.out).To(And(ContainSubstring("only:\n    - bounded-one\n    - bounded-two\n"), ContainSubstring("namespace: bounded-two")))
 		kubectl.succeeds(ctx, register(one+","+two, "--dry-run=server")...)
@@ -91,7 +91,7 @@ var _ = Describe("a registration for namespaces", thorough, Label("escapes"), fu
 			Expect(may(strings.Fields(question)...)).To(Equal("no"), question)
 		}
 
-		By("syncing in both directions in each, and telling what cannot be")
+		By("syncing in both directions in each, and reporting other objects")
 		mailbox := mailboxOf(ctx, inventory, ns)
 		everywhere := strings.Join([]string{one, two, three}, ", ")
 		for _, namespaced := range []string{one, two, three} {
@@ -115,7 +115,7 @@ var _ = Describe("a registration for namespaces", thorough, Label("escapes"), fu
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, ns, "SyncerAuthorized").Should(ContainSubstring("clusterroles.rbac.authorization.k8s.io"))
 		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", ns, "Ready")).To(Equal("True"))
 
-		By("changing, and deleting what ends, on either side")
+		By("changing and deleting objects on either side")
 		patch(ctx, mailbox, configMaps, one, "settings", `{"data": {"entry": "later"}}`)
 		patch(ctx, florin, configMaps, two, "risen", `{"data": {"entry": "later"}}`)
 		eventuallyHas(ctx, florin, configMaps, one, "settings", "later", "data", "entry")
@@ -141,7 +141,7 @@ var _ = Describe("a registration for namespaces", thorough, Label("escapes"), fu
 		Expect(identities(ctx, florin, configMaps, two, "settings")).To(Equal(before[1]), "what was left is as it was")
 		Expect(framework.Exists(ctx, mailbox, configMaps, two, "risen")).To(BeTrue(), "what came up stays")
 
-		By("going on where it may while namespaces and the rights there are missing")
+		By("continuing in other namespaces while some namespaces and their rights are missing")
 		bind := func(names string) {
 			patch(ctx, inventory.Config, syncTargets, "", ns, fmt.Sprintf(`{"spec": {"deletionPolicy": "Delete", "namespaces": {"only": [%s]}}}`, names))
 		}
@@ -153,7 +153,7 @@ var _ = Describe("a registration for namespaces", thorough, Label("escapes"), fu
 		eventuallyHas(ctx, florin, configMaps, one, "settings", "last", "data", "entry")
 		bind(`"bounded-one", "bounded-three"`)
 
-		By("leaving, with all that it may")
+		By("unregistering, which leaves the copies that the hub may not delete")
 		removed := kubectl.succeeds(ctx, append([]string{"synchub", "unregister", ns, "--yes"}, admin...)...)
 		Expect(removed.errs).To(And(ContainSubstring("configmaps bounded-two/* stays: Forbidden"), ContainSubstring("clusterroles.rbac.authorization.k8s.io * stays: Forbidden")))
 		Expect(framework.Exists(ctx, florin, configMaps, one, "settings")).To(BeFalse())

@@ -34,7 +34,7 @@ var grantsUse = regexp.MustCompile("`kubectl (annotate secret [^`]+)`")
 
 // Attacks of a user of an inventory workspace who may create SyncTargets and write their status, but not read Secrets.
 var _ = Describe("a registration", thorough, Label("escapes"), func() {
-	It("lets a SyncTarget use no Secret that does not name it", func(ctx SpecContext) {
+	It("does not let a SyncTarget use a Secret that does not name it", func(ctx SpecContext) {
 		const ns = "stolen-secret"
 		inventory := newInventory(ctx, ns)
 		owned := register(ctx, inventory, "owner", "florin")
@@ -58,7 +58,7 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {name: owner-kubeconfig}}
 		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "thief", "HeartbeatHealthy")).To(Equal("Unknown"), "nobody has tried to connect")
 		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "owner", "Ready")).To(Equal("True"))
 
-		By("being allowed by somebody who may change the Secret, with the command that the condition tells")
+		By("being allowed by somebody who may change the Secret, with the command in the condition")
 		command := grantsUse.FindStringSubmatch(refused())
 		Expect(command).To(HaveLen(2))
 		allowed := value(ctx, inventory.Config, secrets, "default", "owner-kubeconfig", "metadata", "annotations", "synchub.dev/allowed-sync-targets")
@@ -77,7 +77,7 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {name: owner-kubeconfig}}
 })
 
 var _ = Describe("a tenant", thorough, Label("escapes"), func() {
-	It("leaves Pod Security to the cluster where the policy of the page is applied", func(ctx SpecContext) {
+	It("cannot change Pod Security where the policy in docs/security.md is applied", func(ctx SpecContext) {
 		const ns = "pod-security"
 		guilder := target("guilder")
 		policy := blocks(page("security.md"), yamlBlock)[0]
@@ -102,7 +102,7 @@ var _ = Describe("a tenant", thorough, Label("escapes"), func() {
 })
 
 var _ = Describe("a cluster that had another SyncTarget", thorough, func() {
-	It("is taken over with all that is there by register --adopt", func(ctx SpecContext) {
+	It("is adopted with all its objects by register --adopt", func(ctx SpecContext) {
 		const ns, count = "readopted", 50
 		inventory := newInventory(ctx, ns)
 		kubectl := userOf(ctx, inventory)
@@ -122,7 +122,7 @@ var _ = Describe("a cluster that had another SyncTarget", thorough, func() {
 		began := time.Now()
 		removed := kubectl.onTerminal(ctx, append([]string{"synchub", "unregister", ns, "--yes"}, admin...)...)
 		AddReportEntry("unregister", fmt.Sprintf("%s\n%s", time.Since(began).Round(time.Second/10), removed.errs), ReportEntryVisibilityAlways)
-		Expect(removed.errs).To(ContainSubstring("Waiting for"), "it says what it waits for")
+		Expect(removed.errs).To(ContainSubstring("Waiting for"), "it names the objects that it waits for")
 
 		kubectl.succeeds(ctx, append(register, "--adopt")...)
 		Expect(value(ctx, inventory.Config, syncTargets, "", ns, "spec", "adoption")).To(Equal("IfIdentical"))

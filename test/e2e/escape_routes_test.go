@@ -28,8 +28,8 @@ import (
 )
 
 // Attempts of a target's administrator, or of a user of a mailbox, to reach the other side.
-var _ = Describe("routes that nobody was given", thorough, Label("escapes"), func() {
-	It("lead no rights from a target into its mailbox, unless the PublishedResource says so in so many words", func(ctx SpecContext) {
+var _ = Describe("routes between workspaces and targets without permission", thorough, Label("escapes"), func() {
+	It("upsync no rights from a target to its mailbox, unless the PublishedResource allows it explicitly", func(ctx SpecContext) {
 		const ns = "escape-rights"
 		created := packages("escape-rights.example.com")
 		created.clusterScoped = true
@@ -69,7 +69,7 @@ spec:
   - {group: rbac.authorization.k8s.io, version: v1, kind: ClusterRoleBinding, name: %[1]s}
 `, ns)))
 
-		By("telling each config why, and which entry")
+		By("reporting the reason and the entry on each config")
 		refused := And(HavePrefix("False PrivilegedUpsync"), ContainSubstring("spec.upsync[0].resources[0]"), ContainSubstring("spec.privilegedUpsync"))
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(refused)
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns+"-converted").Should(refused)
@@ -87,7 +87,7 @@ spec:
 		}
 		staysFor(ctx, granted, "")
 
-		By("letting it come up where the operator says so, but for names that the mailbox keeps, and without the hub's own label")
+		By("upsyncing it where the operator allows it, except for reserved names, and without the hub's own label")
 		allow := func(ctx SpecContext, policy string) {
 			GinkgoHelper()
 			patch(ctx, target("hosting"), publishedResources, "", "clusterrolebindings", fmt.Sprintf(`{"spec": {"privilegedUpsync": %s}}`, policy))
@@ -97,7 +97,7 @@ spec:
 		eventuallyExists(ctx, mailbox, clusterRoleBindings, "", ns)
 		Expect(value(ctx, mailbox, clusterRoleBindings, "", ns, "metadata", "labels")).NotTo(ContainSubstring("mailbox-access"))
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("NameReserved " + reserved))
-		By("leaving what came up when that is taken back, and saying so, until it is selected no more")
+		By("keeping and reporting upsynced objects after the permission is revoked, until they are no longer selected")
 		allow(ctx, "null")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ContainElement("PrivilegedUpsync " + ns))
 		staysFor(ctx, granted, ns+" ")
@@ -106,7 +106,7 @@ spec:
 		eventuallyGone(ctx, mailbox, clusterRoleBindings, "", ns)
 	}, NodeTimeout(2*time.Minute))
 
-	It("lead by no conversion out of the names that the operator gives, nor to kinds that nobody published", func(ctx SpecContext) {
+	It("do not bypass the operator's naming by a conversion, nor reach unpublished kinds", func(ctx SpecContext) {
 		const ns, group, mine = "escape-names", "escape-names.example.com", "tenant-escape-names"
 		crates, pallets, skids := custom(group, "v1", "crates", "Crate"), custom(group, "v1", "pallets", "Pallet"), custom(group, "v1", "skids", "Skid")
 		hosting := target("hosting")
@@ -120,9 +120,9 @@ spec:
 				renaming("group: "+group+", kind: Crate, name: as-pallet", "group: "+group+", kind: Pallet, name: as-pallet"),
 				renaming("group: "+group+", kind: Crate, name: as-skid", "group: "+group+", kind: Skid, name: as-skid"))))
 
-		By("applying the operator's naming to what a conversion calls an object")
+		By("applying the operator's naming to the name from a conversion")
 		eventuallyExists(ctx, hosting, crates.GroupVersionResource, mine, "otherwise")
-		By("telling which conversions are refused, and which objects wait")
+		By("reporting rejected conversions, and pending objects")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("ConversionBypassesRules as-pallet", "ConversionNotPublished as-skid"))
 		Expect(readyOf(ctx, mailbox, ns)).To(And(HavePrefix("False Conversion"), ContainSubstring("spec.conversions[1]"), ContainSubstring("spec.naming"),
 			ContainSubstring("spec.conversions[2] (Skid."+group+")")))
@@ -137,7 +137,7 @@ spec:
 		Expect(identities(ctx, hosting, skids.GroupVersionResource, ns, "")).To(BeEmpty())
 	}, NodeTimeout(2*time.Minute))
 
-	It("lead neither into protected namespaces nor out of them, until a SyncTarget or a PublishedResource allows it", func(ctx SpecContext) {
+	It("neither reach nor leave protected namespaces, unless a SyncTarget or a PublishedResource allows it", func(ctx SpecContext) {
 		const ns, elsewhere, below = "escape-spaces", "escape-spaces-elsewhere", "below-escape-spaces"
 		hosting := target("hosting")
 		inventory := sharedInventory(ctx)
@@ -175,7 +175,7 @@ spec:
 		eventuallyExists(ctx, mailbox, secrets, "kube-system", below)
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns+"-up").Should(HavePrefix("True"))
 
-		By("leaving what is there when that is taken back, and saying so")
+		By("keeping and reporting existing objects after the permission is revoked")
 		placed := reached()
 		bound(fmt.Sprintf(`{"allowProtected": null, "only": [%q]}`, ns))
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ContainElements("NamespaceNotAllowed "+ns, "NamespaceNotAllowed kube-escape-spaces"))

@@ -63,7 +63,7 @@ func hostile() *httptest.Server {
 }
 
 var _ = Describe("escapes: a hostile target", thorough, Label("escapes"), func() {
-	It("is left alone with a reason, and costs neither the hub's memory nor the others", func(ctx SpecContext) {
+	It("is quarantined with a reason, and affects neither the hub's memory nor other targets", func(ctx SpecContext) {
 		const ns = "hostile-server"
 		server := hostile()
 		DeferCleanup(func() {
@@ -90,12 +90,12 @@ var _ = Describe("escapes: a hostile target", thorough, Label("escapes"), func()
 		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "hostile", "status", "conditions").
 			Should(And(ContainSubstring(targets.ReasonTooLarge), ContainSubstring("has more than")))
 
-		By("syncing the healthy one meanwhile")
+		By("syncing the healthy one")
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "first")
 		apply(ctx, healthy, configMap(ns, "second", "2"))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "second")
 
-		By("keeping memory bounded and the token to itself")
+		By("keeping memory bounded and the token secret")
 		Expect(residentMemory(ctx) - before).To(BeNumerically("<", 400<<20))
 		Expect(value(ctx, inventory.Config, syncTargets, "", "hostile", "status")).NotTo(ContainSubstring(hostileToken))
 		Expect(value(ctx, mailbox, syncerConfigs, "", ns, "status")).NotTo(ContainSubstring(hostileToken))

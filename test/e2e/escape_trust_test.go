@@ -36,8 +36,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-var _ = Describe("what the hub believes", thorough, Label("escapes"), func() {
-	It("is never the status of a SyncTarget", func(ctx SpecContext) {
+var _ = Describe("the hub's source of truth", thorough, Label("escapes"), func() {
+	It("is not the status of a SyncTarget", func(ctx SpecContext) {
 		const ns = "believed"
 		victims, attackers := newInventory(ctx, ns+"-victim"), newInventory(ctx, ns+"-attacker")
 		victim, own := register(ctx, victims, "victim", "florin"), register(ctx, attackers, "attacker", "guilder")
@@ -69,13 +69,13 @@ var _ = Describe("what the hub believes", thorough, Label("escapes"), func() {
 
 		forge()
 		expectOwn("one")
-		By("nor when a hub begins with it")
+		By("nor when a hub starts with it")
 		Expect(hub.Kill9()).To(Succeed())
 		forge()
 		startHub(ctx)
 		expectOwn("two")
 		Expect(value(ctx, victim, configMaps, ns, "secret-plan", "data", "entry")).To(Equal("theirs"))
-		By("remembering itself what it placed, although the status was emptied meanwhile")
+		By("reading its copies from the ledger, although the status was emptied")
 		Expect(hub.Kill9()).To(Succeed())
 		patch(ctx, attackers.Config, syncTargets, "", "attacker", `{"status": {"syncedResources": null, "clusterID": null, "mailbox": null}}`, "status")
 		remove(ctx, own, syncerConfigs, "", ns)
@@ -83,10 +83,10 @@ var _ = Describe("what the hub believes", thorough, Label("escapes"), func() {
 		eventuallyGone(ctx, target("guilder"), configMaps, ns, "own")
 	}, NodeTimeout(4*time.Minute))
 
-	It("is no other tenant's word for which cluster it has", func(ctx SpecContext) {
+	It("is not another tenant's claim on a cluster", func(ctx SpecContext) {
 		const ns = "claimed"
 		attackers, victims := newInventory(ctx, ns+"-attacker"), newInventory(ctx, ns+"-victim")
-		By("registering a server that says to be the victim's cluster, before the victim")
+		By("registering a server that claims to be the victim's cluster, before the victim")
 		Expect(attackers.Register(ctx, "first", impostor(ctx, "florin"), nil)).To(Succeed())
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(attackers.Config, syncTargets, "", "first", "HeartbeatHealthy").Should(Equal("True"))
 		Expect(victims.RegisterExclusive(ctx, "victim", kubeconfigOf("florin"))).To(Succeed())
@@ -96,13 +96,13 @@ var _ = Describe("what the hub believes", thorough, Label("escapes"), func() {
 			name, other string
 		}{{victims, "victim", "first"}, {attackers, "first", "victim"}} {
 			Eventually(framework.Condition).WithContext(ctx).WithArguments(side.inventory.Config, syncTargets, "", side.name, edgev2alpha1.ConditionClusterShared).Should(Equal("True"))
-			told := message(ctx, side.inventory.Config, syncTargets, side.name, edgev2alpha1.ConditionClusterShared)
-			Expect(told).NotTo(Or(ContainSubstring(side.other), ContainSubstring("attacker"), ContainSubstring(string(syncTargetOf(ctx, victims, "victim").UID))))
+			shared := message(ctx, side.inventory.Config, syncTargets, side.name, edgev2alpha1.ConditionClusterShared)
+			Expect(shared).NotTo(Or(ContainSubstring(side.other), ContainSubstring("attacker"), ContainSubstring(string(syncTargetOf(ctx, victims, "victim").UID))))
 		}
 		Expect(framework.Condition(ctx, victims.Config, syncTargets, "", "victim", "Ready")).To(Equal("True"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("is one cluster for each SyncTarget, until an operator confirms another", func(ctx SpecContext) {
+	It("is one cluster for each SyncTarget, until an operator confirms another one", func(ctx SpecContext) {
 		const ns = "swapped"
 		inventory := newInventory(ctx, ns)
 		one, other := register(ctx, inventory, "one", "florin"), register(ctx, inventory, "other", "guilder")
@@ -125,7 +125,7 @@ var _ = Describe("what the hub believes", thorough, Label("escapes"), func() {
 			Expect(message(ctx, inventory.Config, syncTargets, name, "Ready")).To(ContainSubstring("kubectl synchub confirm-cluster " + name))
 		}
 		Expect(syncTargetOf(ctx, inventory, "one").Status.ObservedClusterID).To(Equal(syncTargetOf(ctx, inventory, "other").Status.ClusterID))
-		By("and restarting the hub meanwhile")
+		By("and restarting the hub")
 		Expect(hub.Kill9()).To(Succeed())
 		startHub(ctx)
 		Eventually(reasonOf).WithContext(ctx).WithArguments(inventory, "one", "SyncerReady").Should(Equal("ClusterChanged"))

@@ -32,7 +32,7 @@ import (
 
 // Variations of the other attacks, and mistakes of operators.
 var _ = Describe("variations", thorough, Label("escapes"), func() {
-	It("of what a tenant writes into his mailbox, and a target's administrator brings up, lead nowhere else", func(ctx SpecContext) {
+	It("of objects that a tenant or a target's administrator writes affect only their own mailbox", func(ctx SpecContext) {
 		const ns, kcpSystem = "variations", "kcp-system"
 		inventory := sharedInventory(ctx)
 		florin, guilder := target("florin"), target("guilder")
@@ -42,10 +42,10 @@ var _ = Describe("variations", thorough, Label("escapes"), func() {
 		apply(ctx, own, documents(namespace(ns), everythingIn(ns), config))
 		eventuallyExists(ctx, guilder, configMaps, ns, "settings")
 
-		By("writing that an object is of another mailbox, where kcp lets him")
+		By("labelling an object as another mailbox's, where kcp allows it")
 		of := syncTargetOf(ctx, inventory, "guilder").Status.Mailbox.Cluster
 		_ = framework.Apply(ctx, own, strings.Replace(configMap(ns, "stray", "x"), "metadata: {", "metadata: {annotations: {kcp.io/cluster: "+of+"}, ", 1))
-		By("writing what hubs know their objects by")
+		By("writing the hub's labels and annotations")
 		apply(ctx, own, strings.Replace(secret(ns, "credential"), "metadata: {",
 			"metadata: {labels: {mine: x, synchub.dev/credential: kubeconfig}, annotations: {synchub.dev/allowed-sync-targets: guilder}, ", 1))
 		eventuallyExists(ctx, florin, secrets, ns, "credential")
@@ -54,7 +54,7 @@ var _ = Describe("variations", thorough, Label("escapes"), func() {
 		Expect(identities(ctx, guilder, configMaps, ns, "stray")).To(BeEmpty())
 		Expect(identities(ctx, victim, configMaps, ns, "stray")).To(BeEmpty())
 
-		By("copying the mark of what came up to what did not")
+		By("copying the mark of an upsynced object to another object")
 		apply(ctx, florin, configMap(ns, "risen", "x"))
 		eventuallyExists(ctx, own, configMaps, ns, "risen")
 		above := readerOf(ctx, own)
@@ -76,10 +76,10 @@ var _ = Describe("variations", thorough, Label("escapes"), func() {
 		Expect(framework.Exists(ctx, own, secrets, kcpSystem, "widgets")).To(BeFalse())
 	}, NodeTimeout(3*time.Minute))
 
-	It("of a mailbox that somebody else made, of a memory that was deleted, and of a second hub, are told", SpecPriority(1), func(ctx SpecContext) {
+	It("of a foreign mailbox workspace, a deleted ledger and a second hub are reported", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "premade"
 		provider := synchub.InWorkspace(synchub.Workspace)
-		By("making the mailbox before the hub does")
+		By("creating the mailbox before the hub does")
 		Expect(hub.Kill9()).To(Succeed())
 		inventory := newInventory(ctx, ns)
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), nil)).To(Succeed())
@@ -95,7 +95,7 @@ spec: {type: {name: mailbox, path: %s}}
 		Eventually(reasonOf).WithContext(ctx).WithArguments(inventory, "florin", "MailboxReady").Should(Equal("ForeignWorkspace"))
 		Expect(message(ctx, inventory.Config, syncTargets, "florin", "MailboxReady")).To(And(ContainSubstring("was made by"), ContainSubstring(synchub.HubUser)))
 		Expect(syncTargetOf(ctx, inventory, "florin").Status.Mailbox).To(BeNil())
-		By("making it itself once that is gone")
+		By("creating it once the foreign one is deleted")
 		// A kcp that is still initializing a workspace may never end its deletion.
 		Eventually(value).WithContext(ctx).WithArguments(provider, workspaces, "", name, "status", "phase").Should(Equal("Ready"))
 		remove(ctx, provider, workspaces, "", name)
@@ -104,7 +104,7 @@ spec: {type: {name: mailbox, path: %s}}
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
 		placed := identities(ctx, target("florin"), configMaps, ns, "settings")
 
-		By("deleting what it remembers")
+		By("deleting the ledger")
 		Expect(hub.Kill9()).To(Succeed())
 		remove(ctx, provider, configMaps, ledger.Namespace, string(syncTarget.UID))
 		startHub(ctx)
@@ -113,7 +113,7 @@ spec: {type: {name: mailbox, path: %s}}
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "later")
 		Expect(identities(ctx, target("florin"), configMaps, ns, "settings")).To(Equal(placed))
 
-		By("refusing to work beside it for a hub that does not share its Lease")
+		By("refusing to start a second hub with another Lease")
 		elsewhere := ns + "-elsewhere"
 		apply(ctx, target("hosting"), documents(namespace(elsewhere), fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -135,19 +135,19 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: %s}]
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "last")
 	}, NodeTimeout(3*time.Minute))
 
-	It("of a kubeconfig that is swapped while its SyncTarget is deleted take nothing from the other cluster", func(ctx SpecContext) {
+	It("of a kubeconfig that is swapped during the deletion of its SyncTarget delete nothing on the other cluster", func(ctx SpecContext) {
 		const ns = "swapped-leaving"
 		inventory := newInventory(ctx, ns)
 		one, other := register(ctx, inventory, "one", "florin"), register(ctx, inventory, "other", "guilder")
 		florin, guilder := target("florin"), target("guilder")
 		patch(ctx, inventory.Config, syncTargets, "", "one", `{"spec": {"deletionPolicy": "Delete"}}`)
-		apply(ctx, one, documents(namespace(ns), configMap(ns, "of-one", "x"), configMap(ns, "held", "x"), everythingIn(ns)))
-		apply(ctx, other, documents(namespace(ns), configMap(ns, "of-other", "x"), configMap(ns, "held", "x"), everythingIn(ns)))
+		apply(ctx, one, documents(namespace(ns), configMap(ns, "of-one", "x"), configMap(ns, "blocked", "x"), everythingIn(ns)))
+		apply(ctx, other, documents(namespace(ns), configMap(ns, "of-other", "x"), configMap(ns, "blocked", "x"), everythingIn(ns)))
 		eventuallyExists(ctx, florin, configMaps, ns, "of-one")
-		eventuallyExists(ctx, florin, configMaps, ns, "held")
-		eventuallyExists(ctx, guilder, configMaps, ns, "held")
+		eventuallyExists(ctx, florin, configMaps, ns, "blocked")
+		eventuallyExists(ctx, guilder, configMaps, ns, "blocked")
 		eventuallyExists(ctx, guilder, configMaps, ns, "of-other")
-		patch(ctx, florin, configMaps, ns, "held", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
+		patch(ctx, florin, configMaps, ns, "blocked", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
 		// Kubernetes makes it when it likes to.
 		eventuallyExists(ctx, guilder, configMaps, ns, "kube-root-ca.crt")
 		before := identities(ctx, guilder, configMaps, ns, "")
@@ -158,11 +158,11 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: %s}]
 		Eventually(reasonOf).WithContext(ctx).WithArguments(inventory, "one", "SyncerReady").Should(Equal("CleanupBlocked"))
 		Expect(message(ctx, inventory.Config, syncTargets, "one", "Ready")).To(And(ContainSubstring("leads to another cluster"), ContainSubstring("configmaps")))
 		staysFor(ctx, func() string { return fmt.Sprint(identities(ctx, guilder, configMaps, ns, "")) }, fmt.Sprint(before))
-		By("going on when it leads back")
+		By("continuing when the kubeconfig leads back")
 		setKubeconfig(ctx, inventory, "one", kubeconfigOf("florin"))
-		patch(ctx, florin, configMaps, ns, "held", `{"metadata": {"finalizers": null}}`)
+		patch(ctx, florin, configMaps, ns, "blocked", `{"metadata": {"finalizers": null}}`)
 		eventuallyGone(ctx, inventory.Config, syncTargets, "", "one")
-		eventuallyGone(ctx, florin, configMaps, ns, "held")
+		eventuallyGone(ctx, florin, configMaps, ns, "blocked")
 		Expect(identities(ctx, guilder, configMaps, ns, "")).To(Equal(before))
 		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "other", "Ready")).To(Equal("True"))
 	}, NodeTimeout(3*time.Minute))

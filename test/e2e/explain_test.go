@@ -66,10 +66,10 @@ func explainedToTeam(ctx context.Context, inventory *installation.Inventory, arg
 	if err != nil {
 		return explain.Result{}, err
 	}
-	var told explain.Explanation
-	err = json.Unmarshal(out, &told)
+	var explanation explain.Explanation
+	err = json.Unmarshal(out, &explanation)
 	GinkgoWriter.Println(string(out))
-	return told.Result, err
+	return explanation.Result, err
 }
 
 // runPlugin runs the plugin in a workspace and returns its output. The command must succeed.
@@ -105,7 +105,7 @@ var _ = Describe("the plugin", func() {
 		ask("configmaps", ns+"/absent").Should(comesTo(explain.Absent, explain.Stopped, explain.StepObject))
 		ask("replicasets.apps", ns+"/web").Should(comesTo(explain.Absent, explain.Stopped, explain.StepPublished))
 
-		By("telling what an operator did")
+		By("reporting the operator's change")
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"unschedulable": true}}`)
 		// The hub may hear of the object before it hears of the SyncTarget.
 		Eventually(func() bool {
@@ -119,7 +119,7 @@ var _ = Describe("the plugin", func() {
 		ask("configmaps", ns+"/settings").Should(comesTo(explain.Present, explain.Stopped, explain.StepSyncTarget))
 	}, NodeTimeout(3*time.Minute))
 
-	It("explains by the rules that the hub shows in each workspace, and that nobody else can change for long", func(ctx SpecContext) {
+	It("explains with the hub's SyncRules in each workspace, which the hub restores after a change", func(ctx SpecContext) {
 		const ns = "explained-rules"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		gadgets := custom("rules.example.com", "v1", "gadgets", "Gadget")
@@ -137,7 +137,7 @@ var _ = Describe("the plugin", func() {
 		eventuallyPublished(ctx, "gadgets-"+ns)
 		Eventually(framework.Apply).WithContext(ctx).WithArguments(mailbox, documents(namespace(ns), gadget("one", "gold"), gadget("two", "tin"), selecting(ns, gadgets.GroupVersionResource))).Should(Succeed())
 
-		By("the rules are in the mailbox and in the workload workspace, without the SyncTargets of others")
+		By("the rules are in the mailbox and in the workload workspace, without other tenants' SyncTargets")
 		for _, workspace := range []*rest.Config{mailbox, workload.Config} {
 			Eventually(value).WithContext(ctx).WithArguments(workspace, syncRules, "", edgev2alpha1.SyncRulesName, "status", "publishedResources").
 				Should(And(ContainSubstring("gadgets-"+ns), ContainSubstring("gold"), ContainSubstring("configmaps"), Not(ContainSubstring("schemaFrom"))))

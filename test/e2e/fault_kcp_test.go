@@ -31,8 +31,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("mailboxes in trouble", thorough, Label("faults"), func() {
-	It("cost the others nothing, and have nothing deleted", SpecPriority(1), func(ctx SpecContext) {
+var _ = Describe("mailboxes with faults", thorough, Label("faults"), func() {
+	It("do not affect other mailboxes, and lose no copy", SpecPriority(1), func(ctx SpecContext) {
 		const ns, count, group = "unsettled", 5, "unsettled.example.com"
 		widgets := custom(group, "v1", "widgets", "Widget")
 		gvr := widgets.GroupVersionResource
@@ -77,7 +77,7 @@ var _ = Describe("mailboxes in trouble", thorough, Label("faults"), func() {
 		Eventually(followed.endedAt).WithContext(ctx).WithArguments("configmaps/item-2").ShouldNot(BeZero())
 		others.measure(ctx, "no fault, after the list of endpoints was filled again")
 
-		By("removing the binding, with which kcp deletes what it stores for it, and binding again")
+		By("removing the binding, so that kcp deletes the stored objects, and binding again")
 		former := bindingOf(ctx, mailbox)
 		remove(ctx, mailbox, apiBindings, "", former.GetName())
 		eventuallyGone(ctx, mailbox, apiBindings, "", former.GetName())
@@ -104,7 +104,7 @@ var _ = Describe("mailboxes in trouble", thorough, Label("faults"), func() {
 		patch(ctx, mailbox, configMaps, ns, "item-0", `{"data": {"number": "remade"}}`)
 		Eventually(entry("item-0")).WithContext(ctx).Should(Equal("remade"))
 
-		By("having deleted nothing but what was deleted in the mailbox")
+		By("having deleted only the copies of objects deleted in the mailbox")
 		quiet(ctx)
 		for _, name := range []string{"configmaps/item-0", "configmaps/item-1", "configmaps/item-3", "configmaps/item-4", "widgets/one"} {
 			Expect(followed.endedAt(name)).To(BeZero(), name)

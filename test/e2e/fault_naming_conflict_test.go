@@ -34,7 +34,7 @@ import (
 )
 
 var _ = Describe("a definition that reaches a mailbox before its API is published", thorough, Label("faults"), func() {
-	It("is told of everywhere, and once it is gone the API arrives", func(ctx SpecContext) {
+	It("is reported on all affected objects, and once it is deleted the API is bound", func(ctx SpecContext) {
 		const ns, group = "name-taken", "taken.example.com"
 		gizmos, laters := custom(group, "v1", "gizmos", "Gizmo"), custom(group, "v1", "laters", "Later")
 		inventory, mailbox := withTakenName(ctx, ns, gizmos, gizmos, laters)
@@ -48,7 +48,7 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 		Eventually(explained).WithContext(ctx).WithArguments(inventory, "florin", gizmos.GroupResource().String(), ns+"/early").
 			Should(And(comesTo(explain.Absent, explain.Stopped, explain.StepPublished), HaveField("Text", toDo)))
 
-		By("placing objects of the API on the other clusters meanwhile, and saying which lacks it")
+		By("placing objects of the API on all other clusters, and naming the one that lacks it")
 		define(ctx, target("guilder"), gizmos)
 		Expect(inventory.Register(ctx, "guilder", kubeconfigOf("guilder"), map[string]string{"env": "prod"})).To(Succeed())
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"metadata": {"labels": {"env": "prod"}}}`)
@@ -61,7 +61,7 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 		lacking := func() string { return value(ctx, workload.Config, edgePlacements, "", "shop", "status", "failures") }
 		Eventually(lacking).WithContext(ctx).Should(And(ContainSubstring("NotServed"), ContainSubstring("placed"), ContainSubstring("florin"), Not(ContainSubstring("guilder"))))
 
-		By("letting APIs that are published later arrive")
+		By("binding APIs that are published later")
 		publishOwn(ctx, ns+"-later", laters)
 		Eventually(framework.Apply).WithContext(ctx).WithArguments(mailbox, laters.object(ns, "late", "spec: {}")).Should(Succeed())
 		eventuallyExists(ctx, target("florin"), laters.GroupVersionResource, ns, "late")
@@ -81,7 +81,7 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 		eventuallyExists(ctx, target("florin"), gizmos.GroupVersionResource, ns, "placed")
 	}, NodeTimeout(6*time.Minute))
 
-	It("holds up no API that is published with it, if it only has the kind's name", func(ctx SpecContext) {
+	It("does not block other APIs, if it only has the kind's name", func(ctx SpecContext) {
 		const ns, group = "kind-taken", "kind-taken.example.com"
 		gizmos, laters, squatters := custom(group, "v1", "gizmos", "Gizmo"), custom(group, "v1", "laters", "Later"), custom(group, "v1", "squatters", "Gizmo")
 		inventory, mailbox := withTakenName(ctx, ns, squatters, gizmos, laters)
@@ -99,7 +99,7 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "APIsMissing").Should(BeEmpty())
 	}, NodeTimeout(4*time.Minute))
 
-	It("holds up no removal", func(ctx SpecContext) {
+	It("does not block a removal", func(ctx SpecContext) {
 		const ns, group = "taken-removed", "taken-removed.example.com"
 		gizmos := custom(group, "v1", "gizmos", "Gizmo")
 		inventory, _ := withTakenName(ctx, ns, gizmos, gizmos)
@@ -136,8 +136,8 @@ func publishOwn(ctx context.Context, name string, api api) {
 	eventuallyPublished(ctx, name)
 }
 
-// eventuallyCounted waits until a PublishedResource reports the mailboxes that lack it: all others have it, those of other specs
-// too. The hub counts once a minute, and at each change of a PublishedResource.
+// eventuallyCounted waits until a PublishedResource reports the mailboxes that lack it. All other mailboxes have it, also the mailboxes of other
+// specs. The hub counts once a minute, and at each change of a PublishedResource.
 func eventuallyCounted(ctx context.Context, name string, text OmegaMatcher, missing int) {
 	GinkgoHelper()
 	mailboxes := func(name string) int {

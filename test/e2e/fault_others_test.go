@@ -39,7 +39,7 @@ import (
 // measured is the number of changes that a healthy target's latency is measured by. The slowest of so few is their 99th percentile.
 const measured = 30
 
-// healthyTarget is a SyncTarget without faults beside others that are in trouble. It stands for the cluster "hosting".
+// healthyTarget is a SyncTarget without faults beside faulty ones. It stands for the cluster "hosting".
 type healthyTarget struct {
 	inventory *installation.Inventory
 	namespace string
@@ -75,7 +75,7 @@ func (b *healthyTarget) measure(ctx context.Context, beside string) (slowest tim
 	if b.usual > 0 {
 		times = float64(slowest) / float64(b.usual)
 	}
-	AddReportEntry("others beside "+beside, fmt.Sprintf("median %s, p99 %s, %.1f times that without a fault",
+	AddReportEntry("other targets beside "+beside, fmt.Sprintf("median %s, p99 %s, %.1f times the latency without a fault",
 		took[measured/2].Round(time.Millisecond), slowest.Round(time.Millisecond), times), ReportEntryVisibilityAlways)
 	Expect(framework.Condition(ctx, b.inventory.Config, syncTargets, "", "hosting", "Ready")).To(Equal("True"))
 	return slowest

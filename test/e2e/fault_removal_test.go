@@ -32,7 +32,7 @@ import (
 const forced = `{"metadata": {"annotations": {"synchub.dev/force-removal": "true"}}}`
 
 var _ = Describe("a SyncTarget whose server accepts connections and never answers", thorough, Label("faults"), func() {
-	It("says for whom its deletion waits, and goes at once by force", func(ctx SpecContext) {
+	It("reports what its deletion waits for, and is deleted at once when forced", func(ctx SpecContext) {
 		const ns = "hanging"
 		proxy := newProxy(ctx, clusters["florin"])
 		inventory := newInventory(ctx, ns)
@@ -43,13 +43,13 @@ var _ = Describe("a SyncTarget whose server accepts connections and never answer
 		}
 		Expect(proxy.Set(ctx, faults.BlackHole)).To(Succeed())
 
-		By("letting one go by force that still counts as up")
+		By("forcing the removal of one that still counts as up")
 		patch(ctx, inventory.Config, syncTargets, "", "urgent", forced)
 		remove(ctx, inventory.Config, syncTargets, "", "urgent")
 		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "urgent").WithTimeout(time.Minute).Should(BeFalse())
 		Expect(noticesOf(ctx, inventory, "urgent")).To(ContainElement(HavePrefix("RemovalForced")))
 
-		By("waiting for the other one until that is said of it too")
+		By("waiting for the other one until its removal is forced too")
 		remove(ctx, inventory.Config, syncTargets, "", "patient")
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "patient", "Ready").Should(And(
 			ContainSubstring("cannot be reached"), ContainSubstring("configmaps"), ContainSubstring("force-removal")))
@@ -57,7 +57,7 @@ var _ = Describe("a SyncTarget whose server accepts connections and never answer
 		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "patient").WithTimeout(time.Minute).Should(BeFalse())
 	}, NodeTimeout(5*time.Minute))
 
-	It("goes at once if nothing was ever placed there", func(ctx SpecContext) {
+	It("is deleted at once if nothing was placed there", func(ctx SpecContext) {
 		const ns = "never-answered"
 		inventory := newInventory(ctx, ns)
 		Expect(inventory.Register(ctx, ns, silentKubeconfig(ctx), nil)).To(Succeed())

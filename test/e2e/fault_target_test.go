@@ -35,9 +35,9 @@ import (
 // mostRequests is the maximum number of requests to a target during its trouble, which lasts about a minute.
 const mostRequests = 40
 
-// All SyncTargets use one cluster, each in its own way.
-var _ = Describe("targets in trouble", thorough, Label("faults"), func() {
-	It("are told by a condition, cost the others nothing, and catch up without a loss", SpecPriority(1), func(ctx SpecContext) {
+// All SyncTargets use one cluster, each through its own proxy.
+var _ = Describe("targets with faults", thorough, Label("faults"), func() {
+	It("are reported by a condition, do not affect other targets, and catch up without a loss", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "ailing"
 		cluster := newCluster(ctx, ns)
 		proxies := map[string]*faults.Proxy{}
@@ -115,7 +115,7 @@ var _ = Describe("targets in trouble", thorough, Label("faults"), func() {
 			Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", name, "Ready")).To(Equal("True"), name)
 		}
 
-		By("having written each state once, and deleted nothing but what was to go")
+		By("having written each state once, and deleted only the copies of deleted objects")
 		quiet(ctx)
 		for name := range ailing {
 			in := ns + "-" + name

@@ -127,8 +127,8 @@ spec:
 `, namespace)
 }
 
-var _ = Describe("what is told", thorough, Label("faults"), func() {
-	It("claims nothing to be in sync while nothing is synced, by whichever hub", func(ctx SpecContext) {
+var _ = Describe("the reported state", thorough, Label("faults"), func() {
+	It("does not claim objects to be in sync while no hub syncs", func(ctx SpecContext) {
 		const ns = "claimed"
 		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -149,7 +149,7 @@ var _ = Describe("what is told", thorough, Label("faults"), func() {
 		Eventually(readiness).WithContext(ctx).Should(HavePrefix("True InSync: "))
 	}, NodeTimeout(3*time.Minute))
 
-	It("is true of rollouts in a mailbox, and names each object that fails", func(ctx SpecContext) {
+	It("is correct for rollouts in a mailbox, and names each failing object", func(ctx SpecContext) {
 		const ns = "truth"
 		publishShipped(ctx, "statefulsets")
 		publishShipped(ctx, "services")
@@ -161,7 +161,7 @@ var _ = Describe("what is told", thorough, Label("faults"), func() {
 			selecting(ns, configMaps, serviceAccounts.GroupVersionResource, services.GroupVersionResource, statefulSets.GroupVersionResource, daemonSets)))
 
 		kubectl := kubectlIn(ctx, mailboxPath(ctx, inventory, "florin"))
-		By("telling that a StatefulSet and a DaemonSet are rolled out, though they do not say how they are updated")
+		By("reporting that a StatefulSet and a DaemonSet without an updateStrategy are rolled out")
 		Expect(value(ctx, mailbox, statefulSets.GroupVersionResource, ns, "keeper", "spec", "updateStrategy")).To(Equal("map[type:RollingUpdate]"))
 		Eventually(kubectl).WithContext(ctx).WithArguments("-n", ns, "rollout", "status", "statefulset/keeper", "--watch=false").Should(ContainSubstring("rolling update complete 2 pods"))
 		Eventually(kubectl).WithContext(ctx).WithArguments("-n", ns, "rollout", "status", "daemonset/watcher", "--watch=false").Should(ContainSubstring("successfully rolled out"))
@@ -175,7 +175,7 @@ var _ = Describe("what is told", thorough, Label("faults"), func() {
 		Eventually(kubectl).WithContext(ctx).WithArguments("-n", ns, "rollout", "status", "statefulset/keeper", "--timeout=60s").Should(ContainSubstring("rolling update complete 2 pods"))
 		Expect(value(ctx, florin, statefulSets.GroupVersionResource, ns, "keeper", "spec", "template")).To(ContainSubstring("version:2"))
 
-		By("naming the object that fails to whoever looks at the mailbox, and to whoever looks at the fleet")
+		By("naming the failing object in the mailbox, and in the status of the fleet")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("Conflict taken"))
 		plugin := func(args ...string) string { return runPlugin(ctx, inventory.Path, args...) }
 		named := And(ContainSubstring("configmaps "+ns+"/taken: Conflict: the target has an object of this name"), Not(ContainSubstring("in sync")), ContainSubstring("1 failed"))

@@ -66,7 +66,7 @@ func appliedAs(ctx context.Context, config *rest.Config, kind api, namespace, na
 }
 
 var _ = Describe("an API in several versions", thorough, Label("faults"), func() {
-	It("goes to each target in one that it serves, or that an entry names, and moves over without harm", SpecPriority(1), func(ctx SpecContext) {
+	It("is synced to each target in a served version or in the one that an entry names, and changes versions without loss", SpecPriority(1), func(ctx SpecContext) {
 		const ns, group = lampsIn, "several.example.com"
 		alpha, beta, stable := custom(group, "v1alpha1", "lamps", "Lamp"), custom(group, "v1beta1", "lamps", "Lamp"), custom(group, "v1", "lamps", "Lamp")
 		hosting, florin, guilder := target("hosting"), target("florin"), target("guilder")
@@ -120,8 +120,8 @@ var _ = Describe("an API in several versions", thorough, Label("faults"), func()
 		counted("a target that is upgraded, and has only the new version from one moment to the next",
 			func() { apply(ctx, florin, withoutServing(stable.withSpec(sized, "v1", "v1beta1"), "v1beta1")) }, in(florin, stable), writes(2))
 		counted("the end of the old version, in which nothing is stored any more", func() {
-			patch(ctx, florin, stable.GroupVersionResource, ns, "theirs", `{"metadata": {"labels": {"stored": "anew"}}}`)
-			Eventually(value).WithContext(ctx).WithArguments(older, stable.GroupVersionResource, ns, "theirs", "metadata", "labels", "stored").Should(Equal("anew"))
+			patch(ctx, florin, stable.GroupVersionResource, ns, "theirs", `{"metadata": {"labels": {"stored": "again"}}}`)
+			Eventually(value).WithContext(ctx).WithArguments(older, stable.GroupVersionResource, ns, "theirs", "metadata", "labels", "stored").Should(Equal("again"))
 			patch(ctx, florin, definitions, "", stable.GroupResource().String(), `{"status": {"storedVersions": ["v1"]}}`, "status")
 			apply(ctx, florin, stable.withSpec(sized, "v1"))
 		}, func() {}, map[string]float64{"mailbox object update lamps": 1})
@@ -130,7 +130,7 @@ var _ = Describe("an API in several versions", thorough, Label("faults"), func()
 		counted("a change after that", func() { patch(ctx, older, stable.GroupVersionResource, ns, "one", `{"spec": {"size": 5}}`) }, func() {
 			Eventually(value).WithContext(ctx).WithArguments(florin, stable.GroupVersionResource, ns, "one", "spec", "size").Should(Equal("5"))
 		}, map[string]float64{
-			"target object apply lamps": 1, // refused: the status is held in a version that is not there any more
+			"target object apply lamps": 1, // refused: managedFields have the status in a version that is no longer served
 			"target extra get lamps":    1,
 			"target extra patch lamps":  1,
 			"target extra apply lamps":  1,
@@ -142,7 +142,7 @@ var _ = Describe("an API in several versions", thorough, Label("faults"), func()
 
 		placed = uids(ctx, guilder, stable)
 		counted("an entry that names another version", func() { apply(ctx, newer, stable.namingVersion(ns, "v1beta1")) }, in(guilder, beta), writes(2))
-		counted("an entry of a younger config that names the first again, which is told that it does not count",
+		counted("an entry of a younger config that names the first version, which is reported as overruled",
 			func() { apply(ctx, newer, stable.namingVersion(ns+"-younger", "v1")) }, func() {
 				Eventually(message).WithContext(ctx).WithArguments(newer, syncerConfigs, ns+"-younger", "Overlapping").
 					Should(ContainSubstring("names v1 for lamps.several.example.com, spec.namespaceScope.resources[0] of SyncerConfig/several names v1beta1"))
@@ -152,7 +152,7 @@ var _ = Describe("an API in several versions", thorough, Label("faults"), func()
 		counted("the end of that config, which takes a proof", func() { remove(ctx, newer, syncerConfigs, "", ns+"-younger") }, func() {
 			Eventually(func() map[string]float64 { return difference(before, requestCounts(ctx)) }).WithContext(ctx).Should(HaveKey("mailbox extra list syncerconfigs"))
 		}, map[string]float64{"mailbox extra get apibindings": 2, "mailbox extra get logicalclusters": 2, "mailbox extra list syncerconfigs": 1})
-		counted("an entry that names a version which the target does not serve, and says so", func() { apply(ctx, newer, stable.namingVersion(ns, "v1alpha1")) }, func() {
+		counted("an entry with a version that the target does not serve, which is reported", func() { apply(ctx, newer, stable.namingVersion(ns, "v1alpha1")) }, func() {
 			Eventually(message).WithContext(ctx).WithArguments(newer, syncerConfigs, ns, "Ready").
 				Should(And(ContainSubstring("Served by the target in other versions only"), ContainSubstring("v1, v1beta1 only")))
 		}, map[string]float64{})

@@ -119,7 +119,7 @@ func boxesIn(ctx context.Context, config *rest.Config, namespace string) map[str
 }
 
 var _ = Describe("a map or list that becomes empty", Label("placement"), func() {
-	It("is empty on the other side too, whichever way it goes, and is filled again", thorough, func(ctx SpecContext) {
+	It("becomes empty on the other side in both directions, and is filled again", thorough, func(ctx SpecContext) {
 		const down, placed, up = "emptied-down", "emptied-placed", "emptied-up"
 		hosting, florin := target("hosting"), target("florin")
 		apply(ctx, hosting, boxesDefinition)
@@ -130,7 +130,7 @@ var _ = Describe("a map or list that becomes empty", Label("placement"), func() 
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
 		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
 		mailbox := mailboxOf(ctx, inventory, "florin")
-		ways := map[string]struct{ source, destination *rest.Config }{
+		directions := map[string]struct{ source, destination *rest.Config }{
 			down: {mailbox, florin}, placed: {workload.Config, florin}, up: {florin, mailbox},
 		}
 		apply(ctx, mailbox, namespace(down))
@@ -141,24 +141,24 @@ var _ = Describe("a map or list that becomes empty", Label("placement"), func() 
 			for name := range emptyings {
 				want[name] = wanted(name)
 			}
-			for _, ns := range slices.Sorted(maps.Keys(ways)) {
-				Eventually(boxesIn).WithContext(ctx).WithArguments(ways[ns].destination, ns).Should(Equal(want), ns)
+			for _, ns := range slices.Sorted(maps.Keys(directions)) {
+				Eventually(boxesIn).WithContext(ctx).WithArguments(directions[ns].destination, ns).Should(Equal(want), ns)
 			}
 		}
 		edit := func(patchOf func(name string) string) {
 			GinkgoHelper()
-			for ns, way := range ways {
+			for ns, direction := range directions {
 				for name := range emptyings {
-					patch(ctx, way.source, boxes.GroupVersionResource, ns, name, patchOf(name))
+					patch(ctx, direction.source, boxes.GroupVersionResource, ns, name, patchOf(name))
 				}
 			}
 		}
 		full := func(name string) string { return emptyings[name].full }
 		empty := func(name string) string { return emptyings[name].empty }
 
-		for ns, way := range ways {
+		for ns, direction := range directions {
 			for name, emptying := range emptyings {
-				eventuallyApplied(ctx, way.source, box(ns, name, emptying.full))
+				eventuallyApplied(ctx, direction.source, box(ns, name, emptying.full))
 			}
 		}
 		eventuallyPlaced(ctx, workload, placementOn("boxes", placed))

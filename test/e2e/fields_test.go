@@ -37,7 +37,7 @@ var (
 
 // The specs restore the chart's PublishedResources that they change.
 var _ = Describe("fields of the API", func() {
-	It("leaves the target of a suspended SyncTarget alone, and catches up afterwards", func(ctx SpecContext) {
+	It("do not change the target of a suspended SyncTarget, and catch up afterwards", func(ctx SpecContext) {
 		const ns = "suspended-target"
 		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -51,7 +51,7 @@ var _ = Describe("fields of the API", func() {
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
 	}, NodeTimeout(2*time.Minute))
 
-	It("leaves what only a suspended config selects as it is, and catches up afterwards", func(ctx SpecContext) {
+	It("do not change objects that only a suspended config selects, and catch up afterwards", func(ctx SpecContext) {
 		const ns = "suspended-config"
 		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "before"), configMap(ns, "doomed", "x"), everythingIn(ns)))
@@ -68,7 +68,7 @@ var _ = Describe("fields of the API", func() {
 		eventuallyGone(ctx, target("florin"), configMaps, ns, "doomed")
 	}, NodeTimeout(2*time.Minute))
 
-	It("returns no status where a config or a PublishedResource says so", func(ctx SpecContext) {
+	It("return no status if a config or a PublishedResource disables it", func(ctx SpecContext) {
 		const ns = "no-status"
 		mailbox := sharedMailbox(ctx, "florin")
 		returned := func() string { return value(ctx, mailbox, deployments, ns, "web", "status") }
@@ -82,7 +82,7 @@ var _ = Describe("fields of the API", func() {
 
 		By("forbidding it for the resource instead")
 		change(ctx, "deployments", `{"spec": {"statusReturn": false, "deletion": {"policy": "Orphan"}}}`, `{"spec": {"statusReturn": true, "deletion": null}}`)
-		// The hub may see the change of the config before that of the resource, whose other half shows that it is in force.
+		// The hub may see the change of the config before the change of the resource, whose second field shows that it has taken effect.
 		eventuallyMarked(ctx, deployments, ns, "web", `"policy":"Orphan"`)
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"statusReturn": true}}`)
 		staysFor(ctx, func() string { return value(ctx, mailbox, deployments, ns, "other", "status") }, "")
@@ -92,7 +92,7 @@ var _ = Describe("fields of the API", func() {
 		Eventually(returned).WithContext(ctx).Should(ContainSubstring("Available"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("orphans what a config or a PublishedResource says to orphan", func(ctx SpecContext) {
+	It("orphan copies by the policy of a config or a PublishedResource", func(ctx SpecContext) {
 		const ns = "orphans"
 		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "by-config", "x"), secret(ns, "by-resource"), everythingIn(ns)))
@@ -111,7 +111,7 @@ var _ = Describe("fields of the API", func() {
 		Expect(value(ctx, target("florin"), configMaps, ns, "by-config", "data", "entry")).To(Equal("x"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("deletes a namespace with all it holds where cascade allows it", func(ctx SpecContext) {
+	It("delete a namespace with its contents where cascade allows it", func(ctx SpecContext) {
 		const ns = "cascade"
 		mailbox := sharedMailbox(ctx, "florin")
 		change(ctx, "namespaces", `{"spec": {"deletion": {"cascade": true}}}`, `{"spec": {"deletion": null}}`)
@@ -129,7 +129,7 @@ spec:
 		eventuallyGone(ctx, target("florin"), namespaces, "", ns)
 	}, NodeTimeout(3*time.Minute))
 
-	It("takes a schema from the key that a PublishedResource names", func(ctx SpecContext) {
+	It("take a schema from the key that a PublishedResource names", func(ctx SpecContext) {
 		const ns = "widgets"
 		crd := `
 apiVersion: apiextensions.k8s.io/v1

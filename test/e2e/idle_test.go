@@ -34,7 +34,7 @@ import (
 
 var roles = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}
 
-// unlikely is the spec of a Deployment of which a cluster writes nearly every field in another form: quantities, numbers
+// unlikely is the spec of a Deployment with fields that a cluster stores in another form: quantities, numbers
 // that may be text, and defaulted fields.
 const unlikely = `
 replicas: 1
@@ -73,7 +73,7 @@ var mixture = []struct {
 }
 
 var _ = Describe("rule 1: at rest", thorough, Label("requests"), func() {
-	It("makes no request for a thousand mixed objects when the hub starts again, and proves that a config is gone", SpecPriority(1), func(ctx SpecContext) {
+	It("makes no request for a thousand objects when the hub restarts, and verifies that a config was deleted", SpecPriority(1), func(ctx SpecContext) {
 		const ns, other = "thousand", "thousand-and-one"
 		inventory := newInventory(ctx, ns)
 		hosting, mailbox := target("hosting"), register(ctx, inventory, "quiet", "hosting")
@@ -103,7 +103,7 @@ var _ = Describe("rule 1: at rest", thorough, Label("requests"), func() {
 		Expect(everything(mailbox)).To(Equal(above))
 		Expect(everything(hosting)).To(Equal(below))
 
-		By("pruning what a config selected only after the proof that it is gone")
+		By("deleting a deleted config's copies only after verifying its absence")
 		before := requestCounts(ctx)
 		remove(ctx, mailbox, syncerConfigs, "", other)
 		eventuallyGone(ctx, hosting, configMaps, other, "settings")

@@ -31,7 +31,7 @@ import (
 
 // Serial: the hubs of the other processes use the same kcp.
 var _ = Describe("mailboxes", Serial, thorough, Label("faults"), func() {
-	It("delete and lose nothing when kcp is killed while there is much to do", func(ctx SpecContext) {
+	It("delete and lose nothing when kcp is killed during a burst", func(ctx SpecContext) {
 		const ns, count, more = "kcp-killed", 200, 100
 		inventory := newInventory(ctx, ns)
 		hosting, mailbox := target("hosting"), register(ctx, inventory, "quiet", "hosting")
@@ -55,7 +55,7 @@ var _ = Describe("mailboxes", Serial, thorough, Label("faults"), func() {
 			defer close(writing)
 			for i := range more {
 				object := &unstructured.Unstructured{Object: map[string]any{
-					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": fmt.Sprintf("meanwhile-%d", i)},
+					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": fmt.Sprintf("during-%d", i)},
 				}}
 				Eventually(func() bool {
 					_, err := client.Resource(configMaps).Namespace(ns).Create(ctx, object, metav1.CreateOptions{})
@@ -68,22 +68,22 @@ var _ = Describe("mailboxes", Serial, thorough, Label("faults"), func() {
 		Expect(suite.KCP.Kill9()).To(Succeed())
 		GinkgoWriter.Printf("%d objects were written when kcp was killed\n", written.Load())
 		Expect(suite.KCP.Start(ctx)).To(Succeed())
-		ready, at := time.Now(), len(identities(ctx, hosting, configMaps, ns, "meanwhile-"))
-		Eventually(func() int { return len(identities(ctx, hosting, configMaps, ns, "meanwhile-")) }).WithContext(ctx).Should(Or(BeNumerically(">", at), Equal(more)))
+		ready, at := time.Now(), len(identities(ctx, hosting, configMaps, ns, "during-"))
+		Eventually(func() int { return len(identities(ctx, hosting, configMaps, ns, "during-")) }).WithContext(ctx).Should(Or(BeNumerically(">", at), Equal(more)))
 		AddReportEntry("until a change arrives after kcp is ready again", time.Since(ready).Round(time.Second/10), ReportEntryVisibilityAlways)
 		Eventually(writing).WithContext(ctx).Should(BeClosed())
 
-		Eventually(func() map[string]string { return identities(ctx, hosting, configMaps, ns, "meanwhile-") }).WithContext(ctx).Should(HaveLen(more))
+		Eventually(func() map[string]string { return identities(ctx, hosting, configMaps, ns, "during-") }).WithContext(ctx).Should(HaveLen(more))
 		Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "status", "synced").Should(Equal(fmt.Sprint(count + more)))
 		By("following changes and deletions again")
-		patch(ctx, mailbox, configMaps, ns, "meanwhile-1", `{"data": {"entry": "after"}}`)
-		Eventually(value).WithContext(ctx).WithArguments(hosting, configMaps, ns, "meanwhile-1", "data", "entry").Should(Equal("after"))
-		remove(ctx, mailbox, configMaps, ns, "meanwhile-0")
-		eventuallyGone(ctx, hosting, configMaps, ns, "meanwhile-0")
+		patch(ctx, mailbox, configMaps, ns, "during-1", `{"data": {"entry": "after"}}`)
+		Eventually(value).WithContext(ctx).WithArguments(hosting, configMaps, ns, "during-1", "data", "entry").Should(Equal("after"))
+		remove(ctx, mailbox, configMaps, ns, "during-0")
+		eventuallyGone(ctx, hosting, configMaps, ns, "during-0")
 		Expect(identities(ctx, hosting, configMaps, ns, "before-")).To(Equal(placed), "what was placed before must not be written again")
-		Eventually(followed.endedAt).WithContext(ctx).WithArguments("configmaps/meanwhile-0").ShouldNot(BeZero())
+		Eventually(followed.endedAt).WithContext(ctx).WithArguments("configmaps/during-0").ShouldNot(BeZero())
 		for name := range identities(ctx, hosting, configMaps, ns, "") {
-			Expect(followed.endedAt("configmaps/"+name)).To(BeZero(), "%s may not have been deleted meanwhile", name)
+			Expect(followed.endedAt("configmaps/"+name)).To(BeZero(), "%s may not have been deleted in between", name)
 		}
 	}, NodeTimeout(5*time.Minute))
 })

@@ -32,7 +32,7 @@ import (
 // These specs repeat KubeStellar's tests of its syncer with the hub, where no other spec covers them. Mailboxes have the
 // custom resources from PublishedResources, and targets from CRDs that somebody installed there; CRDs in a mailbox are
 // synced as objects.
-var _ = Describe("what KubeStellar's syncer does", func() {
+var _ = Describe("compatibility with KubeStellar's syncer", func() {
 	It("follows an EdgeSyncConfig down and up", func(ctx SpecContext) {
 		const ns = "edge-sync-config"
 		jigs, unknown := custom("tools.example.com", "v1", "jigs", "Jig"), custom("tools.example.com", "v1", "clamps", "Clamp")
@@ -118,13 +118,13 @@ spec:
 		}
 		for name := range configs {
 			cluster, mailbox := target(name), mailboxOf(ctx, inventory, name)
-			By("going down to " + name)
+			By("downsyncing to " + name)
 			eventuallyHas(ctx, cluster, configMaps, ns, "settings", "x", "data", "entry")
 			eventuallyHas(ctx, cluster, tools.GroupVersionResource, ns, "above", "bar", "spec", "foo")
 			for _, definition := range []api{spares, shelves} {
 				Eventually(framework.Condition).WithContext(ctx).WithArguments(cluster, definitions, "", definition.GroupResource().String(), "Established").Should(Equal("True"))
 			}
-			By("coming up from " + name)
+			By("upsyncing from " + name)
 			apply(ctx, cluster, tools.object(ns, "below", "spec: {foo: bar, size: 1}"))
 			eventuallyHas(ctx, mailbox, tools.GroupVersionResource, ns, "below", "bar", "spec", "foo")
 			patch(ctx, cluster, tools.GroupVersionResource, ns, "below", `{"spec": {"foo": "bar update"}}`)

@@ -85,7 +85,7 @@ spec:
 }
 
 var _ = Describe("the main job", func() {
-	It("keeps two targets in sync while a third does not exist", func(ctx SpecContext) {
+	It("keeps two targets in sync while a third one does not exist", func(ctx SpecContext) {
 		const ns = "main-job"
 		inventory := newInventory(ctx, ns)
 		port, err := servers.FreePort()
@@ -120,10 +120,10 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {namespace: vault, name: a
 		}
 		for _, name := range []string{"florin", "guilder"} {
 			mailbox := mailboxOf(ctx, inventory, name)
-			By("bringing everything down to " + name)
+			By("downsyncing all objects to " + name)
 			Eventually(value).WithContext(ctx).WithArguments(target(name), configMaps, ns, "settings", "data", "entry").Should(Equal("green on " + name))
 			Eventually(value).WithContext(ctx).WithArguments(target(name), secrets, ns, "token", "data", "token").Should(Equal("aHVudGVyMg=="))
-			By("bringing the status of " + name + " back")
+			By("returning the status of " + name)
 			Eventually(framework.Condition).WithContext(ctx).WithArguments(target(name), deployments, ns, "web", "Available").Should(Equal("True"))
 			Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, deployments, ns, "web", "Available").Should(Equal("True"))
 			Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
@@ -142,29 +142,29 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {namespace: vault, name: a
 		By("repairing an edited copy")
 		patch(ctx, florin, configMaps, ns, "settings", `{"data": {"entry": "red"}}`)
 		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "data", "entry").Should(Equal("blue"))
-		By("leaving what somebody else added")
+		By("keeping fields that another manager added")
 		patch(ctx, florin, configMaps, ns, "settings", `{"data": {"theirs": "stays"}}`)
 		patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "black"}}`)
 		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "data", "entry").Should(Equal("black"))
 		Expect(value(ctx, florin, configMaps, ns, "settings", "data", "theirs")).To(Equal("stays"))
-		By("making a deleted copy again")
+		By("creating a deleted copy again")
 		remove(ctx, florin, configMaps, ns, "settings")
 		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "data", "entry").Should(Equal("black"))
-		By("putting back a label that was taken off")
+		By("restoring a removed label")
 		patch(ctx, florin, configMaps, ns, "settings", `{"metadata": {"labels": {"synchub.dev/owner": null}}}`)
 		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "metadata", "labels", "synchub.dev/owner").ShouldNot(BeEmpty())
 
 		By("following a deletion")
 		remove(ctx, mailbox, configMaps, ns, "settings")
 		eventuallyGone(ctx, florin, configMaps, ns, "settings")
-		By("pruning what is no longer selected")
+		By("deleting copies that are no longer selected")
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"namespaceScope": {"resources": [{"group": "", "resource": "secrets", "apiVersion": "v1"}]}}}`)
 		eventuallyGone(ctx, florin, deployments, ns, "web")
 		Expect(framework.Exists(ctx, florin, secrets, ns, "token")).To(BeTrue())
 		Expect(framework.Exists(ctx, mailbox, deployments, ns, "web")).To(BeTrue())
-		By("keeping the namespace, which was made for its contents only")
+		By("keeping the namespace, which was created for its contents only")
 		Expect(framework.Exists(ctx, florin, namespaces, "", ns)).To(BeTrue())
-		By("leaving the other target alone")
+		By("not changing the other target")
 		Expect(value(ctx, target("guilder"), configMaps, ns, "settings", "data", "entry")).To(Equal("green on guilder"))
 	}, NodeTimeout(5*time.Minute))
 })

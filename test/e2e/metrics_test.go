@@ -34,7 +34,7 @@ import (
 )
 
 var _ = Describe("metrics", func() {
-	It("tells how changes fare and how a target is, as long as there is a SyncTarget", func(ctx SpecContext) {
+	It("report changes and the state of a target, until the SyncTarget is deleted", func(ctx SpecContext) {
 		const ns = "metrics"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "quiet", "hosting")
@@ -46,16 +46,16 @@ var _ = Describe("metrics", func() {
 		syncTarget, err := inventory.SyncTarget(ctx, "quiet")
 		Expect(err).NotTo(HaveOccurred())
 		uid := string(syncTarget.UID)
-		told := func(name string, labels ...string) func() float64 {
+		sample := func(name string, labels ...string) func() float64 {
 			return func() float64 { return samples(ctx, name, append(labels, fmt.Sprintf("sync_target=%q", uid))...) }
 		}
 		expect := func(want any, name string, labels ...string) {
 			GinkgoHelper()
-			Eventually(told(name, labels...)).WithContext(ctx).Should(BeEquivalentTo(want), "%s %v", name, labels)
+			Eventually(sample(name, labels...)).WithContext(ctx).Should(BeEquivalentTo(want), "%s %v", name, labels)
 		}
 
-		By("measuring each change once, from the side on which it was seen")
-		before := told("synchub_sync_latency_seconds_count", `resource="configmaps"`, `direction="down"`)()
+		By("measuring each change once, from the side on which the hub observed it")
+		before := sample("synchub_sync_latency_seconds_count", `resource="configmaps"`, `direction="down"`)()
 		apply(ctx, mailbox, configMap(ns, "second", "x"))
 		expect(before+1, "synchub_sync_latency_seconds_count", `resource="configmaps"`, `direction="down"`)
 		patch(ctx, mailbox, configMaps, ns, "second", `{"data": {"entry": "y"}}`)
@@ -70,7 +70,7 @@ var _ = Describe("metrics", func() {
 		quiet(ctx)
 		expect(before+3, "synchub_sync_latency_seconds_count", `resource="configmaps"`, `direction="down"`)
 
-		By("telling how the target is, and what is held of it")
+		By("reporting the state of the target, and its cached objects")
 		expect(1, "synchub_target_up")
 		expect(1, "synchub_target_state", `reason="Connected"`)
 		expect(1, "synchub_sync_target_info", `name="quiet"`)
@@ -81,11 +81,11 @@ var _ = Describe("metrics", func() {
 		Expect(samples(ctx, "synchub_mailbox_creations", `state="waiting"`)).To(BeEquivalentTo(0))
 		Expect(samples(ctx, "leader_election_master_status", `name="synchub"`)).To(BeEquivalentTo(1))
 		expect(1, "synchub_target_cache_objects", `resource="deployments.apps"`)
-		Expect(told("synchub_target_cache_bytes", `resource="deployments.apps"`)()).To(BeNumerically(">", 1000))
+		Expect(sample("synchub_target_cache_bytes", `resource="deployments.apps"`)()).To(BeNumerically(">", 1000))
 		Expect(samples(ctx, "synchub_mailbox_cache_bytes", `resource="deployments.apps"`)).To(BeNumerically(">", 1000))
 		expect(0, "synchub_sync_queue_depth")
 		expect(0, "synchub_sync_pending_objects")
-		By("telling nothing that is not on the page, by no other labels")
+		By("having only documented metrics and labels")
 		expectOnPage(ctx)
 		By("giving the panels of the dashboards data")
 		expectPanels(ctx, syncTarget.Annotations["kcp.io/cluster"], "quiet")

@@ -31,8 +31,8 @@ import (
 
 var claims = api{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}, kind: "PersistentVolumeClaim"}
 
-var _ = Describe("objects of one name that are not one object", func() {
-	It("pass nothing on from one workspace to another, nor keep a namespace", Label("placement"), func(ctx SpecContext) {
+var _ = Describe("different objects with the same name", func() {
+	It("leak nothing from one workspace to another, and do not keep a namespace", Label("placement"), func(ctx SpecContext) {
 		const ns = "identity"
 		publish(ctx, claims)
 		inventory, first, second := newInventory(ctx, ns), newWorkload(ctx, ns+"-first"), newWorkload(ctx, ns+"-second")
@@ -71,12 +71,12 @@ spec:
 		Eventually(readyStatus).WithContext(ctx).WithArguments(first, "shop").Should(Equal("True"))
 		before := uids()
 
-		By("making the second one wait")
+		By("keeping the second one pending")
 		eventuallyPlaced(ctx, second, everything("second"))
 		Eventually(readyReason).WithContext(ctx).WithArguments(second, "shop").Should(Equal("ObjectsFailed"))
 		Expect(uids()).To(Equal(before))
 
-		By("giving the name to the second one, and nothing else")
+		By("giving the second one only the name")
 		remove(ctx, first.Config, edgePlacements, "", "shop")
 		Eventually(readyStatus).WithContext(ctx).WithTimeout(2*time.Minute).WithArguments(second, "shop").Should(Equal("True"))
 		for name, uid := range uids() {
@@ -84,7 +84,7 @@ spec:
 		}
 		Expect(value(ctx, florin, configMaps, ns, "prices", "data", "entry")).To(Equal("second"))
 
-		By("leaving the namespace alone when nobody places it any more")
+		By("releasing the namespace when nobody places it any more")
 		remove(ctx, second.Config, edgePlacements, "", "shop")
 		for name, resource := range named {
 			eventuallyGone(ctx, florin, resource, ns, name)
@@ -104,7 +104,7 @@ spec:
 		Eventually(readyStatus).WithContext(ctx).WithArguments(first, "shop").Should(Equal("True"))
 	}, NodeTimeout(5*time.Minute))
 
-	It("are made a few times if the cluster removes them, and not at all once they have run", func(ctx SpecContext) {
+	It("are created a few times if the cluster deletes them, and not again once they have completed", func(ctx SpecContext) {
 		const ns = "identity-removed"
 		publish(ctx, jobs)
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")

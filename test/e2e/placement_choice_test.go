@@ -31,7 +31,7 @@ import (
 )
 
 var _ = Describe("a placement on some of many clusters", thorough, Label("placement"), func() {
-	It("keeps the chosen cluster as long as it can, and replaces it, the new copies before the old", func(ctx SpecContext) {
+	It("keeps the chosen cluster while it matches, and creates the new copies before it deletes the old ones", func(ctx SpecContext) {
 		const ns = "placement-choice"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		for _, name := range []string{"florin", "guilder"} {
@@ -75,7 +75,7 @@ var _ = Describe("a placement on some of many clusters", thorough, Label("placem
 		quiet(ctx)
 		Expect(chosen()).To(Equal(second))
 
-		By("a restart does not change the choice, although another would be made now, and writes nothing")
+		By("a restart does not change the choice, although a new choice would differ, and writes nothing")
 		quiet(ctx)
 		Expect(hub.Kill9()).To(Succeed())
 		startHub(ctx)
@@ -124,7 +124,7 @@ var _ = Describe("a placement on some of many clusters", thorough, Label("placem
 		useSecret(second, secret)
 		moved(second)
 
-		By("but not if there is no other")
+		By("but not if there is no replacement")
 		first, second = second, first
 		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"metadata": {"labels": {"env": "test"}}}`)
 		mailbox, secret := mailboxOf(ctx, inventory, second), secretOf(second)
@@ -136,7 +136,7 @@ var _ = Describe("a placement on some of many clusters", thorough, Label("placem
 		useSecret(second, secret)
 		moved(second)
 
-		By("more clusters than there are")
+		By("more clusters than exist")
 		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"numberOfClusters": 3}}`)
 		eventuallyExists(ctx, target(second), configMaps, ns, "prices")
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", edgev2alpha1.ConditionTooFewClusters).Should(Equal("True"))

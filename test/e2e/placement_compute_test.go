@@ -27,7 +27,7 @@ import (
 )
 
 var _ = Describe("a workspace that binds compute", func() {
-	It("runs a Deployment on a registered cluster, which kubectl follows there, and whose Pods come up into the mailbox", func(ctx SpecContext) {
+	It("runs a Deployment on a registered cluster, with its status for kubectl, and its Pods in the mailbox", func(ctx SpecContext) {
 		const ns, path = "placement-compute", "root:placement-compute-shop"
 		inventory := newInventory(ctx, ns)
 		admin := userOf(ctx, inventory)
@@ -59,7 +59,7 @@ var _ = Describe("a workspace that binds compute", func() {
 		Expect(rolledOut()).To(ContainSubstring("successfully rolled out"))
 		Expect(value(ctx, target("florin"), deployments, ns, "kiosk", "spec", "template")).To(ContainSubstring("example.org/kiosk:2"))
 
-		By("kubectl changes nothing where kcp would lose the image")
+		By("kubectl's patch is refused where kcp would lose the image")
 		Expect(kubectl("set", "env", "deployment/kiosk", "COLOR=red", "--namespace", ns)).To(ContainSubstring("kcp would lose fields or items of containers"))
 		Expect(kubectl("get", "deployment", "kiosk", "--namespace", ns, "--output", "jsonpath={.spec.template.spec.containers[0].image}")).To(Equal("example.org/kiosk:2"))
 
@@ -82,7 +82,7 @@ var _ = Describe("a workspace that binds compute", func() {
 		Expect(value(ctx, target("florin"), deployments, ns, "kiosk", "spec", "template")).To(ContainSubstring("example.org/kiosk:3"))
 		Expect(value(ctx, synchub.InWorkspace(path), edgePlacements, "", "root."+ns, "spec", "upsync")).To(ContainSubstring("pods"))
 
-		By("unbinding compute withdraws the Deployment, and the Pods go with it")
+		By("unbinding compute withdraws the Deployment, and with it the Pods")
 		runPlugin(ctx, path, "unbind", "compute", inventory.Path, "--provider-workspace", synchub.Workspace, "--yes")
 		eventuallyGone(ctx, target("florin"), deployments, ns, "kiosk")
 		Expect(kubectl("get", "deployment", "kiosk", "--namespace", ns, "-o", "name")).To(Equal("deployment.apps/kiosk\n"))

@@ -41,7 +41,7 @@ spec:
 }
 
 var _ = Describe("a placed CustomResourceDefinition", Label("placement"), func() {
-	It("comes to the clusters before the workload that serves it, though nobody has objects of it", func(ctx SpecContext) {
+	It("is installed on the clusters before its controller, without any objects", func(ctx SpecContext) {
 		const ns = "placement-crd"
 		valves := custom("crd.example.com", "v1", "valves", "Valve")
 		name, florin, hosting := valves.GroupResource().String(), target("florin"), target("hosting")
@@ -69,7 +69,7 @@ var _ = Describe("a placed CustomResourceDefinition", Label("placement"), func()
 		Expect(framework.Exists(ctx, florin, definitions, "", name)).To(BeTrue())
 	}, NodeTimeout(4*time.Minute))
 
-	It("that nobody publishes arrives whole once the operator allows it, and follows its source", thorough, func(ctx SpecContext) {
+	It("without a PublishedResource is copied in full once the operator allows it, and follows its source", thorough, func(ctx SpecContext) {
 		const ns = "placement-crd-own"
 		gears := custom("crdown.example.com", "v1", "gears", "Gear")
 		name, florin := gears.GroupResource().String(), target("florin")

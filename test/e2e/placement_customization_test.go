@@ -58,7 +58,7 @@ data: {entry: "%(shop.example/city), in %(shop.example/currency), 100%% %(env)"}
 		Eventually(entry("guilder", "sign")).WithContext(ctx).Should(Equal("Gouda, in EUR, 100% prod"))
 		Expect(value(ctx, target("florin"), configMaps, ns, "sign", "metadata", "annotations")).NotTo(ContainSubstring("expand-parameters"))
 
-		By("a Customizer that is missing, and appears")
+		By("a missing Customizer is created")
 		apply(ctx, workload.Config, `
 apiVersion: v1
 kind: ConfigMap
@@ -89,7 +89,7 @@ replacements:
 		Expect(value(ctx, target("guilder"), configMaps, ns, "prices", "metadata", "annotations")).To(And(ContainSubstring("anybody"), Not(ContainSubstring("nobody"))))
 		Eventually(failures).WithContext(ctx).Should(Equal("[]"))
 
-		By("what changes is written once, and only where it changes")
+		By("a change is written once, and only to the affected clusters")
 		counted := counting(ctx)
 		counted("a value of one cluster", func() {
 			patch(ctx, inventory.Config, installation.SyncTargets, "", "florin", `{"metadata": {"annotations": {"shop.example/city": "Firenze"}}}`)

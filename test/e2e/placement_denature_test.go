@@ -35,8 +35,8 @@ const denaturedGroup = "inert.example.com"
 
 var quotasOfClusters = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 
-var _ = Describe("denatured objects that are placed", thorough, Label("placement"), func() {
-	It("act under their own APIs and names on the clusters, and nowhere else", func(ctx SpecContext) {
+var _ = Describe("placed objects under another API", thorough, Label("placement"), func() {
+	It("have their own APIs and names only on the clusters", func(ctx SpecContext) {
 		const ns, group = "placement-denatured", "denatured-placement.example.com"
 		gates := custom(group, "v1", "gates", "Gate")
 		barriers := custom(denaturedGroup, "v1beta1", "barriers", "Barrier")

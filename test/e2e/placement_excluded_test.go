@@ -28,7 +28,7 @@ import (
 )
 
 var _ = Describe("objects that cannot be placed", thorough, Label("placement"), func() {
-	It("stop no other object, and are counted and named, like those that nobody selects", func(ctx SpecContext) {
+	It("block no other object, and are counted and named like unselected objects", func(ctx SpecContext) {
 		const ns = "placement-excluded"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		for _, name := range []string{"florin", "guilder"} {
@@ -42,20 +42,20 @@ var _ = Describe("objects that cannot be placed", thorough, Label("placement"), 
 			role("ClusterRole", "name: "+ns), role("ClusterRole", "name: 'system:"+ns+"'"), configMap("kube-system", ns, "1")))
 		eventuallyPlaced(ctx, workload, placementOn("shop", ns)+"  rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1}}\n")
 
-		By("the rollout goes on to the second cluster, and says at its end what is missing")
+		By("the rollout continues with the second cluster, and reports the missing object at its end")
 		for _, name := range []string{"florin", "guilder"} {
 			eventuallyExists(ctx, target(name), configMaps, ns, "prices")
 		}
 		Eventually(placementCondition).WithContext(ctx).WithArguments(workload, "shop", edgev2alpha1.ConditionRolledOut, "reason").Should(Equal(rules.ReasonObjectsFailed))
 		Expect(placementCondition(ctx, workload, "shop", edgev2alpha1.ConditionRolledOut, "message")).To(ContainSubstring("roles.rbac.authorization.k8s.io " + ns + "/reader on florin (Privileged)"))
 
-		By("the others are counted with their reasons")
+		By("all other objects are counted with their reasons")
 		excluded := readerOf(ctx, workload.Config)(edgePlacements, "", "shop", "status", "excludedObjects")
 		Eventually(excluded).WithContext(ctx).Should(And(ContainSubstring("NotSelected"), ContainSubstring("SystemName"), ContainSubstring("SystemNamespace"), Not(ContainSubstring("workspace-admin"))))
 		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "excluded")).To(Equal("3"))
 		Expect(runPlugin(ctx, workload.Path, "describe", "placement", "shop")).To(And(ContainSubstring("2 selected, 3 not placed"), ContainSubstring("Not Placed:")))
 
-		By("what kcp makes in every workspace is none of them")
+		By("objects that kcp creates in every workspace are not counted")
 		patch(ctx, workload.Config, edgePlacements, "", "shop", fmt.Sprintf(
 			`{"spec": {"downsync": [{"namespaces": [%q], "resources": ["configmaps"]}, {"apiGroup": "rbac.authorization.k8s.io", "resources": ["clusterrolebindings"]}]}}`, ns))
 		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))

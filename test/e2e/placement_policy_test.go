@@ -61,7 +61,7 @@ spec:
 
 const sentryNamespace = "placement-sentry"
 
-// otherInventory matches what tells clusters of one name in several inventories apart.
+// otherInventory matches the suffix that distinguishes clusters with the same name in several inventories.
 var otherInventory = regexp.MustCompile(`@\S+`)
 
 // policyReport returns the manifest of a report that the engine writes on a cluster.
@@ -69,8 +69,8 @@ func policyReport(passed, failed int) string {
 	return policyReports.object(sentryNamespace, "require-owner", fmt.Sprintf("summary: {passed: %d, failed: %d}", passed, failed))
 }
 
-var _ = Describe("a policy engine that is placed", thorough, Label("placement"), func() {
-	It("is written once, runs on the clusters of a label, and one command reads the reports of all", func(ctx SpecContext) {
+var _ = Describe("placement of a policy engine", thorough, Label("placement"), func() {
+	It("runs on all clusters with a label, and one command reads all reports", func(ctx SpecContext) {
 		const ns = sentryNamespace
 		DeferCleanup(func(ctx SpecContext) {
 			for _, one := range []api{policies, policyReports} {

@@ -32,7 +32,7 @@ import (
 )
 
 var (
-	// indentedBlock matches a block of commands of a page, and outputBlock what a page says that they print.
+	// indentedBlock matches a block of commands of a page, and outputBlock their documented output.
 	indentedBlock = regexp.MustCompile(`(?m)(?:^    kubectl .*\n)+`)
 	outputBlock   = regexp.MustCompile("(?ms)^```output\n(.*?)^```$")
 )
@@ -66,7 +66,7 @@ func showsLinesOf(block string) types.GomegaMatcher {
 }
 
 var _ = Describe("the first examples of the README and of the page about placement", thorough, Label("placement"), func() {
-	It("work as they stand, print what the pages say, and can be repeated for a second team", func(ctx SpecContext) {
+	It("work, print the documented output, and can be repeated for a second team", func(ctx SpecContext) {
 		const ns = "readme"
 		root, err := framework.RepositoryRoot()
 		Expect(err).NotTo(HaveOccurred())
@@ -102,7 +102,7 @@ var _ = Describe("the first examples of the README and of the page about placeme
 
 		By("the README's")
 		commands, outputs := section("README.md", "## Write once", "## Try it")
-		Expect(commands).To(HaveLen(2), "those of the administrator and those of the team")
+		Expect(commands).To(HaveLen(2), "the administrator's commands and the team's")
 		Expect(outputs).To(HaveLen(1))
 		first := newTeam(ns + "-shop")
 		follow(inventory.Path, first, commands[0])
@@ -111,7 +111,7 @@ var _ = Describe("the first examples of the README and of the page about placeme
 		Expect(kubectlIn(ctx, first)("get", "deployment", "web", "--namespace", "shop")).To(showsLinesOf(deployed))
 		Expect(runPlugin(ctx, first, "describe", "placement", "shop")).To(And(showsLinesOf(described), ContainSubstring("1 selected, 0 not placed")))
 
-		By("the page's, for a second team, which takes nothing away from the first")
+		By("the page's, for a second team, which removes nothing of the first")
 		commands, outputs = section("docs/placement.md", "## Quick start", "## Bind compute")
 		Expect(outputs).To(HaveLen(1))
 		second := newTeam(ns + "-annex")

@@ -52,7 +52,7 @@ spec:
 }
 
 var _ = Describe("a rollout", func() {
-	It("goes to the next cluster when the one before is healthy, stops at a failure, and can be paused", SpecPriority(1), func(ctx SpecContext) {
+	It("continues with the next cluster when the one before is healthy, stops at a failure, and can be paused", SpecPriority(1), func(ctx SpecContext) {
 		const ns = rolloutNamespace
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		for name, wave := range map[string]string{"florin": "2", "guilder": "1"} {
@@ -87,7 +87,7 @@ var _ = Describe("a rollout", func() {
 		Expect(rolledOut()).To(Equal(rules.ReasonComplete))
 		Expect(counts()).To(Equal("2 0 0 0 "))
 
-		By("a paused one goes nowhere")
+		By("a paused one does not continue")
 		Expect(plugin("pause", "shop")).To(Equal("edgeplacement.edge.kubestellar.io/shop paused\n"))
 		Expect(plugin("pause", "shop")).To(ContainSubstring("already paused"))
 		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "specGeneration").Should(Equal("2"))
@@ -101,7 +101,7 @@ var _ = Describe("a rollout", func() {
 		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
 		Expect(edition("florin")()).To(Equal("2"))
 
-		By("a paused one goes on without a strategy too")
+		By("a paused one continues without a strategy too")
 		Expect(plugin("pause", "shop")).To(ContainSubstring("paused"))
 		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"rolloutStrategy": null}}`)
 		apply(ctx, workload.Config, rollingTill("2a"))
@@ -112,13 +112,13 @@ var _ = Describe("a rollout", func() {
 		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"rolloutStrategy": {"type": "ProgressivePerGroup", "groupBy": "wave"}}}`)
 		Eventually(rolledOut).WithContext(ctx).Should(Equal(rules.ReasonComplete))
 
-		By("who waits for an edit does not take the state before it for that after it")
+		By("rollout status does not report the state before an edit")
 		apply(ctx, workload.Config, rollingTill("2b"))
 		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
 		Expect(edition("guilder")()).To(Equal("2b"))
 		Expect(edition("florin")()).To(Equal("2b"))
 
-		By("the hub keeps each edition that was everywhere, and counts none that a user makes")
+		By("the hub keeps each completed revision, and counts no revision that a user creates")
 		uid := value(ctx, workload.Config, edgePlacements, "", "shop", "metadata", "uid")
 		apply(ctx, workload.Config, fmt.Sprintf(`
 apiVersion: edge.kubestellar.io/v2alpha1
@@ -139,7 +139,7 @@ revision: 99
 		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "rollout", "failedClusters")).To(ContainSubstring("guilder"))
 		Expect(edition("florin")()).To(Equal("2b"))
 
-		By("what was before can be had again, with the healthy edition of the last complete rollout")
+		By("undo restores the healthy revision of the last complete rollout")
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "linux"}}}`)
 		Expect(plugin("undo", "shop", "--dry-run=server")).To(ContainSubstring("till restored (server dry run)"))
 		Expect(value(ctx, workload.Config, deployments, ns, "till", "metadata", "labels", "edition")).To(Equal("3"))
@@ -154,7 +154,7 @@ revision: 99
 		Eventually(edition("guilder")).WithContext(ctx).Should(Equal("3"))
 		Eventually(rolledOut).WithContext(ctx).Should(Equal(rules.ReasonStopped))
 
-		By("a restart does not let it go on, and writes nothing")
+		By("a restart does not continue it, and writes nothing")
 		// The cluster may show the failure of the edition before for a moment.
 		settled(ctx)
 		Expect(rolledOut()).To(Equal(rules.ReasonStopped))
@@ -166,12 +166,12 @@ revision: 99
 		Expect(edition("florin")()).To(Equal("2b"))
 		Expect(rolledOut()).To(Equal(rules.ReasonStopped))
 
-		By("a mended cluster lets it go on")
+		By("it continues after the cluster is repaired")
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "linux"}}}`)
 		Eventually(edition("florin")).WithContext(ctx).Should(Equal("3"))
 		Eventually(rolledOut).WithContext(ctx).Should(Equal(rules.ReasonComplete))
 
-		By("the sixth edition takes the place of the first")
+		By("the sixth revision replaces the first")
 		Eventually(plugin).WithArguments("history", "shop").Should(And(MatchRegexp(`(?m)^6 +1 `), Not(MatchRegexp(`(?m)^1 +1 `)), MatchRegexp(`(?m)^99 +0 `)))
 	}, NodeTimeout(5*time.Minute))
 })

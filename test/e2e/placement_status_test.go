@@ -50,7 +50,7 @@ spec:
 }
 
 var _ = Describe("the status of a placement", Label("placement"), func() {
-	It("tells how far the clusters are, and how healthy the objects there", thorough, func(ctx SpecContext) {
+	It("reports the sync state and the health of the objects on each cluster", thorough, func(ctx SpecContext) {
 		const ns = "placement-health"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		for _, name := range []string{"florin", "guilder"} {
@@ -92,7 +92,7 @@ var _ = Describe("the status of a placement", Label("placement"), func() {
 		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "failures")).To(And(ContainSubstring("Conflict"), ContainSubstring("florin"), Not(ContainSubstring("guilder"))))
 		Expect(value(ctx, target("florin"), configMaps, ns, "taken", "data", "entry")).To(Equal("theirs"))
 
-		By("the plugin tells of one object on one cluster, from the workspace in which it was written")
+		By("the plugin explains one object on one cluster, from the object's workspace")
 		Expect(described()).To(And(
 			ContainSubstring("configmaps "+ns+"/taken Conflict Healthy configmaps "+ns+"/prices Healthy Healthy"),
 			ContainSubstring("configmaps "+ns+"/taken florin Conflict")))
@@ -103,7 +103,7 @@ var _ = Describe("the status of a placement", Label("placement"), func() {
 		Expect(explained("guilder", "taken")).To(And(ContainSubstring("guilder is a cluster of shop"), ContainSubstring("taken is on guilder, in sync with the mailbox")))
 		Expect(explained("krone", "taken")).To(ContainSubstring("krone is no cluster of shop"))
 
-		By("a restart does not change what was told")
+		By("a restart does not change the status")
 		quiet(ctx)
 		before := value(ctx, workload.Config, edgePlacements, "", "shop", "status")
 		Expect(hub.Kill9()).To(Succeed())
@@ -131,7 +131,7 @@ var _ = Describe("the status of a placement", Label("placement"), func() {
 		Expect(count()).To(Equal("1"))
 		Expect(shown("status", "observedGeneration")).To(Equal(shown("metadata", "generation")), "kubectl rollout status waits for it")
 
-		By("of two, where no one status is right")
+		By("of two, where no single status is correct")
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"labels": {"env": "prod"}}}`)
 		Eventually(count).WithContext(ctx).Should(Equal("2"))
 		Eventually(available).WithContext(ctx).Should(BeEmpty())

@@ -202,7 +202,7 @@ var _ = Describe("placement", Label("placement"), func() {
 		eventuallyExists(ctx, inventory.Config, locations, "", "default")
 		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
 
-		By("a workspace that the Location does not name places nothing, whatever path it claims")
+		By("a workspace that the Location does not name places nothing, with any claimed path")
 		patch(ctx, stranger.Config, logicalClusters, "", "cluster", fmt.Sprintf(`{"metadata": {"annotations": {"kcp.io/path": %q}}}`, workload.Path))
 		for _, from := range []*installation.Workload{stranger, workload} {
 			eventuallyPlaced(ctx, from, documents(namespace(ns), configMap(ns, "of-"+from.Config.Host[len(from.Config.Host)-5:], "1"), placementOn("shop", ns)))
@@ -219,7 +219,7 @@ var _ = Describe("placement", Label("placement"), func() {
 		Eventually(identities).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "of-").Should(BeEmpty())
 	}, NodeTimeout(5*time.Minute))
 
-	It("leaves alone what is somebody else's, and what it cannot judge", thorough, func(ctx SpecContext) {
+	It("does not change foreign objects, nor objects that it cannot verify", thorough, func(ctx SpecContext) {
 		const ns = "placement-others"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
@@ -228,7 +228,7 @@ var _ = Describe("placement", Label("placement"), func() {
 		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
 		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "taken", "ours"), configMap(ns, "free", "1"), placementOn("shop", ns)))
 
-		By("an object of the mailbox that has the name")
+		By("an object of the mailbox with the name")
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "free")
 		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").Should(And(ContainSubstring("taken"), ContainSubstring("Conflict"), ContainSubstring("florin")))
 		Expect(value(ctx, mailbox, configMaps, ns, "taken", "data", "entry")).To(Equal("theirs"))
@@ -236,11 +236,11 @@ var _ = Describe("placement", Label("placement"), func() {
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "taken", "data", "entry").Should(Equal("ours"))
 		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
 
-		By("objects that kcp makes, and copies, never go")
+		By("objects that kcp creates, and copies, are never placed")
 		Expect(value(ctx, workload.Config, configMaps, ns, "kube-root-ca.crt", "metadata", "name")).NotTo(BeEmpty())
 		Expect(value(ctx, mailbox, configMaps, ns, "kube-root-ca.crt", "metadata", "annotations")).NotTo(ContainSubstring(ownership.MarkAnnotation))
 
-		By("a mark that a tenant copies to another mailbox is worth nothing there")
+		By("a mark that a tenant copies to another mailbox is not valid there")
 		Expect(inventory.Register(ctx, "guilder", kubeconfigOf("guilder"), map[string]string{"env": "dev"})).To(Succeed())
 		elsewhere := mailboxOf(ctx, inventory, "guilder")
 		forged, err := framework.Get(ctx, mailbox, configMaps, ns, "free")
@@ -267,7 +267,7 @@ rules: []
 		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").Should(And(ContainSubstring("roles"), ContainSubstring("Privileged")))
 		Expect(framework.Exists(ctx, mailbox, roles, ns, "reader")).To(BeFalse())
 
-		By("until the operator says who governs the mailbox")
+		By("until the operator sets privilegedUpsync")
 		governs := func(ctx SpecContext, policy string) {
 			patch(ctx, target("hosting"), publishedResources, "", "roles", fmt.Sprintf(`{"spec": {"privilegedUpsync": %s}}`, policy))
 		}
@@ -286,7 +286,7 @@ rules: []
 		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "free")).To(BeTrue())
 	}, NodeTimeout(5*time.Minute))
 
-	It("repairs its SyncerConfigs and slices, and brings objects up only where a Location permits it", thorough, func(ctx SpecContext) {
+	It("repairs its SyncerConfigs and slices, and upsyncs only where a Location permits it", thorough, func(ctx SpecContext) {
 		const ns = "placement-configs"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
@@ -296,14 +296,14 @@ rules: []
 		eventuallyExists(ctx, cluster, configMaps, ns, "prices")
 		placed := identities(ctx, cluster, configMaps, ns, "prices")
 
-		By("without the permission nothing comes up")
+		By("without the permission nothing is upsynced")
 		apply(ctx, cluster, configMap(ns, "report", "1"))
 		patch(ctx, workload.Config, edgePlacements, "", "shop", fmt.Sprintf(`{"spec": {"upsync": [{"resources": ["configmaps"], "namespaces": [%q], "names": ["report"]}]}}`, ns))
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", edgev2alpha1.ConditionUpsyncDenied).Should(Equal("True"))
 		quiet(ctx)
 		Expect(framework.Exists(ctx, mailbox, configMaps, ns, "report")).To(BeFalse())
 
-		By("the permission is given, and taken away")
+		By("the permission is granted, and revoked")
 		patch(ctx, inventory.Config, locations, "", "prod", `{"spec": {"availableTo": {"upsync": true}}}`)
 		eventuallyExists(ctx, mailbox, configMaps, ns, "report")
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", edgev2alpha1.ConditionUpsyncDenied).ShouldNot(Equal("True"))
@@ -311,7 +311,7 @@ rules: []
 		eventuallyGone(ctx, mailbox, configMaps, ns, "report")
 		Expect(framework.Exists(ctx, cluster, configMaps, ns, "report")).To(BeTrue())
 
-		By("what upsync selects is not brought down")
+		By("objects that upsync selects are not downsynced")
 		patch(ctx, inventory.Config, locations, "", "prod", `{"spec": {"availableTo": {"upsync": true}}}`)
 		eventuallyExists(ctx, mailbox, configMaps, ns, "report")
 		remove(ctx, cluster, configMaps, ns, "report")
@@ -321,7 +321,7 @@ rules: []
 		Expect(framework.Exists(ctx, cluster, configMaps, ns, "report")).To(BeFalse())
 		remove(ctx, workload.Config, configMaps, ns, "report")
 
-		By("nobody places by a slice")
+		By("edited slices have no effect")
 		Eventually(value).WithContext(ctx).WithArguments(workload.Config, placedSlices, "", "shop", "destinations").Should(ContainSubstring("florin"))
 		patch(ctx, workload.Config, placedSlices, "", "shop", `{"destinations": []}`)
 		Eventually(value).WithContext(ctx).WithArguments(workload.Config, placedSlices, "", "shop", "destinations").Should(ContainSubstring("florin"))
@@ -345,7 +345,7 @@ rules: []
 		Expect(identities(ctx, cluster, configMaps, ns, "prices")).To(Equal(placed), "the cluster kept its objects")
 	}, NodeTimeout(5*time.Minute))
 
-	It("keeps copies by the policy Orphan, and withdraws them when the binding goes", thorough, func(ctx SpecContext) {
+	It("keeps copies with the policy Orphan, and withdraws them when the binding is deleted", thorough, func(ctx SpecContext) {
 		const ns = "placement-ends"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
@@ -376,14 +376,14 @@ rules: []
 		startHub(ctx)
 		Eventually(identities).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "item-").Should(HaveLen(3))
 
-		By("the binding goes while no hub runs: the next one knows no copy at first")
+		By("the binding is deleted while no hub runs: the next hub has no copy in its caches at first")
 		Expect(hub.Kill9()).To(Succeed())
 		remove(ctx, workload.Config, installation.APIBindings, "", "workload")
 		startHub(ctx)
 		eventuallyGone(ctx, target("florin"), configMaps, ns, "prices")
 		Eventually(framework.Exists).WithContext(ctx).WithArguments(workload.Config, installation.APIBindings, "", "workload").Should(BeFalse())
 
-		By("the whole workspace goes")
+		By("the whole workspace is deleted")
 		Expect(workload.Bind(ctx)).To(Succeed())
 		eventuallyPlaced(ctx, workload, placementOn("again", ns))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "prices")

@@ -40,7 +40,7 @@ import (
 // The targets are workspaces of the suite's kcp, and this spec stands in for their Deployment controllers: twenty clusters that run
 // Deployments are too many for one machine.
 var _ = Describe("a rollout over twenty clusters", thorough, Label("requests"), func() {
-	It("stops at the group in which a cluster fails, and goes on after a fix", SpecPriority(1), func(ctx SpecContext) {
+	It("stops at the group in which a cluster fails, and continues after a fix", SpecPriority(1), func(ctx SpecContext) {
 		const ns, clusterCount, broken = "placement-waves", 20, 9
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		members, err := fleet.New(ctx, suite.KCP, ns+"-targets", fleet.IdleRequests{})
@@ -91,12 +91,12 @@ spec:
 `, ns, edition)
 		}
 
-		By("the first edition goes everywhere, one wave after the other")
+		By("the first revision reaches all clusters, wave by wave")
 		eventuallyPlaced(ctx, workload, documents(namespace(ns), till("1"), placementOn("shop", ns)+"  rolloutStrategy: {type: ProgressivePerGroup, groupBy: wave}\n"))
 		Eventually(editions, 2*time.Minute).WithContext(ctx).Should(Equal(everywhere("1")))
 		Expect(runPlugin(ctx, workload.Path, "rollout", "status", "shop", "--timeout=1m")).To(ContainSubstring("20 destinations"))
 
-		By("the second one stops in the second wave")
+		By("the second revision stops in the second wave")
 		quiet(ctx)
 		before := requestCounts(ctx)
 		fails.Store(true)
@@ -109,7 +109,7 @@ spec:
 			"mailbox object update deployments": 10, "target object apply deployments": 10, "mailbox object patch deployments/status": 10,
 		}))
 
-		By("a fix goes everywhere")
+		By("a fix reaches all clusters")
 		fails.Store(false)
 		apply(ctx, workload.Config, till("3"))
 		Eventually(editions, 2*time.Minute).WithContext(ctx).Should(Equal(everywhere("3")))

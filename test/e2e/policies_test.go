@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// The policy engine warden has 30 objects: those of testdata/warden.yaml, and eight CRDs. Mailboxes have rules and findings
+// The policy engine warden has 30 objects: the objects of testdata/warden.yaml, and eight CRDs. Mailboxes have rules and findings
 // from PublishedResources, so their CRDs are in the mailbox under denatured names. The CRDs that only the engine uses are
 // there under their own names.
 var (
@@ -131,7 +131,7 @@ func publishWarden(ctx context.Context) {
 const wardensObjects = "30"
 
 var _ = Describe("a policy engine", thorough, func() {
-	It("goes down with its definitions and policies, and its findings come up", func(ctx SpecContext) {
+	It("is downsynced with its definitions and policies, and its reports are upsynced", func(ctx SpecContext) {
 		publishWarden(ctx)
 		cluster, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(wardensConfig(byObject("warden, warded", wardensResources...)), warden()))
@@ -157,13 +157,13 @@ var _ = Describe("a policy engine", thorough, func() {
 		Expect(framework.Exists(ctx, mailbox, findings.GroupVersionResource, "warden", "not-asked-for")).To(BeFalse())
 	}, NodeTimeout(2*time.Minute))
 
-	It("goes in order to a target that has nothing of it", func(ctx SpecContext) {
+	It("is created in order on an empty target", func(ctx SpecContext) {
 		publishWarden(ctx)
 		hosting := target("hosting")
-		// A shared mailbox may have been synced before, and the order is that of a first sync.
+		// A shared mailbox may have been synced before, and the order applies to a first sync.
 		inventory := newInventory(ctx, "warden-in-order")
 		mailbox := register(ctx, inventory, "hosting", "hosting")
-		By("putting all into the mailbox while the target is suspended")
+		By("creating all objects in the mailbox while the target is suspended")
 		patch(ctx, inventory.Config, syncTargets, "", "hosting", `{"spec": {"suspend": true}}`)
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "hosting", "SyncerReady").Should(ContainSubstring("suspend"))
 		private := wardensResources[:len(wardensResources)-1]

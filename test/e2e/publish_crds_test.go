@@ -53,7 +53,7 @@ func describedFields(count int) string {
 }
 
 var _ = Describe("the plugin publishes a file of definitions", func() {
-	It("large ones too, and again when they change", thorough, func(ctx SpecContext) {
+	It("including large ones, and updates them when they change", thorough, func(ctx SpecContext) {
 		const ns, group = "published-file", "file.example.com"
 		small, large := custom(group, "v1", "tiles", "Tile"), custom(group, "v1", "mosaics", "Mosaic")
 		fields := sized + describedFields(400)

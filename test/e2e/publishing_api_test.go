@@ -111,7 +111,7 @@ func expectRefused(ctx context.Context, mailbox *rest.Config, manifest, field st
 }
 
 var _ = Describe("mailboxes get an API", func() {
-	It("from wherever its definition is, and use it at once", func(ctx SpecContext) {
+	It("from any source of its definition, and can use it at once", func(ctx SpecContext) {
 		const ns, group = "sources", "sources.example.com"
 		dials, knobs, levers := custom(group, "v1", "dials", "Dial"), custom(group, "v1", "knobs", "Knob"), custom(group, "v1", "levers", "Lever")
 		hosting, florin := target("hosting"), target("florin")
@@ -144,7 +144,7 @@ var _ = Describe("mailboxes get an API", func() {
 			ingresses.object(ns, "one", "spec: "+routes),
 			cronJobs.object(ns, "one", `spec: {schedule: "0 0 1 1 *", suspend: true, jobTemplate: {spec: {template: {spec: `+pod+`}}}}`)))
 		apply(ctx, mailbox, selecting(ns, dials.GroupVersionResource, knobs.GroupVersionResource, levers.GroupVersionResource, ingresses.GroupVersionResource, cronJobs.GroupVersionResource))
-		By("placing their objects as they are")
+		By("syncing their objects unchanged")
 		for _, one := range []api{dials, knobs, levers} {
 			Eventually(specOf).WithContext(ctx).WithArguments(florin, one.GroupVersionResource, ns, "one").
 				Should(Equal(map[string]any{"size": int64(3), "port": int64(8080), "memory": "1.50Gi"}), one.Resource)
@@ -155,7 +155,7 @@ var _ = Describe("mailboxes get an API", func() {
 		Expect(specOf(ctx, florin, ingresses.GroupVersionResource, ns, "one")).To(Equal(specOf(ctx, mailbox, ingresses.GroupVersionResource, ns, "one")))
 		Eventually(value).WithContext(ctx).WithArguments(florin, cronJobs.GroupVersionResource, ns, "one", "spec", "jobTemplate", "spec", "template", "spec", "containers").
 			Should(And(ContainSubstring("limits:map[cpu:1500m memory:1536Mi]"), ContainSubstring("port:80"), ContainSubstring("tcpSocket:map[port:admin]")))
-		By("refusing in the mailbox what the target would refuse")
+		By("refusing objects in the mailbox that the target would refuse")
 		for _, one := range []api{dials, knobs, levers} {
 			expectRefused(ctx, mailbox, one.object(ns, "wrong", "spec: {size: 0}"), "spec.size")
 			expectRefused(ctx, mailbox, one.object(ns, "wrong", "spec: {size: 1, memory: plenty}"), "spec.memory")
@@ -179,14 +179,14 @@ var _ = Describe("mailboxes get an API", func() {
 		gvr := second.GroupVersionResource
 		apply(ctx, mailbox, documents(namespace(ns), first.object(ns, "painted", "spec: {size: 1, color: white}"), second.object(ns, "plain", "spec: {size: 2}"),
 			selecting(ns, first.GroupVersionResource)))
-		By("writing to the target in the version that the entry names, whatever the objects were made in")
+		By("writing to the target in the version that the entry names, for objects created in any version")
 		Eventually(specOf).WithContext(ctx).WithArguments(florin, gvr, ns, "painted").Should(Equal(map[string]any{"size": int64(1), "color": "white"}))
 		eventuallyExists(ctx, florin, gvr, ns, "plain")
 		Expect(value(ctx, mailbox, gvr, ns, "painted", "spec", "color")).To(Equal("white"))
 		Expect(value(ctx, mailbox, first.GroupVersionResource, ns, "plain", "spec", "size")).To(Equal("2"))
 		Expect(value(ctx, florin, gvr, ns, "painted", "metadata", "managedFields")).To(And(ContainSubstring(group+"/v1"), Not(ContainSubstring(group+"/v2"))))
 
-		By("moving the export on, and keeping the schema before and what others have put into it")
+		By("moving the export to the new schema, and keeping the old schema and other managers' entries")
 		schemaName := func() string { return value(ctx, hosting, publishedResources, "", "scales", "status", "schemaName") }
 		exported := func() string {
 			return value(ctx, provider, apiExports, "", bootstrap.MailboxExport, "spec", "resources")
@@ -220,7 +220,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		after := identities(ctx, florin, gvr, ns, "")
 		Expect(after).To(And(HaveKeyWithValue("painted", placed["painted"]), HaveKeyWithValue("plain", placed["plain"])))
 
-		By("replacing the controllers with each change, without leaving anything of them behind")
+		By("replacing the controllers with each change, without leaks")
 		paint := func(color string) {
 			GinkgoHelper()
 			patch(ctx, hosting, publishedResources, "", "scales", `{"spec": {"mutation": {"down": [{"regex": {"path": "spec.color", "pattern": "^white$", "replacement": "`+color+`"}}]}}}`)
@@ -233,13 +233,13 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 			paint("green")
 		}
 		// Each pair of controllers has more goroutines than this; the goroutines of idle connections come and go.
-		const others = 8
-		Eventually(goroutines).WithContext(ctx).Should(BeNumerically("<=", running+others))
+		const unrelated = 8
+		Eventually(goroutines).WithContext(ctx).Should(BeNumerically("<=", running+unrelated))
 		Expect(identities(ctx, florin, gvr, ns, "plain")).To(HaveKeyWithValue("plain", placed["plain"]), "the changes make no difference to it")
 		Expect(identities(ctx, florin, gvr, ns, "painted")["painted"]).To(HavePrefix(placed["painted"][:36]), "it is changed, not replaced")
 	}, NodeTimeout(4*time.Minute))
 
-	It("not where it would act inside kcp or says nonsense, while others go on", thorough, func(ctx SpecContext) {
+	It("except where it would act inside kcp or is invalid, and other APIs are not affected", thorough, func(ctx SpecContext) {
 		const ns, group = "nonsense", "nonsense.example.com"
 		hosting, florin := target("hosting"), target("florin")
 		widgets := custom(group, "v1", "widgets", "Widget")
@@ -253,7 +253,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		apply(ctx, mailbox, documents(namespace(ns), widgets.object(ns, "before", "spec: {size: 1}"), selecting(ns, widgets.GroupVersionResource)))
 		eventuallyExists(ctx, florin, widgets.GroupVersionResource, ns, "before")
 
-		By("refusing a quota under its own group, and bringing it down from another")
+		By("refusing a quota under its own group, and downsyncing it from another")
 		publishAs(ctx, "quotas-within", "\n  resource: {group: \"\", resource: resourcequotas}")
 		publishAs(ctx, "quotas", "\n  resource: {group: \"\", version: v1, resource: resourcequotas, kind: ResourceQuota}\n  projection: {group: quotas.example.com}")
 		Eventually(readyCondition).WithContext(ctx).WithArguments("quotas-within").Should(And(HavePrefix("False Invalid: "), ContainSubstring("spec.resource: resourcequotas acts inside kcp itself"),
@@ -285,7 +285,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		apply(ctx, mailbox, widgets.object(ns, "after", "spec: {size: 1}"))
 		eventuallyExists(ctx, florin, widgets.GroupVersionResource, ns, "after")
 
-		By("leaving all where it is when one goes, and saying so")
+		By("keeping all objects when one PublishedResource is deleted, and reporting that")
 		placed := identities(ctx, florin, widgets.GroupVersionResource, ns, "")
 		remove(ctx, hosting, publishedResources, "", "nonsense")
 		Eventually(reasons).WithContext(ctx).WithArguments(hosting, "default", "nonsense").Should(ContainElement("Unpublished"))
@@ -295,7 +295,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		Expect(identities(ctx, florin, widgets.GroupVersionResource, ns, "")).To(Equal(placed))
 	}, NodeTimeout(4*time.Minute))
 
-	It("of another export, which they have bound themselves, by a claim on its identity", thorough, func(ctx SpecContext) {
+	It("of another export that they have bound, by a claim with its identity", thorough, func(ctx SpecContext) {
 		const ns, group = "vendor", "vendor.example.com"
 		gizmos := custom(group, "v1", "gizmos", "Gizmo")
 		florin := target("florin")

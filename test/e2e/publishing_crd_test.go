@@ -26,7 +26,7 @@ import (
 )
 
 var _ = Describe("installCRD", func() {
-	It("gives targets the definition and keeps it in sync, and leaves alone what others installed", func(ctx SpecContext) {
+	It("installs the definition on targets and keeps it in sync, and does not change definitions of other installers", func(ctx SpecContext) {
 		const ns, group = "installed", "installed.example.com"
 		const grown = sized + "\n  shape: {type: string}"
 		pumps := custom(group, "v1", "pumps", "Pump")
@@ -49,7 +49,7 @@ var _ = Describe("installCRD", func() {
 		for _, name := range []string{"florin", "guilder"} {
 			Eventually(specOf).WithContext(ctx).WithArguments(target(name), gvr, ns, "one").Should(Equal(map[string]any{"size": int64(1), "port": "http"}), name)
 		}
-		By("bringing its own in sync when the published one changes, or somebody changes it")
+		By("syncing the target's definition when the published one changes, or when somebody changes it")
 		placed := identities(ctx, florin, gvr, ns, "")
 		apply(ctx, hosting, pumps.withSpec(grown, "v1"))
 		versions := readerOf(ctx, florin)(definitions, "", definition, "spec", "versions")
@@ -62,7 +62,7 @@ var _ = Describe("installCRD", func() {
 		Expect(identities(ctx, florin, gvr, ns, "one")).To(HaveKeyWithValue("one", placed["one"]))
 		patch(ctx, florin, definitions, "", definition, `{"spec": {"names": {"singular": "compressor"}}}`)
 		Eventually(value).WithContext(ctx).WithArguments(florin, definitions, "", definition, "spec", "names", "singular").Should(Equal("pump"))
-		By("adding a version, and never taking one away")
+		By("adding a version, and never removing one")
 		schemaName := readerOf(ctx, hosting)(publishedResources, "", "pumps", "status", "schemaName")
 		apply(ctx, hosting, pumps.withSpec(grown, "v1", "v2"))
 		Eventually(versions).WithContext(ctx).Should(ContainSubstring("name:v2"))
@@ -74,7 +74,7 @@ var _ = Describe("installCRD", func() {
 		apply(ctx, mailbox, pumps.object(ns, "three", "spec: {size: 3}"))
 		eventuallyExists(ctx, florin, gvr, ns, "three")
 		Eventually(value).WithContext(ctx).WithArguments(florin, gvr, ns, "two", "spec", "shape").Should(BeEmpty(), "mailboxes have the field no more")
-		By("leaving all of it when it is published no more")
+		By("keeping the definition when it is no longer published")
 		placed = identities(ctx, florin, gvr, ns, "")
 		remove(ctx, hosting, publishedResources, "", "pumps")
 		Eventually(reasons).WithContext(ctx).WithArguments(hosting, "default", "pumps").Should(ContainElement("Unpublished"))

@@ -59,7 +59,7 @@ var _ = Describe("the rules of a PublishedResource", func() {
 		publishAs(ctx, "ruled", `
   resource: {group: ruled.example.com, resource: widgets, kind: Widget}
   projection: {group: shop.ruled.example.com, kind: Gadget, plural: gadgets, shortNames: [gg]}
-  filter: {cel: "self.spec.name != 'held-back'"}
+  filter: {cel: "self.spec.name != 'excluded'"}
   ignoreFields: [{path: spec.never, onCreate: false}]
   naming: {namespace: "{{ .Object.metadata.namespace }}-on-{{ .SyncTarget }}", name: "{{ .Object.spec.name }}"}
   mutation:
@@ -79,7 +79,7 @@ var _ = Describe("the rules of a PublishedResource", func() {
 		const below = ns + "-on-florin"
 		apply(ctx, mailbox, documents(namespace(ns),
 			gadgets.object(ns, "first", "spec: {name: one, secret: x, never: x, replicas: 2, images: [docker.io/app, other/app]}"),
-			gadgets.object(ns, "filtered", "spec: {name: held-back, replicas: 1}"),
+			gadgets.object(ns, "filtered", "spec: {name: excluded, replicas: 1}"),
 			gadgets.object(ns, "broken", "spec: {name: two, replicas: many}"),
 			gadgets.object(ns, "illegal", "spec: {name: not/legal, replicas: 1}"),
 			selecting(ns, gadgets.GroupVersionResource)))
@@ -87,11 +87,11 @@ var _ = Describe("the rules of a PublishedResource", func() {
 		Eventually(read(widgets.GroupVersionResource, below, "one", "spec")).WithContext(ctx).
 			Should(Equal("map[city:unknown images:[mirror.example.com/app other/app] name:one replicas:4 size:map[width:2]]"))
 		Expect(value(ctx, florin, widgets.GroupVersionResource, below, "one", "metadata", "labels", "came-from")).To(Equal("ONE"))
-		Expect(framework.Exists(ctx, florin, widgets.GroupVersionResource, below, "held-back")).To(BeFalse())
-		By("reporting on the object what a rule makes impossible")
+		Expect(framework.Exists(ctx, florin, widgets.GroupVersionResource, below, "excluded")).To(BeFalse())
+		By("reporting on the object that a rule fails")
 		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "broken").Should(ContainElement("RuleFailed"))
 		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "illegal").Should(ContainElement("Invalid"))
-		By("returning the status through the rules for what comes up")
+		By("returning the status through the rules for upsync")
 		patch(ctx, florin, widgets.GroupVersionResource, below, "one", `{"status": {"address": "one.internal", "ready": true}}`, "status")
 		Eventually(readerOf(ctx, mailbox)(gadgets.GroupVersionResource, ns, "first", "status")).WithContext(ctx).Should(Equal("map[address:one.example.com cluster:florin ready:true]"))
 		By("applying another value of the SyncTarget")
@@ -99,7 +99,7 @@ var _ = Describe("the rules of a PublishedResource", func() {
 		Eventually(read(widgets.GroupVersionResource, below, "one", "spec", "city")).WithContext(ctx).Should(Equal("Florence"))
 		annotateFlorin(ctx, "null")
 		Eventually(read(widgets.GroupVersionResource, below, "one", "spec", "city")).WithContext(ctx).Should(Equal("unknown"))
-		By("letting the first keep a name that two come to, until it goes")
+		By("keeping a name for the first of two objects, until the first is deleted")
 		apply(ctx, mailbox, gadgets.object(ns, "second", "spec: {name: one, replicas: 9}"))
 		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "second").Should(ContainElement("Conflict"))
 		Expect(value(ctx, florin, widgets.GroupVersionResource, below, "one", "spec", "replicas")).To(Equal("4"))
@@ -111,7 +111,7 @@ var _ = Describe("the rules of a PublishedResource", func() {
 		eventuallyGone(ctx, florin, widgets.GroupVersionResource, below, "one")
 	}, NodeTimeout(4*time.Minute))
 
-	It("keep an object in the mailbox until it is gone from the target, and let it go with the PublishedResource", func(ctx SpecContext) {
+	It("keep an object in the mailbox until its copy is deleted, and release it with the PublishedResource", func(ctx SpecContext) {
 		const ns, group = "waiting", "waiting.example.com"
 		widgets := custom(group, "v1", "widgets", "Widget")
 		gvr := widgets.GroupVersionResource

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// api is an API of the targets that specs publish in addition to those of the chart.
+// api is an API of the targets that specs publish in addition to the chart's.
 type api struct {
 	schema.GroupVersionResource
 	kind string

@@ -47,14 +47,14 @@ var (
 )
 
 var _ = Describe("the kubectl plugin", func() {
-	It("registers a cluster with rights for what is published, shows how it is, extends the rights, and removes it", SpecPriority(1), func(ctx SpecContext) {
+	It("registers a cluster with rights for the published APIs, shows its state, extends the rights, and removes it", SpecPriority(1), func(ctx SpecContext) {
 		const ns, group = "registered", "registered.example.dev"
 		inventory := newInventory(ctx, ns)
 		kubectl := userOf(ctx, inventory)
 		admin := []string{"--target-kubeconfig", clusters["florin"].Kubeconfig}
 		register := append([]string{"synchub", "register", ns}, admin...)
 
-		By("showing what it would make")
+		By("showing the objects that it would create")
 		shown := kubectl.succeeds(ctx, append(register, "--dry-run=client", "-o", "yaml")...)
 		for _, part := range []string{"kind: SyncTarget", "kind: ServiceAccount", "kind: ClusterRole\n", "- configmaps", "name: synchub-" + ns + "-"} {
 			Expect(shown.out).To(ContainSubstring(part))
@@ -85,7 +85,7 @@ var _ = Describe("the kubectl plugin", func() {
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "x"), everythingIn(ns)))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
 
-		By("showing how it is")
+		By("showing its state")
 		Expect(kubectl.succeeds(ctx, "synchub", "get", "targets").out).To(MatchRegexp(`(?m)^NAME +READY .*\n%s +True .* v1\.`, ns))
 		Expect(kubectl.succeeds(ctx, "synchub", "get", "targets", "-o", "wide").out).To(ContainSubstring("MAILBOX"))
 		Expect(kubectl.succeeds(ctx, "synchub", "get", "targets", "-l", "env=test", "-o", "name").out).To(Equal("synctarget.edge.kubestellar.io/" + ns + "\n"))
@@ -96,7 +96,7 @@ var _ = Describe("the kubectl plugin", func() {
 		Expect(described).To(MatchRegexp(`(?m)^ +configmaps +v1 +Accepted`))
 		Expect(kubectl.succeeds(ctx, "synchub", "status").out).To(ContainSubstring("1 are well"))
 
-		By("listing what the hub may not do when more is published, and extending it")
+		By("listing missing rights when more is published, and extending them")
 		widgets := custom(group, "v1", "widgets", "Widget")
 		define(ctx, target("hosting"), widgets)
 		define(ctx, target("florin"), widgets)
@@ -112,7 +112,7 @@ var _ = Describe("the kubectl plugin", func() {
 		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", ns, "SyncerAuthorized")).To(Equal("True"))
 		eventuallyExists(ctx, target("florin"), widgets.GroupVersionResource, ns, "first")
 
-		By("leaving nothing on the cluster but what it lists")
+		By("leaving only the listed objects on the cluster")
 		patch(ctx, inventory.Config, syncTargets, "", ns, `{"spec": {"deletionPolicy": "Delete"}}`)
 		removed := kubectl.succeeds(ctx, append([]string{"synchub", "unregister", ns, "--yes"}, admin...)...)
 		Expect(removed.out).To(ContainSubstring("synctarget.edge.kubestellar.io/" + ns + " deleted\n"))
@@ -124,7 +124,7 @@ var _ = Describe("the kubectl plugin", func() {
 		Expect(kubectl.succeeds(ctx, "synchub", "get", "targets").errs).To(ContainSubstring("No SyncTargets found"))
 	}, NodeTimeout(4*time.Minute))
 
-	It("brings an API that only one target has to mailboxes, renews credentials without a gap, and cordons", func(ctx SpecContext) {
+	It("publishes an API that only one target has, renews credentials without a gap, and cordons", func(ctx SpecContext) {
 		const ns, group = "imported", "imported.example.dev"
 		name := "widgets." + group
 		inventory := newInventory(ctx, ns)
@@ -152,7 +152,7 @@ var _ = Describe("the kubectl plugin", func() {
 		eventuallyExists(ctx, target("guilder"), widgets.GroupVersionResource, ns, "first")
 		Expect(kubectl.succeeds(ctx, register...).out).To(ContainSubstring("publishedresource.synchub.dev/" + name + " unchanged\n"))
 
-		By("giving the hub another token, which it takes without losing the cluster")
+		By("rotating the token without losing the connection")
 		expires := func() string {
 			return value(ctx, inventory.Config, syncTargets, "", ns, "status", "credentials", "expiresAt")
 		}
@@ -165,7 +165,7 @@ var _ = Describe("the kubectl plugin", func() {
 		Eventually(value).WithContext(ctx).WithArguments(target("guilder"), widgets.GroupVersionResource, ns, "first", "spec", "size").Should(Equal("2"))
 		Expect(seen()).To(HaveEach(MatchRegexp("Ready=True .*HeartbeatHealthy=True|HeartbeatHealthy=True .*Ready=True")))
 
-		By("letting nothing new be placed for a while")
+		By("creating no new copies while it is cordoned")
 		Expect(kubectl.succeeds(ctx, "synchub", "cordon", ns).out).To(HaveSuffix(" cordoned\n"))
 		eventuallyObserved(ctx, inventory, ns)
 		apply(ctx, mailbox, widgets.object(ns, "second", "spec: {size: 1}"))
@@ -177,7 +177,7 @@ var _ = Describe("the kubectl plugin", func() {
 		eventuallyExists(ctx, target("guilder"), widgets.GroupVersionResource, ns, "second")
 	}, NodeTimeout(4*time.Minute))
 
-	It("does what its page says", thorough, func(ctx SpecContext) {
+	It("behaves as documented", thorough, func(ctx SpecContext) {
 		const ns = "registered-by-the-page"
 		databases := custom("example.com", "v1", "databases", "Database")
 		define(ctx, target("guilder"), databases)

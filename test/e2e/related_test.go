@@ -27,7 +27,7 @@ import (
 )
 
 var _ = Describe("related objects", func() {
-	It("travel with their primaries from either side, shared, and go with the last one", func(ctx SpecContext) {
+	It("are synced with their primaries from either side, shared, and deleted with the last one", func(ctx SpecContext) {
 		const ns, elsewhere, group = "kin", "kin-elsewhere", "kin.example.com"
 		databases := custom(group, "v1", "databases", "Database")
 		gvr := databases.GroupVersionResource
@@ -69,7 +69,7 @@ var _ = Describe("related objects", func() {
 			labelled("tuning", "orders"), configMap(elsewhere, "secret-plans", "x"),
 			databases.object(ns, "orders", "spec: {users: [{secretName: shared}, {secretName: admin}], foreign: {name: secret-plans, namespace: "+elsewhere+"}}"),
 			databases.object(ns, "bills", "spec: {users: [{secretName: shared}]}"), onlyDatabases))
-		By("going down by name and by label, and nothing else")
+		By("downsyncing by name and by label, and nothing else")
 		for _, name := range []string{"shared", "admin"} {
 			eventuallyExists(ctx, florin, secrets, ns, name)
 			Expect(value(ctx, florin, secrets, ns, name, "metadata", "labels", "of")).To(Equal("database"))
@@ -78,17 +78,17 @@ var _ = Describe("related objects", func() {
 		apply(ctx, mailbox, labelled("late", "bills"))
 		eventuallyExists(ctx, florin, configMaps, ns, "late")
 		Expect(framework.Exists(ctx, florin, secrets, ns, "unrelated")).To(BeFalse())
-		By("never reaching into a namespace that no config selects")
+		By("never using a namespace that no config selects")
 		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "orders").Should(ContainElement("RuleFailed"))
 		Expect(framework.Exists(ctx, florin, configMaps, elsewhere, "secret-plans")).To(BeFalse())
-		By("coming up by name, whenever it comes, and by owner")
+		By("upsyncing by name, also when created later, and by owner")
 		apply(ctx, florin, documents(secret(ns, "orders-connection"), secret(ns, "stranger")))
 		eventuallyExists(ctx, mailbox, secrets, ns, "orders-connection")
 		owner := value(ctx, florin, gvr, ns, "bills", "metadata", "uid")
 		apply(ctx, florin, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: tls, namespace: %s, ownerReferences: [{apiVersion: %s/v1, kind: Database, name: bills, uid: %s}]}\nstringData: {key: value}", ns, group, owner))
 		eventuallyExists(ctx, mailbox, secrets, ns, "bills-tls")
 		Expect(framework.Exists(ctx, mailbox, secrets, ns, "stranger")).To(BeFalse())
-		By("surviving a restart of the hub untouched")
+		By("not changing after a restart of the hub")
 		before := identities(ctx, florin, secrets, ns, "")
 		above := identities(ctx, mailbox, secrets, ns, "")
 		Expect(hub.Kill9()).To(Succeed())
@@ -99,7 +99,7 @@ var _ = Describe("related objects", func() {
 		eventuallyHas(ctx, florin, configMaps, ns, "tuning", "again", "data", "entry")
 		Expect(identities(ctx, florin, secrets, ns, "")).To(Equal(before))
 		Expect(identities(ctx, mailbox, secrets, ns, "")).To(Equal(above))
-		By("going with the last primary that needs them")
+		By("being deleted with the last primary that refers to them")
 		remove(ctx, mailbox, gvr, ns, "orders")
 		eventuallyGone(ctx, florin, secrets, ns, "admin")
 		eventuallyGone(ctx, florin, configMaps, ns, "tuning")
@@ -109,7 +109,7 @@ var _ = Describe("related objects", func() {
 		patch(ctx, mailbox, gvr, ns, "bills", `{"spec": {"users": []}}`)
 		eventuallyGone(ctx, florin, secrets, ns, "shared")
 		Expect(framework.Exists(ctx, mailbox, secrets, ns, "shared")).To(BeTrue())
-		By("staying when the PublishedResource goes")
+		By("staying when the PublishedResource is deleted")
 		remove(ctx, target("hosting"), publishedResources, "", "kin")
 		eventuallyGone(ctx, target("hosting"), publishedResources, "", "kin")
 		remove(ctx, mailbox, configMaps, ns, "tuning")

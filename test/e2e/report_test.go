@@ -62,7 +62,7 @@ subjects: [{kind: ServiceAccount, name: clerk, namespace: %[1]s}]
 }
 
 var _ = Describe("reports", func() {
-	It("name the resources that a config cannot have, until it can", thorough, func(ctx SpecContext) {
+	It("name the resources that a config cannot sync, until it can", thorough, func(ctx SpecContext) {
 		const ns = "cannot-have"
 		const few = `- {apiGroups: ["", report.example.com], resources: [configmaps, ledgers, receipts], verbs: ["*"]}`
 		inventory := newInventory(ctx, ns)
@@ -99,7 +99,7 @@ spec:
   namespacedObjects:
   - {group: "", resource: secrets, apiVersion: v1, objectsByNamespace: [{namespace: none, names: []}]}
 `))
-		By("naming each with its reason, the entries that lack a list too")
+		By("naming each with its reason, also entries without a list")
 		const notPublished, notServed, notPermitted = "Not published by the hub: ", "Not served by the target: ", "Not permitted on the target: "
 		readiness := func(config string) string { return readyOf(ctx, mailbox, config) }
 		entry := func(number int, what string) string {
@@ -117,29 +117,29 @@ spec:
 		}).WithContext(ctx).Should(And(ContainSubstring("NotPublished"), ContainSubstring("spec.downSyncedResources[0] (report.example.com/v1 Ledger)")))
 		Eventually(message).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "nothing", "SelectsNothing").
 			Should(And(ContainSubstring("spec.clusterScope[1]"), ContainSubstring("spec.namespacedObjects[0]"), Not(ContainSubstring("spec.clusterScope[0]"))))
-		By("letting nothing wait for that")
+		By("not delaying other objects")
 		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "data", "entry").Should(Equal("green"))
 
-		By("beginning with what is published now")
+		By("starting with a newly published resource")
 		publish(ctx, ledgers)
 		apply(ctx, mailbox, ledgers.object(ns, "household", "spec: {balance: 7}"))
 		Eventually(value).WithContext(ctx).WithArguments(florin, ledgers.GroupVersionResource, ns, "household", "spec", "balance").Should(Equal("7"))
 		Eventually(readiness).WithContext(ctx).WithArguments(ns).Should(And(HavePrefix("False NotServed: "), ContainSubstring(notPermitted)))
-		By("beginning with what is served now")
+		By("starting with a newly served resource")
 		define(ctx, florin, receipts)
 		apply(ctx, florin, documents(namespace(ns+"-up"), receipts.object(ns+"-up", "milk", "spec: {price: 2}")))
 		Eventually(value).WithContext(ctx).WithArguments(florin, receipts.GroupVersionResource, ns, "bread", "spec", "price").Should(Equal("3"))
 		Eventually(value).WithContext(ctx).WithArguments(mailbox, receipts.GroupVersionResource, ns+"-up", "milk", "spec", "price").Should(Equal("2"))
 		Eventually(readiness).WithContext(ctx).WithArguments(ns).Should(HavePrefix("False Forbidden: "))
 		Eventually(readiness).WithContext(ctx).WithArguments("upwards").Should(HavePrefix("True InSync: "))
-		By("beginning with what is permitted now, at the latest when the hub connects anew")
+		By("starting with the permitted resources, at the latest when the hub reconnects")
 		apply(ctx, florin, clerk(ns, few+"\n"+`- {apiGroups: [""], resources: [secrets], verbs: ["*"]}`))
 		admit()
 		eventuallyExists(ctx, florin, secrets, ns, "token")
 		Eventually(readiness).WithContext(ctx).WithArguments(ns).Should(HavePrefix("True InSync: "))
 	}, NodeTimeout(3*time.Minute))
 
-	It("list what failed, with one event for each reason, and say nothing of where the target is", func(ctx SpecContext) {
+	It("list failures, with one event for each reason, and do not reveal the target's address", func(ctx SpecContext) {
 		const ns = "failing"
 		inventory := newInventory(ctx, ns)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
@@ -188,18 +188,18 @@ spec:
 			Eventually(created).WithContext(ctx).Should(BeEquivalentTo(1), direction)
 		}
 
-		By("saying so once on the object, however often it is tried")
+		By("recording one event on the object, for any number of attempts")
 		Eventually(actions(`resource="services"`, `direction="down"`, `result="failed"`)).WithContext(ctx).Should(BeNumerically(">", 4))
 		Expect(reasons(ctx, mailbox, ns, "front")).To(ConsistOf("Invalid"))
 		Expect(reasons(ctx, mailbox, ns+"-up", "rival")).To(ConsistOf("Conflict"))
 		Expect(reasons(ctx, mailbox, "default", ns)).To(ConsistOf("Conflict"))
-		By("saying it again when there is another reason, and no more when it is cured")
+		By("recording another event for another reason, and none after the failure ends")
 		patch(ctx, mailbox, services.GroupVersionResource, ns, "front", `{"spec": {"ports": [{"name": "one", "port": 80}]}}`)
 		Eventually(failing(`resource="services"`)).WithContext(ctx).Should(BeZero())
 		patch(ctx, mailbox, services.GroupVersionResource, ns, "front", `{"spec": {"clusterIP": "None"}}`)
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("Immutable front", "Conflict "+ns, "Conflict rival"))
 		Eventually(func() []string { return reasons(ctx, mailbox, ns, "front") }).WithContext(ctx).Should(ConsistOf("Invalid", "Immutable"))
-		By("never telling where the target is")
+		By("never revealing the target's address")
 		address, err := url.Parse(florin.Host)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(everythingSaid(ctx, mailbox, ns)).To(And(ContainSubstring("99999"), Not(ContainSubstring(address.Host)), Not(ContainSubstring(address.Hostname()))))

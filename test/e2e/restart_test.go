@@ -52,11 +52,11 @@ var _ = Describe("restarts and removals", func() {
 		placed := identities(ctx, target("florin"), configMaps, ns, "")
 		Eventually(filled).WithContext(ctx).Should(BeClosed())
 		GinkgoWriter.Printf("%d objects were placed when the hub was killed\n", len(placed))
-		fill(ctx, mailbox, ns, "meanwhile-", 20)
+		fill(ctx, mailbox, ns, "during-", 20)
 		startHub(ctx)
 
 		Eventually(func() int {
-			return len(identities(ctx, target("florin"), configMaps, ns, "before-")) + len(identities(ctx, target("florin"), configMaps, ns, "meanwhile-"))
+			return len(identities(ctx, target("florin"), configMaps, ns, "before-")) + len(identities(ctx, target("florin"), configMaps, ns, "during-"))
 		}).WithContext(ctx).Should(Equal(count + 20))
 		after := identities(ctx, target("florin"), configMaps, ns, "")
 		for name, identity := range placed {
@@ -64,7 +64,7 @@ var _ = Describe("restarts and removals", func() {
 		}
 	}, NodeTimeout(4*time.Minute))
 
-	It("hands over to a second replica, at once on shutdown and after the lease when killed, whatever its clock was", thorough, Label("faults"), func(ctx SpecContext) {
+	It("hands over to a second replica, at once on shutdown and after the lease when killed, with any clock skew", thorough, Label("faults"), func(ctx SpecContext) {
 		const ns = "handover"
 		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -101,7 +101,7 @@ var _ = Describe("restarts and removals", func() {
 		Expect(identities(ctx, target("florin"), configMaps, ns, "one")).To(Equal(before))
 	}, NodeTimeout(4*time.Minute))
 
-	It("prunes what a config had placed that vanished while the hub was down", thorough, func(ctx SpecContext) {
+	It("deletes the copies of a config that was deleted while the hub was down", thorough, func(ctx SpecContext) {
 		const ns = "vanished"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -122,11 +122,11 @@ var _ = Describe("restarts and removals", func() {
 		eventuallyGone(ctx, target("florin"), deployments, ns, "web")
 		stop()
 		Expect(<-stayed).To(Succeed(), "a hub that is ready stays so: an upgrade ends the former replica then")
-		By("forgetting the pairs only then")
+		By("deleting the metrics of the pairs only then")
 		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "syncedResources").Should(BeEmpty())
 	}, NodeTimeout(4*time.Minute))
 
-	It("removes the mailbox, the state and the controllers of a SyncTarget that is deleted, and leaves its objects to nobody", thorough, func(ctx SpecContext) {
+	It("removes the mailbox, the state and the controllers of a deleted SyncTarget, and leaves its objects without an owner", thorough, func(ctx SpecContext) {
 		const ns = "removed"
 		inventory := newInventory(ctx, ns)
 		// Another SyncTarget stays, and with it the state that all of them share.
@@ -151,13 +151,13 @@ var _ = Describe("restarts and removals", func() {
 		eventuallyGone(ctx, provider, workspaces, "", mailboxName)
 		eventuallyGone(ctx, provider, configMaps, ledger.Namespace, string(syncTarget.UID))
 		Eventually(seriesOf).WithContext(ctx).WithArguments(string(syncTarget.UID)).Should(BeZero())
-		By("leaving no goroutine of its controllers behind")
+		By("leaking no goroutine of its controllers")
 		// One sync controller has more goroutines than this; the goroutines of idle connections come and go.
-		const others = 8
-		Eventually(goroutines).WithContext(ctx).Should(BeNumerically("<=", before+others))
+		const unrelated = 8
+		Eventually(goroutines).WithContext(ctx).Should(BeNumerically("<=", before+unrelated))
 		eventuallyReleased(ctx, configMaps, ns, "settings")
 		Expect(framework.Exists(ctx, target("florin"), namespaces, "", ns)).To(BeTrue())
-		By("taking nothing over for another SyncTarget")
+		By("adopting nothing for another SyncTarget")
 		mailbox = register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "later"), everythingIn(ns)))
 		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "settings").Should(ContainElement("Conflict"))
@@ -165,7 +165,7 @@ var _ = Describe("restarts and removals", func() {
 	}, NodeTimeout(4*time.Minute))
 })
 
-// leaveTimes sets all timestamps that a replica writes by its own clock and others read.
+// leaveTimes sets all timestamps that a replica writes by its own clock and other replicas read.
 func leaveTimes(ctx context.Context, inventory *installation.Inventory, syncTarget string, now time.Time) {
 	GinkgoHelper()
 	micro, second := now.Format("2006-01-02T15:04:05.000000Z07:00"), now.Format(time.RFC3339)

@@ -55,7 +55,7 @@ var _ = Describe("safety", func() {
 			answer(ctx, mailbox, "Accepted")
 			Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Accepted").Should(BeTrue())
 		}
-		By("never touching what was placed, for longer than any proof takes")
+		By("not changing copies, for longer than any absence verification takes")
 		Consistently(func() map[string]string { return identities(ctx, target("florin"), configMaps, ns, "item-") }).
 			WithContext(ctx).WithTimeout(absenceVerified).WithPolling(time.Second).Should(Equal(before))
 		By("following a real deletion and a change again")
@@ -65,7 +65,7 @@ var _ = Describe("safety", func() {
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "item-1", "data", "number").Should(Equal("one"))
 	}, NodeTimeout(4*time.Minute))
 
-	It("backs off from a fight with another writer, and names it", func(ctx SpecContext) {
+	It("backs off from a conflict with another writer, and names it", func(ctx SpecContext) {
 		const ns = "contended"
 		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "ours"), everythingIn(ns)))
@@ -99,8 +99,8 @@ func answer(ctx context.Context, mailbox *rest.Config, state string) {
 	patch(ctx, mailbox, apiBindings, "", binding.GetName(), string(content))
 }
 
-// inForce reports whether the state of a claim has taken effect, or kcp has accepted the claim again meanwhile, as it does
-// for the workspace type's bindings when it notices.
+// inForce reports whether the state of a claim has taken effect, or kcp has already accepted the claim again, as it does
+// for the bindings of the workspace type.
 func inForce(ctx context.Context, mailbox *rest.Config, resource, state string) bool {
 	binding := bindingOf(ctx, mailbox)
 	applied, _, _ := unstructured.NestedSlice(binding.Object, "status", "appliedPermissionClaims")

@@ -126,7 +126,7 @@ func grants() string {
 }
 
 var _ = Describe("a workspace whose admission webhook is slow", func() {
-	It("delays the access to its own mailbox only, and the SyncTarget says why", thorough, func(ctx SpecContext) {
+	It("delays the access to its own mailbox only, and the SyncTarget reports the reason", thorough, func(ctx SpecContext) {
 		webhook, inventory, other := newSlowWebhook(), newInventory(ctx, "slow-mailboxes"), newInventory(ctx, "beside-slow-mailboxes")
 		slow := make([]string, 9)
 		for i := range slow {
@@ -150,7 +150,7 @@ var _ = Describe("a workspace whose admission webhook is slow", func() {
 			Eventually(reason).WithContext(ctx).WithArguments(inventory, name).WithTimeout(time.Minute).Should(Equal(mailbox.ReasonAccessPending))
 			Expect(message(ctx, inventory.Config, installation.SyncTargets, name, "MailboxReady")).To(And(ContainSubstring("admission webhook"), Not(ContainSubstring("preparing"))))
 		}
-		By("making mailboxes for others meanwhile, in the same inventory and in another")
+		By("creating mailboxes for other SyncTargets, in the same inventory and in another one")
 		for _, beside := range []*installation.Inventory{inventory, other} {
 			Expect(beside.Register(ctx, "quick", kubeconfigOf("florin"), nil)).To(Succeed())
 			Eventually(reason).WithContext(ctx).WithArguments(beside, "quick").WithTimeout(time.Minute).Should(Equal(mailbox.ReasonReady))

@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-var _ = Describe("replicas that do not lead", thorough, func() {
+var _ = Describe("standby replicas", thorough, func() {
 	It("fill their caches, write nothing, and list nothing again when they lead", Label("faults"), func(ctx SpecContext) {
 		const ns, count = "standby", 100
 		inventory := newInventory(ctx, ns)
@@ -50,7 +50,7 @@ var _ = Describe("replicas that do not lead", thorough, func() {
 		Expect(standby.AwaitReady(ctx)).To(Succeed())
 		Eventually(cachedOfTarget).WithContext(ctx).WithArguments(standby, string(syncTarget.UID), "configmaps").Should(BeNumerically("==", count))
 
-		By("leaving all changes to the leader")
+		By("leaving all writes to the leader")
 		patch(ctx, mailbox, configMaps, ns, "object-0", `{"data": {"number": "changed"}}`)
 		patch(ctx, hosting, configMaps, ns, "object-1", `{"data": {"number": "by somebody else"}}`)
 		remove(ctx, mailbox, configMaps, ns, "object-2")
@@ -118,7 +118,7 @@ var _ = Describe("replicas that do not lead", thorough, func() {
 		Expect(identities(ctx, mailbox, configMaps, ns, "")).To(Equal(kept))
 	}, NodeTimeout(4*time.Minute))
 
-	It("lose and double nothing when the Lease is deleted in the middle of a burst", Label("faults"), func(ctx SpecContext) {
+	It("lose and duplicate nothing when the Lease is deleted in the middle of a burst", Label("faults"), func(ctx SpecContext) {
 		const ns, count = "unleased", 100
 		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
@@ -165,8 +165,8 @@ var _ = Describe("replicas that do not lead", thorough, func() {
 	}, NodeTimeout(4*time.Minute))
 })
 
-var _ = Describe("a leader that does not reach kcp", thorough, func() {
-	It("yields to a replica that does, and nothing is lost or doubled", Label("faults"), func(ctx SpecContext) {
+var _ = Describe("a leader that cannot reach kcp", thorough, func() {
+	It("gives up the Lease to a replica that can, and nothing is lost or duplicated", Label("faults"), func(ctx SpecContext) {
 		const ns, count = "parted", 50
 		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))

@@ -45,7 +45,7 @@ var (
 )
 
 var _ = Describe("status", func() {
-	It("comes back as the target has it, with a subresource and without", func(ctx SpecContext) {
+	It("is copied from the target unchanged, with and without a subresource", func(ctx SpecContext) {
 		const ns = "status-returned"
 		florin := target("florin")
 		// The target validates Readings more strictly than the mailbox.
@@ -71,13 +71,13 @@ var _ = Describe("status", func() {
 			patch(ctx, florin, resource.GroupVersionResource, ns, "one", fmt.Sprintf(`{"status": %s}`, status), subresources...)
 		}
 		for _, resource := range []api{readings, messages} {
-			By("returning that of " + resource.Resource)
+			By("returning the status of " + resource.Resource)
 			Eventually(below).WithContext(ctx).WithArguments(resource, "spec", "size").Should(Equal("1"))
 			report(resource, `{"phase": "Warm", "parts": [{"name": "a", "value": 1}]}`)
 			Eventually(above).WithContext(ctx).WithArguments(resource, "status").Should(Equal("map[parts:[map[name:a value:1]] phase:Warm]"))
 			report(resource, `{"parts": [{"name": "b"}], "phase": null}`)
 			Eventually(above).WithContext(ctx).WithArguments(resource, "status").Should(Equal("map[parts:[map[name:b]]]"))
-			By("clearing it when it disappears, and whatever somebody writes in its place")
+			By("clearing it when it disappears, and removing a status that somebody else writes")
 			report(resource, `null`)
 			Eventually(above).WithContext(ctx).WithArguments(resource, "status", "parts").Should(BeEmpty())
 			if resource.plainStatus {
@@ -89,7 +89,7 @@ var _ = Describe("status", func() {
 			Expect(below(resource, "status")).To(BeEmpty())
 		}
 
-		By("never going back in a flood of changes, and ending with the newest")
+		By("never returning an older status during many changes, and ending with the newest")
 		const changes, unseen = 60, 5
 		seen := map[string]func() []int64{}
 		for _, resource := range []api{readings, messages} {
@@ -100,7 +100,7 @@ var _ = Describe("status", func() {
 			Eventually(seen[resource.Resource]).WithContext(ctx).Should(ContainElement(BeEquivalentTo(changes)))
 			Expect(slices.IsSorted(seen[resource.Resource]())).To(BeTrue(), "%v", seen[resource.Resource]())
 		}
-		By("returning only the newest of what happened while the config was suspended")
+		By("returning only the newest status after the config was suspended")
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"suspend": true}}`)
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Suspended").Should(Equal("True"))
 		wanted := map[string][]int64{}
@@ -136,7 +136,7 @@ var _ = Describe("status", func() {
 		Expect(above(readings, "metadata", "generation")).To(Equal("2"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("leaves alone what kcp reconciles itself", func(ctx SpecContext) {
+	It("is not written for objects that kcp reconciles itself", func(ctx SpecContext) {
 		const ns = "status-native"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		stickersName := stickers.GroupResource().String()
@@ -154,13 +154,13 @@ var _ = Describe("status", func() {
 		for resource, name := range map[schema.GroupVersionResource]string{namespaces: ns, definitions: stickersName} {
 			patch(ctx, florin, resource, "", name, `{"status": {"conditions": [{"type": "Told", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`, "status")
 			// The arrival of this later change shows that the hub has observed the status.
-			patch(ctx, mailbox, resource, "", name, `{"metadata": {"labels": {"told": "yes"}}}`)
-			Eventually(value).WithContext(ctx).WithArguments(florin, resource, "", name, "metadata", "labels", "told").Should(Equal("yes"))
+			patch(ctx, mailbox, resource, "", name, `{"metadata": {"labels": {"synced": "yes"}}}`)
+			Eventually(value).WithContext(ctx).WithArguments(florin, resource, "", name, "metadata", "labels", "synced").Should(Equal("yes"))
 		}
 		staysFor(ctx, own, before)
 	}, NodeTimeout(2*time.Minute))
 
-	It("lets kubectl rollout status in the mailbox tell the truth", func(ctx SpecContext) {
+	It("makes kubectl rollout status in the mailbox correct", func(ctx SpecContext) {
 		const ns = "rollout"
 		inventory := sharedInventory(ctx)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
@@ -180,26 +180,26 @@ var _ = Describe("status", func() {
 		apply(ctx, mailbox, documents(namespace(ns), deployment(ns, "web"), selecting(ns, deployments)))
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, deployments, ns, "web", "Available").Should(Equal("True"))
 
-		By("making the generations differ")
+		By("changing the generation on the target")
 		patch(ctx, florin, deployments, ns, "web", `{"spec": {"replicas": 5}}`)
 		Eventually(value).WithContext(ctx).WithArguments(florin, deployments, ns, "web", "spec", "replicas").Should(Equal("2"))
 		Expect(value(ctx, florin, deployments, ns, "web", "metadata", "generation")).NotTo(Equal(value(ctx, mailbox, deployments, ns, "web", "metadata", "generation")))
 		const done = "successfully rolled out"
 		Expect(rollout("--timeout=60s")).To(ContainSubstring(done))
 
-		By("not being done before the target has been told, which a suspended config puts off")
+		By("not being complete before the target has the change, which a suspended config delays")
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"suspend": true}}`)
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Suspended").Should(Equal("True"))
 		patch(ctx, mailbox, deployments, ns, "web", `{"spec": {"template": {"metadata": {"labels": {"version": "2"}}, "spec": {"nodeSelector": {"no": "node"}}}}}`)
 		Expect(rollout("--watch=false")).To(ContainSubstring("Waiting for deployment spec update to be observed"))
-		By("not being done while the new version cannot start")
+		By("not being complete while the new version cannot start")
 		watched := make(chan string, 1)
 		go func() { watched <- rollout("--timeout=90s") }()
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"suspend": false}}`)
 		Eventually(value).WithContext(ctx).WithArguments(mailbox, deployments, ns, "web", "status", "updatedReplicas").Should(Equal("1"))
 		Eventually(rollout).WithArguments("--watch=false").WithContext(ctx).Should(ContainSubstring("1 out of 2 new replicas have been updated"))
 		Expect(watched).NotTo(Receive())
-		By("being done when it has")
+		By("being complete when it has started")
 		patch(ctx, mailbox, deployments, ns, "web", `{"spec": {"template": {"spec": {"nodeSelector": null}}}}`)
 		Eventually(watched).WithContext(ctx).Should(Receive(ContainSubstring(done)))
 		status, err := framework.Get(ctx, florin, deployments, ns, "web")

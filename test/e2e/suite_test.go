@@ -45,7 +45,7 @@ const suiteName = "e2e"
 // Several processes run the specs. They share kcp and the targets florin and guilder. Each process has its own
 // installation: a hub, a provider workspace, a kcp user and a hosting cluster. A spec may kill and start its hub, count the
 // hub's requests, and change PublishedResources. Its objects on shared servers, and its inventory workspace, have unique
-// names. Ginkgo's process 1 has started the servers. It runs the specs marked Serial after all others, when no other hub
+// names. Ginkgo's process 1 has started the servers. It runs the specs marked Serial last, when no other hub
 // runs: only those may signal kcp or a shared target.
 var (
 	suite   *framework.Suite
@@ -127,7 +127,7 @@ var _ = SynchronizedAfterSuite(func(ctx SpecContext) {
 	}
 }, NodeTimeout(2*time.Minute))
 
-// unsound matches a data race or a panic in a hub's log. The exit status of a killed replica would not tell.
+// unsound matches a data race or a panic in a hub's log. The exit status of a killed replica does not show these.
 var unsound = regexp.MustCompile(`(?m)^WARNING: DATA RACE|^panic: |^fatal error: |Observed a panic`)
 
 func expectSoundHubs() {

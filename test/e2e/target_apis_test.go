@@ -25,8 +25,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("an API that a target ceases to serve", thorough, Label("faults"), func() {
-	It("proves nothing about its objects, and is in sync soon after it is back", SpecPriority(1), func(ctx SpecContext) {
+var _ = Describe("an API that a target stops serving", thorough, Label("faults"), func() {
+	It("is no proof that its objects were deleted, and is in sync soon after it is served again", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "switched"
 		cluster := newCluster(ctx, ns)
 		inventory := newInventory(ctx, ns)
@@ -43,7 +43,7 @@ var _ = Describe("an API that a target ceases to serve", thorough, Label("faults
 		remove(ctx, mailbox, deployments, ns, "goes")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("NotServed goes"))
 
-		By("draining the target meanwhile, which is not done as long as the API is off")
+		By("draining the target, which does not complete while the API is off")
 		patch(ctx, inventory.Config, syncTargets, "", ns, `{"spec": {"drain": true}}`)
 		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", ns, "status", "cleanup", "left").Should(ContainSubstring("NotServed"))
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", ns, "Drained").Should(Equal("False"))

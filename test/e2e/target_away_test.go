@@ -26,8 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("a target that is away", thorough, Label("requests"), func() {
-	It("is parked, taken up when it is back, and lets the other go on meanwhile", SpecPriority(1), func(ctx SpecContext) {
+var _ = Describe("an unreachable target", thorough, Label("requests"), func() {
+	It("is paused, syncs again when it is reachable, and does not affect another target", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "parked"
 		away := newCluster(ctx, "away")
 		inventory, healthy := newInventory(ctx, ns), sharedInventory(ctx)

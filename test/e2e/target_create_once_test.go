@@ -26,8 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("targets: objects that are created only once", func() {
-	It("are left alone until the mailbox says otherwise, in all flips", func(ctx SpecContext) {
+var _ = Describe("targets: objects that are created once", func() {
+	It("are not changed until the annotation in the mailbox changes, in all orders", func(ctx SpecContext) {
 		const ns, overwrite = "create-once", "edge.kubestellar.io/downsync-overwrite"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		names := []string{"always", "once", "kept", "dropped"}
@@ -49,7 +49,7 @@ var _ = Describe("targets: objects that are created only once", func() {
 			Eventually(entry).WithContext(ctx).WithArguments(name).Should(Equal("first"))
 		}
 
-		By("keeping what somebody changed on the target, and what the mailbox says later off it")
+		By("keeping changes made on the target, and not applying later changes of the mailbox")
 		for _, name := range names {
 			patch(ctx, florin, configMaps, ns, name, `{"data": {"entry": "theirs"}}`)
 		}
@@ -58,18 +58,18 @@ var _ = Describe("targets: objects that are created only once", func() {
 			patch(ctx, mailbox, configMaps, ns, name, `{"data": {"entry": "second"}}`)
 		}
 		Eventually(entry).WithContext(ctx).WithArguments("always").Should(Equal("second"))
-		By("restoring no more than a label that was taken off")
+		By("restoring only a removed label")
 		patch(ctx, florin, configMaps, ns, "once", `{"metadata": {"labels": {"synchub.dev/owner": null}}}`)
 		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "once", "metadata", "labels", "synchub.dev/owner").ShouldNot(BeEmpty())
 		staysFor(ctx, entries, "theirs theirs theirs")
 
-		By("overwriting it when the mailbox says so")
+		By("overwriting it when the annotation is true or removed")
 		overwritten("once", `"true"`)
 		overwritten("dropped", `null`)
 		Eventually(entries).WithContext(ctx).Should(Equal("second theirs second"))
 		patch(ctx, florin, configMaps, ns, "once", `{"data": {"entry": "theirs"}}`)
 		Eventually(entry).WithContext(ctx).WithArguments("once").Should(Equal("second"))
-		By("freezing it again")
+		By("adding the annotation again")
 		overwritten("once", `"false"`)
 		eventuallyMarked(ctx, configMaps, ns, "once", `"policy":"CreateOnly"`)
 		patch(ctx, mailbox, configMaps, ns, "once", `{"data": {"entry": "third"}}`)

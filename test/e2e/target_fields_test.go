@@ -27,7 +27,7 @@ import (
 )
 
 var _ = Describe("targets: the fields of an object", func() {
-	It("are the mailbox's where it sets them, and stay the target's elsewhere", func(ctx SpecContext) {
+	It("have the mailbox's values where it sets them, and the target's elsewhere", func(ctx SpecContext) {
 		const ns = "fields-of-both"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		publish(ctx, services, serviceAccounts)
@@ -58,7 +58,7 @@ spec:
 		Eventually(address).WithContext(ctx).ShouldNot(BeEmpty())
 		Eventually(web).WithContext(ctx).WithArguments("metadata", "annotations", "deployment.kubernetes.io/revision").Should(Equal("1"))
 
-		By("letting other writers of the target add to it")
+		By("keeping additions of other managers on the target")
 		given := address()
 		patch(ctx, florin, serviceAccounts.GroupVersionResource, ns, "robot", `{"secrets": [{"name": "minted"}]}`)
 		apply(ctx, florin, fmt.Sprintf(`
@@ -68,7 +68,7 @@ metadata: {name: web, namespace: %s}
 spec: {template: {spec: {containers: [{name: sidecar, image: "registry.invalid/sidecar:1"}]}}}
 `, ns))
 		Eventually(web).WithContext(ctx).WithArguments("metadata", "annotations", "deployment.kubernetes.io/revision").Should(Equal("2"))
-		By("taking away what the mailbox takes away: a field, an item of a list, an item within an item")
+		By("removing fields, list items and nested items that the mailbox removes")
 		patch(ctx, mailbox, deployments, ns, "web", `{"spec": {"minReadySeconds": null, "template": {"spec": {"containers": [
 			{"name": "web", "image": "registry.invalid/web:2", "env": [{"name": "KEPT", "value": "1"}]}]}}}}`)
 		patch(ctx, mailbox, serviceAccounts.GroupVersionResource, ns, "robot", `{"metadata": {"labels": {"team": "blue"}}}`)
@@ -80,7 +80,7 @@ spec: {template: {spec: {containers: [{name: sidecar, image: "registry.invalid/s
 		Eventually(value).WithContext(ctx).WithArguments(florin, services.GroupVersionResource, ns, "front", "spec", "selector", "app").Should(Equal("other"))
 		Eventually(web).WithContext(ctx).WithArguments("metadata", "annotations", "deployment.kubernetes.io/revision").Should(Equal("3"))
 
-		By("not fighting over the rest")
+		By("not changing other managers' fields")
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(florin, deployments, ns, "web", "Available").Should(Equal("True"))
 		Expect(web("spec", "progressDeadlineSeconds")).To(Equal("600"), "the target's default")
 		Expect(value(ctx, mailbox, deployments, ns, "web", "spec", "progressDeadlineSeconds")).To(BeEmpty())

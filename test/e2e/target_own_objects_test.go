@@ -31,8 +31,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("targets: what each cluster has of its own", func() {
-	It("never travels by a wildcard, and by its name only where it is the hub's", thorough, func(ctx SpecContext) {
+var _ = Describe("targets: objects that belong to the cluster", func() {
+	It("are never synced by a wildcard, and by name only where the hub owns them", thorough, func(ctx SpecContext) {
 		const ns = "own-objects"
 		inventory := newInventory(ctx, ns)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
@@ -78,7 +78,7 @@ spec:
     - {group: "", resource: secrets, apiVersion: v1}
     - {group: "", resource: serviceaccounts, apiVersion: v1}
 `))
-		By("refusing what would be of no use there, and placing the rest")
+		By("rejecting objects that only their own cluster can use, and syncing the rest")
 		eventuallyExists(ctx, florin, configMaps, ns, "settings")
 		eventuallyExists(ctx, florin, serviceAccounts.GroupVersionResource, ns, "robot")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, "everything").Should(ConsistOf("Invalid pull"))
@@ -91,7 +91,7 @@ spec:
 				value(ctx, florin, serviceAccounts.GroupVersionResource, ns, "default", "metadata", "labels"))
 		}, `map[] map[] "" ""`)
 
-		By("reporting a conflict for what is named and belongs to the target")
+		By("reporting a conflict for a named object that belongs to the target")
 		apply(ctx, mailbox, fmt.Sprintf(`
 apiVersion: edge.kubestellar.io/v2alpha1
 kind: SyncerConfig
@@ -105,7 +105,7 @@ spec:
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, "named").Should(ConsistOf("Conflict kube-root-ca.crt", "Conflict default"))
 		Expect(value(ctx, florin, configMaps, ns, "kube-root-ca.crt", "metadata", "labels")).To(BeEmpty())
 		Expect(value(ctx, florin, serviceAccounts.GroupVersionResource, ns, "default", "metadata", "labels")).To(BeEmpty())
-		By("letting the target fill in the token of a Secret that is named")
+		By("keeping the token that the target fills into a named Secret")
 		token := func() string {
 			data, err := base64.StdEncoding.DecodeString(value(ctx, florin, secrets, ns, "robot-token", "data", "token"))
 			Expect(err).NotTo(HaveOccurred())
@@ -123,7 +123,7 @@ spec:
 		staysFor(ctx, token, filled)
 	}, NodeTimeout(3*time.Minute))
 
-	It("is kept of a namespace, whether the hub made it, found it or was told to bring it", func(ctx SpecContext) {
+	It("are kept in a namespace, whether the hub created, found or synced it", func(ctx SpecContext) {
 		const made, found = "namespace-made", "namespace-found"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		foreign := `{"metadata": {"labels": {"team": "theirs"}, "annotations": {"note": "theirs"}}}`
@@ -147,7 +147,7 @@ spec:
 		patch(ctx, florin, namespaces, "", made, foreign)
 		apply(ctx, florin, configMap(made, "theirs", "x"))
 
-		By("bringing a namespace that is selected, unless it is somebody else's")
+		By("downsyncing a selected namespace, unless it is somebody else's")
 		patch(ctx, mailbox, namespaces, "", made, `{"metadata": {"labels": {"team": null}}}`)
 		apply(ctx, mailbox, fmt.Sprintf(`
 apiVersion: edge.kubestellar.io/v2alpha1

@@ -59,8 +59,8 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 `, namespace)
 }
 
-var _ = Describe("targets: objects that are refused", func() {
-	It("are reported by name, and cost the others nothing", func(ctx SpecContext) {
+var _ = Describe("targets: rejected objects", func() {
+	It("are reported by name, and do not affect other objects", func(ctx SpecContext) {
 		const ns, good = "poison", 50
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		publish(ctx, services)
@@ -79,7 +79,7 @@ var _ = Describe("targets: objects that are refused", func() {
 			return apierrors.IsInvalid(err)
 		}).WithContext(ctx).Should(BeTrue(), "the policy must be in force")
 
-		By("refusing them for a reason each")
+		By("rejecting each with a reason")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "denied", "poison"), configMap(ns, "large", "x"), deployment(ns, "invalid"), fmt.Sprintf(`
 apiVersion: v1
 kind: Service
@@ -95,7 +95,7 @@ spec: {ports: [{port: 80}]}
 		Expect(failureMessage(ctx, mailbox, ns, "invalid")).To(ContainSubstring("spec.template.metadata.labels"))
 		Expect(failureMessage(ctx, mailbox, ns, "not.a.label")).To(ContainSubstring("metadata.name"))
 
-		By("placing everything else meanwhile")
+		By("placing all other objects")
 		fill(ctx, mailbox, ns, "good-", good)
 		Eventually(func() int { return len(identities(ctx, florin, configMaps, ns, "good-")) }).WithContext(ctx).WithTimeout(20 * time.Second).Should(Equal(good))
 		for i := range good {
@@ -114,11 +114,11 @@ spec: {ports: [{port: 80}]}
 		}).WithContext(ctx).WithTimeout(20 * time.Second).Should(Equal(good))
 		Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "status", "synced").Should(Equal(fmt.Sprint(good)))
 		Expect(failures(ctx, mailbox, ns)).To(refused)
-		By("saying so once on each of them")
+		By("recording one event on each of them")
 		for name, reason := range map[string]string{"denied": "AdmissionDenied", "large": "TooLarge", "invalid": "Invalid", "not.a.label": "Invalid"} {
 			Eventually(func() []string { return reasons(ctx, mailbox, ns, name) }).WithContext(ctx).Should(ConsistOf(reason))
 		}
-		By("reporting one that must not be deleted, for as long as that is so")
+		By("reporting an object that must not be deleted, while that lasts")
 		apply(ctx, mailbox, configMap(ns, "kept", "x"))
 		eventuallyExists(ctx, florin, configMaps, ns, "kept")
 		remove(ctx, mailbox, configMaps, ns, "kept")
@@ -128,7 +128,7 @@ spec: {ports: [{port: 80}]}
 		remove(ctx, florin, policyBindings, "", ns)
 		eventuallyGone(ctx, florin, configMaps, ns, "kept")
 
-		By("placing one that is poison no more")
+		By("syncing a corrected object")
 		patch(ctx, mailbox, configMaps, ns, "denied", `{"data": {"entry": "harmless"}}`)
 		eventuallyExists(ctx, florin, configMaps, ns, "denied")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("TooLarge large", "Invalid invalid", "Invalid not.a.label"))

@@ -51,7 +51,7 @@ spec: {selector: {app: web}, ports: [%s]}
 }
 
 var _ = Describe("targets", func() {
-	It("takes over what KubeStellar's syncer placed", thorough, func(ctx SpecContext) {
+	It("adopt the copies of KubeStellar's syncer", thorough, func(ctx SpecContext) {
 		const ns = "adoption"
 		const relic, service = `spec: {kept: 1, dropped: 2, parts: [a, b, c]}`, `{name: one, port: 80}, {name: two, port: 81}`
 		inventory := sharedInventory(ctx)
@@ -75,7 +75,7 @@ var _ = Describe("targets", func() {
 			relics.object(ns, "mine", relic), relics.object(ns, "copied", `spec: {ours: 1}`), relics.object(ns, "plain", `spec: {ours: 1}`),
 			twins.object(ns, "same", `spec: {size: 1}`), twins.object(ns, "different", `spec: {size: 2}`), spoils.object(ns, "any", `spec: {size: 2, ours: 1}`),
 			selecting(ns, relics.GroupVersionResource, twins.GroupVersionResource, spoils.GroupVersionResource, services.GroupVersionResource)))
-		By("adopting what the rules allow, and nothing else")
+		By("adopting only objects that the rules allow")
 		eventuallyMarked(ctx, relics.GroupVersionResource, ns, "mine", `"adopted":true`)
 		eventuallyMarked(ctx, services.GroupVersionResource, ns, "front", `"adopted":true`)
 		eventuallyMarked(ctx, twins.GroupVersionResource, ns, "same", `"adopted":true`)
@@ -84,7 +84,7 @@ var _ = Describe("targets", func() {
 		for _, name := range []string{"copied", "plain"} {
 			Expect(value(ctx, florin, relics.GroupVersionResource, ns, name, "spec")).To(Equal("map[dropped:2 kept:1 parts:[a b c]]"))
 		}
-		By("taking KubeStellar's claim off what is the hub's now")
+		By("removing KubeStellar's annotations from adopted objects")
 		for _, object := range []struct {
 			api
 			name string
@@ -93,7 +93,7 @@ var _ = Describe("targets", func() {
 				ShouldNot(ContainSubstring("downsynced"))
 		}
 
-		By("following the mailbox, also where a field or an item of a list goes")
+		By("following the mailbox, also when a field or a list item is removed")
 		patch(ctx, mailbox, relics.GroupVersionResource, ns, "mine", `{"spec": {"dropped": null, "parts": ["a", "c"]}}`)
 		Eventually(value).WithContext(ctx).WithArguments(florin, relics.GroupVersionResource, ns, "mine", "spec").
 			Should(Equal("map[assigned:by a controller kept:1 parts:[a c]]"))
@@ -104,21 +104,21 @@ var _ = Describe("targets", func() {
 		Expect(value(ctx, florin, services.GroupVersionResource, ns, "front", "spec", "clusterIP")).To(Equal(address))
 		patch(ctx, mailbox, spoils.GroupVersionResource, ns, "any", `{"spec": {"ours": null}}`)
 		Eventually(value).WithContext(ctx).WithArguments(florin, spoils.GroupVersionResource, ns, "any", "spec").Should(Equal("map[size:2 theirs:1]"))
-		By("adopting what has become identical")
+		By("adopting objects that have become identical")
 		patch(ctx, mailbox, twins.GroupVersionResource, ns, "different", `{"spec": {"size": 1}}`)
 		eventuallyMarked(ctx, twins.GroupVersionResource, ns, "different", `"adopted":true`)
 
-		By("leaving what another mailbox has placed there, whatever the rule")
+		By("not changing another mailbox's copies, with any adoption policy")
 		other := register(ctx, inventory, "rival", "florin")
 		apply(ctx, other, documents(namespace(ns), spoils.object(ns, "any", `spec: {size: 3}`), selecting(ns, spoils.GroupVersionResource)))
 		Eventually(failures).WithContext(ctx).WithArguments(other, ns).Should(ConsistOf("Conflict any"))
 		Expect(value(ctx, florin, spoils.GroupVersionResource, ns, "any", "spec", "size")).To(Equal("2"))
-		By("deleting what was adopted when it goes in the mailbox")
+		By("deleting an adopted object when it is deleted in the mailbox")
 		remove(ctx, mailbox, relics.GroupVersionResource, ns, "mine")
 		eventuallyGone(ctx, florin, relics.GroupVersionResource, ns, "mine")
 	}, NodeTimeout(3*time.Minute))
 
-	It("replaces an object whose immutable field changed, once the target finds the new one valid", func(ctx SpecContext) {
+	It("replace an object with a changed immutable field, once the target accepts the new one in a dry run", func(ctx SpecContext) {
 		const ns = "immutable"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		publish(ctx, services, statefulSets, jobs)
@@ -158,7 +158,7 @@ spec:
 			before[name] = uid(name)
 		}
 
-		By("reporting the field, and leaving the object")
+		By("reporting the field, and not changing the object")
 		patch(ctx, mailbox, deployments, ns, "web", `{"spec": {"selector": {"matchLabels": {"app": "other"}}, "template": {"metadata": {"labels": {"app": "other"}}}}}`)
 		apply(ctx, mailbox, task("Never", 2))
 		patch(ctx, mailbox, services.GroupVersionResource, ns, "front", `{"spec": {"clusterIP": "10.0.0.12"}}`)
@@ -169,14 +169,14 @@ spec:
 			Expect(uid(name)).To(Equal(before[name]))
 		}
 
-		By("replacing it where the PublishedResource says so")
+		By("replacing it where the PublishedResource allows it")
 		change(ctx, "jobs", `{"spec": {"replace": true}}`, `{"spec": {"replace": false}}`)
 		template := func() string { return value(ctx, florin, jobs.GroupVersionResource, ns, "task", "spec", "template") }
 		Eventually(template).WithContext(ctx).Should(ContainSubstring("task:2"))
 		replaced := uid("task")
 		Expect(replaced).NotTo(Equal(before["task"]))
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("Immutable web", "Immutable front", "Immutable store"))
-		By("not deleting it for one that the target would refuse")
+		By("not deleting it if the target would refuse the new one")
 		apply(ctx, mailbox, task("Always", 3))
 		Eventually(failureMessage).WithContext(ctx).WithArguments(mailbox, ns, "task").Should(And(ContainSubstring("spec.template"), ContainSubstring("restartPolicy")))
 		staysFor(ctx, func() string { return uid("task") }, replaced)

@@ -26,8 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("targets: what has to wait", func() {
-	It("goes on when a name becomes free and when a namespace has ended", thorough, SpecPriority(1), func(ctx SpecContext) {
+var _ = Describe("targets: pending objects", func() {
+	It("are synced when a name becomes free and when a namespace has been deleted", thorough, SpecPriority(1), func(ctx SpecContext) {
 		const taken, ending = "waits-for-name", "waits-for-namespace"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		apply(ctx, florin, documents(namespace(taken), configMap(taken, "settings", "theirs")))
@@ -49,14 +49,14 @@ var _ = Describe("targets: what has to wait", func() {
 		uid := value(ctx, florin, namespaces, "", ending, "metadata", "uid")
 		remove(ctx, florin, namespaces, "", ending)
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ending).Should(ConsistOf("NamespaceTerminating settings", "NamespaceTerminating token"))
-		By("making it and its contents again once it is gone")
+		By("creating it and its contents again once it is deleted")
 		patch(ctx, florin, configMaps, ending, "holds", `{"metadata": {"finalizers": null}}`)
 		Eventually(entry).WithContext(ctx).WithArguments(ending).Should(Equal("ours"))
 		eventuallyExists(ctx, florin, secrets, ending, "token")
 		Expect(value(ctx, florin, namespaces, "", ending, "metadata", "uid")).NotTo(Equal(uid))
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ending).Should(BeEmpty())
 
-		By("trying a name again as soon as it is free, when the next attempt would be long in coming")
+		By("retrying a name as soon as it is free, long before the next attempt")
 		// Without the watch, retries would follow 0.1, 0.3, ... 25.5 and 51.1 seconds after the first attempt, which was at
 		// most five seconds before the report.
 		Eventually(func() time.Duration { return time.Since(refused) }).WithContext(ctx).Should(BeNumerically(">", 26*time.Second))
@@ -67,7 +67,7 @@ var _ = Describe("targets: what has to wait", func() {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", taken, "Ready").Should(Equal("True"))
 	}, NodeTimeout(4*time.Minute))
 
-	It("is reported by name where the target does not permit it", thorough, func(ctx SpecContext) {
+	It("are reported by name where the target does not permit them", thorough, func(ctx SpecContext) {
 		const ns = "narrow"
 		inventory := newInventory(ctx, ns)
 		florin := target("florin")
@@ -96,7 +96,7 @@ subjects: [{kind: ServiceAccount, name: hub, namespace: %[1]s}]
 		mailbox := mailboxOf(ctx, inventory, ns)
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "green"), secret(ns, "token"), deployment(ns, "web"), everythingIn(ns)))
 
-		By("doing what is permitted")
+		By("syncing permitted objects")
 		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "data", "entry").Should(Equal("green"))
 		patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": null, "other": "blue"}}`)
 		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "data").Should(Equal("map[other:blue]"))
@@ -108,7 +108,7 @@ subjects: [{kind: ServiceAccount, name: hub, namespace: %[1]s}]
 		Expect(framework.Condition(ctx, mailbox, syncerConfigs, "", ns, "Ready")).To(Equal("False"))
 		Eventually(func() []string { return reasons(ctx, mailbox, ns, "token") }).WithContext(ctx).Should(ConsistOf("Forbidden"))
 
-		By("doing it at the next change after it was permitted")
+		By("syncing it at the next change after it was permitted")
 		patch(ctx, florin, clusterRoles, "", ns, `{"rules": [{"apiGroups": [""], "resources": ["configmaps", "secrets", "namespaces"], "verbs": ["*"]}]}`)
 		changes := 0
 		Eventually(func() (bool, error) {

@@ -39,7 +39,7 @@ func openTerminal() (screen, terminal *os.File, err error) {
 	}
 	number, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot tell which terminal was made: %w", err)
+		return nil, nil, fmt.Errorf("read the name of the new terminal: %w", err)
 	}
 	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	return screen, terminal, err

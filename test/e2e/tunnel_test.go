@@ -27,6 +27,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/faults"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
@@ -46,11 +47,16 @@ var _ = Describe("A cluster that dials the hub", func() {
 			return ""
 		}
 	}
+	handshakes := func(ctx context.Context, result string) float64 {
+		metrics, err := hub.Metrics(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		return metrics[fmt.Sprintf(`synchub_tunnel_handshakes_total{result="%s"}`, result)]
+	}
 	stop := func(tunnel *installation.Tunnel) {
 		DeferCleanup(func() { _ = tunnel.Kill9() })
 	}
 
-	It("keeps everything while the link is cut, and gets each change once when it is back", func(ctx SpecContext) {
+	It("keeps all copies while the link is cut, and gets each change once when it is back", func(ctx SpecContext) {
 		const ns, count = "tunnel-cut", 20
 		inventory := newInventory(ctx, ns)
 		tunnel, err := inventory.RegisterTunnel(ctx, "away", kubeconfigOf("hosting"), nil, true)
@@ -92,7 +98,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 		}
 	}, NodeTimeout(4*time.Minute))
 
-	It("is the only one that its token lets in", func(ctx SpecContext) {
+	It("is the only cluster that its token admits", func(ctx SpecContext) {
 		const ns = "tunnel-trust"
 		inventory := newInventory(ctx, ns)
 		one, err := inventory.RegisterTunnel(ctx, "one", kubeconfigOf("hosting"), nil, true)
@@ -107,19 +113,14 @@ var _ = Describe("A cluster that dials the hub", func() {
 		mailboxOf(ctx, inventory, "two")
 
 		By("refusing wrong tokens")
-		handshakes := func(result string) float64 {
-			metrics, err := hub.Metrics(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			return metrics[fmt.Sprintf(`synchub_tunnel_handshakes_total{result="%s"}`, result)]
-		}
-		unauthorized := handshakes("unauthorized")
+		unauthorized := handshakes(ctx, "unauthorized")
 		for _, token := range []string{"", two.Token, one.Token + "x"} {
 			intruder, err := inventory.StartTunnel(one.SyncTarget, kubeconfigOf("guilder"), token)
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(func() { _ = intruder.Kill9() })
-			Eventually(handshakes).WithArguments("unauthorized").Should(BeNumerically(">", unauthorized))
+			Eventually(handshakes).WithContext(ctx).WithArguments("unauthorized").Should(BeNumerically(">", unauthorized))
 			Expect(intruder.Kill9()).To(Succeed())
-			unauthorized = handshakes("unauthorized")
+			unauthorized = handshakes(ctx, "unauthorized")
 		}
 
 		By("refusing another cluster with the right token")
@@ -143,7 +144,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 		Eventually(reasonOf(ctx, inventory, "one", edgev2alpha1.ConditionTunnelRefused)).WithContext(ctx).Should(BeEmpty())
 	}, NodeTimeout(5*time.Minute))
 
-	It("loses and doubles nothing when the replica with its tunnel is killed in a burst, or connections break", thorough, Label("faults"), func(ctx SpecContext) {
+	It("loses and duplicates nothing when the replica with its tunnel is killed in a burst, or connections break", thorough, Label("faults"), func(ctx SpecContext) {
 		const ns, count = "tunnel-burst", 200
 		inventory := newInventory(ctx, ns)
 		tunnel, err := inventory.RegisterTunnel(ctx, "away", kubeconfigOf("hosting"), nil, true)
@@ -195,11 +196,49 @@ var _ = Describe("A cluster that dials the hub", func() {
 		quiet(ctx)
 		Expect(identities(ctx, target("hosting"), configMaps, ns, "broken-")).To(HaveLen(count))
 		before := identities(ctx, target("hosting"), configMaps, ns, "")
-		synchub.Balancer.Drop()
+
+		By("cutting the link again and again at rest, where three of ten connections are lost")
+		synchub.Balancer.Lose(0.3)
+		DeferCleanup(func() { synchub.Balancer.Lose(0) })
+		for range 5 {
+			opened := handshakes(ctx, "opened")
+			synchub.Balancer.Drop()
+			Eventually(handshakes).WithContext(ctx).WithArguments("opened").Should(BeNumerically(">", opened))
+		}
 		Eventually(reasonOf(ctx, inventory, "away", edgev2alpha1.ConditionReady)).WithContext(ctx).Should(HavePrefix("True"))
 		quiet(ctx)
 		Expect(identities(ctx, target("hosting"), configMaps, ns, "")).To(Equal(before))
 	}, NodeTimeout(6*time.Minute))
+
+	It("does not disturb other clusters, whatever it does", func(ctx SpecContext) {
+		const ns, changes, memory = "tunnel-hostile", 20, 512 << 20
+		inventory := newInventory(ctx, ns)
+		Expect(inventory.Register(ctx, "honest", kubeconfigOf("florin"), nil)).To(Succeed())
+		mailbox := mailboxOf(ctx, inventory, "honest")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "first"), everythingIn(ns)))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
+		before := residentMemory(ctx)
+
+		hostile := map[string]*faults.HostileTunnel{}
+		for name, attack := range faults.Hostilities {
+			admitted, err := inventory.AdmitTunnel(ctx, fmt.Sprintf("hostile-%d", len(hostile)), nil, false)
+			Expect(err).NotTo(HaveOccurred())
+			hostile[name], err = faults.OpenHostileTunnel(ctx, admitted.SyncTarget.Status.Tunnel.URL, []byte(admitted.SyncTarget.Status.Tunnel.CertificateAuthority), string(admitted.SyncTarget.UID), admitted.Token, attack)
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(hostile[name].Close)
+			apply(ctx, mailboxConfig(ctx, inventory, admitted.SyncTarget.Name), documents(namespace(ns), configMap(ns, "settings", "first"), everythingIn(ns)))
+		}
+		for name, one := range hostile {
+			Eventually(one.Attacks).WithContext(ctx).Should(BeNumerically(">", 0), name)
+		}
+		for change := range changes {
+			wanted := fmt.Sprint(change)
+			patch(ctx, mailbox, configMaps, ns, "settings", fmt.Sprintf(`{"data": {"entry": %q}}`, wanted))
+			Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal(wanted))
+		}
+		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "honest", "Ready")).To(Equal("True"))
+		Expect(residentMemory(ctx)).To(BeNumerically("<", before+memory))
+	}, NodeTimeout(5*time.Minute))
 })
 
 // isTargetWrite matches a counted request that writes an object to a target.

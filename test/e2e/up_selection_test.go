@@ -30,8 +30,8 @@ import (
 
 var edgeSyncConfigs = schema.GroupVersionResource{Group: "edge.kubestellar.io", Version: "v2alpha1", Resource: "edgesyncconfigs"}
 
-var _ = Describe("what is selected for coming up", func() {
-	It("takes a wildcard for what people make, not for what Kubernetes makes itself", func(ctx SpecContext) {
+var _ = Describe("selection for upsync", func() {
+	It("applies a wildcard to users' objects, not to objects that Kubernetes creates", func(ctx SpecContext) {
 		const ns, empty = "up-wildcard", "up-wildcard-empty"
 		inventory := sharedInventory(ctx)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
@@ -70,7 +70,7 @@ metadata: {name: robot, namespace: %s}
 		Expect(above(configMaps, ns, "kube-root-ca.crt", "metadata", "annotations")()).NotTo(ContainSubstring(markAnnotation))
 		Expect(above(serviceAccounts.GroupVersionResource, ns, "default", "metadata", "annotations")()).NotTo(ContainSubstring(markAnnotation))
 
-		By("bringing up what is named: a namespace, also one that was made for its contents, and objects in one of Kubernetes' that is allowed")
+		By("upsyncing named objects: a namespace, also one created for its contents, and objects in an allowed namespace of Kubernetes")
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "florin", `{"spec": {"namespaces": {"allowProtected": ["kube-public"]}}}`)
 		apply(ctx, mailbox, syncerConfig(ns, fmt.Sprintf(`{upsync: [%s,
 			{apiGroup: "", resources: [namespaces], names: [%s, %s]},
@@ -80,13 +80,13 @@ metadata: {name: robot, namespace: %s}
 		}
 		Eventually(above(configMaps, "kube-public", ns, "data", "entry")).WithContext(ctx).Should(Equal("system"))
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
-		By("keeping a namespace in the mailbox, without marks, when it goes on the target: it may hold other things")
+		By("keeping a namespace in the mailbox, without marks, when it is deleted on the target: it may contain other objects")
 		remove(ctx, florin, namespaces, "", empty)
 		Eventually(above(namespaces, "", empty, "metadata", "annotations", markAnnotation)).WithContext(ctx).Should(BeEmpty())
 		Expect(above(namespaces, "", empty, "status", "phase")()).To(Equal("Active"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("follows every change of what is selected", thorough, func(ctx SpecContext) {
+	It("follows every change of the selection", thorough, func(ctx SpecContext) {
 		const ns = "up-selected"
 		publishInstruments(ctx, "florin")
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
@@ -121,14 +121,14 @@ spec:
 		label("plain", `"yes"`)
 		eventuallyGone(ctx, mailbox, configMaps, ns, "first")
 		eventuallyExists(ctx, mailbox, configMaps, ns, "plain")
-		By("removing what an entry brought up that is taken out, and nothing else")
+		By("deleting only the upsynced objects of a removed entry")
 		apply(ctx, mailbox, syncerConfig(ns, fmt.Sprintf("{upsync: [%s, %s]}", maps, boiler)))
 		eventuallyGone(ctx, mailbox, gauges, ns, "dial")
 		remove(ctx, mailbox, edgeSyncConfigs, "", ns)
 		eventuallyGone(ctx, mailbox, gauges, ns, "edge")
 		Expect(framework.Exists(ctx, mailbox, gauges, ns, "boiler")).To(BeTrue())
 
-		By("freezing what is suspended, and catching up afterwards")
+		By("not changing suspended objects, and catching up afterwards")
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"suspend": true}}`)
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Suspended").Should(Equal("True"))
 		patch(ctx, florin, configMaps, ns, "second", `{"data": {"entry": "blue"}}`)
@@ -140,7 +140,7 @@ spec:
 		Eventually(above(configMaps, ns, "second", "data", "entry")).WithContext(ctx).Should(Equal("blue"))
 		eventuallyGone(ctx, mailbox, gauges, ns, "boiler")
 
-		By("keeping it, without marks, where the config says Orphan")
+		By("keeping it, without marks, with the policy Orphan")
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"deletionPolicy": "Orphan"}}`)
 		Eventually(above(configMaps, ns, "second", "metadata", "annotations", markAnnotation)).WithContext(ctx).Should(ContainSubstring(`"policy":"Orphan"`))
 		Eventually(above(configMaps, ns, "plain", "metadata", "annotations", markAnnotation)).WithContext(ctx).Should(ContainSubstring(`"policy":"Orphan"`))
@@ -154,7 +154,7 @@ spec:
 		}
 	}, NodeTimeout(3*time.Minute))
 
-	It("makes up for what happened while the hub was away", thorough, func(ctx SpecContext) {
+	It("catches up on changes that happened while the hub was down", thorough, func(ctx SpecContext) {
 		const ns, vanished = "up-away", "up-away-vanished"
 		publishInstruments(ctx, "florin")
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")

@@ -41,7 +41,7 @@ const (
 	ensuredAnnotation = "synchub.dev/ensured-by"
 )
 
-var _ = Describe("up", func() {
+var _ = Describe("upsync", func() {
 	It("keeps objects of the target in the mailbox, with their status", func(ctx SpecContext) {
 		const ns = "up-kept"
 		publishInstruments(ctx, "florin")
@@ -63,9 +63,9 @@ var _ = Describe("up", func() {
 		Eventually(above(meters, "", ns, "status", "reading")).WithContext(ctx).Should(Equal("7"))
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
 		Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "status", "synced").Should(Equal("3"))
-		By("making the namespace they need, and no more of it")
+		By("creating the namespace that they need, without a mark")
 		Expect(above(namespaces, "", ns, "metadata", "annotations")()).To(And(ContainSubstring(ensuredAnnotation), Not(ContainSubstring(markAnnotation))))
-		By("leaving the target's objects alone")
+		By("not changing the target's objects")
 		Expect(identities(ctx, florin, configMaps, ns, "settings")).To(Equal(before))
 
 		By("following changes")
@@ -88,7 +88,7 @@ var _ = Describe("up", func() {
 		Eventually(above(gauges, ns, "boiler", "status", "reading")).WithContext(ctx).Should(BeEmpty())
 		Eventually(above(meters, "", ns, "status", "reading")).WithContext(ctx).Should(BeEmpty())
 
-		By("undoing what is done to them in the mailbox")
+		By("reverting changes to them in the mailbox")
 		patch(ctx, mailbox, configMaps, ns, "settings", `{"metadata": {"labels": {"synchub.dev/owner": "me"}}, "data": {"entry": "red"}}`)
 		Eventually(above(configMaps, ns, "settings", "data", "entry")).WithContext(ctx).Should(Equal("blue"))
 		Expect(above(configMaps, ns, "settings", "metadata", "labels", ownerLabel)()).NotTo(Equal("me"))
@@ -99,7 +99,7 @@ var _ = Describe("up", func() {
 		remove(ctx, mailbox, configMaps, ns, "settings")
 		Eventually(above(configMaps, ns, "settings", "data", "entry")).WithContext(ctx).Should(Equal("blue"))
 
-		By("not minding that somebody else writes to them at the same time")
+		By("tolerating other writers of these objects")
 		const rounds = 20
 		for i := range rounds {
 			patch(ctx, mailbox, gauges, ns, "boiler", fmt.Sprintf(`{"metadata": {"annotations": {"note": "%d"}}}`, i))
@@ -107,22 +107,22 @@ var _ = Describe("up", func() {
 		}
 		Eventually(above(gauges, ns, "boiler", "spec", "size")).WithContext(ctx).Should(Equal(fmt.Sprint(100 + rounds - 1)))
 		Expect(reasons(ctx, mailbox, ns, "boiler")).To(BeEmpty())
-		By("following an object that is made anew")
+		By("following an object that is created again")
 		remove(ctx, florin, configMaps, ns, "settings")
 		apply(ctx, florin, configMap(ns, "settings", "yellow"))
 		Eventually(above(configMaps, ns, "settings", "data", "entry")).WithContext(ctx).Should(Equal("yellow"))
-		By("going when they go")
+		By("deleting them when the originals are deleted")
 		remove(ctx, florin, configMaps, ns, "settings")
 		remove(ctx, florin, meters, "", ns)
 		eventuallyGone(ctx, mailbox, configMaps, ns, "settings")
 		eventuallyGone(ctx, mailbox, meters, "", ns)
-		By("going with their namespace, which stays in the mailbox")
+		By("deleting them with the original namespace, which stays in the mailbox")
 		remove(ctx, florin, namespaces, "", ns)
 		eventuallyGone(ctx, mailbox, gauges, ns, "boiler")
 		Expect(above(namespaces, "", ns, "status", "phase")()).To(Equal("Active"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("makes an object a few times if somebody deletes it in the mailbox each time, and says so there", thorough, func(ctx SpecContext) {
+	It("creates an object a few times if somebody deletes it in the mailbox each time, and reports that there", thorough, func(ctx SpecContext) {
 		const ns = "up-removed"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		apply(ctx, florin, documents(namespace(ns), configMap(ns, "theirs", "1"), configMap(ns, "other", "1")))
@@ -136,7 +136,7 @@ var _ = Describe("up", func() {
 		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "theirs").Should(ContainElement("RemovedInMailbox"))
 		// The first one was there before, two were made at once. The fourth waits for 15 s, the fifth for 30 s more, the sixth for a minute.
 		Expect(created()).To(BeNumerically("<=", 5))
-		By("leaving the other one alone, and making the object at once when its source changes")
+		By("not changing the other one, and creating the object at once when its source changes")
 		before := identities(ctx, mailbox, configMaps, ns, "other")
 		known := created()
 		patch(ctx, florin, configMaps, ns, "theirs", `{"data": {"entry": "2"}}`)
@@ -144,7 +144,7 @@ var _ = Describe("up", func() {
 		Expect(identities(ctx, mailbox, configMaps, ns, "other")).To(Equal(before))
 	}, NodeTimeout(3*time.Minute))
 
-	It("sends nothing down that came up, brings nothing up that went down, and says what it left out", func(ctx SpecContext) {
+	It("does not downsync upsynced objects, nor the reverse, and reports the objects that it leaves out", func(ctx SpecContext) {
 		const ns = "up-and-down"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		above, below := readerOf(ctx, mailbox), readerOf(ctx, florin)
@@ -167,7 +167,7 @@ var _ = Describe("up", func() {
 		staysFor(ctx, func() string { return fmt.Sprint(framework.Exists(ctx, florin, configMaps, ns, "late")) }, "false <nil>")
 		Expect(identities(ctx, florin, configMaps, ns, "theirs")).To(Equal(theirs), "what came up is not sent down again")
 		Expect(above(configMaps, ns, "went-down", "metadata", "annotations", markAnnotation)()).To(BeEmpty(), "what went down does not come up")
-		By("taking a copy of what came up for a user's own object")
+		By("treating a copy of an upsynced object as a user's own object")
 		copied, err := framework.Get(ctx, mailbox, configMaps, ns, "theirs")
 		Expect(err).NotTo(HaveOccurred())
 		copied.SetName("copied")
@@ -175,7 +175,7 @@ var _ = Describe("up", func() {
 		copied.SetUID("")
 		create(ctx, mailbox, configMaps, copied)
 
-		By("bringing down what was left out, once nothing selects it for coming up")
+		By("downsyncing excluded objects, once upsync no longer selects them")
 		apply(ctx, mailbox, syncerConfig(ns, "{"+down+"}"))
 		eventuallyExists(ctx, florin, configMaps, ns, "late")
 		eventuallyExists(ctx, florin, configMaps, ns, "copied")
@@ -185,7 +185,7 @@ var _ = Describe("up", func() {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Overlapping").Should(BeEmpty())
 	}, NodeTimeout(3*time.Minute))
 
-	It("overwrites nothing in the mailbox but what KubeStellar's syncer brought up, where that may be adopted", thorough, func(ctx SpecContext) {
+	It("overwrites only objects that KubeStellar's syncer brought up, where these may be adopted", thorough, func(ctx SpecContext) {
 		const ns = "up-taken"
 		publishInstruments(ctx, "florin")
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
@@ -204,7 +204,7 @@ var _ = Describe("up", func() {
 
 		Eventually(above(configMaps, ns, "other", "data", "entry")).WithContext(ctx).Should(Equal("fine"))
 		Eventually(above(gauges, ns, "brought", "spec", "size")).WithContext(ctx).Should(Equal("3"))
-		Expect(above(gauges, ns, "brought", "metadata", "uid")()).To(Equal(brought), "it is taken over, not made anew")
+		Expect(above(gauges, ns, "brought", "metadata", "uid")()).To(Equal(brought), "it is adopted, not created again")
 		Expect(above(gauges, ns, "brought", "metadata", "annotations")()).To(And(ContainSubstring(markAnnotation), Not(ContainSubstring("kubestellar"))))
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("Conflict settings", "Conflict copied", "Conflict made"))
 		for _, name := range []string{"settings", "copied", "made"} {
@@ -214,13 +214,13 @@ var _ = Describe("up", func() {
 		Expect(above(gauges, ns, "copied", "spec", "size")()).To(Equal("1"))
 		Expect(above(gauges, ns, "made", "spec", "size")()).To(Equal("1"))
 
-		By("bringing it up once the name is free")
+		By("upsyncing it once the name is free")
 		remove(ctx, mailbox, configMaps, ns, "settings")
 		Eventually(above(configMaps, ns, "settings", "data", "entry")).WithContext(ctx).Should(Equal("theirs"))
-		By("giving back what was adopted, like all that came up, when it goes")
+		By("deleting an adopted object in the mailbox, like all upsynced objects, when the original is deleted")
 		remove(ctx, florin, gauges, ns, "brought")
 		eventuallyGone(ctx, mailbox, gauges, ns, "brought")
-		By("leaving alone what never came up")
+		By("not changing objects that were never upsynced")
 		remove(ctx, florin, gauges, ns, "made")
 		remove(ctx, florin, gauges, ns, "copied")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(BeEmpty())

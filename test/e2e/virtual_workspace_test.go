@@ -39,7 +39,7 @@ var endpointSlices = schema.GroupVersionResource{Group: "apis.kcp.io", Version: 
 
 // The safety of upsync depends on these answers.
 var _ = Describe("kcp's virtual workspace", func() {
-	It("refuses to write over or to delete an object that is not the one that was seen", func(ctx SpecContext) {
+	It("refuses to update or delete an object with another UID", func(ctx SpecContext) {
 		const ns = "up-fenced"
 		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "green")))

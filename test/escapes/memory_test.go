@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// mostAtOnce limits the additional heap in use at any time while a server sends many responses, each of which is allowed.
+// mostAtOnce limits the additional heap in use at any time while a server sends many responses within the limits.
 // It includes the server's own copy.
 const mostAtOnce = 1024 * mib
 
@@ -78,7 +78,7 @@ func versionOr(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// manyMaps returns an object with the maximum number of values, each of which takes a hundred times its length in memory.
+// manyMaps returns an object with the maximum number of values; each takes a hundred times its length in memory.
 func manyMaps() string { return object + `},"x":[` + strings.Repeat(`{"":0},`, 250_000) + `{}]}` }
 
 // Many concurrent responses, each within the limits, take a limited amount of memory together.

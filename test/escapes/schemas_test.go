@@ -143,7 +143,7 @@ func expensiveSchema(index int) props {
 	})}
 }
 
-// manyLevels returns a schema with a rule at every level, each of which iterates over all leaves.
+// manyLevels returns a schema with a rule at every level that iterates over all leaves.
 func manyLevels(levels, count int) props {
 	node := props{Type: "object", Properties: fields(count, text)}
 	for range levels {
@@ -208,7 +208,7 @@ func TestHostileComparisons(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if findings := compatibility.Compare(ctx, named, named); len(findings) == 0 {
-		t.Error("a comparison that was given up says that all fits")
+		t.Error("an aborted comparison reports that all fields fit")
 	}
 }
 

@@ -316,7 +316,7 @@ func TestHostileVersions(t *testing.T) {
 	}
 }
 
-// A target with more objects than the limit is quarantined, whichever way it lists them.
+// A target with more objects than the limit is quarantined, for each form of its lists.
 func TestMoreObjectsThanMayBeHeld(t *testing.T) {
 	for name, serve := range map[string]http.HandlerFunc{
 		"in a watch": func(writer http.ResponseWriter, request *http.Request) {

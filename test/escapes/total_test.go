@@ -43,8 +43,8 @@ func added(name string, size int) string {
 		name, name, strings.Repeat("x", size))
 }
 
-// watched serves a version, and watches that send the output of tell.
-func watched(tell func(writer io.Writer, ctx context.Context) error) http.HandlerFunc {
+// watched serves a version, and watches with the events that send writes.
+func watched(send func(writer io.Writer, ctx context.Context) error) http.HandlerFunc {
 	return func(writer http.ResponseWriter, request *http.Request) {
 		if request.URL.Path == "/version" {
 			answer(200, "application/json", `{"gitVersion":"v1.35.4"}`)(writer, request)
@@ -55,22 +55,22 @@ func watched(tell func(writer io.Writer, ctx context.Context) error) http.Handle
 			return
 		}
 		writer.Header().Set("Content-Type", "application/json")
-		if tell(writer, request.Context()) == nil {
+		if send(writer, request.Context()) == nil {
 			writer.(http.Flusher).Flush()
 			<-request.Context().Done()
 		}
 	}
 }
 
-// held returns the bytes in the caches of all targets together.
-func held(t *testing.T) float64 {
+// cachedBytes returns the bytes in the caches of all targets together.
+func cachedBytes(t *testing.T) float64 {
 	t.Helper()
 	for _, series := range framework.Gather(t, targets.Collectors()...) {
 		if series.Metric == "synchub_targets_bytes" {
 			return series.Value
 		}
 	}
-	t.Fatal("it is not told")
+	t.Fatal("the metric synchub_targets_bytes is missing")
 	return 0
 }
 
@@ -91,7 +91,7 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 		t.Helper()
 		deadline := time.After(time.Minute)
 		for !done() {
-			peak = max(peak, held(t))
+			peak = max(peak, cachedBytes(t))
 			select {
 			case <-time.After(time.Millisecond):
 			case <-deadline:
@@ -100,7 +100,7 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 		}
 	}
 
-	more, told := make(chan struct{}), atomic.Int64{}
+	more, received := make(chan struct{}), atomic.Int64{}
 	small := connections.Connect(t, registry, "small", serveTarget(t, false, watched(func(writer io.Writer, ctx context.Context) error {
 		_, _ = io.WriteString(writer, added("first", 30*size)+allListed)
 		writer.(http.Flusher).Flush()
@@ -112,8 +112,8 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 		return err
 	})), kcp.Limits{})
 	await(t, small, targets.ReasonConnected)
-	run(small, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { told.Add(1) }})
-	until(func() bool { return told.Load() == 1 }, "the small target's first object is not told")
+	run(small, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { received.Add(1) }})
+	until(func() bool { return received.Load() == 1 }, "the handler did not receive the small target's first object")
 
 	var all []*targets.Connection
 	for number := range hostile {
@@ -138,13 +138,13 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 		}
 	}
 	close(more)
-	until(func() bool { return told.Load() == 2 }, "the small target's second object is not told")
+	until(func() bool { return received.Load() == 2 }, "the handler did not receive the small target's second object")
 	if !small.IsUp() {
 		t.Errorf("got %+v", small.Health())
 	}
 	// Equal shares, and data in flight until a connection is closed, add to the total. Without the total it would be 512
 	// MiB.
-	if after := held(t); max(peak, after) > limit*3/2 {
-		t.Errorf("%.0f bytes were held, and %.0f in the end", peak, after)
+	if after := cachedBytes(t); max(peak, after) > limit*3/2 {
+		t.Errorf("the caches had %.0f bytes at most, and %.0f at the end", peak, after)
 	}
 }

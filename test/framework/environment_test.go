@@ -81,7 +81,7 @@ func TestWorld(t *testing.T) {
 	t.Run("a killed API server comes back with its data", func(t *testing.T) { restart(t, target.Server, target.Config) })
 	t.Run("kcp comes back with its data", func(t *testing.T) { restart(t, suite.KCP.Server, suite.KCP.Workspace("root")) })
 
-	// Last of all, whatever happened before.
+	// This runs last, also after a failure.
 	t.Run("after a stop nothing is left", func(t *testing.T) { stop(t, suite.Environment) })
 }
 

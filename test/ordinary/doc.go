@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package ordinary does what people do every day with kubectl and Helm, in a mailbox workspace and in a workload workspace, and the same
-// directly on a cluster. The results must be the same, or the workspace must refuse the command, say why, and change nothing. A new
+// Package ordinary runs everyday commands of kubectl and Helm in a mailbox workspace, in a workload workspace, and directly on a
+// cluster. The results must be the same, or the workspace must refuse the command with a reason, and change nothing. A new
 // command, manifest or chart is one row of a table.
 package ordinary

@@ -194,7 +194,7 @@ func (s *shell) run(ctx context.Context, command string) (string, error) {
 		"PATH="+s.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "KUBECONFIG="+s.kubeconfig, "KUBECACHEDIR="+filepath.Join(filepath.Dir(s.at.kubeconfig), "cache-"+s.at.name),
 		"HELM_CACHE_HOME="+filepath.Dir(s.kubeconfig), "HELM_CONFIG_HOME="+filepath.Dir(s.kubeconfig), "HELM_DATA_HOME="+filepath.Dir(s.kubeconfig),
 		"NAMESPACE="+s.namespace)
-	// What a command leaves in the background must not keep its end from being seen.
+	// Do not wait for processes that a command leaves in the background.
 	bash.WaitDelay = 5 * time.Second
 	var output bytes.Buffer
 	bash.Stdout, bash.Stderr = &output, &output

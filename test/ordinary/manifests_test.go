@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// What becomes of an object of a manifest. Any other text is the reason in the status of the SyncerConfig or EdgePlacement.
+// Expected results for an object of a manifest. Any other text is the reason in the status of the SyncerConfig or EdgePlacement.
 const (
 	arrives   = "it arrives on the cluster"
 	unserved  = "the workspace does not serve it"

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// ownPlacement selects one Namespace: the placement of all others has an object that fails.
+// ownPlacement selects one Namespace: the placement of all other Namespaces has a failing object.
 const ownPlacement = `
 apiVersion: edge.kubestellar.io/v2alpha1
 kind: EdgePlacement

@@ -90,8 +90,8 @@ type outcome struct {
 	err           error
 }
 
-// afterRefusal returns the objects on the cluster after a command that the workspace has refused for some objects. These are as before, in
-// the workspace too; others are as on a cluster.
+// afterRefusal returns the objects on the cluster after a command that the workspace has refused for some objects. These are unchanged, in
+// the workspace too; all other objects are as on a cluster.
 func (o *outcome) afterRefusal(before, after state) state {
 	want := maps.Clone(o.before)
 	maps.DeleteFunc(want, func(key, _ string) bool { _, ok := after[key]; return !ok })
@@ -143,7 +143,7 @@ func (w *world) runAt(t *testing.T, at *destination, name string, one row, expec
 	case expected == nil || expected.err != nil:
 	default:
 		g.Expect(one.refusal).NotTo(gomega.BeEmpty(), "%s: the cluster accepts %s: %s", at.name, one.command, output)
-		g.Expect(output).To(gomega.MatchRegexp(one.refusal), "%s: a refusal says why", at.name)
+		g.Expect(output).To(gomega.MatchRegexp(one.refusal), "%s: a refusal has a reason", at.name)
 		become(expected.afterRefusal(inWorkspace, s.own(t)), "a refusal of "+one.command)
 		return result
 	}
@@ -199,8 +199,8 @@ func TestPodsAreElsewhere(t *testing.T) {
 	}
 }
 
-// Helm 3 waits for the ReplicaSet of a Deployment, which a workspace does not serve. All objects arrive nevertheless, and their state can be
-// waited for, as docs/clients.md says.
+// Helm 3 waits for the ReplicaSet of a Deployment, which a workspace does not serve. All objects arrive nevertheless, and users can wait
+// for their state, as documented in docs/clients.md.
 func TestHelmWaitsForAReplicaSet(t *testing.T) {
 	w := environment(t)
 	for _, at := range []*destination{w.mailbox, w.workload} {
@@ -215,7 +215,7 @@ func TestHelmWaitsForAReplicaSet(t *testing.T) {
 			g.Expect(err).NotTo(gomega.HaveOccurred(), output)
 			g.Eventually(func() (state, error) { return stateOf(t.Context(), w.client, s.namespace, false) }).WithContext(t.Context()).Should(gomega.HaveKey("Deployment shop"))
 			for _, name := range []string{"deployments", "services", "configmaps"} {
-				g.Expect(s.kstatusOf(t, name, "shop")).To(gomega.Equal(kstatus.CurrentStatus), "Helm 4 waits for that of %s", name)
+				g.Expect(s.kstatusOf(t, name, "shop")).To(gomega.Equal(kstatus.CurrentStatus), "Helm 4 waits for the status of %s", name)
 			}
 		})
 	}

@@ -88,7 +88,7 @@ func TestRestoredKCP(t *testing.T) {
 	e.confirm(t)
 	e.expectBackupState(t)
 
-	t.Log("a hub that does not run meanwhile")
+	t.Log("a hub that does not run during the restore")
 	e.change(t)
 	e.stopHub(t)
 	e.restore(t, backup)
@@ -142,11 +142,11 @@ func (e *environment) expectHeld(t *testing.T) {
 		return framework.Condition(t.Context(), e.mailbox, syncerConfigs, "", namespace, edgev2alpha1.ConditionStoreWentBack)
 	}).WithTimeout(patience).Should(HavePrefix("True"))
 	e.Eventually(func() string {
-		held := e.syncTarget(t).Status.StoreWentBack
-		if held == nil {
+		status := e.syncTarget(t).Status.StoreWentBack
+		if status == nil {
 			return ""
 		}
-		return fmt.Sprintf("%d removals, %d overwrites", held.Removals, held.Overwrites)
+		return fmt.Sprintf("%d removals, %d overwrites", status.Removals, status.Overwrites)
 	}).WithTimeout(patience).Should(Equal("3 removals, 1 overwrites"))
 	e.Consistently(func() string {
 		return e.dataOf(t, "new-0") + e.dataOf(t, "new-1") + e.dataOf(t, "new-2") + e.dataOf(t, "edited")

@@ -48,7 +48,7 @@ func (r *run) churn(ctx context.Context) {
 		r.waitIdle(ctx)
 		// Each comparison is with the counts at the beginning, so late requests are counted too.
 		r.Expect(activity(before, countsOf(others))).To(gomega.BeEmpty(), "%s must make no request to another, nor connect to it again", step.what)
-		r.Progress("%s left all others alone", step.what)
+		r.Progress("%s did not affect any other target", step.what)
 	}
 	r.measurements.Isolated = true
 }

@@ -58,7 +58,7 @@ func (l EditLatencies) String() string {
 type edited struct {
 	name            string
 	mailbox, target dynamic.ResourceInterface
-	// inMailbox has the events of [directName], atTarget those of both objects.
+	// inMailbox has the events of [directName], atTarget the events of both objects.
 	inMailbox, atTarget watch.Interface
 }
 

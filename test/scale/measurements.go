@@ -44,13 +44,13 @@ type Measurements struct {
 	// resource.
 	Requests, RequestsByKind map[string]float64
 	// Replicas are the leader and its standbys, at rest together. StandbysReady is how long the standbys took to fill their caches, one
-	// after the other. TakenOver is the time from kill -9 of the leader until the last target had a change made meanwhile, with the lease
-	// duration.
+	// after the other. TakenOver is the time from kill -9 of the leader until the last target had a change made after it, including the
+	// lease duration.
 	Replicas                 []ReplicaMeasurements
 	StandbysReady, TakenOver time.Duration
-	// Sharded is nil for replicas of which one leads.
+	// Sharded is nil for replicas with one leader.
 	Sharded *ShardedMeasurements
-	// Isolated is true once targets have come and gone without any request to other targets.
+	// Isolated is true once targets were added and removed without any request to other targets.
 	Isolated bool
 }
 
@@ -101,7 +101,7 @@ func (f Measurements) rows() [][2]string {
 	if len(f.Replicas) > 0 {
 		rows = append(rows, [2]string{"filling the caches of all other replicas", seconds(f.StandbysReady)})
 	}
-	const killed = "from kill -9 of the %s until the last target has a change made meanwhile, with the lease duration of 15 s"
+	const killed = "from kill -9 of the %s until the last target has a change made after it, with the lease duration of 15 s"
 	switch {
 	case f.Sharded != nil:
 		rows = append(rows,
@@ -109,9 +109,9 @@ func (f Measurements) rows() [][2]string {
 			[2]string{"edit at rest, 99th percentile", f.Sharded.Quiet.String()},
 			[2]string{"edit while a replica is added, of targets that do not move", f.Sharded.BesideAdd.String()},
 			[2]string{fmt.Sprintf(killed, "added replica"), fmt.Sprintf("%s, of %d", seconds(f.Sharded.Follower.Replaced), f.Sharded.Follower.Targets)},
-			[2]string{"edit meanwhile, of targets of others", f.Sharded.Follower.Edits.String()},
+			[2]string{"edit in between, at targets of other replicas", f.Sharded.Follower.Edits.String()},
 			[2]string{fmt.Sprintf(killed, "leader"), fmt.Sprintf("%s, of %d", seconds(f.Sharded.Leader.Replaced), f.Sharded.Leader.Targets)},
-			[2]string{"edit meanwhile, of targets of others", f.Sharded.Leader.Edits.String()})
+			[2]string{"edit in between, at targets of other replicas", f.Sharded.Leader.Edits.String()})
 	case len(f.Replicas) > 0:
 		rows = append(rows, [2]string{fmt.Sprintf(killed, "leader"), seconds(f.TakenOver)})
 	}

@@ -58,8 +58,8 @@ type Config struct {
 	// Targets is the number of targets at the beginning, and Objects the number of objects for each. Resources is the
 	// number of resources to sync, at least 1 and at most [MostResources].
 	Targets, Objects, Resources int
-	// Replicas is how many replicas there are in the end, and StartReplica starts one. Below 2 there is only Hub. Sharded says that they divide
-	// the targets among them; otherwise Hub leads, and the others are warm standbys.
+	// Replicas is the number of replicas at the end, and StartReplica starts one. Below 2 there is only Hub. Sharded means that they divide
+	// the targets among them; otherwise Hub leads, and all other replicas are warm standbys.
 	Sharded bool
 	// Hosting is an administrator's client config of the hosting cluster, for Sharded only.
 	Hosting      *rest.Config

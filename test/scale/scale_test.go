@@ -160,7 +160,7 @@ func write(t *testing.T, figures scale.Measurements) {
 	g.Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
 	file, err := os.Create(path)
 	g.Expect(err).NotTo(HaveOccurred())
-	defer file.Close() //nolint:errcheck // the report says it if it is incomplete
+	defer file.Close() //nolint:errcheck // an incomplete report is detected when it is read
 	g.Expect(figures.Report(file, *commit)).To(Succeed())
 	t.Log("report:", path)
 }

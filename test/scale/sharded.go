@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// ShardedMeasurements are those of replicas that divide the targets. Latencies beside a fault are those of targets that it does not concern.
+// ShardedMeasurements are measured with replicas that divide the targets. Latencies beside a fault are measured at targets that it does not affect.
 type ShardedMeasurements struct {
 	// Quiet are latencies while nothing else happens.
 	Quiet EditLatencies
@@ -45,10 +45,10 @@ type ShardedMeasurements struct {
 	Follower, Leader KillMeasurements
 }
 
-// KillMeasurements are those of a replica that was killed.
+// KillMeasurements are measured after a replica was killed.
 type KillMeasurements struct {
-	// Targets is how many it had, and Replaced the time until the last of them had a change made meanwhile, with the lease duration. Edits
-	// are those at the targets of others.
+	// Targets is the number of its targets, and Replaced the time until the last of them had a change made after the kill, including the
+	// lease duration. Edits are measured at the targets of other replicas.
 	Targets  int
 	Replaced time.Duration
 	Edits    EditLatencies
@@ -89,7 +89,7 @@ func (r *run) sharded(ctx context.Context) {
 		}
 	}
 	measured.BesideAdd = latenciesOf(found, func(name string) bool { return !isMoved(name) })
-	r.Progress("%d of %d targets moved; edits at the others: %s", measured.Moved, len(members), measured.BesideAdd)
+	r.Progress("%d of %d targets moved; edits at all other targets: %s", measured.Moved, len(members), measured.BesideAdd)
 
 	holdersBefore := slices.Collect(maps.Values(before))
 	measured.Follower = r.kill(ctx, added, members, func(holder string) bool { return !slices.Contains(holdersBefore, holder) })
@@ -110,7 +110,7 @@ func (r *run) kill(ctx context.Context, replica *installation.Hub, members []*fl
 		measured.Replaced = r.awaitTakeover(ctx, concerned)
 	})
 	measured.Edits = latenciesOf(found, func(string) bool { return true })
-	r.Progress("edits at targets of other replicas meanwhile: %s", measured.Edits)
+	r.Progress("edits at targets of other replicas: %s", measured.Edits)
 	return measured
 }
 
@@ -132,15 +132,15 @@ func (r *run) editsDuring(ctx context.Context, all []*edited, do func()) map[str
 func (r *run) awaitShares(ctx context.Context, replicas []*installation.Hub, total float64) {
 	even := math.Ceil(shards.Count / float64(len(replicas)))
 	r.Eventually(func(g gomega.Gomega) {
-		held, objects := 0.0, 0.0
+		owned, objects := 0.0, 0.0
 		for _, replica := range replicas {
 			samples, err := replica.Metrics(ctx)
 			g.Expect(err).NotTo(gomega.HaveOccurred())
 			g.Expect(samples["synchub_shards_owned"]).To(gomega.BeNumerically("<=", even))
-			held += samples["synchub_shards_owned"]
+			owned += samples["synchub_shards_owned"]
 			objects += r.cached(ctx, replica)
 		}
-		g.Expect(held).To(gomega.BeEquivalentTo(shards.Count))
+		g.Expect(owned).To(gomega.BeEquivalentTo(shards.Count))
 		g.Expect(objects).To(gomega.Equal(total))
 	}).WithContext(ctx).WithPolling(time.Second).Should(gomega.Succeed(), "even shares of the shards")
 }

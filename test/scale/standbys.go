@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// ReplicaMeasurements are those of one replica of an idle fleet.
+// ReplicaMeasurements are measured at one replica of an idle fleet.
 type ReplicaMeasurements struct {
 	// IdleCPU is the share of one processor that it uses, ResidentBytes its memory.
 	IdleCPU, ResidentBytes float64
@@ -62,7 +62,7 @@ func (r *run) addReplica(ctx context.Context) *installation.Hub {
 	return replica
 }
 
-// present returns the targets that have a SyncTarget; that of churn is gone again.
+// present returns the targets that have a SyncTarget; churn has deleted its SyncTarget.
 func (r *run) present(ctx context.Context) []*fleet.Member {
 	all, err := r.syncTargets(ctx)
 	r.Expect(err).NotTo(gomega.HaveOccurred())
@@ -102,7 +102,7 @@ func (r *run) cached(ctx context.Context, replica *installation.Hub) (objects fl
 }
 
 // measureReplicas measures all replicas over the same time, at rest. Only the first one is waited for: the proxies of the targets see the health
-// checks of all replicas, which are more than those of a hub.
+// checks of all replicas, which are more than the checks of one hub.
 func (r *run) measureReplicas(ctx context.Context, replicas []*installation.Hub) {
 	r.Eventually(r.Hub.WaitIdle).WithContext(ctx).WithArguments(idleDuration).Should(gomega.Succeed())
 	observe := func() (all []map[string]float64) {

@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package sharded tests several active replicas of the hub, among which SyncTargets are sharded: that all objects arrive and nothing is
-// written twice, whatever comes and goes. The servers are real. All SyncTargets lead to one cluster, each with a namespace of its own.
+// Package sharded tests several active replicas of the hub that divide the SyncTargets: all objects arrive and nothing is
+// written twice when replicas, SyncTargets and Leases are added and removed. The servers are real. All SyncTargets lead to one cluster, each with a namespace of its own.
 package sharded

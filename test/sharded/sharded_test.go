@@ -168,18 +168,18 @@ func (h *hub) hubs(t *testing.T) map[string]int {
 	return found
 }
 
-// held returns how many shards each replica holds.
-func (h *hub) held(t *testing.T) (held []int) {
+// ownedShards returns the number of shards of each replica.
+func (h *hub) ownedShards(t *testing.T) (owned []int) {
 	t.Helper()
 	for _, replica := range h.replicas {
 		samples, err := replica.Metrics(t.Context())
 		h.Expect(err).NotTo(HaveOccurred())
-		held = append(held, int(samples["synchub_shards_owned"]))
+		owned = append(owned, int(samples["synchub_shards_owned"]))
 	}
-	return held
+	return owned
 }
 
-// expectDivided expects that two replicas share the SyncTargets, and that each says so.
+// expectDivided expects that two replicas share the SyncTargets, and that the statuses name each.
 func (h *hub) expectDivided(t *testing.T) {
 	t.Helper()
 	h.Eventually(func() int {
@@ -190,7 +190,7 @@ func (h *hub) expectDivided(t *testing.T) {
 		return total
 	}).WithTimeout(patience).Should(Equal(count))
 	h.Eventually(func() map[string]int { return h.hubs(t) }).WithTimeout(patience).Should(HaveLen(2), "the heartbeats name the replicas")
-	h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
+	h.Eventually(func() []int { return h.ownedShards(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
 }
 
 func (h *hub) content(namespace string) string {
@@ -326,7 +326,7 @@ spec:
   rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1, progressDeadline: 10m}}
 `
 
-// expectPlacement rolls a ConfigMap out, and then an edit, to two clusters with different holders, of which one at least does not lead.
+// expectPlacement rolls a ConfigMap out, and then an edit, to two clusters with different owners; at least one of these does not lead.
 func (h *hub) expectPlacement(t *testing.T) {
 	t.Helper()
 	workload, err := h.install.NewWorkload(t.Context(), "tills")
@@ -399,7 +399,7 @@ func (h *hub) expectMovesWithoutWrites(t *testing.T) {
 	t.Helper()
 	before, written := h.versions(t), h.settledWrites(t)
 	h.startReplica(t)
-	h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
+	h.Eventually(func() []int { return h.ownedShards(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
 	h.Eventually(func() int { return len(h.hubs(t)) }).WithTimeout(patience).Should(BeNumerically(">", 2), "the heartbeats name the replicas")
 	h.Expect(h.versions(t)).To(Equal(before))
 	h.Expect(h.settledWrites(t)).To(Equal(written))
@@ -411,7 +411,7 @@ func (h *hub) expectMovesWithoutWrites(t *testing.T) {
 		h.edit(t)
 	}
 	h.Expect(replica.AwaitReady(t.Context())).To(Succeed())
-	h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
+	h.Eventually(func() []int { return h.ownedShards(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
 	h.edit(t)
 	h.expectEdition(t)
 }
@@ -428,7 +428,7 @@ func (h *hub) expectKilledReplaced(t *testing.T) {
 	}
 }
 
-// expectPausedHarmless pauses a replica until others have its shards, and lets it go on.
+// expectPausedHarmless pauses a replica until other replicas own its shards, and resumes it.
 func (h *hub) expectPausedHarmless(t *testing.T) {
 	t.Helper()
 	paused, others := h.replicas[0], h.replicas[1:]
@@ -438,10 +438,10 @@ func (h *hub) expectPausedHarmless(t *testing.T) {
 	h.replicas = others
 	written, placed := h.settledWrites(t), h.versions(t)
 	h.Expect(paused.Resume()).To(Succeed())
-	// It ends if it led. Otherwise it finds that others hold what it held, and takes part again.
+	// It ends if it led. Otherwise it detects that other replicas own its shards, and takes part again.
 	h.Eventually(func() bool {
 		samples, err := paused.Metrics(t.Context())
-		return paused.Ended() || err == nil && int(samples["synchub_shards_owned"])+sum(h.held(t)) <= shards.Count
+		return paused.Ended() || err == nil && int(samples["synchub_shards_owned"])+sum(h.ownedShards(t)) <= shards.Count
 	}).WithTimeout(patience).Should(BeTrue())
 	h.Expect(h.versions(t)).To(Equal(placed))
 	h.Expect(h.settledWrites(t)).To(Equal(written))
@@ -450,10 +450,10 @@ func (h *hub) expectPausedHarmless(t *testing.T) {
 	} else {
 		h.replicas = append([]*installation.Hub{paused}, others...)
 	}
-	h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
+	h.Eventually(func() []int { return h.ownedShards(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
 }
 
-// expectEmptiedRegistrySurvived deletes the Leases by which replicas announce themselves.
+// expectEmptiedRegistrySurvived deletes the Leases that announce the replicas.
 func (h *hub) expectEmptiedRegistrySurvived(t *testing.T) {
 	t.Helper()
 	announced, err := framework.List(t.Context(), h.hosting.Config, leases, installation.Namespace, "mcr.sigs.k8s.io/peer=true")
@@ -472,7 +472,7 @@ func (h *hub) expectEmptiedRegistrySurvived(t *testing.T) {
 }
 
 // expectCutReplicaReplaced cuts the network between kcp and a replica that does not lead, which still reaches the hosting cluster and its Leases.
-// The others do its work, and what they have of their own is theirs as before.
+// All other replicas take over its work, and keep their own shards.
 func (h *hub) expectCutReplicaReplaced(t *testing.T) {
 	t.Helper()
 	tunnel, err := faults.NewTunnel(t.Context())
@@ -482,7 +482,7 @@ func (h *hub) expectCutReplicaReplaced(t *testing.T) {
 	h.Expect(tunnel.Reroute(h.install.HubKubeconfig, kubeconfig)).To(Succeed())
 	others := slices.Clone(h.replicas)
 	cut := h.startReplica(t, "--kcp-kubeconfig", kubeconfig)
-	h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
+	h.Eventually(func() []int { return h.ownedShards(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
 	h.edit(t)
 	h.expectEdition(t)
 
@@ -499,7 +499,7 @@ func (h *hub) expectCutReplicaReplaced(t *testing.T) {
 }
 
 // expectSkewedClocksHarmless starts a replica whose clock is five minutes ahead, and then one whose clock is behind, and kills each. Both get a
-// share, of which all is done once, and others have it soon after they are killed.
+// share and do its work once. Other replicas own it soon after they are killed.
 func (h *hub) expectSkewedClocksHarmless(t *testing.T) {
 	t.Helper()
 	for _, offset := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
@@ -509,8 +509,8 @@ func (h *hub) expectSkewedClocksHarmless(t *testing.T) {
 		skewed, err := h.install.StartBinary(binary)
 		h.Expect(err).NotTo(HaveOccurred())
 		h.add(t, skewed)
-		h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)), "with a clock off by %s", offset)
-		h.Eventually(func() int { return sum(h.held(t)) }).WithTimeout(patience).Should(Equal(shards.Count))
+		h.Eventually(func() []int { return h.ownedShards(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)), "with a clock off by %s", offset)
+		h.Eventually(func() int { return sum(h.ownedShards(t)) }).WithTimeout(patience).Should(Equal(shards.Count))
 		written := h.settledWrites(t)
 		h.edit(t)
 		h.expectEdition(t)
@@ -520,21 +520,21 @@ func (h *hub) expectSkewedClocksHarmless(t *testing.T) {
 		h.Expect(skewed.Kill9()).To(Succeed())
 		h.edit(t)
 		h.expectEdition(t)
-		h.expectAllHeld(t)
+		h.expectAllOwned(t)
 	}
 }
 
-// expectAllHeld expects that all shards are held for longer than a replica that was killed can seem to live. Some move meanwhile, and are not
-// held for a moment.
-func (h *hub) expectAllHeld(t *testing.T) {
+// expectAllOwned expects that all shards have an owner for longer than a killed replica can seem to live. Shards that move have no owner for a
+// moment.
+func (h *hub) expectAllOwned(t *testing.T) {
 	t.Helper()
-	heldAt := time.Now()
+	ownedAt := time.Now()
 	h.Consistently(func() time.Duration {
-		if sum(h.held(t)) == shards.Count {
-			heldAt = time.Now()
+		if sum(h.ownedShards(t)) == shards.Count {
+			ownedAt = time.Now()
 		}
-		return time.Since(heldAt)
-	}).WithTimeout(90*time.Second).WithPolling(time.Second).Should(BeNumerically("<", 30*time.Second), "some shards are not held")
+		return time.Since(ownedAt)
+	}).WithTimeout(90*time.Second).WithPolling(time.Second).Should(BeNumerically("<", 30*time.Second), "some shards have no owner")
 }
 
 func sum(all []int) (total int) {
@@ -560,5 +560,5 @@ func (h *hub) expectDeletion(t *testing.T) {
 		}
 		return names, err
 	}).WithTimeout(patience).Should(BeEmpty())
-	h.Expect(h.versions(t)).NotTo(BeEmpty(), "the objects stay, as the SyncTargets say")
+	h.Expect(h.versions(t)).NotTo(BeEmpty(), "the objects stay, by the deletion policy of the SyncTargets")
 }

@@ -92,7 +92,7 @@ func TestShards(t *testing.T) {
 	h.expectOtherShardUnaffected(t)
 }
 
-// onRootShard is a workspace of the root shard. kcp schedules others anywhere.
+// onRootShard is a workspace of the root shard. kcp schedules all other workspaces to any shard.
 const onRootShard = `
 apiVersion: tenancy.kcp.io/v1alpha1
 kind: Workspace
@@ -197,7 +197,7 @@ func (h *hub) startHub(t *testing.T) {
 	h.Expect(h.replica.AwaitReady(t.Context())).To(Succeed())
 }
 
-// expectBothEndpoints expects that kcp tells an endpoint for each shard.
+// expectBothEndpoints expects that kcp publishes an endpoint for each shard.
 func (h *hub) expectBothEndpoints(t *testing.T) {
 	t.Helper()
 	slice, err := framework.Get(t.Context(), h.install.InWorkspace(h.install.Workspace), endpointSlices, "", bootstrap.MailboxExport)
@@ -244,7 +244,7 @@ func (h *hub) expectIdleRestart(t *testing.T) {
 	h.Expect(h.versions(t)).To(Equal(before))
 }
 
-// expectOtherShardUnaffected kills the second shard: its mailbox keeps its last known state, the other one goes on, and when the shard
+// expectOtherShardUnaffected kills the second shard: its mailbox keeps its last known state, the other one is still synced, and when the shard
 // is back the hub continues.
 func (h *hub) expectOtherShardUnaffected(t *testing.T) {
 	t.Helper()

@@ -231,7 +231,7 @@ func commandsOf(t *testing.T, target string) string {
 	return output(t, "make", "--no-print-directory", "--dry-run", target)
 }
 
-// names tells whether commands name a package, by its path or its directory.
+// names reports whether commands name a package, by its path or its directory.
 func names(commands, name string) bool {
 	return slices.ContainsFunc(strings.Fields(commands), func(word string) bool { return word == module+name || word == "./"+name })
 }

@@ -14,5 +14,5 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package upgrade tests that an upgrade from an earlier version, and the way back, write nothing and leave no gap.
+// Package upgrade tests that an upgrade from an earlier version, and the rollback, write nothing and leave no gap.
 package upgrade

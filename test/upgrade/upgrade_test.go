@@ -41,7 +41,7 @@ var former = flag.String("former", "", "directory of the former version: the hub
 
 const (
 	namespace = "shop"
-	// objects stay as they are. edited are those that are changed meanwhile.
+	// objects stay as they are. edited are changed during the upgrade.
 	objects, edited = 1000, 20
 	timeout         = 3 * time.Minute
 )

@@ -32,12 +32,12 @@ var GroupVersion = schema.GroupVersion{Group: "config.synchub.dev", Version: "v1
 type HubConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Namespace is the namespace of the hub in the hosting cluster, with the ConfigMaps that hold schemas. Empty means that
-	// of the Pod, or outside a cluster the namespace default.
+	// Namespace is the hub's namespace in the hosting cluster, which contains the ConfigMaps with schemas. Empty means the
+	// Pod's namespace, or the namespace default outside a cluster.
 	Namespace string `json:"namespace"`
 	// MemoryLimit is the memory that the hub may take, in bytes. Zero means no limit.
 	MemoryLimit int64 `json:"memoryLimit"`
-	// Coordination says how the replicas divide the work: leader or sharded.
+	// Coordination is the way in which the replicas divide the work: leader or sharded.
 	Coordination CoordinationMode `json:"coordination"`
 
 	KCP            KCPConfiguration            `json:"kcp"`
@@ -54,7 +54,7 @@ type HubConfiguration struct {
 	Tracing        TracingConfiguration        `json:"tracing"`
 }
 
-// CoordinationMode says how the replicas of the hub divide the work.
+// CoordinationMode is the way in which the replicas of the hub divide the work.
 type CoordinationMode string
 
 const (
@@ -64,7 +64,7 @@ const (
 	CoordinationSharded CoordinationMode = "sharded"
 )
 
-// KCPConfiguration says how the hub reaches kcp.
+// KCPConfiguration configures the connection to kcp.
 type KCPConfiguration struct {
 	// Kubeconfig is the path of the kubeconfig of the hub's kcp user. The hub reads it again when it changes.
 	Kubeconfig string `json:"kubeconfig"`
@@ -75,13 +75,13 @@ type KCPConfiguration struct {
 	Burst int     `json:"burst"`
 }
 
-// HostingConfiguration says how the hub reaches the hosting cluster.
+// HostingConfiguration configures the connection to the hosting cluster.
 type HostingConfiguration struct {
 	// Kubeconfig is the path of a kubeconfig. Empty means the cluster in which the hub runs.
 	Kubeconfig string `json:"kubeconfig"`
 }
 
-// LeaderElectionConfiguration says how the replicas of the hub elect their leader.
+// LeaderElectionConfiguration configures how the replicas of the hub elect their leader.
 type LeaderElectionConfiguration struct {
 	// LeaderElect is false for a hub that works without a Lease.
 	LeaderElect bool `json:"leaderElect"`
@@ -91,27 +91,27 @@ type LeaderElectionConfiguration struct {
 	LeaseDuration metav1.Duration `json:"leaseDuration"`
 	// RenewDeadline is how long the leader tries to renew the Lease before it gives up.
 	RenewDeadline metav1.Duration `json:"renewDeadline"`
-	// RetryPeriod is how often the leader renews the Lease. The others watch it.
+	// RetryPeriod is how often the leader renews the Lease. The other replicas watch it.
 	RetryPeriod metav1.Duration `json:"retryPeriod"`
-	// Standby says what a replica does that does not lead: it is warm or cold.
+	// Standby is the mode of a replica that does not lead: warm or cold.
 	Standby StandbyMode `json:"standby"`
 }
 
-// StandbyMode says what a replica does that does not lead.
+// StandbyMode is the mode of a replica that does not lead.
 type StandbyMode string
 
 const (
-	// StandbyWarm: it watches what the leader watches, and writes nothing, so that it can go on at once.
+	// StandbyWarm: the replica watches everything that the leader watches, and writes nothing. It can take over at once.
 	StandbyWarm StandbyMode = "warm"
-	// StandbyCold: it only waits for the Lease.
+	// StandbyCold: the replica only waits for the Lease.
 	StandbyCold StandbyMode = "cold"
 )
 
-// MetricsConfiguration says how the hub serves /metrics.
+// MetricsConfiguration configures the endpoint /metrics.
 type MetricsConfiguration struct {
 	// BindAddress is the address of /metrics. "0" turns it off.
 	BindAddress string `json:"bindAddress"`
-	// Secure turns on TLS, and lets only those read /metrics whom the hosting cluster authenticates and allows.
+	// Secure turns on TLS, and restricts /metrics to users whom the hosting cluster authenticates and authorizes.
 	Secure bool `json:"secure"`
 	// CertDir is a directory with the certificate in tls.crt and its key in tls.key. Empty means a self-signed certificate.
 	CertDir string `json:"certDir"`
@@ -119,30 +119,31 @@ type MetricsConfiguration struct {
 	PerResource bool `json:"perResource"`
 }
 
-// HealthConfiguration says where the hub serves /healthz and /readyz.
+// HealthConfiguration configures the endpoints /healthz and /readyz.
 type HealthConfiguration struct {
 	// BindAddress is the address of /healthz and /readyz. "0" turns them off.
 	BindAddress string `json:"bindAddress"`
 }
 
-// ProfilingConfiguration says where the hub serves profiles.
+// ProfilingConfiguration configures the endpoint for profiles.
 type ProfilingConfiguration struct {
 	// BindAddress is the loopback address of /debug/pprof/. Empty turns it off.
 	BindAddress string `json:"bindAddress"`
 }
 
-// TunnelConfiguration says where the hub takes the tunnels of clusters that it cannot dial.
+// TunnelConfiguration configures the port where the hub accepts the tunnels of clusters that it cannot dial.
 type TunnelConfiguration struct {
 	// BindAddress is the address of the port, such as ":8443". "0" turns it off.
 	BindAddress string `json:"bindAddress"`
-	// URL is the URL by which clusters reach the port, such as https://synchub.example.com:8443. Manifests of clusters have it.
+	// URL is the URL that clusters use to reach the port, such as https://synchub.example.com:8443. The manifests for
+	// clusters contain it.
 	URL string `json:"url"`
 	// CertDir is a directory with the certificate of the port in tls.crt, its key in tls.key, and its authority in ca.crt, unless
 	// that is public. Empty means certificates of an authority that the hub makes.
 	CertDir string `json:"certDir"`
 }
 
-// MailboxesConfiguration bounds the mailboxes, and says when the hub believes that their objects are gone.
+// MailboxesConfiguration bounds the mailboxes, and the time until the hub treats their objects as gone.
 type MailboxesConfiguration struct {
 	// MaxObjects and MaxBytes bound the objects of one mailbox that the hub holds.
 	MaxObjects int64 `json:"maxObjects"`
@@ -151,7 +152,8 @@ type MailboxesConfiguration struct {
 	TotalBytes int64 `json:"totalBytes"`
 	// MaxPerInventory is the number of mailboxes that the SyncTargets of one inventory workspace get.
 	MaxPerInventory int `json:"maxPerInventory"`
-	// BindingSettlePeriod is how long the binding of a mailbox must be unchanged before the hub believes that an object is gone.
+	// BindingSettlePeriod is how long the binding of a mailbox must be unchanged before the hub concludes that an object is
+	// gone.
 	BindingSettlePeriod metav1.Duration `json:"bindingSettlePeriod"`
 	// MassDeletionDelay is how long the hub waits before it verifies a second time that many objects of a mailbox are gone.
 	MassDeletionDelay metav1.Duration `json:"massDeletionDelay"`
@@ -163,7 +165,7 @@ type PlacementConfiguration struct {
 	MaxObjects int `json:"maxObjects"`
 }
 
-// TargetsConfiguration says how the hub reaches targets, and bounds what it holds of them.
+// TargetsConfiguration bounds the requests to targets and the caches of their objects.
 type TargetsConfiguration struct {
 	// QPS is the number of requests per second to each target, and Burst the number of requests at once.
 	QPS   float32 `json:"qps"`
@@ -173,14 +175,14 @@ type TargetsConfiguration struct {
 	CacheBytes   int64 `json:"cacheBytes"`
 	// TotalBytes bounds the caches of all targets together. Zero means a share of the hub's memory.
 	TotalBytes int64 `json:"totalBytes"`
-	// DeniedNetworks are networks, such as 10.96.0.0/12, that no target's address may be in.
+	// DeniedNetworks are networks, such as 10.96.0.0/12, that must not contain the address of a target.
 	DeniedNetworks []string `json:"deniedNetworks"`
-	// ProtectedNamespaces are namespaces that nothing goes to or comes from unless a SyncTarget or PublishedResource allows
-	// it. A name that ends in * stands for all that begin so.
+	// ProtectedNamespaces are namespaces that the hub does not sync to or from unless a SyncTarget or PublishedResource
+	// allows it. A name that ends in * matches every name with that prefix.
 	ProtectedNamespaces []string `json:"protectedNamespaces"`
 }
 
-// LogConfiguration says what the hub logs, and how.
+// LogConfiguration sets the level and the format of the log.
 type LogConfiguration struct {
 	// Level is error, info, debug or trace.
 	Level string `json:"level"`
@@ -188,9 +190,9 @@ type LogConfiguration struct {
 	Format string `json:"format"`
 }
 
-// TracingConfiguration says where the hub sends traces.
+// TracingConfiguration sets the collector of traces and the sampling rate.
 type TracingConfiguration struct {
-	// Endpoint is the URL of a collector that takes OTLP over gRPC. Empty means no traces.
+	// Endpoint is the URL of a collector that accepts OTLP over gRPC. Empty means no traces.
 	Endpoint string `json:"endpoint"`
 	// SamplingRatePerMillion is how many of a million changes of objects are traced.
 	SamplingRatePerMillion int `json:"samplingRatePerMillion"`

@@ -51,10 +51,10 @@ const AnnotationConfirmedCluster = "synchub.dev/confirmed-cluster"
 // their number, as in KubeStellar.
 const AnnotationExecutingCount = "kubestellar.io/executing-count"
 
-// Annotations on an object of a workload workspace that say how its copies differ from it, with the keys of KubeStellar.
+// Annotations on an object of a workload workspace that describe how its copies differ from it, with the keys of KubeStellar.
 const (
 	// AnnotationExpandParameters with the value "true" makes the hub expand parameters in each text of the object, for each
-	// destination. On a Customizer it is about the paths and values of the Customizer.
+	// destination. On a Customizer it applies to the Customizer's paths and values.
 	AnnotationExpandParameters = "edge.kubestellar.io/expand-parameters"
 
 	// AnnotationCustomizer names the Customizer that changes the copies of the object: one of the same namespace, or
@@ -63,13 +63,13 @@ const (
 )
 
 // AnnotationBindCompute is on an EdgePlacement that `kubectl synchub bind compute` made. Its value is the path of the
-// inventory workspace, by which `kubectl synchub unbind compute` finds the EdgePlacement. The hub ignores the annotation.
+// inventory workspace. `kubectl synchub unbind compute` uses it to find the EdgePlacement. The hub ignores the annotation.
 const AnnotationBindCompute = "synchub.dev/bind-compute"
 
 // Label and annotation of the Secrets that the hub may read in an inventory workspace. Bindings accept the export's
 // claim on Secrets only for LabelCredential, so the hub cannot see a Secret without this label.
 const (
-	// LabelCredential is the key of the label that says which kind of credential a Secret holds.
+	// LabelCredential is the key of the label that specifies which kind of credential a Secret holds.
 	LabelCredential = "synchub.dev/credential" //nolint:gosec // the key of a label, not a credential
 
 	// CredentialKubeconfig is the value of LabelCredential for a Secret with the kubeconfig of a target.
@@ -140,12 +140,12 @@ const (
 	ConditionMailboxLimitExceeded = "MailboxLimitExceeded"
 
 	// ConditionAPIsMissing is True while a mailbox lacks an API that a PublishedResource publishes. It is set on the
-	// SyncTarget of the mailbox, on the configs in the mailbox, and on the PublishedResource. The message says how to
+	// SyncTarget of the mailbox, on the configs in the mailbox, and on the PublishedResource. The message describes how to
 	// solve it.
 	ConditionAPIsMissing = "APIsMissing"
 
-	// ConditionResourcesUnreadable on a SyncTarget is True while the cluster serves resources of which the hub cannot read
-	// lists or watches. The message names them, and what the cluster answers.
+	// ConditionResourcesUnreadable on a SyncTarget is True while the cluster serves resources that the hub cannot list or
+	// watch. The message contains their names and the cluster's answers.
 	ConditionResourcesUnreadable = "ResourcesUnreadable"
 
 	// ConditionNamespacesLeft on a SyncTarget is True while the hub may have left objects in namespaces that it used

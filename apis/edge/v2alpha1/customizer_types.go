@@ -23,8 +23,8 @@ import (
 // Customizer changes the copies of objects that a placement makes. It changes the objects whose annotation
 // edge.kubestellar.io/customizer names it; those in a namespace name a Customizer of their own namespace.
 //
-// A Customizer with the annotation edge.kubestellar.io/expand-parameters "true" may have parameters in its paths and
-// values, which are expanded for each destination. The fields are those of KubeStellar 0.14.
+// A Customizer with the annotation edge.kubestellar.io/expand-parameters "true" may have parameters in its paths and values,
+// which are expanded for each destination. The fields are the same as in KubeStellar 0.14.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,categories=synchub

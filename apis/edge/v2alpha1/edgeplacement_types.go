@@ -43,16 +43,16 @@ type EdgePlacement struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which objects go where.
+	// spec selects the objects and their destinations.
 	// +optional
 	Spec EdgePlacementSpec `json:"spec,omitempty"`
 
-	// status says how far the hub has come.
+	// status reports the progress of the placement.
 	// +optional
 	Status EdgePlacementStatus `json:"status,omitempty"`
 }
 
-// EdgePlacementSpec says which objects of the workspace go to which Locations.
+// EdgePlacementSpec selects objects of the workspace and the Locations where they go.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.numberOfClusters) || !has(self.spread) && !has(self.tolerationSeconds)",message="spread and tolerationSeconds need numberOfClusters"
 type EdgePlacementSpec struct {
@@ -63,7 +63,7 @@ type EdgePlacementSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	LocationSelectors []metav1.LabelSelector `json:"locationSelectors,omitempty"`
 
-	// inventoryWorkspaces restrict the selected Locations to those of these workspaces, given as paths. An empty list
+	// inventoryWorkspaces restrict the selected Locations to Locations in these workspaces, given as paths. An empty list
 	// restricts nothing.
 	// +optional
 	// +listType=set
@@ -84,31 +84,31 @@ type EdgePlacementSpec struct {
 	// +optional
 	WantSingletonReportedState bool `json:"wantSingletonReportedState,omitempty"`
 
-	// aggregateStatus brings the statuses that a selected object has at its destinations back into this workspace,
-	// combined as statusAggregation of the PublishedResource says. If any placement that selects the object sets the
-	// field, it counts.
+	// aggregateStatus brings the statuses that a selected object has at its destinations back into this workspace, combined
+	// by statusAggregation of the PublishedResource. If any placement that selects the object sets the field, it counts.
 	// +optional
 	AggregateStatus bool `json:"aggregateStatus,omitempty"`
 
-	// upsync selects objects of the clusters that the hub syncs up to their mailboxes. An object that upsync selects
-	// is not downsynced. It applies to Locations of this workspace, and to those whose spec.availableTo allows upsync;
-	// the condition UpsyncDenied names the other destinations.
+	// upsync selects objects of the clusters that the hub syncs up to their mailboxes. An object that upsync selects is not
+	// downsynced. It applies to Locations of this workspace, and to Locations whose spec.availableTo allows upsync; the
+	// condition UpsyncDenied names the other destinations.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Upsync []UpsyncSet `json:"upsync,omitempty"`
 
-	// numberOfClusters is the number of matching SyncTargets to use. The hub chooses SyncTargets that are Ready and may
-	// get new objects, and keeps them as long as they match and stay so; the SinglePlacementSlice lists them. A chosen
-	// SyncTarget that is cordoned, drained, or not Ready for longer than tolerationSeconds is replaced as soon as another
-	// one can take its place. An absent number uses all.
+	// numberOfClusters is the number of matching SyncTargets to use. The hub chooses SyncTargets that are Ready and may get
+	// new objects, and keeps them as long as they match and remain Ready and schedulable; the SinglePlacementSlice lists
+	// them. A chosen SyncTarget that is cordoned, drained, or not Ready for longer than tolerationSeconds is replaced as soon
+	// as another one can take its place. An absent number uses all.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	NumberOfClusters *int32 `json:"numberOfClusters,omitempty"`
 
-	// spread lists labels of SyncTargets. The chosen SyncTargets are spread evenly over the values of the first label,
-	// and within that over those of the next. Existing choices are not changed for the sake of the spread.
+	// spread lists labels of SyncTargets. The hub spreads the chosen SyncTargets evenly over the values of the first label,
+	// and the SyncTargets of each value evenly over the values of the next label. It does not change existing choices to
+	// improve the spread.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -121,10 +121,10 @@ type EdgePlacementSpec struct {
 	// +kubebuilder:validation:Maximum=31536000
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 
-	// rolloutStrategy says to which destinations a change goes next. An absent strategy sends every change to all
-	// destinations at once. A destination counts as successful once its cluster has all objects of this placement as
-	// they are in this workspace, and they are healthy. An object that several placements select goes to a destination
-	// as soon as one of them lets it. Deletions and withdrawals do not wait.
+	// rolloutStrategy determines which destinations get a change next. An absent strategy sends every change to all
+	// destinations at once. A destination counts as successful once its cluster has all objects of this placement as they are
+	// in this workspace, and they are healthy. An object that several placements select goes to a destination as soon as one
+	// of them lets it. Deletions and withdrawals do not wait.
 	// +optional
 	RolloutStrategy *RolloutStrategy `json:"rolloutStrategy,omitempty"`
 
@@ -133,7 +133,7 @@ type EdgePlacementSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// deletionPolicy says what happens to the copies of an object when no placement selects it any more, when it is
+	// deletionPolicy determines what happens to the copies of an object when no placement selects it any more, when it is
 	// deleted, or when a destination is no longer selected. Orphan leaves them in the mailbox and on the target. When
 	// placements disagree on an object, Orphan wins.
 	// +optional
@@ -141,15 +141,15 @@ type EdgePlacementSpec struct {
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
 
-// RolloutStrategy is the RolloutStrategy of Open Cluster Management, with the label that makes groups. Destinations are
+// RolloutStrategy is the RolloutStrategy of Open Cluster Management, with a label that defines the groups. Destinations are
 // taken in the order of their SyncTargets' names.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.groupBy) || !has(self.type) || self.type != 'ProgressivePerGroup'",message="ProgressivePerGroup needs groupBy"
 type RolloutStrategy struct {
 	clusterv1alpha1.RolloutStrategy `json:",inline"`
 
-	// groupBy is the key of a label. Its values are the names of the decision groups: the label of the SyncTarget
-	// counts, else that of its Location. Groups are taken in the order of their names, numbers by their values;
+	// groupBy is the key of a label. Its values are the names of the decision groups: the SyncTarget's label counts, or the
+	// Location's label if the SyncTarget has none. Groups are taken in the order of their names, numbers by their values;
 	// destinations without the label are the last group, whose name is empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -160,7 +160,7 @@ type RolloutStrategy struct {
 
 // SpreadConstraint spreads the chosen SyncTargets over the values of a label.
 type SpreadConstraint struct {
-	// label is the key of a label of SyncTargets. Those without the label count as one value.
+	// label is the key of a label of SyncTargets. SyncTargets without the label count as one value.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
@@ -217,10 +217,9 @@ type DownsyncObjectTest struct {
 	LabelSelectors []metav1.LabelSelector `json:"labelSelectors,omitempty"`
 }
 
-// EdgePlacementStatus says how far the hub has come with an EdgePlacement. The hub writes it at most once in five
-// seconds.
+// EdgePlacementStatus reports the progress of an EdgePlacement. The hub writes it at most once in five seconds.
 type EdgePlacementStatus struct {
-	// conditions of the placement: Ready and Healthy, and where they apply RolledOut, UpsyncDenied, APIsMissing and
+	// conditions of the placement: Ready and Healthy, and, where they apply, RolledOut, UpsyncDenied, APIsMissing and
 	// TooFewClusters.
 	// +optional
 	// +listType=map
@@ -278,31 +277,30 @@ type EdgePlacementStatus struct {
 	// +optional
 	Failed int64 `json:"failed"`
 
-	// failures describe the first of the failed pairs, and of those that are not healthy because the cluster has given
-	// up, at most 10.
+	// failures describe the first of the failed pairs, and of the pairs that are not healthy because the cluster has given up
+	// on them, at most 10.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	Failures []PlacementPair `json:"failures,omitempty"`
 
-	// rollout counts the destinations by how far they have come. It is absent without spec.rolloutStrategy and
-	// spec.paused.
+	// rollout counts the destinations by their progress. It is absent without spec.rolloutStrategy and spec.paused.
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
 
-	// progressing describes the first of the pairs that are on their way, at most 10. The reason is
-	// WaitingForRollout while the rollout does not let the object go to the destination, Placing while the
-	// mailbox of the destination does not have the object as it is in this workspace, Syncing while the cluster does
-	// not, and InProgress or Terminating while the object does not do its work there yet. Pairs in neither list are
-	// healthy, if the lists have as many pairs as the counts say.
+	// progressing describes the first of the pairs that are in progress, at most 10. The reason is WaitingForRollout while
+	// the rollout does not let the object go to the destination. It is Placing while the mailbox of the destination does not
+	// have the object as it is in this workspace, and Syncing while the cluster does not. It is InProgress or Terminating
+	// while the object does not do its work there yet. Pairs in neither list are healthy, if the lists have as many pairs as
+	// the counts.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	Progressing []PlacementPair `json:"progressing,omitempty"`
 
-	// excluded is the number of objects of the workspace that no EdgePlacement of it places: objects in the namespaces
-	// from which this placement selects objects, objects in namespaces called kube-, and cluster-scoped ones. Objects
-	// that kcp or Kubernetes makes, Namespaces, and objects of APIs that the hub does not publish are not counted.
+	// excluded is the number of objects of the workspace that no EdgePlacement of it places. It counts objects in the
+	// namespaces where this placement selects objects, objects in namespaces called kube-, and cluster-scoped objects. It
+	// does not count objects that kcp or Kubernetes makes, Namespaces, and objects of APIs that the hub does not publish.
 	// +optional
 	Excluded int64 `json:"excluded,omitempty"`
 
@@ -313,7 +311,7 @@ type EdgePlacementStatus struct {
 	ExcludedObjects []ObjectFailure `json:"excludedObjects,omitempty"`
 }
 
-// RolloutStatus counts the destinations of a placement. Each is in one of the counts.
+// RolloutStatus counts the destinations of a placement. Each destination is in exactly one of the counts.
 type RolloutStatus struct {
 	// succeeded destinations have all objects as they are in this workspace, and all are healthy.
 	// +optional
@@ -346,11 +344,11 @@ type RolloutStatus struct {
 
 // RevisionReference names a PlacementRevision.
 type RevisionReference struct {
-	// revision is its number.
+	// revision is the number of the PlacementRevision.
 	// +optional
 	Revision int64 `json:"revision"`
 
-	// observedObjects identifies the objects that it keeps.
+	// observedObjects identifies the objects that the PlacementRevision keeps.
 	// +optional
 	ObservedObjects string `json:"observedObjects,omitempty"`
 }

@@ -39,16 +39,16 @@ type EdgeSyncConfig struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec selects the objects that the hub syncs, and says how it syncs them.
+	// spec selects the objects that the hub syncs, and how it syncs them.
 	// +optional
 	Spec EdgeSyncConfigSpec `json:"spec,omitempty"`
 
-	// status reports how many of the selected objects are in sync, and why others are not.
+	// status reports how many of the selected objects are in sync, and why the rest are not.
 	// +optional
 	Status SyncerConfigStatus `json:"status,omitempty"`
 }
 
-// EdgeSyncConfigSpec selects the objects that the hub syncs, and says how it syncs them.
+// EdgeSyncConfigSpec selects the objects that the hub syncs, and how it syncs them.
 type EdgeSyncConfigSpec struct {
 	// downSyncedResources selects the mailbox objects that the hub syncs down to the target.
 	// +optional

@@ -23,7 +23,7 @@ import (
 // DefaultLocationName is the name of the Location that the hub creates in an inventory workspace without any Location.
 const DefaultLocationName = "default"
 
-// Location groups SyncTargets of its inventory workspace by their labels, and says which workspaces may place objects
+// Location groups SyncTargets of its inventory workspace by their labels, and names the workspaces that may place objects
 // there. EdgePlacements select Locations by the labels of the Location.
 //
 // +kubebuilder:object:root=true
@@ -38,7 +38,7 @@ type Location struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec selects the SyncTargets of the Location, and says who may use them.
+	// spec selects the SyncTargets of the Location, and names the workspaces that may use them.
 	// +required
 	Spec LocationSpec `json:"spec"`
 
@@ -47,14 +47,14 @@ type Location struct {
 	Status LocationStatus `json:"status,omitempty"`
 }
 
-// LocationSpec selects the SyncTargets of a Location, and says who may use them.
+// LocationSpec selects the SyncTargets of a Location, and names the workspaces that may use them.
 type LocationSpec struct {
 	// resource is the kind of the instances. It can only be SyncTargets.
 	// +optional
 	// +kubebuilder:default={group: edge.kubestellar.io, version: v2alpha1, resource: synctargets}
 	Resource GroupVersionResource `json:"resource"`
 
-	// description tells users about the Location.
+	// description describes the Location for users.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Description string `json:"description,omitempty"`
@@ -73,8 +73,8 @@ type LocationSpec struct {
 	// +optional
 	InstanceSelector *metav1.LabelSelector `json:"instanceSelector,omitempty"`
 
-	// availableTo says which workspaces may place objects in the Location. The workspace of the Location always may;
-	// nobody else may unless this field names it.
+	// availableTo lists the workspaces that may place objects in the Location. The workspace of the Location always may. No
+	// other workspace may unless this field names it.
 	// +optional
 	// +kubebuilder:default={}
 	AvailableTo AvailableTo `json:"availableTo,omitempty"`
@@ -93,9 +93,9 @@ type AvailableTo struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:\*)?$`
 	Workspaces []string `json:"workspaces,omitempty"`
 
-	// upsync lets these workspaces sync objects of the clusters up by spec.upsync of their placements. By default only
-	// the workspace of the Location may: all who place on a cluster share its mailbox, and an object that one syncs up
-	// is in the way of another's object of that name.
+	// upsync lets these workspaces sync objects of the clusters up by spec.upsync of their placements. By default only the
+	// workspace of the Location may: all workspaces that place on a cluster share its mailbox, and an object that one of them
+	// syncs up conflicts with another workspace's object of the same name.
 	// +optional
 	Upsync bool `json:"upsync,omitempty"`
 }

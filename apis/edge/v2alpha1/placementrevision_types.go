@@ -45,13 +45,13 @@ type PlacementRevision struct {
 	// +kubebuilder:validation:Minimum=1
 	Revision int64 `json:"revision"`
 
-	// observedObjects is that of the status of the EdgePlacement at the time.
+	// observedObjects is the value of status.observedObjects of the EdgePlacement at the time.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ObservedObjects string `json:"observedObjects,omitempty"`
 
-	// objects are the selected objects with their labels and annotations, without status. Secrets are left out: not all
-	// who may read PlacementRevisions may read those.
+	// objects are the selected objects with their labels and annotations, without status. Secrets are left out: a user who
+	// may read PlacementRevisions is not always allowed to read Secrets.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000

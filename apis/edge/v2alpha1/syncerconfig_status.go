@@ -23,8 +23,8 @@ import (
 // MaxFailures is the maximum length of status.failures of a config; status.failed counts all failed objects.
 const MaxFailures = 10
 
-// SyncerConfigStatus reports how many objects that a SyncerConfig or EdgeSyncConfig selects are in sync, and why
-// others are not. The hub writes it at most once in five seconds.
+// SyncerConfigStatus reports how many objects that a SyncerConfig or EdgeSyncConfig selects are in sync, and why the rest are
+// not. The hub writes it at most once in five seconds.
 type SyncerConfigStatus struct {
 	// conditions of the config: Ready, and where they apply APIsMissing, SelectsNothing, Overlapping, FieldsDropped
 	// and Suspended.
@@ -69,7 +69,7 @@ type SyncerConfigStatus struct {
 	LastSyncerHeartbeatTime *metav1.Time `json:"lastSyncerHeartbeatTime,omitempty"`
 }
 
-// ObjectFailure says why one object is not in sync.
+// ObjectFailure describes why one object is not in sync.
 type ObjectFailure struct {
 	// group of the object's resource in the mailbox. Empty means the core group.
 	// +optional
@@ -91,7 +91,7 @@ type ObjectFailure struct {
 	// +required
 	Reason string `json:"reason"`
 
-	// message explains the reason to a human, and says how to solve the problem.
+	// message explains the reason to a human, and how to solve the problem.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

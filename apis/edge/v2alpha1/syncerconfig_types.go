@@ -39,19 +39,18 @@ type SyncerConfig struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec selects the objects that the hub syncs, and says how it syncs them.
+	// spec selects the objects that the hub syncs, and how it syncs them.
 	// +optional
 	// +kubebuilder:default={}
 	Spec SyncerConfigSpec `json:"spec,omitempty"`
 
-	// status reports how many of the selected objects are in sync, and why others are not.
+	// status reports how many of the selected objects are in sync, and why the rest are not.
 	// +optional
 	Status SyncerConfigStatus `json:"status,omitempty"`
 }
 
-// SyncerConfigSpec selects the objects that the hub syncs, and says how it syncs them. The hub syncs the union of
-// namespaceScope, namespacedObjects and clusterScope down to the target. It syncs the objects that upsync selects up
-// to the mailbox.
+// SyncerConfigSpec selects the objects that the hub syncs, and how it syncs them. The hub syncs the union of namespaceScope,
+// namespacedObjects and clusterScope down to the target. It syncs the objects that upsync selects up to the mailbox.
 type SyncerConfigSpec struct {
 	// namespaceScope selects namespaced objects by namespace and resource: all objects of each listed resource in
 	// each listed namespace.
@@ -79,13 +78,13 @@ type SyncerConfigSpec struct {
 	// +kubebuilder:validation:MaxItems=10000
 	Upsync []UpsyncSet `json:"upsync,omitempty"`
 
-	// statusReturn says whether the hub writes the status of downsynced objects back to the mailbox.
+	// statusReturn controls whether the hub writes the status of downsynced objects back to the mailbox.
 	// +optional
 	// +kubebuilder:default=true
 	StatusReturn *bool `json:"statusReturn,omitempty"`
 
-	// deletionPolicy says what happens to a copy when this config no longer selects its original, or when the
-	// original is deleted. When configs disagree on an object, Orphan wins.
+	// deletionPolicy determines what happens to a copy when this config no longer selects its original, or when the original
+	// is deleted. When configs disagree on an object, Orphan wins.
 	// +optional
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -129,7 +128,7 @@ type NamespaceScopeDownsyncs struct {
 	// +kubebuilder:validation:MaxItems=100000
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// resources of which objects are selected in these namespaces.
+	// resources whose objects are selected in these namespaces.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000

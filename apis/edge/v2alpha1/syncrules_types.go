@@ -25,9 +25,9 @@ import (
 // SyncRulesName is the name of the SyncRules of each workspace.
 const SyncRulesName = "synchub"
 
-// SyncRules shows the users of a mailbox or of a workload workspace the rules by which the hub syncs objects. kubectl synchub
-// explain reads them. The hub writes the status of the SyncRules named synchub in each such workspace, and writes it again if somebody
-// else has changed it. The hub never reads rules from it.
+// SyncRules shows the users of a mailbox or of a workload workspace the hub's rules for syncing objects. `kubectl synchub
+// explain` reads them. The hub writes the status of the SyncRules named synchub in each of these workspaces, and writes it
+// again if somebody else has changed it. The hub never reads rules from it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -45,7 +45,7 @@ type SyncRules struct {
 	Status SyncRulesStatus `json:"status,omitempty"`
 }
 
-// SyncRulesStatus has the rules by which the hub syncs objects.
+// SyncRulesStatus contains the hub's rules for syncing objects.
 type SyncRulesStatus struct {
 	// hub is the UID of the hub, as the marks of its objects have it.
 	// +optional
@@ -73,7 +73,8 @@ type PublishedRules struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// creationTimestamp is the creation time of the PublishedResource. Of several for one resource the oldest is in force.
+	// creationTimestamp is the creation time of the PublishedResource. If several PublishedResources name one resource, the
+	// oldest is in force.
 	// +optional
 	CreationTimestamp *metav1.Time `json:"creationTimestamp,omitempty"`
 
@@ -87,7 +88,8 @@ type PublishedRules struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
 
-	// spec is the spec of the PublishedResource, without the source of its schema. It is absent if it is too large beside the others.
+	// spec is the spec of the PublishedResource, without the source of its schema. It is absent if it is too large to fit
+	// beside the other specs.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:XPreserveUnknownFields

@@ -43,17 +43,16 @@ type SyncTargetStatus struct {
 	// +kubebuilder:validation:XValidation:rule="size(self) <= 64",message="at most 64 resources"
 	Capacity *corev1.ResourceList `json:"capacity,omitempty"`
 
-	// conditions of the SyncTarget: Ready, MailboxReady, SyncerReady, HeartbeatHealthy and SyncerAuthorized, and
-	// where they apply ClusterShared, MailboxLimitExceeded, APIsMissing, NamespacesLeft, NotImplemented, Suspended
-	// and Drained.
+	// conditions of the SyncTarget: Ready, MailboxReady, SyncerReady, HeartbeatHealthy and SyncerAuthorized, and, where they
+	// apply, ClusterShared, MailboxLimitExceeded, APIsMissing, NamespacesLeft, NotImplemented, Suspended and Drained.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=64
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// syncedResources are the resources that the hub syncs with the cluster, or of which the hub may have left
-	// objects there. The hub records a resource before it writes the first object of the resource.
+	// syncedResources are the resources that the hub syncs with the cluster, and the resources whose objects the hub may have
+	// left there. The hub records a resource before it writes the first object of the resource.
 	// +optional
 	// +listType=map
 	// +listMapKey=group
@@ -88,15 +87,14 @@ type SyncTargetStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	ClusterID string `json:"clusterID,omitempty"`
 
-	// hub is the name of the replica of the hub that wrote this status last, which is that of its Pod.
+	// hub is the name of the hub's replica that wrote this status last, which is the name of its Pod.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Hub string `json:"hub,omitempty"`
 
-	// observedClusterID identifies the cluster that the kubeconfig reaches now, while that is another cluster than
-	// clusterID. The hub then syncs nothing until the annotation synchub.dev/confirmed-cluster has this value, or the
-	// kubeconfig reaches the former cluster again. For a cluster that does not tell its ID the value is a fingerprint
-	// of the server.
+	// observedClusterID identifies the cluster that the kubeconfig reaches now, while that is another cluster than clusterID.
+	// The hub then syncs nothing until the annotation synchub.dev/confirmed-cluster has this value, or the kubeconfig reaches
+	// the former cluster again. For a cluster whose ID the hub cannot read, the value is a fingerprint of the server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ObservedClusterID string `json:"observedClusterID,omitempty"`
@@ -108,7 +106,8 @@ type SyncTargetStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	FormerClusters []FormerCluster `json:"formerClusters,omitempty"`
 
-	// tunnel says where the cluster reaches the hub, with spec.connection Tunnel. It is empty if the hub takes no tunnels.
+	// tunnel is the address where the cluster reaches the hub, with spec.connection Tunnel. It is empty if the hub accepts no
+	// tunnels.
 	// +optional
 	Tunnel *TunnelStatus `json:"tunnel,omitempty"`
 
@@ -134,7 +133,7 @@ type SyncTargetStatus struct {
 	// +optional
 	PendingSince *metav1.Time `json:"pendingSince,omitempty"`
 
-	// credentials describe the token that the hub uses. They are absent when the token does not tell its expiry.
+	// credentials describe the token that the hub uses. They are absent when the token does not contain its expiry.
 	// +optional
 	Credentials *CredentialsStatus `json:"credentials,omitempty"`
 
@@ -143,9 +142,9 @@ type SyncTargetStatus struct {
 	Cleanup *CleanupStatus `json:"cleanup,omitempty"`
 }
 
-// StoreWentBackStatus is about a kcp that went back to an earlier state.
+// StoreWentBackStatus describes a kcp that went back to an earlier state.
 type StoreWentBackStatus struct {
-	// id identifies the event. The hub goes on when the annotation synchub.dev/confirmed-restore has this value.
+	// id identifies the event. The hub continues when the annotation synchub.dev/confirmed-restore has this value.
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id"`
 
@@ -165,7 +164,7 @@ type StoreWentBackStatus struct {
 
 // FormerCluster is a cluster that a SyncTarget stood for.
 type FormerCluster struct {
-	// clusterID identifies the cluster. It is empty when the cluster did not tell its ID.
+	// clusterID identifies the cluster. It is empty when the hub could not read the cluster's ID.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ClusterID string `json:"clusterID,omitempty"`
@@ -174,7 +173,7 @@ type FormerCluster struct {
 	// +required
 	Until metav1.Time `json:"until"`
 
-	// resources of which the hub may have left objects there.
+	// resources whose objects the hub may have left there.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4096
@@ -252,7 +251,7 @@ type LeftObject struct {
 	// +kubebuilder:validation:MaxLength=8192
 	Name string `json:"name"`
 
-	// reason is a constant that says why the object stays.
+	// reason is a constant that identifies why the object stays.
 	// +required
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason"`
@@ -280,8 +279,8 @@ type SyncedResource struct {
 
 	// identityHash distinguishes resources of the same name that different API exports provide.
 	//
-	// Deprecated: kept so that YAML of KubeStellar applies, and never set. A mailbox has only one API of a name, and
-	// its PublishedResource says which export provides it.
+	// Deprecated: kept so that YAML of KubeStellar applies, and never set. A mailbox has only one API of a name, and the
+	// API's PublishedResource names the export that provides it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	IdentityHash string `json:"identityHash,omitempty"`
@@ -297,23 +296,23 @@ type SyncedResource struct {
 	// +kubebuilder:validation:MaxItems=64
 	ConvertedFrom []metav1.GroupResource `json:"convertedFrom,omitempty"`
 
-	// state says whether the hub can sync the resource.
+	// state describes whether the hub can sync the resource.
 	// +optional
 	// +kubebuilder:default=Pending
 	State SyncedResourceState `json:"state,omitempty"`
 
-	// reason is a constant that says why the resource is in this state.
+	// reason is a constant that identifies why the resource is in this state.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`
 
-	// message explains the reason to a human, and says how to solve the problem.
+	// message explains the reason to a human, and how to solve the problem.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Message string `json:"message,omitempty"`
 }
 
-// SyncedResourceState says whether the hub can sync a resource with a cluster.
+// SyncedResourceState describes whether the hub can sync a resource with a cluster.
 //
 // +kubebuilder:validation:Enum=Pending;Accepted;Incompatible
 type SyncedResourceState string
@@ -325,12 +324,12 @@ const (
 	// SyncedResourceAccepted is the state of a resource that the hub syncs.
 	SyncedResourceAccepted SyncedResourceState = "Accepted"
 
-	// SyncedResourceIncompatible is the state of a resource that the hub cannot sync. The cluster either does not
-	// serve it in a form that the mailbox's objects fit in, or does not permit its use.
+	// SyncedResourceIncompatible is the state of a resource that the hub cannot sync. Either the cluster does not serve the
+	// resource in a form into which the mailbox's objects fit, or it does not permit its use.
 	SyncedResourceIncompatible SyncedResourceState = "Incompatible"
 )
 
-// TunnelStatus says where a cluster opens its tunnel to the hub.
+// TunnelStatus is the address where a cluster opens its tunnel to the hub.
 type TunnelStatus struct {
 	// url is the address of the hub's port for tunnels.
 	// +optional

@@ -39,7 +39,7 @@ type SyncTarget struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says how the hub reaches and treats the cluster.
+	// spec configures the connection to the cluster and the treatment of its objects.
 	// +optional
 	// +kubebuilder:default={}
 	Spec SyncTargetSpec `json:"spec,omitempty"`
@@ -49,18 +49,18 @@ type SyncTarget struct {
 	Status SyncTargetStatus `json:"status,omitempty"`
 }
 
-// SyncTargetSpec says how the hub reaches and treats a cluster.
+// SyncTargetSpec configures the connection to a cluster and the treatment of its objects.
 type SyncTargetSpec struct {
-	// unschedulable tells placement engines to place nothing new on the cluster. The hub keeps objects that are
-	// already placed there in sync.
+	// unschedulable asks placement engines to place nothing new on the cluster. The hub keeps objects that are already placed
+	// there in sync.
 	// +optional
 	// +kubebuilder:default=false
 	Unschedulable bool `json:"unschedulable,omitempty"`
 
-	// evictAfter tells placement engines to move everything elsewhere once this time has passed.
+	// evictAfter asks placement engines to move everything elsewhere once this time has passed.
 	//
-	// Deprecated: kept so that YAML of KubeStellar applies; it has no effect and the condition NotImplemented reports
-	// it. Removing workload by a clock is not safe. Set spec.drain when the time has come.
+	// Deprecated: kept so that YAML of KubeStellar applies; it has no effect and the condition NotImplemented reports it.
+	// Removing workload by a clock is not safe. Set spec.drain at that time.
 	// +optional
 	EvictAfter *metav1.Time `json:"evictAfter,omitempty"`
 
@@ -89,13 +89,13 @@ type SyncTargetSpec struct {
 	// +optional
 	KubeconfigSecretRef *SecretReference `json:"kubeconfigSecretRef,omitempty"`
 
-	// connection says who opens the network connection between the hub and the cluster. With Direct, the default, the
-	// hub dials the cluster, by the kubeconfig. With Tunnel the cluster dials the hub, which needs a program in the
-	// cluster; the Secret then holds the token by which that program proves who it is.
+	// connection selects which side opens the network connection between the hub and the cluster. With Direct, the default,
+	// the hub dials the cluster at the address in the kubeconfig. With Tunnel the cluster dials the hub, which needs a
+	// program in the cluster. The Secret then holds the token with which that program authenticates.
 	// +optional
 	Connection ConnectionType `json:"connection,omitempty"`
 
-	// deletionPolicy says what happens to the objects on the cluster when this SyncTarget is deleted. Orphan leaves
+	// deletionPolicy determines what happens to the objects on the cluster when this SyncTarget is deleted. Orphan leaves
 	// them there and removes the hub's marks. Delete removes them first.
 	// +optional
 	// +kubebuilder:default=Orphan
@@ -105,8 +105,8 @@ type SyncTargetSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// drain removes from the cluster all objects that the hub placed there, and keeps the hub from placing others
-	// until the field is false again. The condition Drained and status.cleanup report the progress.
+	// drain removes from the cluster all objects that the hub placed there, and keeps the hub from placing any more until the
+	// field is false again. The condition Drained and status.cleanup report the progress.
 	// +optional
 	Drain bool `json:"drain,omitempty"`
 
@@ -115,10 +115,10 @@ type SyncTargetSpec struct {
 	// +optional
 	AllowSharedCluster bool `json:"allowSharedCluster,omitempty"`
 
-	// adoption says which existing objects of this cluster the hub may take over, in addition to those that
-	// spec.adoption of their PublishedResource allows. IfIdentical takes an object over when applying the hub's
-	// version would change nothing but marks. Always takes over every object of the name, unless the object has the
-	// mark of another hub or source. Absent allows no additional objects.
+	// adoption selects the existing objects of this cluster that the hub may take over, in addition to the objects that
+	// spec.adoption of their PublishedResource allows. IfIdentical takes an object over when applying the hub's version would
+	// change nothing but marks. Always takes over every object of the name, unless the object has the mark of another hub or
+	// source. Absent allows no additional objects.
 	// +optional
 	Adoption AdoptionPolicy `json:"adoption,omitempty"`
 
@@ -141,7 +141,7 @@ type SyncTargetSpec struct {
 	MailboxAccess []MailboxAccess `json:"mailboxAccess,omitempty"`
 }
 
-// ConnectionType says who opens the network connection between the hub and a cluster.
+// ConnectionType selects which side opens the network connection between the hub and a cluster.
 //
 // +kubebuilder:validation:Enum=Direct;Tunnel
 type ConnectionType string
@@ -154,8 +154,8 @@ const (
 	ConnectionTunnel ConnectionType = "Tunnel"
 )
 
-// DeletionPolicy says what happens to a copy when its original, or the config or SyncTarget that caused the copy,
-// goes away.
+// DeletionPolicy determines what happens to a copy when its original, or the config or SyncTarget that caused the copy, goes
+// away.
 //
 // +kubebuilder:validation:Enum=Delete;Orphan
 type DeletionPolicy string
@@ -168,7 +168,7 @@ const (
 	DeletionPolicyOrphan DeletionPolicy = "Orphan"
 )
 
-// AdoptionPolicy says which existing objects of a cluster the hub may take over.
+// AdoptionPolicy selects the existing objects of a cluster that the hub may take over.
 //
 // +kubebuilder:validation:Enum=IfIdentical;Always
 type AdoptionPolicy string
@@ -271,9 +271,9 @@ type TargetLimits struct {
 	// objects first. The hub does not sync objects beyond this limit, and leaves their copies on the cluster as they
 	// are. A number above the hub's own limit has no effect.
 	//
-	// Knowing which objects exist takes about 1.4 KiB for each object. The hub caches and syncs nothing of a mailbox
-	// with more than about 700 objects per MiB of this limit, whatever the other limits are. With the hub's default
-	// of 64 MiB that is about 46,000 objects.
+	// Knowing which objects exist takes about 1.4 KiB for each object. The hub caches and syncs nothing of a mailbox with
+	// more than about 700 objects per MiB of this limit, regardless of the other limits. With the hub's default of 64 MiB
+	// that is about 46,000 objects.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MailboxBytes *int64 `json:"mailboxBytes,omitempty"`

@@ -16,7 +16,7 @@ limitations under the License.
 
 package v1alpha1
 
-// APISource says how mailboxes get an API.
+// APISource selects how mailboxes get an API.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.schemaFrom) || self.source != 'Claim'",message="a claimed resource has no schema",fieldPath=".schemaFrom"
 // +kubebuilder:validation:XValidation:rule="!has(self.identityHash) || self.source != 'Schema'",message="a resource with its own schema has no foreign identity",fieldPath=".identityHash"
@@ -31,7 +31,7 @@ type APISource struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="immutable"
 	Source APISourceType `json:"source,omitempty"`
 
-	// schemaFrom says where the hub reads the schema. Absent means the hosting cluster.
+	// schemaFrom selects where the hub reads the schema. Absent means the hosting cluster.
 	// +optional
 	SchemaFrom *SchemaFrom `json:"schemaFrom,omitempty"`
 
@@ -42,7 +42,7 @@ type APISource struct {
 	IdentityHash string `json:"identityHash,omitempty"`
 }
 
-// APISourceType says how mailboxes get an API.
+// APISourceType selects how mailboxes get an API.
 //
 // +kubebuilder:validation:Enum=Auto;Schema;Claim
 type APISourceType string
@@ -59,8 +59,8 @@ const (
 	APISourceClaim APISourceType = "Claim"
 )
 
-// SchemaFrom says where the hub reads a schema. The hub takes it from a CustomResourceDefinition or, for a built-in
-// kind of a cluster, from the cluster's OpenAPI document. Exactly one field must be set.
+// SchemaFrom selects where the hub reads a schema. The hub takes it from a CustomResourceDefinition or, for a built-in kind
+// of a cluster, from the cluster's OpenAPI document. Exactly one field must be set.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.hostingCluster), has(self.syncTarget), has(self.configMap)].exists_one(set, set)",message="exactly one of hostingCluster, syncTarget and configMap is required"
 type SchemaFrom struct {

@@ -32,9 +32,9 @@ const (
 	// their SyncTargets.
 	ConditionAPIsMissing = "APIsMissing"
 
-	// ConditionMutatedReference is True when mutation changes a field by which an entry of related finds objects, and
-	// this entry has no naming. Copies keep the names of their originals, so the primary on the other side refers to
-	// names that do not exist there. The message names the entries.
+	// ConditionMutatedReference is True when mutation changes a field with which an entry of related finds objects, and this
+	// entry has no naming.  Copies keep the names of their originals, so the primary on the other side refers to names that
+	// do not exist there. The message names the entries.
 	ConditionMutatedReference = "MutatedReference"
 
 	// ConditionNotPlaceable is True while kcp refuses the API, or an API of related, in the workload export, so that

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package v1alpha1 contains the kinds of the API group synchub.dev, version v1alpha1, which the operators of a hub
-// write. A PublishedResource, in the hosting cluster, gives every mailbox workspace one API, and says how the hub
-// changes the objects of this API between mailbox and target.
+// Package v1alpha1 contains the kinds of the API group synchub.dev, version v1alpha1, which the operators of a hub write. A
+// PublishedResource, in the hosting cluster, gives every mailbox workspace one API, and defines how the hub changes the
+// objects of this API between mailbox and target.
 //
 // Every field that decides the group, kind, resource or API source of objects in mailboxes or on targets is
 // immutable. A change in place would make the hub take every synced object for an object whose original is deleted.

@@ -158,7 +158,7 @@ type IgnoredField struct {
 	// +required
 	Path MutablePath `json:"path"`
 
-	// onCreate says whether the hub sets the field when it creates the object.
+	// onCreate controls whether the hub sets the field when it creates the object.
 	// +optional
 	// +kubebuilder:default=true
 	OnCreate *bool `json:"onCreate,omitempty"`

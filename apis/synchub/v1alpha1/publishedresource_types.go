@@ -21,9 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// PublishedResource gives every mailbox workspace one API of the targets, and says how the hub changes the API's
-// objects between mailbox and target. It lives in the hosting cluster. If two PublishedResources name the same group
-// and resource, the oldest is in force.
+// PublishedResource gives every mailbox workspace one API of the targets, and defines how the hub changes the API's objects
+// between mailbox and target. It lives in the hosting cluster. If two PublishedResources name the same group and resource,
+// the oldest is in force.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -41,7 +41,7 @@ type PublishedResource struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec names the published resource, and says how the hub syncs its objects.
+	// spec names the published resource, and defines how the hub syncs its objects.
 	// +required
 	Spec PublishedResourceSpec `json:"spec"`
 
@@ -50,7 +50,7 @@ type PublishedResource struct {
 	Status PublishedResourceStatus `json:"status,omitempty"`
 }
 
-// PublishedResourceSpec names the published resource, and says how the hub syncs its objects.
+// PublishedResourceSpec names the published resource, and defines how the hub syncs its objects.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.installCRD) || !self.installCRD || self.api.source != 'Claim' && !has(self.api.identityHash)",message="a claimed resource has no schema to install",fieldPath=".installCRD"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletion) || !has(self.deletion.waitForTarget) || !self.deletion.waitForTarget || self.api.source != 'Claim' && !has(self.api.identityHash)",message="the hub sets no finalizer on objects of a claimed resource, so it cannot wait",fieldPath=".deletion.waitForTarget"
@@ -69,7 +69,7 @@ type PublishedResourceSpec struct {
 	// +required
 	Resource ResourceDescriptor `json:"resource"`
 
-	// api says how mailboxes get the API.
+	// api selects how mailboxes get the API.
 	// +optional
 	// +kubebuilder:default={}
 	API APISource `json:"api,omitempty"`
@@ -88,8 +88,8 @@ type PublishedResourceSpec struct {
 	// +optional
 	Naming *Naming `json:"naming,omitempty"`
 
-	// select says which objects of a mailbox the hub syncs: SyncerConfig for the objects that a SyncerConfig or
-	// EdgeSyncConfig selects, or All.
+	// select determines which objects of a mailbox the hub syncs: with SyncerConfig the objects that a SyncerConfig or
+	// EdgeSyncConfig selects, with All every object.
 	// +optional
 	// +kubebuilder:default=SyncerConfig
 	Select SelectMode `json:"select,omitempty"`
@@ -119,16 +119,16 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Related []RelatedResource `json:"related,omitempty"`
 
-	// statusReturn says whether the hub writes the status of downsynced objects back to the mailbox.
+	// statusReturn controls whether the hub writes the status of downsynced objects back to the mailbox.
 	// +optional
 	// +kubebuilder:default=true
 	StatusReturn *bool `json:"statusReturn,omitempty"`
 
-	// statusAggregation says how the hub combines the statuses that an object of an EdgePlacement has on several
-	// clusters, if the EdgePlacement has aggregateStatus. Sum adds numbers up. Lowest shows the numbers of the cluster
-	// that has come least far, so that they fit the numbers in spec. In both a condition is True if it is True on all
-	// clusters. None combines nothing. The default is Lowest for Deployments, StatefulSets and Jobs, Sum for DaemonSets
-	// and Services, and None for all others.
+	// statusAggregation defines how the hub combines the statuses that an object of an EdgePlacement has on several clusters,
+	// if the EdgePlacement has aggregateStatus. Sum adds numbers up. Lowest shows the numbers of the cluster with the least
+	// progress, so that they fit the numbers in spec. With both, a condition is True if it is True on all clusters. None
+	// combines nothing. The default is Lowest for Deployments, StatefulSets and Jobs, Sum for DaemonSets and Services, and
+	// None for all other kinds.
 	// +optional
 	StatusAggregation StatusAggregationPolicy `json:"statusAggregation,omitempty"`
 
@@ -139,13 +139,13 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:validation:MaxLength=10240
 	StatusExpression string `json:"statusExpression,omitempty"`
 
-	// health says how the hub finds out whether an object on a target does its work. Absent means by kstatus, which
-	// knows the kinds of Kubernetes, and the usual conditions of others. The result is counted in status.ready of
+	// health defines how the hub determines whether an object on a target does its work. Absent means by kstatus, which knows
+	// the kinds of Kubernetes, and the usual conditions of other kinds. The hub counts the result in status.ready of
 	// SyncerConfigs, and in status.healthy of EdgePlacements.
 	// +optional
 	Health *HealthRules `json:"health,omitempty"`
 
-	// deletion says what happens to copies when their originals are deleted or no longer selected.
+	// deletion determines what happens to copies when their originals are deleted or no longer selected.
 	// +optional
 	Deletion *Deletion `json:"deletion,omitempty"`
 
@@ -154,7 +154,7 @@ type PublishedResourceSpec struct {
 	// +optional
 	Replace bool `json:"replace,omitempty"`
 
-	// adoption says which existing objects of a target the hub may take over.
+	// adoption selects the existing objects of a target that the hub may take over.
 	// +optional
 	// +kubebuilder:default=Never
 	Adoption AdoptionPolicy `json:"adoption,omitempty"`
@@ -164,27 +164,27 @@ type PublishedResourceSpec struct {
 	// +optional
 	Limits *ResourceLimits `json:"limits,omitempty"`
 
-	// compatibility says what happens when a target's schema has no room for objects that the mailbox's schema
-	// allows. Strict syncs nothing to that target. Warn syncs, and reports the differences.
+	// compatibility determines what happens when a target's schema has no room for objects that the mailbox's schema allows.
+	// Strict syncs nothing to that target. Warn syncs, and reports the differences.
 	// +optional
 	// +kubebuilder:default=Strict
 	Compatibility CompatibilityPolicy `json:"compatibility,omitempty"`
 
-	// protectedNamespaces says whether the hub syncs objects to and from the namespaces that it protects. By default
+	// protectedNamespaces controls whether the hub syncs objects to and from the namespaces that it protects. By default
 	// these are kube-*, kcp-system, synchub, synchub-* and the hub's own namespace.
 	// +optional
 	// +kubebuilder:default=Deny
 	ProtectedNamespaces ProtectedNamespacesPolicy `json:"protectedNamespaces,omitempty"`
 
-	// privilegedUpsync says whether the hub upsyncs objects of an API that acts inside kcp, such as RBAC, webhooks,
-	// admission policies and CustomResourceDefinitions. With TargetGovernsMailbox, everyone who administers a target
-	// can become administrator of its mailbox.
+	// privilegedUpsync controls whether the hub upsyncs objects of an API that acts inside kcp, such as RBAC, webhooks,
+	// admission policies and CustomResourceDefinitions. With TargetGovernsMailbox, everyone who administers a target can
+	// become administrator of its mailbox.
 	// +optional
 	// +kubebuilder:default=Deny
 	PrivilegedUpsync PrivilegedUpsyncPolicy `json:"privilegedUpsync,omitempty"`
 }
 
-// StatusAggregationPolicy says how the hub combines statuses.
+// StatusAggregationPolicy selects how the hub combines statuses.
 //
 // +kubebuilder:validation:Enum=Sum;Lowest;None
 type StatusAggregationPolicy string
@@ -205,18 +205,18 @@ const (
 // which is InProgress. If an expression fails, for example because a field is absent, the health is Unknown: test
 // optional fields with has().
 type HealthRules struct {
-	// current must return true for an object that does its work, and false for one that still gets there.
+	// current must return true for an object that does its work, and false for one that does not do it yet.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
 	Current string `json:"current"`
 
-	// failed must return true for an object that will not come to do its work by itself. Absent means never.
+	// failed must return true for an object that will not do its work without a change from outside. Absent means never.
 	// +optional
 	// +kubebuilder:validation:MaxLength=10240
 	Failed string `json:"failed,omitempty"`
 
-	// message must return a string, which tells users why an object has failed. The hub keeps its first 256 bytes.
+	// message must return a string that explains to users why an object has failed. The hub keeps its first 256 bytes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=10240
 	Message string `json:"message,omitempty"`
@@ -241,7 +241,7 @@ type ResourceLimits struct {
 	MailboxBytes *int64 `json:"mailboxBytes,omitempty"`
 }
 
-// ProtectedNamespacesPolicy says whether the hub syncs objects to and from protected namespaces.
+// ProtectedNamespacesPolicy controls whether the hub syncs objects to and from protected namespaces.
 //
 // +kubebuilder:validation:Enum=Deny;Allow
 type ProtectedNamespacesPolicy string
@@ -254,7 +254,7 @@ const (
 	ProtectedNamespacesAllow ProtectedNamespacesPolicy = "Allow"
 )
 
-// PrivilegedUpsyncPolicy says whether the hub upsyncs objects of an API that acts inside kcp.
+// PrivilegedUpsyncPolicy controls whether the hub upsyncs objects of an API that acts inside kcp.
 //
 // +kubebuilder:validation:Enum=Deny;TargetGovernsMailbox
 type PrivilegedUpsyncPolicy string
@@ -268,7 +268,7 @@ const (
 	PrivilegedUpsyncTargetGovernsMailbox PrivilegedUpsyncPolicy = "TargetGovernsMailbox"
 )
 
-// SelectMode says which objects of a mailbox the hub syncs.
+// SelectMode determines which objects of a mailbox the hub syncs.
 //
 // +kubebuilder:validation:Enum=SyncerConfig;All
 type SelectMode string
@@ -301,10 +301,10 @@ type Filter struct {
 	CEL string `json:"cel,omitempty"`
 }
 
-// Deletion says what happens to copies when their originals are deleted or no longer selected.
+// Deletion determines what happens to copies when their originals are deleted or no longer selected.
 type Deletion struct {
-	// policy says what happens to the copy on the target when its original is deleted or no longer selected. Orphan
-	// keeps the copy, even if a SyncerConfig says Delete.
+	// policy determines what happens to the copy on the target when its original is deleted or no longer selected. Orphan
+	// keeps the copy, even if the deletionPolicy of a SyncerConfig is Delete.
 	// +optional
 	// +kubebuilder:default=Delete
 	Policy DeletionPolicy `json:"policy,omitempty"`
@@ -320,7 +320,7 @@ type Deletion struct {
 	WaitForTarget bool `json:"waitForTarget,omitempty"`
 }
 
-// DeletionPolicy says what happens to a copy when its original goes away.
+// DeletionPolicy determines what happens to a copy when its original is deleted or no longer selected.
 //
 // +kubebuilder:validation:Enum=Delete;Orphan
 type DeletionPolicy string
@@ -333,7 +333,7 @@ const (
 	DeletionPolicyOrphan DeletionPolicy = "Orphan"
 )
 
-// AdoptionPolicy says which existing objects of a target the hub may take over.
+// AdoptionPolicy selects the existing objects of a target that the hub may take over.
 //
 // +kubebuilder:validation:Enum=Never;IfIdentical;KubeStellar;Always
 type AdoptionPolicy string
@@ -353,7 +353,7 @@ const (
 	AdoptionAlways AdoptionPolicy = "Always"
 )
 
-// CompatibilityPolicy says what happens when a target's schema has no room for objects that the mailbox's schema
+// CompatibilityPolicy determines what happens when a target's schema has no room for objects that the mailbox's schema
 // allows.
 //
 // +kubebuilder:validation:Enum=Strict;Warn
@@ -369,7 +369,7 @@ const (
 
 // PublishedResourceStatus reports whether mailboxes have the API, and how many of its objects are synced.
 type PublishedResourceStatus struct {
-	// conditions of the PublishedResource: SchemaReady, Exported and Ready, and where they apply APIsMissing,
+	// conditions of the PublishedResource: SchemaReady, Exported and Ready, and, where they apply, APIsMissing,
 	// MutatedReference, NotPlaceable and NotImplemented.
 	// +optional
 	// +listType=map

@@ -69,12 +69,12 @@ type RelatedResource struct {
 	// +optional
 	Mutation *Mutation `json:"mutation,omitempty"`
 
-	// statusReturn says whether the hub writes the status of a copy on the target back to the original in the
-	// mailbox. Absent means true.
+	// statusReturn controls whether the hub writes the status of a copy on the target back to the original in the mailbox.
+	// Absent means true.
 	// +optional
 	StatusReturn *bool `json:"statusReturn,omitempty"`
 
-	// deletionPolicy says what happens to a copy when its original is deleted, or when no primary needs the copy any
+	// deletionPolicy determines what happens to a copy when its original is deleted, or when no primary needs the copy any
 	// more.
 	// +optional
 	// +kubebuilder:default=Delete

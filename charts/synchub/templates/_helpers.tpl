@@ -36,7 +36,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{- /* Annotations by which Helm, Argo CD and Flux leave an object that is no longer in the release. */ -}}
+{{- /* Annotations that make Helm, Argo CD and Flux keep an object that is no longer in the release. */ -}}
 {{- define "synchub.keep" -}}
 helm.sh/resource-policy: keep
 argocd.argoproj.io/sync-options: Prune=false

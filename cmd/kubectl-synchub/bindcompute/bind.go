@@ -27,8 +27,8 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
-// Bind binds the export, accepts its claims, and creates the EdgePlacement. It changes no existing EdgePlacement: if that
-// differs from the desired one, Bind returns an error before it writes anything.
+// Bind binds the export, accepts its claims, and creates the EdgePlacement. It changes no existing EdgePlacement: if the
+// existing one differs from the desired one, Bind returns an error before it writes anything.
 func (w *Workspace) Bind(ctx context.Context, placement Placement) error {
 	desired := placement.Object()
 	existing, err := w.checkExisting(ctx, placement, desired.Name)
@@ -69,7 +69,8 @@ func (w *Workspace) Objects(ctx context.Context, placement Placement) ([]client.
 	return []client.Object{binding, desired}, nil
 }
 
-// checkExisting returns the existing EdgePlacement, or nil. It returns an error if that differs from the settings.
+// checkExisting returns the existing EdgePlacement, or nil. It returns an error if the EdgePlacement differs from the
+// settings.
 func (w *Workspace) checkExisting(ctx context.Context, placement Placement, name string) (*edgev2alpha1.EdgePlacement, error) {
 	existing, err := w.getPlacement(ctx, name)
 	if err != nil || existing == nil {

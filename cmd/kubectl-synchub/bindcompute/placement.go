@@ -50,17 +50,17 @@ var SystemNamespaces = []string{"kcp-system", corev1.NamespaceNodeLease, metav1.
 
 // Placement are the settings of an EdgePlacement.
 type Placement struct {
-	// Name of the EdgePlacement. If it is empty, DefaultName makes one of Inventory.
+	// Name of the EdgePlacement. If it is empty, DefaultName derives it from Inventory.
 	Name string
 	// Inventory is the path of the workspace with the Locations.
 	Inventory string
-	// Locations select Locations by their labels. A Location is selected if any of them matches; without any, all
-	// Locations of the inventory are.
+	// Locations select Locations by their labels. A Location is selected if any of them matches; without selectors, all
+	// Locations of the inventory are selected.
 	Locations []metav1.LabelSelector
 	// Namespaces selects the namespaces of the objects. If it is nil, all but SystemNamespaces are selected.
 	Namespaces *metav1.LabelSelector
-	// AggregateStatus gives the objects of the workspace the status that they have on the clusters. If it is nil, a new
-	// EdgePlacement does so, and that of an existing one may be either.
+	// AggregateStatus returns the status on the clusters to the objects of the workspace. If it is nil, a new EdgePlacement
+	// does so, and Bind accepts either value in an existing EdgePlacement.
 	AggregateStatus *bool
 }
 
@@ -102,8 +102,8 @@ func DefaultName(inventory string) string {
 	return strings.TrimRight(name[:validation.DNS1123SubdomainMaxLength-len(suffix)], ".-") + suffix
 }
 
-// differences returns a text for each field of an existing EdgePlacement that differs from the settings. It compares only
-// these: users may set other fields.
+// differences returns a text for each field of an existing EdgePlacement that differs from the settings. It ignores all other
+// fields, which users may set.
 func (p Placement) differences(existing *edgev2alpha1.EdgePlacementSpec) (found []string) {
 	desired := p.Object().Spec
 	compare := func(field, is, wanted string) {

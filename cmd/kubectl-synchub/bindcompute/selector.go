@@ -46,7 +46,7 @@ func ParseSelector(text string) (*metav1.LabelSelector, error) {
 	for _, requirement := range requirements {
 		key, values := requirement.Key(), slices.Sorted(slices.Values(requirement.ValuesUnsorted()))
 		operator, isExpression := selectorOperators[requirement.Operator()]
-		switch requirement.Operator() { //nolint:exhaustive // the others are in the map
+		switch requirement.Operator() { //nolint:exhaustive // the map contains all other operators
 		case selection.Equals, selection.DoubleEquals:
 			if _, isSet := selector.MatchLabels[key]; !isSet {
 				metav1.AddLabelToSelector(selector, key, values[0])

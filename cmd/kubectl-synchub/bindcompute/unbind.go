@@ -56,7 +56,7 @@ type Removal struct {
 }
 
 // PlanRemoval finds the objects to remove. It returns an error if the selection selects nothing, if it selects an
-// EdgePlacement that Bind did not make, or if it selects the APIBinding while other EdgePlacements would remain.
+// EdgePlacement that Bind did not make, or if it selects the APIBinding while another EdgePlacement would remain.
 func (w *Workspace) PlanRemoval(ctx context.Context, selection Selection) (*Removal, error) {
 	removal := &Removal{}
 	isUnbound := false
@@ -92,8 +92,8 @@ func (w *Workspace) PlanRemoval(ctx context.Context, selection Selection) (*Remo
 	return removal, nil
 }
 
-// hasPlacements reports whether the workspace may have EdgePlacements. kcp never takes a bound API back. A binding whose API name is taken stays in
-// phase Binding with all others bound, so its phase does not count.
+// hasPlacements reports whether the workspace may have EdgePlacements. kcp never takes a bound API back. If the name of one
+// API is taken, the binding stays in phase Binding with all other APIs bound, so its phase does not count.
 func hasPlacements(binding *apisv1alpha2.APIBinding) bool {
 	return slices.ContainsFunc(binding.Status.BoundResources, func(bound apisv1alpha2.BoundAPIResource) bool {
 		return bound.Group == edgev2alpha1.GroupName && bound.Resource == "edgeplacements"
@@ -146,8 +146,8 @@ func wasMade(placement *edgev2alpha1.EdgePlacement) bool {
 	return made
 }
 
-// checkRemaining returns an error if the APIBinding is to be removed and an EdgePlacement would remain: kcp would delete that with
-// the APIBinding, though nobody asked for it.
+// checkRemaining returns an error if the APIBinding is to be removed and an EdgePlacement would remain: kcp would delete the
+// EdgePlacement with the APIBinding, although the user did not select it.
 func checkRemaining(all []edgev2alpha1.EdgePlacement, removal *Removal) error {
 	if removal.Binding == nil {
 		return nil
@@ -304,7 +304,7 @@ func (w *Workspace) awaitGone(ctx context.Context, object client.Object, what st
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(waiting.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("the %s is being deleted, but was not gone after %s; it has the finalizers [%s]. Run the command again to go on waiting", what, w.Timeout, strings.Join(finalizers, ", "))
+		return fmt.Errorf("the %s is being deleted, but was not gone after %s; it has the finalizers [%s]. Run the command again to continue waiting", what, w.Timeout, strings.Join(finalizers, ", "))
 	default:
 		return fmt.Errorf("cannot wait until the %s is gone: %w", what, err)
 	}

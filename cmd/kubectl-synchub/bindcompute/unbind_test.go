@@ -40,7 +40,7 @@ func TestSelectPlacements(t *testing.T) {
 		selection Selection
 		want      string
 		err       string
-		// remaining is in the error if the APIBinding is to go too.
+		// remaining is in the error if the selection includes the APIBinding.
 		remaining string
 	}{
 		"by inventory":        {selection: Selection{Inventory: "root:one"}, want: "a", remaining: "b, c, theirs"},

@@ -32,18 +32,20 @@ import (
 
 // Export is an APIExport of the hub.
 type Export struct {
-	// Name is that of the APIExport, and of a new APIBinding.
+	// Name is the name of the APIExport, and of a new APIBinding.
 	Name string
 	// Command binds the export.
 	Command string
-	// Kinds names the objects of an API of the export in messages, such as EdgePlacements, and NewList makes a list of them.
+	// Kinds names the objects of an API of the export in messages, such as EdgePlacements, and NewList returns an empty list
+	// of them.
 	Kinds   string
 	NewList func() client.ObjectList
-	// Labels are those of the objects that the export needs of a claimed resource. Of other resources it needs all.
+	// Labels are the labels of the objects that the export needs of a claimed resource. The export needs all objects of other
+	// resources.
 	Labels map[apisv1alpha2.GroupResource]map[string]string
 	// GroupFlag is the flag of synchub init that lets a group bind the export.
 	GroupFlag string
-	// Limited says what the hub does not do while a claim is rejected or limited.
+	// Limited describes, for messages, the work that the hub cannot do while a claim is rejected or limited.
 	Limited string
 }
 
@@ -53,7 +55,8 @@ type Binder struct {
 	// Client has the user's credentials for the workspace. DryRun is true if the server must store nothing.
 	Client client.WithWatch
 	DryRun bool
-	// ProviderPath is the path of the workspace with the export. Provider reads there. The user may lack that right.
+	// ProviderPath is the path of the workspace with the export. Provider reads that workspace, which the user may not be
+	// allowed to do.
 	ProviderPath string
 	Provider     client.Reader
 	// Timeout bounds each wait for kcp or the hub.

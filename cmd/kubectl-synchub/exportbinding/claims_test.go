@@ -96,7 +96,7 @@ func TestUnappliedClaims(t *testing.T) {
 	}
 }
 
-// An export that needs only some objects asks for no more, and a user may accept as many or all.
+// An export that needs only some objects requests only these, and a user may accept these or all.
 func TestClaimsForSomeObjects(t *testing.T) {
 	secrets := claim("", "secrets", "")
 	export := &Export{Labels: map[apisv1alpha2.GroupResource]map[string]string{secrets.GroupResource: {"a": "b"}}}

@@ -74,7 +74,7 @@ func (b *Binder) Ensure(ctx context.Context) (served bool, err error) {
 	return true, b.awaitServed(ctx, waiting)
 }
 
-// createBinding creates the APIBinding without claims: kcp shows the claims of the export only to those who have bound it.
+// createBinding creates the APIBinding without claims: kcp shows the claims of the export only to users who have bound it.
 func (b *Binder) createBinding(ctx context.Context) (*apisv1alpha2.APIBinding, error) {
 	binding := b.newBinding()
 	err := b.Writer().Create(ctx, binding)
@@ -88,8 +88,8 @@ func (b *Binder) createBinding(ctx context.Context) (*apisv1alpha2.APIBinding, e
 	return binding, nil
 }
 
-// acceptClaims accepts the claims of the export in the APIBinding, and reports whether that changed it. kcp writes the
-// status of a new APIBinding meanwhile, so conflicts are retried.
+// acceptClaims accepts the claims of the export in the APIBinding, and reports whether that changed it. kcp writes the status
+// of a new APIBinding at the same time, so conflicts are retried.
 func (b *Binder) acceptClaims(ctx context.Context, binding *apisv1alpha2.APIBinding) (changed bool, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		before := binding.DeepCopy()

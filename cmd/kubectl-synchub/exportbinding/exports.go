@@ -24,7 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 )
 
-// Inventory returns the export that inventory workspaces bind. Of their Secrets it needs those with the label of credentials.
+// Inventory returns the export that inventory workspaces bind. It needs only the Secrets with the label of credentials.
 func Inventory() Export {
 	return Export{
 		Name: bootstrap.InventoryExport, Command: "kubectl synchub bind inventory",

@@ -36,8 +36,8 @@ import (
 // servedInterval is the interval at which a bound API is requested until kcp serves it. There is no event for that.
 const servedInterval = 200 * time.Millisecond
 
-// errDeleted means that the object of a wait was deleted meanwhile.
-var errDeleted = errors.New("it was deleted meanwhile")
+// errDeleted means that the awaited object was deleted during the wait.
+var errDeleted = errors.New("it was deleted during the wait")
 
 // isBound returns "" if kcp has bound the APIs, or else the missing step.
 func isBound(binding *apisv1alpha2.APIBinding) string {
@@ -56,7 +56,7 @@ func isApplied(binding *apisv1alpha2.APIBinding) string {
 }
 
 // awaitBinding waits until the missing step of the APIBinding is "", and sets binding to its last state. waiting ends with
-// the timeout, and ctx when the user gives up.
+// the timeout, and ctx when the user interrupts the command.
 func (b *Binder) awaitBinding(ctx, waiting context.Context, binding *apisv1alpha2.APIBinding, missing func(*apisv1alpha2.APIBinding) string) error {
 	err := registration.WatchObject(waiting, b.Client, binding, func() client.ObjectList { return &apisv1alpha2.APIBindingList{} }, func(current *apisv1alpha2.APIBinding) (bool, error) {
 		if current == nil || current.UID != binding.UID {

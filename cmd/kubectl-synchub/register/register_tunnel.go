@@ -44,7 +44,7 @@ type tunnelFlags struct {
 func (f *tunnelFlags) addFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&f.enabled, "tunnel", false, "the cluster dials the hub: print the manifest of the tunnel for the cluster, and do nothing there")
-	flags.StringVar(&f.image, "tunnel-image", "synchub-dev/synchub:"+buildinfo.Version(cli.PluginVersion), "image of the tunnel, with the host of the registry")
+	flags.StringVar(&f.image, "tunnel-image", "synchub-dev/synchub-tunnel:"+buildinfo.Version(cli.PluginVersion), "image of the tunnel, with the host of the registry")
 	f.addHubFlags(command)
 }
 

@@ -18,7 +18,7 @@ limitations under the License.
 // with permissions for the resources that an operator named or published. In an inventory workspace it creates the
 // Secret with the kubeconfig, and the SyncTarget.
 //
-// It creates each object, or updates the fields that differ, so a second run changes nothing and keeps the identity. It
-// never touches an object of somebody else that has one of the names, and the error names that object. The hub takes no
-// part in a registration, and never has the administrator's credentials.
+// It creates each object, or updates the fields that differ, so a second run changes nothing and keeps the identity. If
+// somebody else's object has one of the names, it leaves the object alone, and the error names it. The hub takes no part in a
+// registration, and never has the administrator's credentials.
 package registration

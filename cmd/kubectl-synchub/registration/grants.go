@@ -41,7 +41,7 @@ type Grants struct {
 	Resources []rbac.Resource
 	// Namespaces are the namespaces to which the permissions are restricted. None means the whole cluster.
 	Namespaces []string
-	// clusterRules are the rules of the ClusterRole. namespaceRules are those of the Roles, by namespace.
+	// clusterRules are the rules of the ClusterRole. namespaceRules are the rules of the Roles, by namespace.
 	clusterRules   []rbacv1.PolicyRule
 	namespaceRules map[string][]rbacv1.PolicyRule
 }
@@ -56,8 +56,8 @@ func newGrants(resources []rbac.Resource, namespaces []string) *Grants {
 	return granted
 }
 
-// allows reports whether the rules allow a resource in the whole cluster, or in one of the namespaces. The others may
-// have been deleted, with the Roles in them.
+// allows reports whether the rules allow a resource in the whole cluster, or in at least one of the namespaces. The other
+// namespaces may have been deleted, with their Roles.
 func (g *Grants) allows(resource rbac.Resource) bool {
 	isGranted := func(namespaces ...string) bool {
 		return len(g.missing([]rbac.Resource{resource}, rbac.Options{Namespaces: namespaces})) == 0

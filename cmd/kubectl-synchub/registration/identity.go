@@ -146,7 +146,7 @@ func InventoryID(ctx context.Context, inventory client.Client) (string, error) {
 	var namespace metav1.PartialObjectMetadata
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if err := inventory.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &namespace); err != nil {
-		return "", fmt.Errorf("cannot tell which workspace the current context leads to: %w", err)
+		return "", fmt.Errorf("cannot determine the workspace of the current context: %w", err)
 	}
 	if cluster := namespace.GetAnnotations()[logicalcluster.AnnotationKey]; cluster != "" {
 		return cluster, nil

@@ -115,8 +115,8 @@ func (i *Inventory) secretData(ctx context.Context, syncTarget *edgev2alpha1.Syn
 	return secret.Data, nil
 }
 
-// tunnelGrants returns the permissions that the last registration gave a tunnel, or nil if none is recorded. The record is on the
-// SyncTarget's Secret: nobody can ask the tunnel's cluster.
+// tunnelGrants returns the permissions that the last registration gave a tunnel, or nil if none is recorded. The record is on
+// the SyncTarget's Secret, because the plugin cannot read the tunnel's cluster.
 func (i *Inventory) tunnelGrants(ctx context.Context, desired *edgev2alpha1.SyncTarget) (*Grants, error) {
 	key, _ := secretKeyOf(desired)
 	var secret corev1.Secret
@@ -148,8 +148,8 @@ func (i *Inventory) recordTunnelGrant(ctx context.Context, syncTarget *edgev2alp
 }
 
 // checkExistingSecret returns questions that the operator must confirm before an existing SyncTarget gets the cluster. It
-// returns none if the Secret allows the SyncTarget. Otherwise another user may have created the SyncTarget, with access
-// to the mailbox for himself. It returns an error if the Secret is not for the SyncTarget.
+// returns none if the Secret allows the SyncTarget. Otherwise another user may have created the SyncTarget and granted
+// themselves access to the mailbox. It returns an error if the Secret is not for the SyncTarget.
 func (i *Inventory) checkExistingSecret(ctx context.Context, desired *edgev2alpha1.SyncTarget) (questions []string, err error) {
 	key, _ := secretKeyOf(desired)
 	var secret corev1.Secret
@@ -166,7 +166,7 @@ func (i *Inventory) checkExistingSecret(ctx context.Context, desired *edgev2alph
 	return confirmationQuestions(desired), nil
 }
 
-// confirmationQuestions returns a question for each setting of an existing SyncTarget that gives others access to the
+// confirmationQuestions returns a question for each setting of an existing SyncTarget that gives other users access to the
 // cluster.
 func confirmationQuestions(existing *edgev2alpha1.SyncTarget) (questions []string) {
 	ask := func(format string, args ...any) {
@@ -201,8 +201,8 @@ func (e *notAllowedError) Error() string {
 		e.secret.Namespace, e.secret.Name, e.syncTarget.Name, kubeconfig.AllowCommand(e.secret, e.syncTarget.Name, e.syncTarget.UID))
 }
 
-// isSecretFor reports whether a Secret is for the SyncTarget with the name. An older registration did not set the
-// annotation that says so; then the owner of the Secret decides.
+// isSecretFor reports whether a Secret is for the SyncTarget with the name. An older registration did not set the annotation
+// for that; then the owner of the Secret decides.
 func isSecretFor(secret *corev1.Secret, name string) bool {
 	if kubeconfig.HasEntryFor(secret, name) {
 		return true
@@ -306,7 +306,7 @@ func secretKeyOf(syncTarget *edgev2alpha1.SyncTarget) (key types.NamespacedName,
 	return key, field
 }
 
-// describeError wraps an error of the inventory workspace, and says what to do if the workspace is no inventory.
+// describeError wraps an error of the inventory workspace, and adds advice if the workspace is no inventory.
 func (i *Inventory) describeError(err error) error {
 	if err == nil {
 		return nil

@@ -80,7 +80,7 @@ func (t *Target) markNamespace(ctx context.Context, serviceAccount types.UID) er
 	return nil
 }
 
-// isNamespaceMissing reports whether a create failed because the namespace is terminating, or was deleted meanwhile.
+// isNamespaceMissing reports whether a create failed because the namespace is terminating, or was deleted before the create.
 func isNamespaceMissing(err error) bool {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return true

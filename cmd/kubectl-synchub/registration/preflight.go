@@ -51,7 +51,7 @@ func (c *accessReviewClient) Create(ctx context.Context, object client.Object, _
 	if problems := validation.ValidateObjectMetaAccessor(object, object.GetNamespace() != "", validation.NameIsDNSSubdomain, field.NewPath("metadata")); len(problems) > 0 {
 		return apierrors.NewInvalid(object.GetObjectKind().GroupVersionKind().GroupKind(), object.GetName(), problems)
 	}
-	// Other objects refer to the UID.
+	// Later objects refer to the UID.
 	object.SetUID("none-yet")
 	if err := c.checkWrite(ctx, "create", object); err != nil || object.GetNamespace() == "" {
 		return err

@@ -37,9 +37,9 @@ type Registrar struct {
 	// Name is the name of the SyncTarget. Labels are added to its labels.
 	Name   string
 	Labels map[string]string
-	// Connection says who dials. Empty stands for the hub.
+	// Connection selects which side dials. Empty means that the hub dials.
 	Connection edgev2alpha1.ConnectionType
-	// Adoption is the adoption policy of the SyncTarget. Nil keeps that of an existing one.
+	// Adoption is the adoption policy of the SyncTarget. Nil keeps the policy of an existing one.
 	Adoption  *edgev2alpha1.AdoptionPolicy
 	Requested ResourceRequest
 	// Namespaces are the namespaces of the target to which the hub is restricted. None keeps the present restriction, and
@@ -198,8 +198,8 @@ func (r *Registrar) resolveAndConfirm(ctx context.Context, desired *edgev2alpha1
 	return target, grant, err
 }
 
-// restrictAsBefore restricts a SyncTarget to the namespaces of its permissions, unless it or the operator names others. The
-// SyncTarget may be a new one, and the permissions those of a deleted one with its name.
+// restrictAsBefore restricts a SyncTarget to the namespaces of its permissions, unless the SyncTarget or the operator names
+// other namespaces. The SyncTarget may be new, and the permissions may come from a deleted one of the same name.
 func (r *Registrar) restrictAsBefore(desired *edgev2alpha1.SyncTarget, namespaces []string) {
 	restrictions := desired.Spec.Namespaces
 	if len(r.Namespaces) > 0 || len(namespaces) == 0 || restrictions != nil && len(restrictions.Only) > 0 {
@@ -294,7 +294,7 @@ func (r *Registrar) Target(ctx context.Context) (*Target, error) {
 	}, nil
 }
 
-// resolveGrant returns the permissions to grant. added describes those that the hub does not have yet, or is empty.
+// resolveGrant returns the permissions to grant. added describes the permissions that the hub does not have yet, or is empty.
 func (r *Registrar) resolveGrant(ctx context.Context, target *Target) (chosen grant, added string, err error) {
 	before, err := target.CurrentGrants(ctx)
 	if err != nil {
@@ -330,7 +330,7 @@ func (r *Registrar) resolveGrant(ctx context.Context, target *Target) (chosen gr
 	return chosen, added, nil
 }
 
-// describeGrant tells the operator the permissions, and where their resources are from.
+// describeGrant informs the operator about the permissions and the source of their resources.
 func (r *Registrar) describeGrant(chosen grant, source string) {
 	where := "the whole cluster"
 	if len(chosen.Namespaces) > 0 {

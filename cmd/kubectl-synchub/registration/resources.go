@@ -46,8 +46,8 @@ type ResourceRequest struct {
 }
 
 // SelectResources returns the resources to grant permissions for, and a text that names their source. The sources are, in
-// this order: the requested resources; the published ones together with those granted before; those granted before; the
-// chart's default. The status of a SyncTarget is no source, since users who may write it may not grant permissions.
+// this order: the requested resources; the published ones together with the granted ones; the granted ones; the chart's
+// default. The status of a SyncTarget is no source, since users who may write it may not grant permissions.
 func SelectResources(request ResourceRequest, granted []rbac.Resource) (resources []rbac.Resource, source string, err error) {
 	switch {
 	case len(request.Resources) > 0:
@@ -72,8 +72,8 @@ func SelectResources(request ResourceRequest, granted []rbac.Resource) (resource
 }
 
 // PublishedResources returns the resources that PublishedResources sync, in either direction. unresolved are the names of
-// PublishedResources with a kind that the target does not serve. Resources that the chart publishes only for the way up,
-// such as Pods, are not writable.
+// PublishedResources with a kind that the target does not serve. Resources that the chart publishes only for upsync, such as
+// Pods, are not writable.
 func PublishedResources(published []synchubv1alpha1.PublishedResource, mapper meta.RESTMapper) (resources []rbac.Resource, unresolved []string, err error) {
 	defaults, err := rbac.ParseResources(defaultResources)
 	if err != nil {

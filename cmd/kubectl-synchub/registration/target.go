@@ -104,9 +104,9 @@ func (t *Target) listNamespacedRoles(ctx context.Context) ([]client.Object, erro
 	return found, nil
 }
 
-// Ensure creates or updates the identity on the target. It first deletes the permissions in other namespaces. If
-// [Namespace] is terminating, for example since its last identity was removed, Ensure waits for its deletion and creates
-// it again. A dry run does not wait, and reports what is created then.
+// Ensure creates or updates the identity on the target. It first deletes the permissions in other namespaces. If [Namespace]
+// is terminating, for example because its last identity was removed, Ensure waits for its deletion and creates it again. A
+// dry run does not wait, and reports the objects that Ensure would create.
 func (t *Target) Ensure(ctx context.Context, resources []rbac.Resource, options rbac.Options) error {
 	if err := t.deleteNamespacedRolesExcept(ctx, options.Namespaces); err != nil {
 		return err
@@ -291,7 +291,7 @@ func (t *Target) remove(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// isGone reports whether a target answered that it does not have the object. An answer 404 of a proxy is not that.
+// isGone reports whether a target answered that it does not have the object. It is false for a proxy's answer 404.
 func (t *Target) isGone(err error, object client.Object) bool {
 	kind, unknown := t.Client.GroupVersionKindFor(object)
 	if unknown != nil {
@@ -301,7 +301,7 @@ func (t *Target) isGone(err error, object client.Object) bool {
 	return notfound.Proves(err, resource.GroupResource(), object.GetName())
 }
 
-// describeTargetError wraps an error of the target, and says what to do about a missing permission.
+// describeTargetError wraps an error of the target, and adds advice about a missing permission.
 func describeTargetError(err error) error {
 	if err == nil {
 		return nil
@@ -310,7 +310,7 @@ func describeTargetError(err error) error {
 		return fmt.Errorf("on the target the namespace %s is still being removed: try again in a moment: %w", Namespace, err)
 	}
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("the target does not allow it: %w (use a kubeconfig of an administrator, since nobody can grant more than he has himself)", err)
+		return fmt.Errorf("the target does not allow it: %w (use a kubeconfig of an administrator, since users cannot grant permissions that they do not have)", err)
 	}
 	if _, notOwned := errors.AsType[*NotOwnedError](err); notOwned {
 		return fmt.Errorf("on the target %w", err)

@@ -41,11 +41,12 @@ const (
 	tunnelGracePeriod = time.Hour
 )
 
-// Tunnel registers one cluster that dials the hub. Nothing is done on the cluster: an operator applies the manifest there.
+// Tunnel registers one cluster that dials the hub. The registration does not change the cluster: an operator applies the
+// manifest there.
 type Tunnel struct {
 	// Registrar describes the SyncTarget. It needs no access to the target.
 	Registrar
-	// Namespace is the namespace of the tunnel in its cluster. Image is the image of synchub.
+	// Namespace is the namespace of the tunnel in its cluster. Image is the image of synchub-tunnel.
 	Namespace, Image string
 	// URL is the address of the hub's port for tunnels, and CA its certificate authority. Without a URL, those that the hub reports in the
 	// status of the SyncTarget are used.
@@ -53,8 +54,8 @@ type Tunnel struct {
 	CA  []byte
 }
 
-// Register creates or updates the SyncTarget and its Secret, and returns the manifest for the cluster. After an error, it can be called
-// again: a token that exists stays.
+// Register creates or updates the SyncTarget and its Secret, and returns the manifest for the cluster. After an error, it can
+// be called again: an existing token stays.
 func (t *Tunnel) Register(ctx context.Context) ([]client.Object, error) {
 	desired, chosen, err := t.resolveAndConfirm(ctx)
 	if err != nil {
@@ -139,7 +140,8 @@ func (t *Tunnel) storeCredential(ctx context.Context, syncTarget *edgev2alpha1.S
 	return t.Inventory.EnsureSecret(ctx, syncTarget, content)
 }
 
-// findHub waits until the hub reports in the status of the SyncTarget where it takes tunnels, unless the operator gave a URL.
+// findHub waits until the hub reports its address for tunnels in the status of the SyncTarget, unless the operator gave a
+// URL.
 func (t *Tunnel) findHub(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
 	if t.URL != "" {
 		return nil
@@ -192,10 +194,11 @@ func (t *Tunnel) resolveAndConfirm(ctx context.Context) (*edgev2alpha1.SyncTarge
 	return desired, chosen, err
 }
 
-// resolveTunnelGrant returns the tunnel with the resources and namespaces to grant. added describes those that were not granted before.
+// resolveTunnelGrant returns the tunnel with the resources and namespaces to grant. added describes the resources and
+// namespaces that were not granted before.
 func (t *Tunnel) resolveTunnelGrant(desired *edgev2alpha1.SyncTarget, before *Grants) (chosen *Tunnel, added string, err error) {
 	if desired.UID != "" && before == nil && len(t.Requested.Resources) == 0 {
-		return nil, "", fmt.Errorf("the SyncTarget %s is there already, and its Secret does not say which rights its tunnel has: name all its resources with --resources, and its namespaces with --namespaces if it is limited to some", t.Name)
+		return nil, "", fmt.Errorf("the SyncTarget %s is there already, and its Secret does not contain the rights of its tunnel: name all its resources with --resources, and its namespaces with --namespaces if it is limited to some", t.Name)
 	}
 	var granted []rbac.Resource
 	if before != nil {

@@ -105,7 +105,7 @@ func (t *Tunnel) secret(credential *tunnel.Credential) *corev1.Secret {
 
 // deployment returns the Deployment of the tunnel. It meets the restricted Pod security standard.
 func (t *Tunnel) deployment(syncTarget *edgev2alpha1.SyncTarget) *appsv1.Deployment {
-	args := []string{"tunnel", "--hub=" + t.URL, "--sync-target=" + string(syncTarget.UID), "--token-file=" + tunnelDirectory + "/" + tunnelTokenKey}
+	args := []string{"--hub=" + t.URL, "--sync-target=" + string(syncTarget.UID), "--token-file=" + tunnelDirectory + "/" + tunnelTokenKey}
 	if len(t.CA) > 0 {
 		args = append(args, "--hub-certificate-authority="+tunnelDirectory+"/"+tunnelAuthorityKey)
 	}

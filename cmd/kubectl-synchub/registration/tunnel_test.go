@@ -60,7 +60,7 @@ func TestTunnelManifest(t *testing.T) {
 			}
 		case *appsv1.Deployment:
 			container := object.Spec.Template.Spec.Containers[0]
-			args := []string{"tunnel", "--hub=https://hub.example.org:8443", "--sync-target=uid", "--token-file=/etc/synchub/token", "--hub-certificate-authority=/etc/synchub/ca.crt"}
+			args := []string{"--hub=https://hub.example.org:8443", "--sync-target=uid", "--token-file=/etc/synchub/token", "--hub-certificate-authority=/etc/synchub/ca.crt"}
 			if object.Namespace != "edge" || container.Image != planned.Image || !slices.Equal(container.Args, args) {
 				t.Errorf("got %+v", object.Spec)
 			}
@@ -72,7 +72,7 @@ func TestTunnelManifest(t *testing.T) {
 	}
 }
 
-// A dry run has no token. Whoever applied a Secret without data would take the token of the tunnel away.
+// A dry run has no token. A user who applied a Secret without data would remove the token of the tunnel.
 func TestTunnelManifestWithoutATokenHasNoSecret(t *testing.T) {
 	objects, err := (&Tunnel{Namespace: "edge"}).Manifest(&edgev2alpha1.SyncTarget{}, nil)
 	if err != nil || len(objects) == 0 {
@@ -103,7 +103,7 @@ func TestTunnelSecretCanBeAppliedAlone(t *testing.T) {
 	}
 }
 
-// A registration that is repeated must not widen the rights unasked: nobody can look into the cluster.
+// A repeated registration must not widen the rights unless the operator requests that: the plugin cannot read the cluster.
 func TestTunnelKeepsItsRights(t *testing.T) {
 	granted := func(namespaces []string, texts ...string) *Grants {
 		return newGrants(parseResources(t, texts...), namespaces)
@@ -116,15 +116,15 @@ func TestTunnelKeepsItsRights(t *testing.T) {
 		"the spec names more":           {before: granted([]string{"shop"}, "configmaps"), only: []string{"till", "shop"}, wantResources: "configmaps", wantOnly: "shop,till", added: "configmaps (create, delete, get, list, patch, watch) in the namespace till"},
 		"the spec names none any more":  {before: granted([]string{"shop"}, "configmaps"), wantResources: "configmaps", wantOnly: "shop"},
 		"of a deleted SyncTarget":       {isNew: true, before: granted([]string{"shop"}, "configmaps"), wantResources: "configmaps", wantOnly: "shop"},
-		"one namespace less":            {before: granted([]string{"shop", "till"}, "configmaps"), given: []string{"shop"}, wantResources: "configmaps", wantOnly: "shop", told: "kubectl delete rolebinding,role --namespace till synchub:tunnel:edge"},
-		"the whole cluster":             {before: granted([]string{"shop"}, "configmaps"), given: []string{AllNamespaces}, wantResources: "configmaps", added: "configmaps (create, delete, get, list, patch, watch), namespaces (create, get, list, patch, watch), customresourcedefinitions.apiextensions.k8s.io (get, list, watch)", told: "--namespace shop"},
+		"one namespace less":            {before: granted([]string{"shop", "till"}, "configmaps"), given: []string{"shop"}, wantResources: "configmaps", wantOnly: "shop", info: "kubectl delete rolebinding,role --namespace till synchub:tunnel:edge"},
+		"the whole cluster":             {before: granted([]string{"shop"}, "configmaps"), given: []string{AllNamespaces}, wantResources: "configmaps", added: "configmaps (create, delete, get, list, patch, watch), namespaces (create, get, list, patch, watch), customresourcedefinitions.apiextensions.k8s.io (get, list, watch)", info: "--namespace shop"},
 		"other resources":               {before: granted(nil, "configmaps"), resources: []string{"services"}, wantResources: "services", added: "services (create, delete, get, list, patch, watch)"},
 		"more resources":                {before: granted(nil, "configmaps"), more: []string{"pods:up"}, wantResources: "configmaps,pods:up", added: "pods (get, list, watch)"},
 		"escalation":                    {before: granted(nil, "roles.rbac.authorization.k8s.io"), escalate: true, wantResources: "roles.rbac.authorization.k8s.io", added: "roles.rbac.authorization.k8s.io (escalate)"},
 		"no record":                     {refused: "name all its resources with --resources"},
 		"no record, more resources":     {more: []string{"pods:up"}, refused: "name all its resources with --resources"},
 		"no record, named resources":    {resources: []string{"pods:up"}, wantResources: "pods:up"},
-		"defaults in a namespace":       {isNew: true, given: []string{"shop"}, wantOnly: "shop", told: "No rights for namespaces,customresourcedefinitions.apiextensions.k8s.io,clusterrolebindings.rbac.authorization.k8s.io,clusterroles.rbac.authorization.k8s.io"},
+		"defaults in a namespace":       {isNew: true, given: []string{"shop"}, wantOnly: "shop", info: "No rights for namespaces,customresourcedefinitions.apiextensions.k8s.io,clusterrolebindings.rbac.authorization.k8s.io,clusterroles.rbac.authorization.k8s.io"},
 		"a cluster-scoped one is asked": {isNew: true, given: []string{"shop"}, resources: []string{"persistentvolumes"}, refused: "persistentvolumes: its objects are in no namespace"},
 	} {
 		t.Run(name, test.run)
@@ -142,7 +142,7 @@ func parseResources(t *testing.T, texts ...string) []rbac.Resource {
 
 // tunnelGrantTest is a registration of a cluster with a tunnel.
 type tunnelGrantTest struct {
-	// isNew is true if there is no SyncTarget yet. only are the namespaces in its spec, and given those of the flag.
+	// isNew is true if there is no SyncTarget yet. only are the namespaces in its spec, and given the namespaces in the flag.
 	isNew                  bool
 	before                 *Grants
 	only                   []string
@@ -150,12 +150,12 @@ type tunnelGrantTest struct {
 	escalate               bool
 
 	wantResources, wantOnly string
-	added, refused, told    string
+	added, refused, info    string
 }
 
 func (test tunnelGrantTest) run(t *testing.T) {
-	var told []string
-	planned := &Tunnel{Namespace: "edge", Registrar: Registrar{Name: "florin", Namespaces: test.given, Info: func(text string) { told = append(told, text) }}}
+	var info []string
+	planned := &Tunnel{Namespace: "edge", Registrar: Registrar{Name: "florin", Namespaces: test.given, Info: func(text string) { info = append(info, text) }}}
 	planned.Requested = ResourceRequest{Resources: parseResources(t, test.resources...), Additional: parseResources(t, test.more...)}
 	planned.RBACOptions.Escalate = test.escalate
 	desired := &edgev2alpha1.SyncTarget{}
@@ -182,8 +182,8 @@ func (test tunnelGrantTest) run(t *testing.T) {
 	if added != test.added {
 		t.Errorf("it adds %q", added)
 	}
-	if text := strings.Join(told, "\n"); !strings.Contains(text, test.told) {
-		t.Errorf("it says\n%s", text)
+	if text := strings.Join(info, "\n"); !strings.Contains(text, test.info) {
+		t.Errorf("got the texts\n%s", text)
 	}
 }
 
@@ -198,7 +198,7 @@ func (test tunnelGrantTest) check(t *testing.T, desired *edgev2alpha1.SyncTarget
 		only = slices.Sorted(slices.Values(desired.Spec.Namespaces.Only))
 	}
 	if got := strings.Join(chosen.Namespaces, ","); got != test.wantOnly || !slices.Equal(only, chosen.Namespaces) {
-		t.Errorf("the namespaces are %s, and those of the SyncTarget %v", got, only)
+		t.Errorf("the namespaces are %s, and the SyncTarget's are %v", got, only)
 	}
 }
 

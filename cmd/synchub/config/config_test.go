@@ -56,7 +56,7 @@ func writeFile(t *testing.T, fields string) string {
 	return path
 }
 
-// leaves returns the fields of settings by their paths, except for those of the type.
+// leaves returns the fields of settings by their paths, without apiVersion and kind.
 func leaves(t *testing.T, settings *v1alpha1.HubConfiguration) map[string]any {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(settings)
@@ -109,7 +109,7 @@ func otherValue(t *testing.T, flag *pflag.Flag) string {
 	}
 }
 
-// A flag sets the field that is said to be its own, and no other. The same value in a file has the same effect.
+// A flag sets the field to which fieldOf maps it, and no other field. The same value in a file has the same effect.
 func TestAFlagAndItsFieldAreTheSame(t *testing.T) {
 	for name, path := range fieldOf {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +155,7 @@ log: {level: debug}
 	g.Expect(err).NotTo(HaveOccurred())
 	settings := Defaults()
 	flags := newFlags(settings)
-	// One has the value of the default: given is given.
+	// One flag repeats its default: it still wins over the file.
 	g.Expect(flags.Parse([]string{"--kcp-qps=7.5", "--leader-elect", "--denied-networks=192.0.2.0/24", "--denied-networks=198.51.100.0/24", "--profiling"})).To(Succeed())
 	g.Expect(Override(settings, file, flags)).To(Succeed())
 
@@ -168,7 +168,7 @@ log: {level: debug}
 	g.Expect(settings).To(Equal(want))
 }
 
-// The defaults are those of each later hub and test, too.
+// Every later hub and test uses the same defaults, so a file must not change them.
 func TestAFileDoesNotChangeTheDefaults(t *testing.T) {
 	before := slices.Clone(policy.DefaultProtectedNamespaces)
 	if _, err := Load(writeFile(t, "targets: {protectedNamespaces: [mine, and, these, as, well]}")); err != nil {

@@ -28,7 +28,7 @@ import (
 // Flag is the flag that names the file. It is the only one without a field.
 const Flag = "config"
 
-// fieldOf maps each flag to its field. Problems and tests find the one by the other.
+// fieldOf maps each flag to its field. Error messages and tests use it to translate between flags and fields.
 var fieldOf = map[string]string{
 	"binding-settle-period":             "mailboxes.bindingSettlePeriod",
 	"coordination":                      "coordination",
@@ -80,7 +80,7 @@ func AddFlags(groups *cliflag.NamedFlagSets, s *v1alpha1.HubConfiguration) {
 	general.StringVar(&s.Hosting.Kubeconfig, "hosting-kubeconfig", s.Hosting.Kubeconfig, "kubeconfig of the hosting cluster (default: in-cluster)")
 	general.StringVar(&s.KCP.ProviderWorkspace, "provider-workspace", s.KCP.ProviderWorkspace, "path of the provider workspace")
 	general.StringVar(&s.Namespace, "namespace", s.Namespace, "namespace of the hub in the hosting cluster, with the ConfigMaps that hold schemas (default: the Pod's, else default)")
-	general.Int64Var(&s.MemoryLimit, "memory-limit", s.MemoryLimit, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
+	general.Int64Var(&s.MemoryLimit, "memory-limit", s.MemoryLimit, "bytes of memory that the hub may use; near this limit the hub collects garbage more often (default: no limit)")
 
 	leaderElection := groups.FlagSet("leader election")
 	leaderElection.StringVar((*string)(&s.Coordination), "coordination", string(s.Coordination), "how replicas divide the work: with leader, the leader does all of it; with sharded, the replicas shard the SyncTargets")
@@ -89,7 +89,7 @@ func AddFlags(groups *cliflag.NamedFlagSets, s *v1alpha1.HubConfiguration) {
 
 	tunnel := groups.FlagSet("tunnel")
 	tunnel.StringVar(&s.Tunnel.BindAddress, "tunnel-bind-address", s.Tunnel.BindAddress, `address of the port for the tunnels of clusters that the hub cannot dial, such as :8443; "0" turns it off`)
-	tunnel.StringVar(&s.Tunnel.URL, "tunnel-url", s.Tunnel.URL, "URL by which clusters reach that port, such as https://synchub.example.com:8443")
+	tunnel.StringVar(&s.Tunnel.URL, "tunnel-url", s.Tunnel.URL, "URL that clusters use to reach that port, such as https://synchub.example.com:8443")
 	tunnel.StringVar(&s.Tunnel.CertDir, "tunnel-cert-dir", s.Tunnel.CertDir, "directory with tls.crt, tls.key and, unless its authority is public, ca.crt of that port (default: certificates of an authority that the hub makes and keeps in a Secret of its namespace)")
 
 	rates := groups.FlagSet("rate limit")
@@ -99,7 +99,7 @@ func AddFlags(groups *cliflag.NamedFlagSets, s *v1alpha1.HubConfiguration) {
 	rates.IntVar(&s.Targets.Burst, "target-burst", s.Targets.Burst, "requests to each target at once")
 
 	addMailboxFlags(groups.FlagSet("mailbox"), &s.Mailboxes)
-	groups.FlagSet("placement").IntVar(&s.Placement.MaxObjects, "max-placed-objects", s.Placement.MaxObjects, "pairs of an object and a destination that the placements of one workload workspace may have; a placement beyond them says LimitExceeded, and nothing of it is placed")
+	groups.FlagSet("placement").IntVar(&s.Placement.MaxObjects, "max-placed-objects", s.Placement.MaxObjects, "pairs of an object and a destination that the placements of one workload workspace may have; a placement with more gets the reason LimitExceeded, and the hub places none of its new objects")
 	addTargetFlags(groups.FlagSet("target"), &s.Targets)
 
 	log := groups.FlagSet("log")
@@ -116,8 +116,8 @@ func addLeaderElectionFlags(flags *pflag.FlagSet, s *v1alpha1.LeaderElectionConf
 	flags.StringVar(&s.Namespace, "leader-election-namespace", s.Namespace, "namespace of the Lease (default: --namespace)")
 	flags.DurationVar(&s.LeaseDuration.Duration, "leader-election-lease-duration", s.LeaseDuration.Duration, "how long a lost leader is waited for")
 	flags.DurationVar(&s.RenewDeadline.Duration, "leader-election-renew-deadline", s.RenewDeadline.Duration, "how long the leader tries to renew before it gives up")
-	flags.DurationVar(&s.RetryPeriod.Duration, "leader-election-retry-period", s.RetryPeriod.Duration, "how often the leader renews the Lease; the others watch it")
-	flags.StringVar((*string)(&s.Standby), "standby", string(s.Standby), "what a replica does that does not lead, with --coordination=leader: warm watches what the leader watches and goes on at once, cold only waits")
+	flags.DurationVar(&s.RetryPeriod.Duration, "leader-election-retry-period", s.RetryPeriod.Duration, "how often the leader renews the Lease; the other replicas watch the Lease")
+	flags.StringVar((*string)(&s.Standby), "standby", string(s.Standby), "mode of a replica that does not lead, with --coordination=leader: a warm replica watches everything that the leader watches and takes over at once, a cold one only waits")
 }
 
 func addServingFlags(flags *pflag.FlagSet, s *v1alpha1.HubConfiguration) {
@@ -134,7 +134,7 @@ func addMailboxFlags(flags *pflag.FlagSet, s *v1alpha1.MailboxesConfiguration) {
 	flags.Int64Var(&s.MaxObjects, "mailbox-max-objects", s.MaxObjects, "objects of one mailbox that the hub holds, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
 	flags.Int64Var(&s.MaxBytes, "mailbox-max-bytes", s.MaxBytes, "bytes of memory that the objects of one mailbox may take, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
 	flags.Int64Var(&s.TotalBytes, "mailboxes-max-bytes", s.TotalBytes, "bytes of memory that the objects of all mailboxes may take together; beyond that the largest mailboxes are cut first (default: a fifth of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 184 MiB)")
-	flags.IntVar(&s.MaxPerInventory, "inventory-max-mailboxes", s.MaxPerInventory, "mailboxes that the SyncTargets of one inventory workspace get; those beyond say TooManyMailboxes, and those that have one keep it")
+	flags.IntVar(&s.MaxPerInventory, "inventory-max-mailboxes", s.MaxPerInventory, "mailboxes that the SyncTargets of one inventory workspace get; further SyncTargets get the reason TooManyMailboxes, and existing mailboxes stay")
 	flags.DurationVar(&s.BindingSettlePeriod.Duration, "binding-settle-period", s.BindingSettlePeriod.Duration, "how long the binding of a mailbox must be unchanged before the hub believes that an object is gone; kcp takes long to show the objects of many mailboxes again after a claim was rejected and accepted")
 	flags.DurationVar(&s.MassDeletionDelay.Duration, "mass-deletion-delay", s.MassDeletionDelay.Duration, "how long the hub waits before it verifies a second time that many objects of one mailbox are gone, and deletes their copies")
 }
@@ -147,8 +147,8 @@ func addTargetFlags(flags *pflag.FlagSet, s *v1alpha1.TargetsConfiguration) {
 	flags.StringSliceVar(&s.DeniedNetworks, "denied-networks", s.DeniedNetworks, "networks, such as 10.96.0.0/12, that no target's address may be in, beside link-local, multicast and metadata addresses, which never may")
 }
 
-// Override sets the settings to those of a file, except for the given flags. The flags are those of AddFlags for the
-// same settings.
+// Override replaces the settings by the settings of a file, except those whose flags are given. flags must come from AddFlags
+// for the same settings.
 func Override(settings *v1alpha1.HubConfiguration, file *v1alpha1.HubConfiguration, flags *pflag.FlagSet) error {
 	var restore []func() error
 	flags.Visit(func(flag *pflag.Flag) {

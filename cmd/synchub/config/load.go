@@ -72,7 +72,7 @@ func decode(content []byte) (*v1alpha1.HubConfiguration, error) {
 	return settings, nil
 }
 
-// readDocument returns the fields of the only YAML or JSON document. No field may be there twice.
+// readDocument returns the fields of the only YAML or JSON document. The document must not have the same field twice.
 func readDocument(content []byte) (map[string]any, error) {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
 	document, err := documents.Read()
@@ -94,8 +94,8 @@ func readDocument(content []byte) (map[string]any, error) {
 	return fields, nil
 }
 
-// decodeFields decodes each field alone: so it finds all problems, and the field of an error that does not name it. The
-// names are those of the fields above.
+// decodeFields decodes each field alone. It therefore finds all problems, and knows the field even if the decoder's error
+// does not name it. above contains the names of the enclosing fields.
 func decodeFields(fields map[string]any, above []string, into *v1alpha1.HubConfiguration) (problems field.ErrorList) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		names := append(slices.Clone(above), name)

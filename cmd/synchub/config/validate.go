@@ -42,7 +42,7 @@ var (
 	Formats = []string{"json", "console"}
 )
 
-// minDelay is the shortest delay before the hub believes that an object is gone.
+// minDelay is the shortest delay before the hub concludes that an object is gone.
 const minDelay = time.Second
 
 // Validate returns the problems of the settings, each with the path of its field. It reads no files.
@@ -64,7 +64,7 @@ func Validate(s *v1alpha1.HubConfiguration) field.ErrorList {
 	}
 	if address := s.Profiling.BindAddress; address != "" && !isLoopback(address) {
 		problems = append(problems, field.Invalid(field.NewPath("profiling", "bindAddress"), address,
-			"must be a loopback address such as 127.0.0.1:6060: profiles tell too much to be shown to others"))
+			"must be a loopback address such as 127.0.0.1:6060: profiles contain data that only operators may read"))
 	}
 	problems = append(problems, validateMailboxes(field.NewPath("mailboxes"), &s.Mailboxes)...)
 	problems = append(problems, positive(field.NewPath("placement", "maxObjects"), int64(s.Placement.MaxObjects))...)
@@ -88,8 +88,8 @@ func validateLeaderElection(path *field.Path, s *v1alpha1.LeaderElectionConfigur
 	return append(problems, oneOf(path.Child("standby"), s.Standby, []v1alpha1.StandbyMode{v1alpha1.StandbyWarm, v1alpha1.StandbyCold})...)
 }
 
-// validateCoordination verifies that leader election is set up for what sharded replicas need: each must be able to hold a Lease, and
-// must watch what the leader watches.
+// validateCoordination verifies that leader election is set up for what sharded replicas need: each must be able to hold a
+// Lease, and must watch everything that the leader watches.
 func validateCoordination(s *v1alpha1.HubConfiguration) field.ErrorList {
 	path, election := field.NewPath("coordination"), field.NewPath("leaderElection")
 	problems := oneOf(path, s.Coordination, []v1alpha1.CoordinationMode{v1alpha1.CoordinationLeader, v1alpha1.CoordinationSharded})
@@ -116,7 +116,7 @@ func validateTunnel(path *field.Path, s *v1alpha1.TunnelConfiguration) (problems
 		return problems
 	}
 	if hub, err := url.Parse(s.URL); err != nil || hub.Scheme != "https" || hub.Hostname() == "" || hub.User != nil || hub.RawQuery != "" || hub.Fragment != "" {
-		problems = append(problems, field.Invalid(path.Child("url"), s.URL, "must be the https URL by which clusters reach the port, such as https://synchub.example.com:8443"))
+		problems = append(problems, field.Invalid(path.Child("url"), s.URL, "must be the https URL that clusters use to reach the port, such as https://synchub.example.com:8443"))
 	}
 	return problems
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
 )
 
-// valid returns the defaults with what has none.
+// valid returns the defaults, with the required settings that have no default.
 func valid() *v1alpha1.HubConfiguration {
 	settings := Defaults()
 	settings.KCP.Kubeconfig = "kcp.kubeconfig"

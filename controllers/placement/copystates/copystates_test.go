@@ -119,7 +119,7 @@ func newClient(t *testing.T, config *rest.Config) coreclient.CoreV1Interface {
 	return client
 }
 
-// restarted returns a Writer as a process has it that has just started.
+// restarted returns a Writer in the state of a process that has just started.
 func (f *fixture) restarted(t *testing.T) *Writer {
 	t.Helper()
 	client := newClient(t, suite.Observe(suite.Target(t).Config, func(request *http.Request) {
@@ -130,7 +130,7 @@ func (f *fixture) restarted(t *testing.T) *Writer {
 	return NewWriter(WriterOptions{ConfigMaps: client.ConfigMaps(f.namespace), Sync: f.sync, Sealer: sealer, Owner: owner(true), Clock: f.clock, Log: logr.Discard()})
 }
 
-// get returns the ConfigMap as others read it.
+// get returns the stored ConfigMap.
 func (f *fixture) get(t *testing.T) *corev1.ConfigMap {
 	t.Helper()
 	found, err := f.client.ConfigMaps(f.namespace).Get(t.Context(), nameOf(syncTarget), metav1.GetOptions{})
@@ -159,7 +159,7 @@ func (f *fixture) expect(t *testing.T, what string, want ...string) {
 	}
 }
 
-// stored returns the states that others read.
+// stored returns the stored states.
 func (f *fixture) stored(t *testing.T) *States {
 	t.Helper()
 	found := f.get(t)
@@ -187,7 +187,7 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 		t.Errorf("got %+v", stored.Groups)
 	}
 	if f.get(t).Labels[copiesLabel] != "true" {
-		t.Error("the leader does not find them")
+		t.Error("the leader cannot decode the states")
 	}
 	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
 	if methods, result, _ := f.reconcile(t); len(methods) != 0 || result.RequeueAfter != minWriteInterval {
@@ -218,14 +218,14 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	f.sync.mailbox = ""
 	f.expect(t, "nobody syncs it", "PUT")
 	if set := f.stored(t); isSynced(set, "one") {
-		t.Error("copies on a cluster that nobody syncs count as synced")
+		t.Error("copies of a SyncTarget that no replica syncs count as synced")
 	}
 	f.expect(t, "still nobody syncs it")
 	f.sync.mailbox = mailbox
 	f.expect(t, "it is synced again", "GET", "PUT")
 }
 
-// Another replica may have written meanwhile.
+// Another replica may have written the ConfigMap in between.
 func TestWriterReadsAgainAfterAFailure(t *testing.T) {
 	f := newFixture(t)
 	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
@@ -343,7 +343,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// The leader hears of what other replicas store, and deletes the states of SyncTargets that are gone.
+// The leader receives the states that other replicas store, and deletes the states of SyncTargets that are
+// gone.
 func TestWatcher(t *testing.T) {
 	f := newFixture(t)
 	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}

@@ -46,7 +46,8 @@ var (
 	configMapsResource = schema.GroupResource{Resource: "configmaps"}
 )
 
-// fakeFixture is a Writer and a Watcher whose ConfigMaps are in a fake clientset: a provider workspace that answers as a test wants.
+// fakeFixture is a Writer and a Watcher whose ConfigMaps are in a fake clientset, which stands for a provider
+// workspace.
 type fakeFixture struct {
 	*Writer
 	watcher *Watcher
@@ -91,7 +92,7 @@ func newFakeFixture(t *testing.T, objects ...runtime.Object) *fakeFixture {
 	return f
 }
 
-// storedFor returns the ConfigMap with the states of a SyncTarget, made at a time.
+// storedFor returns the ConfigMap with the states of a SyncTarget, created at a time.
 func storedFor(t *testing.T, of types.UID, made time.Time, copies ...objectsync.PlacementCopy) *corev1.ConfigMap {
 	t.Helper()
 	content := encode(sealer, of, mailbox.String(), copies)
@@ -101,7 +102,7 @@ func storedFor(t *testing.T, of types.UID, made time.Time, copies ...objectsync.
 	}
 }
 
-// observe puts a ConfigMap into the cache of the watcher.
+// observe adds a ConfigMap to the cache of the watcher.
 func (f *fakeFixture) observe(t *testing.T, stored *corev1.ConfigMap) {
 	t.Helper()
 	decoded, err := f.watcher.decode(stored)
@@ -123,8 +124,8 @@ func (f *fakeFixture) requests() (verbs []string) {
 	return verbs
 }
 
-// The leader deletes only states of SyncTargets that the ledger has not, once it knows the ledger and they are old enough, and never a
-// ConfigMap that was made again meanwhile.
+// The leader deletes only states of SyncTargets that are not in the ledger, after it has read the ledger and if
+// they are old enough. It never deletes a ConfigMap that was created again in between.
 func TestSweep(t *testing.T) {
 	old := epoch.Add(-sweepInterval)
 	for name, test := range map[string]struct {
@@ -162,7 +163,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// States that cannot be read replace none that were read before, and those of a ConfigMap that is gone are forgotten.
+// States that cannot be read do not replace earlier ones. The states of a deleted ConfigMap are dropped.
 func TestWatcherKeepsTheLastStatesItCouldRead(t *testing.T) {
 	isSyncedNow := func(f *fakeFixture) bool {
 		state, _ := f.store.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{UID: "uid", Mark: "one"})
@@ -221,7 +222,8 @@ func TestWriterReplacesOtherStates(t *testing.T) {
 	}
 }
 
-// The states of a part of the copies would look as if the others were not synced, and a SyncTarget without copies costs no request.
+// A part of the states would show the other copies as not synced. A SyncTarget without copies causes no
+// request.
 func TestWriterWritesOnlyWhenItKnowsAll(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeFixture(t)
@@ -249,7 +251,7 @@ func TestWriterWritesOnlyWhenItKnowsAll(t *testing.T) {
 	g.Expect(reconcile()).To(BeEmpty(), "another replica writes them now")
 }
 
-// A failed write is tried again, as a new one for whatever is there then, and at most every five seconds.
+// The writer retries a failed write after it has read the ConfigMap again, at most every five seconds.
 func TestWriterAfterAFailedWrite(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeFixture(t)
@@ -271,8 +273,8 @@ func TestWriterAfterAFailedWrite(t *testing.T) {
 	g.Expect(f.requests()).To(Equal([]string{"get", "create"}), "it reads again")
 }
 
-// When nobody syncs a SyncTarget any more, its copies must not count as synced. If the ConfigMap is out of reach with its mailbox, that is
-// the end of it; after another failure the writer tries again.
+// When no replica syncs a SyncTarget any more, its copies must not count as synced. If the ConfigMap is gone,
+// the writer drops its state; after another failure it tries again.
 func TestWriterClears(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer error

@@ -44,7 +44,8 @@ import (
 
 // Bounds of encoded states. kcp refuses a ConfigMap of more than a MiB.
 const (
-	// maxCopies is the number of copies that can be encoded. Others are left out, and so are not synced to the leader.
+	// maxCopies is the number of copies that can be encoded. Further copies are not reported, and so count as
+	// not synced.
 	maxCopies = 100_000
 	// maxDetails is the number of copies whose message is encoded, and maxMessage the length of each in bytes.
 	maxDetails = 20
@@ -60,7 +61,7 @@ const (
 const purpose = "copy-states"
 
 // generalMessage is the message of a failure that has no detail.
-const generalMessage = "the message is not among the first ones, which alone are reported: look at the SyncerConfigs of the mailbox"
+const generalMessage = "only the first messages are reported: see the SyncerConfigs of the mailbox"
 
 var (
 	errNotSealed = errors.New("the seal of the states does not verify: somebody else wrote them, or with another key")
@@ -73,7 +74,7 @@ var validReason = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
 // States are the sync states of all placed copies in a mailbox. A copy in no group is not synced yet. States are immutable, and safe for
 // concurrent use.
 type States struct {
-	// SyncTarget and Mailbox are those of the copies.
+	// SyncTarget and Mailbox identify where the copies are.
 	SyncTarget types.UID `json:"syncTarget"`
 	Mailbox    string    `json:"mailbox"`
 	Groups     []group   `json:"groups,omitempty"`
@@ -82,14 +83,15 @@ type States struct {
 	fingerprinters gosync.Pool
 }
 
-// group is a state, and the copies that have it.
+// group is a state with the copies that have it.
 type group struct {
 	state
 	// Copies are the sorted fingerprints of the copies, one after the other.
 	Copies []byte `json:"copies"`
 }
 
-// state is the state of a copy without the message. A failure and an exclusion are the object's, in any version.
+// state is the state of a copy without the message. A failure or an exclusion applies to all versions of the
+// copy.
 type state struct {
 	// Reason is the reason of a failure, or empty.
 	Reason string `json:"reason,omitempty"`
@@ -99,10 +101,10 @@ type state struct {
 	Health health.Status `json:"health,omitempty"`
 }
 
-// isOfObject reports whether the state is the object's, and not that of one version.
+// isOfObject reports whether the state applies to all versions of a copy, and not to one version.
 func (s state) isOfObject() bool { return s.Excluded || s.Reason != "" }
 
-// hasMessage reports whether a copy in this state may have a message that somebody is shown.
+// hasMessage reports whether a copy in this state may have a message for users.
 func (s state) hasMessage() bool {
 	if s.isOfObject() {
 		// Placement has its own message for conflicts, since the sync controller's may name objects of other users.
@@ -124,7 +126,8 @@ type entry struct {
 	message     string
 }
 
-// encode encodes the states of all copies in a mailbox. Equal states are encoded to equal texts, in any order of the copies.
+// encode encodes the states of all copies in a mailbox. Equal states have equal encodings, in any order of the
+// copies.
 func encode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, copies []objectsync.PlacementCopy) string {
 	fingerprints := newFingerprinter(sealer)
 	entries := make([]entry, 0, len(copies))
@@ -177,7 +180,7 @@ func newEntry(fingerprints *fingerprinter, copied *objectsync.PlacementCopy) (e 
 	return e, true
 }
 
-// limitReasons gives failures beyond maxReasons reasons one common reason.
+// limitReasons replaces the reasons of failures beyond maxReasons by one common reason.
 func limitReasons(entries []entry) {
 	known := map[string]struct{}{}
 	for i := range entries {
@@ -194,7 +197,8 @@ func limitReasons(entries []entry) {
 	}
 }
 
-// compareStates orders failures first, then exclusions, then bad health, since copies beyond maxCopies are cut at the end.
+// compareStates orders failures first, then exclusions, then bad health, since copies beyond maxCopies are
+// dropped from the end.
 func compareStates(a, b state) int {
 	rank := func(s state) int {
 		switch {
@@ -270,7 +274,7 @@ func (g *group) has(wanted fingerprint) bool {
 	return found
 }
 
-// State returns the state of a version of a copy. known is false for nil: no copy is known.
+// State returns the state of a version of a copy. known is false if s is nil.
 func (s *States) State(resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (found objectsync.ObjectState, known bool) {
 	if s == nil {
 		return objectsync.ObjectState{}, false
@@ -311,7 +315,8 @@ func (s *States) messageOf(wanted fingerprint, of state) string {
 	return ""
 }
 
-// fingerprintBytes is the length of a fingerprint. Even two of 100,000 copies are equal only once in ten million mailboxes.
+// fingerprintBytes is the length of a fingerprint. Even in a mailbox with 100,000 copies, the chance of two
+// equal fingerprints is one in ten million.
 const fingerprintBytes = 7
 
 // fingerprint is a keyed hash of the resource, the name and the version of a copy.
@@ -323,8 +328,8 @@ type fingerprinter struct {
 	buf []byte
 }
 
-// newFingerprinter returns a fingerprinter with a key from the sealer's. Without the key nobody can make two copies with one
-// fingerprint, nor guess names from fingerprints.
+// newFingerprinter returns a fingerprinter with a key that is derived from the sealer's. Without the key nobody
+// can create two copies with equal fingerprints, or guess names from fingerprints.
 func newFingerprinter(sealer *ownership.Sealer) *fingerprinter {
 	return &fingerprinter{mac: hmac.New(sha256.New, []byte(sealer.SealText("copy-fingerprint", "")))}
 }
@@ -334,7 +339,7 @@ func (f *fingerprinter) of(resource schema.GroupResource, key types.NamespacedNa
 	f.mac.Reset()
 	f.buf = f.buf[:0]
 	for _, part := range []string{resource.Group, resource.Resource, key.Namespace, key.Name, string(version.UID), version.Mark} {
-		// No name can be continued by the next one.
+		// The length separates the parts, so that no part can continue in the next one.
 		f.buf = binary.AppendUvarint(f.buf, uint64(len(part)))
 		f.buf = append(f.buf, part...)
 	}

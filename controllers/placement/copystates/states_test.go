@@ -55,7 +55,7 @@ func synced(status health.Status, message string) objectsync.ObjectState {
 	return objectsync.ObjectState{Synced: true, Health: health.Health{Status: status, Message: message}}
 }
 
-// roundTrip returns the states as they are decoded.
+// roundTrip encodes and decodes states.
 func roundTrip(t testing.TB, copies []objectsync.PlacementCopy) *States {
 	t.Helper()
 	content := encode(sealer, syncTarget, mailbox.String(), copies)
@@ -66,7 +66,8 @@ func roundTrip(t testing.TB, copies []objectsync.PlacementCopy) *States {
 	return states
 }
 
-// want is what placement makes of a state: a failure before all else, and no health of a copy that is not synced.
+// want returns the state that placement needs: a failure precedes everything else, and a copy that is not
+// synced has no health.
 func want(state objectsync.ObjectState) objectsync.ObjectState {
 	switch {
 	case state.Excluded:
@@ -84,7 +85,7 @@ func want(state objectsync.ObjectState) objectsync.ObjectState {
 	}
 }
 
-// Whatever the states are, the reader finds each again, for the version that was synced and for no other.
+// The reader finds every state of a copy, for the synced version only.
 func TestStatesArriveAsTheyWereSent(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
@@ -131,14 +132,15 @@ func TestStatesArriveAsTheyWereSent(t *testing.T) {
 	}
 }
 
-func TestNobodyHasToldOfAnyCopy(t *testing.T) {
+func TestNilStatesKnowNoCopy(t *testing.T) {
 	var none *States
 	if _, known := none.State(deployments.GroupResource(), types.NamespacedName{}, objectsync.PlacementCopyVersion{}); known {
-		t.Error("a state is known")
+		t.Error("a nil States has a state")
 	}
 }
 
-// Only the first failures have their messages. A message never grows the content, and never has a credential.
+// Only the first failures have their messages. The length of the content is bounded for all messages,
+// and it never contains a credential.
 func TestFirstMessagesOnly(t *testing.T) {
 	var copies []objectsync.PlacementCopy
 	for i := range 1000 {
@@ -178,7 +180,7 @@ func TestSize(t *testing.T) {
 	}
 	set := roundTrip(t, append(copies, refused))
 	if got, _ := set.State(configMaps.GroupResource(), refused.Key, objectsync.PlacementCopyVersion{}); got.Failure == nil {
-		t.Error("beyond the limit, failures must not be left out")
+		t.Error("a failure is dropped at the limit")
 	}
 	left := 0
 	for _, c := range copies {
@@ -187,11 +189,12 @@ func TestSize(t *testing.T) {
 		}
 	}
 	if left != 1 {
-		t.Errorf("%d copies are left out", left)
+		t.Errorf("%d copies are missing", left)
 	}
 }
 
-// A copy may fail for a reason that a status would not accept, and copies for more reasons than are told apart.
+// A copy may fail with a reason that a status would not accept, and copies may have more reasons than can be
+// encoded.
 func TestManyReasons(t *testing.T) {
 	var copies []objectsync.PlacementCopy
 	for i := range 3 * maxGroups {
@@ -229,7 +232,7 @@ func TestForgedStatesAreRefused(t *testing.T) {
 }
 
 func TestMalformedStatesAreRefused(t *testing.T) {
-	// The copies are the fingerprints 1 and 2.
+	// The fingerprints of the copies are 1 and 2.
 	if _, err := unmarshal(`{"groups": [{"copies": "AAAAAAAAAQAAAAAAAAI=", "health": 1}]}`); err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +259,7 @@ func TestMalformedStatesAreRefused(t *testing.T) {
 	}
 }
 
-// Decoding ends for any sealed content, and holds no more than the content has.
+// Decoding ends for any sealed content, and the result is no larger than the content.
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"syncTarget": "5f1c", "mailbox": "2x7fz9k1", "groups": [{"copies": "AAAAAAAAAQAAAAAAAAI=", "health": 1}, {"copies": "", "reason": "Forbidden"}], "details": [{"fingerprint": "AAAAAAAAAQ==", "message": "no"}]}`)
 	f.Add(encode(sealer, syncTarget, mailbox.String(), []objectsync.PlacementCopy{newCopyOf(deployments, 1, synced(health.Failed, "crashed")), newCopyOf(deployments, 2, objectsync.ObjectState{Excluded: true})}))

@@ -41,11 +41,11 @@ type StoreOptions struct {
 	Mailboxes MailboxObjects
 	// Published returns the resources that mailboxes have.
 	Published func() []plan.Resource
-	// ObjectStateChanged gets the copies whose state changed.
+	// ObjectStateChanged receives the copies whose state changed.
 	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
 }
 
-// Store has the last states of the copies of SyncTargets that others sync.
+// Store contains the last states of the copies of SyncTargets that other replicas sync.
 type Store struct {
 	StoreOptions
 
@@ -58,7 +58,7 @@ func NewStore(options StoreOptions) *Store {
 	return &Store{StoreOptions: options, sets: map[types.UID]*States{}}
 }
 
-// Set replaces the states of a SyncTarget, and publishes the copies whose state differs. Nil stands for none.
+// Set replaces the states of a SyncTarget, and publishes the copies whose state differs. Nil removes them.
 func (s *Store) Set(syncTarget types.UID, states *States) {
 	s.lock.Lock()
 	before := s.sets[syncTarget]
@@ -94,7 +94,8 @@ func (s *Store) Set(syncTarget types.UID, states *States) {
 	}
 }
 
-// ObjectState returns the state of a version of a copy. known is false while the store has no states of the SyncTarget.
+// ObjectState returns the state of a version of a copy. known is false while the store has no states for the
+// SyncTarget.
 func (s *Store) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
 	s.lock.Lock()
 	found := s.sets[syncTarget]
@@ -102,7 +103,7 @@ func (s *Store) ObjectState(syncTarget types.UID, resource schema.GroupResource,
 	return found.State(resource, key, version)
 }
 
-// SyncManager tells how far copies have come that are synced in this process, as [syncmanager.Manager] does.
+// SyncManager returns the state of copies that are synced in this process, as [syncmanager.Manager] does.
 type SyncManager interface {
 	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool)
 }
@@ -123,8 +124,9 @@ type Reader struct {
 	Owner Owner
 }
 
-// ObjectState returns the state of a version of a copy. The sync manager of this process comes first. Where it knows nothing, the last
-// states count: another replica syncs the SyncTarget, or did until a moment ago.
+// ObjectState returns the state of a version of a copy. The sync manager of this process comes first. If it
+// does not know the copy, the last stored state counts: another replica syncs the SyncTarget, or did until a
+// moment ago.
 func (r Reader) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
 	if r.Owner.Owns(syncTarget) {
 		if state, known = r.Sync.ObjectState(syncTarget, resource, key, version); known {

@@ -58,7 +58,7 @@ type Watcher struct {
 	informer cache.SharedIndexInformer
 }
 
-// watchedStates takes the place of a ConfigMap in the informer's cache, so that the encoded states are not held twice.
+// watchedStates replaces a ConfigMap in the informer's cache, so that the encoded states are not stored twice.
 type watchedStates struct {
 	metav1.ObjectMeta
 	states *States
@@ -103,7 +103,7 @@ func (w *Watcher) decode(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	// The replica that owns the SyncTarget has sealed the name of the mailbox, too.
+	// The seal of the replica that owns the SyncTarget covers the name of the mailbox, too.
 	states, err := decode(w.Sealer, syncTargetOf(stored.Name), stored.Data[statesKey], stored.Data[sealKey])
 	if err != nil {
 		w.Log.Info("states of copies are ignored", "configMap", stored.Name, "error", err.Error())
@@ -117,7 +117,7 @@ func (w *Watcher) decode(object any) (any, error) {
 }
 
 func (w *Watcher) publish(object any) {
-	// States that cannot be read, as those of a newer release, do not replace those that were read before.
+	// States that cannot be read, such as those that a newer release wrote, do not replace earlier ones.
 	if found, ok := object.(*watchedStates); ok && found.states != nil {
 		w.Store.Set(syncTargetOf(found.Name), found.states)
 	}
@@ -135,8 +135,8 @@ func (w *Watcher) forget(object any) {
 // syncTargetOf returns the SyncTarget of a ConfigMap.
 func syncTargetOf(name string) types.UID { return types.UID(strings.TrimSuffix(name, nameSuffix)) }
 
-// sweep deletes the states of SyncTargets that the ledger does not have. A SyncTarget is in the ledger before it has copies, but the
-// leader may hear of that later.
+// sweep deletes the states of SyncTargets that the ledger does not have. A SyncTarget is in the ledger before
+// it has copies, but the leader may learn of it later.
 func (w *Watcher) sweep(ctx context.Context) error {
 	known, loaded := w.KnownSyncTargets()
 	if !loaded {

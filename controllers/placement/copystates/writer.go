@@ -48,8 +48,8 @@ const (
 	statesKey, sealKey = "states", "seal"
 	// copiesLabel is "true" on these ConfigMaps, and nameSuffix follows the UID of the SyncTarget in their names.
 	copiesLabel, nameSuffix = "synchub.dev/copies", "-copies"
-	// minWriteInterval is the least time between two writes for one SyncTarget. changeDelay is how long the writer waits after a change,
-	// because changes rarely come alone.
+	// minWriteInterval is the least time between two writes for one SyncTarget. changeDelay is how long the
+	// writer waits after a change, because several changes often come together.
 	minWriteInterval = 5 * time.Second
 	changeDelay      = 500 * time.Millisecond
 	// requestTimeout is the timeout of each request.
@@ -60,10 +60,10 @@ const (
 	writers       = 4
 )
 
-// SyncedCopies lists the copies that are synced here, as [syncmanager.Manager] does.
+// SyncedCopies lists the copies that this process syncs, as [syncmanager.Manager] does.
 type SyncedCopies interface {
-	// Copies returns all copies in the mailbox of a SyncTarget. known is false while some are not observed yet. The mailbox is empty if
-	// the SyncTarget is not synced here.
+	// Copies returns all copies in the mailbox of a SyncTarget. known is false while some are not observed yet.
+	// The mailbox is empty if this process does not sync the SyncTarget.
 	Copies(syncTarget types.UID) (copies []objectsync.PlacementCopy, mailbox logicalcluster.Name, known bool)
 	SyncTargets() []types.UID
 }
@@ -73,7 +73,7 @@ type WriterOptions struct {
 	// ConfigMaps are the ConfigMaps of the ledger's namespace.
 	ConfigMaps corev1client.ConfigMapInterface
 	Sync       SyncedCopies
-	// Sealer seals the states for those who read them.
+	// Sealer seals the states for the leader.
 	Sealer *ownership.Sealer
 	// ObjectStateChanged notifies about copies whose state changed.
 	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
@@ -92,15 +92,15 @@ type Writer struct {
 	stored map[types.UID]storedStates
 }
 
-// storedStates is a ConfigMap as it was read or written last.
+// storedStates is a ConfigMap as of the last read or write.
 type storedStates struct {
-	// resourceVersion is empty if the ConfigMap must be read, or is not there.
+	// resourceVersion is empty if the ConfigMap must be read, or does not exist.
 	resourceVersion string
-	// digest is zero if the ConfigMap has no states of ours.
+	// digest is zero if the ConfigMap contains no states of this hub.
 	digest [sha256.Size]byte
 	// mailbox is the mailbox of the states; empty if this process has stored none.
 	mailbox string
-	// writtenAt is when it was written.
+	// writtenAt is the time of the last write.
 	writtenAt time.Time
 }
 
@@ -109,7 +109,7 @@ func NewWriter(options WriterOptions) *Writer {
 	return &Writer{WriterOptions: options, stored: map[types.UID]storedStates{}}
 }
 
-// Register adds the writer to a manager. Each replica writes the states of what it owns.
+// Register adds the writer to a manager. Each replica writes the states of the SyncTargets that it owns.
 func (w *Writer) Register(hosting manager.Manager) error {
 	worker, err := controller.NewTyped("copystates", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: writers,
@@ -131,7 +131,7 @@ func (w *Writer) Register(hosting manager.Manager) error {
 	})
 	return worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
 		err := changed.Start(ctx, queue)
-		// Earlier changes were lost.
+		// Earlier changes were not received.
 		for _, syncTarget := range w.Sync.SyncTargets() {
 			queue.Add(syncTarget)
 		}
@@ -144,16 +144,18 @@ func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile
 	last := w.lastStored(syncTarget)
 	copies, mailbox, known := w.Sync.Copies(syncTarget)
 	if mailbox == "" && (last.mailbox == "" || !w.Owner.Owns(syncTarget)) {
-		// This process never synced the SyncTarget, or another replica holds it.
+		// This process never synced the SyncTarget, or another replica owns it.
 		w.forget(syncTarget)
 		return reconcile.Result{}, nil
 	}
 	if mailbox != "" && !known {
-		// The states of a part would look as if the others were not synced. The stored ones are right until then.
+		// A part of the states would show the other copies as not synced. The stored states stay valid until
+		// all are known.
 		return reconcile.Result{RequeueAfter: minWriteInterval}, nil
 	}
 	if len(copies) == 0 && last.mailbox == "" {
-		// Nothing was stored. After a failed write the mailbox is known, and the ConfigMap may still have earlier states.
+		// Nothing was stored. After a failed write the mailbox is set, because the ConfigMap may still contain
+		// earlier states.
 		return reconcile.Result{}, nil
 	}
 	if wait := last.writtenAt.Add(minWriteInterval).Sub(w.Clock.Now()); wait > 0 {
@@ -172,7 +174,8 @@ func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile
 	return reconcile.Result{}, nil
 }
 
-// clear stores that no copy of a SyncTarget is known to be synced: nobody syncs it, as while it is suspended or drained.
+// clear stores that no copy of a SyncTarget is synced, because no replica syncs it, for example while it is
+// suspended or drained.
 func (w *Writer) clear(ctx context.Context, syncTarget types.UID, last storedStates) error {
 	err := w.ensureStored(ctx, syncTarget, last.mailbox, encode(w.Sealer, syncTarget, last.mailbox, nil), last)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
@@ -183,7 +186,8 @@ func (w *Writer) clear(ctx context.Context, syncTarget types.UID, last storedSta
 	return nil
 }
 
-// ensureStored makes the ConfigMap hold the states. It reads a ConfigMap that this process does not know.
+// ensureStored stores the states in the ConfigMap if they differ. It reads a ConfigMap that this process does
+// not know.
 func (w *Writer) ensureStored(ctx context.Context, syncTarget types.UID, mailbox, content string, last storedStates) error {
 	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 	defer cancel()
@@ -242,7 +246,8 @@ func (w *Writer) setStored(syncTarget types.UID, stored storedStates) {
 	w.stored[syncTarget] = stored
 }
 
-// forget forgets a SyncTarget that is synced elsewhere, or nowhere. If it comes back, its ConfigMap is read again.
+// forget drops the state of a SyncTarget that this process no longer syncs. If it syncs it again, it reads the
+// ConfigMap again.
 func (w *Writer) forget(syncTarget types.UID) {
 	w.lock.Lock()
 	defer w.lock.Unlock()

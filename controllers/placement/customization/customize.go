@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/mutation"
 )
 
-// maxGrowth is how many bytes customization may add to an object. API servers take objects of about 1.5 MiB.
+// maxGrowth is how many bytes customization may add to an object. API servers accept objects of about 1.5 MiB.
 const maxGrowth = 1 << 20
 
 // Reasons of an [Error].
@@ -51,9 +51,11 @@ const (
 type Error struct {
 	// Reason is one of the constants.
 	Reason string
-	// Field is the path of the field at fault in the object; or in the Customizer, whose name it begins with then.
+	// Field is the path of the field at fault in the object. For a fault in the Customizer, it begins with the
+	// Customizer's name.
 	Field string
-	// Message states the problem. It may quote the fields of the object and the Customizer, and no value of a parameter.
+	// Message states the problem. It may quote the fields of the object and the Customizer, but no value of a
+	// parameter.
 	Message string
 }
 
@@ -61,7 +63,7 @@ func (e *Error) Error() string { return e.Field + ": " + e.Message }
 
 // Request holds the customization annotations of an object.
 type Request struct {
-	// Expand is true if parameters in the object itself are to be expanded.
+	// Expand is true if parameters in the object itself must be expanded.
 	Expand bool
 	// Customizer is the name of a Customizer; zero for none.
 	Customizer types.NamespacedName
@@ -87,11 +89,11 @@ func RequestOf(object *unstructured.Unstructured) (Request, error) {
 	return request, nil
 }
 
-// IsZero reports whether the object asks for nothing.
+// IsZero reports whether the object requests no customization.
 func (r Request) IsZero() bool { return r == Request{} }
 
-// Customize returns a copy of an object as it is for one destination. customizer is the one of the request; nil for none. The error is
-// an [*Error].
+// Customize returns a copy of an object for one destination. customizer is the Customizer of the request; nil
+// for none. The error is an [*Error].
 func Customize(object *unstructured.Unstructured, request Request, customizer *edgev2alpha1.Customizer, parameters Parameters) (*unstructured.Unstructured, error) {
 	customized := object.DeepCopy()
 	annotations := customized.GetAnnotations()
@@ -116,7 +118,7 @@ func Customize(object *unstructured.Unstructured, request Request, customizer *e
 	return customized, nil
 }
 
-// replace makes a replacement in an object. The field of an error is one of the replacement.
+// replace makes a replacement in an object. The error's field is a field of the replacement.
 func (e *expander) replace(object map[string]any, replacement *edgev2alpha1.Replacement, expands bool) *Error {
 	path, value := replacement.Path, replacement.Value
 	if expands {
@@ -147,7 +149,7 @@ func (e *expander) replace(object map[string]any, replacement *edgev2alpha1.Repl
 	}
 }
 
-// set sets the values at a path, or removes them if the value is nil. size is that of the value in bytes.
+// set sets the values at a path, or removes them if the value is nil. size is the size of the value in bytes.
 func (e *expander) set(object map[string]any, path string, value any, size int) error {
 	target, err := fieldpath.ParseJSONPath(path)
 	if err != nil {

@@ -179,7 +179,7 @@ func TestCustomizeFails(t *testing.T) {
 				t.Fatalf("got %v, want %s: %s", err, test.reason, test.want)
 			}
 			if strings.Contains(err.Error(), `a"b`) {
-				t.Errorf("it quotes the value of a parameter: %v", err)
+				t.Errorf("the error contains the value of a parameter: %v", err)
 			}
 		})
 	}
@@ -214,7 +214,7 @@ func TestRequestOf(t *testing.T) {
 
 func TestParametersEqual(t *testing.T) {
 	if !parameters.Equal(customization.Parameters{parameters[0], parameters[1], {}, parameters[3]}) || parameters.Equal(customization.Parameters{parameters[0], nil, nil, parameters[3]}) {
-		t.Error("parameters are not compared by their values")
+		t.Error("equal parameters differ")
 	}
 }
 

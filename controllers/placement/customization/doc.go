@@ -17,7 +17,7 @@ limitations under the License.
 // Package customization changes an object of a workload workspace for one destination: it expands parameters, whose values are
 // labels and annotations of the SyncTarget and its Location, and makes the replacements of a Customizer.
 //
-// The package is pure. Users write the objects, the Customizers and the annotations that ask for customization, so each object may
-// only grow within a limit. The result is an object of the same workspace: the annotations and labels that never travel are removed
-// after that, as from all others.
+// The package is pure. Users write the objects, the Customizers and the annotations that request customization,
+// so the growth of each object is limited. The result is an object of the same workspace: the caller removes
+// the annotations and labels that are never synced, as from all objects.
 package customization

@@ -23,7 +23,8 @@ import (
 	"strings"
 )
 
-// Parameters are the values that a destination has, by their names. The first map that has a name counts.
+// Parameters are the values of a destination's parameters by name. If several maps have a name, the first one
+// counts.
 type Parameters []map[string]string
 
 func (p Parameters) get(name string) (string, bool) {
@@ -49,7 +50,7 @@ type expander struct {
 
 var errGrowth = fmt.Errorf("the object would grow by more than %d bytes", maxGrowth)
 
-// expandObject expands parameters in all texts of an object, except those that say what it is.
+// expandObject expands parameters in all texts of an object, except the fields that identify it.
 func (e *expander) expandObject(object map[string]any) error {
 	for _, field := range slices.Sorted(maps.Keys(object)) {
 		var err *Error
@@ -74,8 +75,8 @@ func (e *expander) expandObject(object map[string]any) error {
 	return nil
 }
 
-// expandValue returns the value with its texts expanded. It changes maps and lists in place. The field of an error is the path in the
-// value.
+// expandValue returns the value with its texts expanded. It changes maps and lists in place. The error's field
+// is the path in the value.
 func (e *expander) expandValue(value any) (any, *Error) {
 	switch typed := value.(type) {
 	case string:
@@ -147,7 +148,7 @@ func unknownParameter(name string) *Error {
 // maxField bounds the path in an error, in bytes.
 const maxField = 512
 
-// within returns the error with the path of the value that the value at fault is part of.
+// within prepends a step to the path in the error.
 func (e *Error) within(step string) *Error {
 	if e == nil || len(e.Field) > maxField {
 		return e

@@ -38,13 +38,14 @@ type SyncTarget struct {
 	Name      string
 	UID       types.UID
 	Labels    map[string]string
-	// Annotations are those of [parameters.Of].
+	// Annotations are the result of [parameters.Of].
 	Annotations map[string]string
-	// LabelsUnknown is true if the SyncTarget is larger than the hub reads. No Location selects it, and it loses nothing.
+	// LabelsUnknown is true if the SyncTarget is larger than the hub reads. No Location selects it, but its
+	// copies stay.
 	LabelsUnknown bool
 	// Mailbox is the logical cluster of the mailbox. It is empty while the mailbox is not ready or is terminating.
 	Mailbox logicalcluster.Name
-	// Unschedulable is true if an operator asks for no new objects, by spec.unschedulable or spec.drain.
+	// Unschedulable is true if spec.unschedulable or spec.drain requests that the cluster gets no new objects.
 	Unschedulable bool
 	// Terminating is true after the SyncTarget was deleted, until the hub has removed its finalizer.
 	Terminating bool
@@ -57,12 +58,12 @@ type Location struct {
 	Name      string
 	UID       types.UID
 	Labels    map[string]string
-	// Annotations are those of [parameters.Of].
+	// Annotations are the result of [parameters.Of].
 	Annotations map[string]string
 	// Spec has instanceSelector and availableTo only. It is zero if the Location is larger than the hub reads.
 	Spec edgev2alpha1.LocationSpec
-	// Unusable says why the Location selects nothing: it is too large, or its selector is invalid. It is empty for all
-	// others.
+	// Unusable is why the Location selects nothing: it is too large, or its selector is invalid. It is empty
+	// for usable Locations.
 	Unusable string
 	// Terminating is true if the Location has been deleted, but a finalizer keeps it. It then selects nothing.
 	Terminating bool
@@ -84,14 +85,15 @@ type Inventory struct {
 	// SyncTargets and Locations are sorted by name.
 	SyncTargets []SyncTarget
 	Locations   []Location
-	// Verified is true if kcp itself showed these Locations and SyncTargets, in a bound workspace, since they last changed
-	// in the view. Only then a SyncTarget that no Location selects may lose objects. Verified is never true while a
-	// Location is Unusable: its owner made a mistake and did not ask to withdraw anything.
+	// Verified is true if kcp itself returned these Locations and SyncTargets, from a bound workspace, since
+	// they last changed in the view. Only then copies may be withdrawn from a SyncTarget that no Location
+	// selects. Verified is never true while a Location is Unusable: its owner made a mistake and did not
+	// request a withdrawal.
 	Verified bool
 }
 
-// Snapshot is an immutable view of all inventory workspaces. A workspace is missing until the hub has synced its
-// SyncTargets and Locations, and after it has unbound the export.
+// Snapshot is an immutable view of all inventory workspaces. It lacks a workspace until the hub has synced its
+// SyncTargets and Locations, and after the workspace has unbound the export.
 type Snapshot struct {
 	inventories map[logicalcluster.Name]*Inventory
 	// mailboxes maps mailboxes to their SyncTargets.
@@ -126,15 +128,15 @@ func (s *Snapshot) SyncTargetOf(mailbox logicalcluster.Name) (syncTarget SyncTar
 	return *found, true
 }
 
-// IsVerified reports whether objects may be withdrawn from a mailbox if no Location selects its SyncTarget in this
-// snapshot. If it returns false, have the inventory verified and take a new snapshot. It never returns true for a
+// IsVerified reports whether objects may be withdrawn from a mailbox if no Location selects its SyncTarget in
+// this snapshot. If it returns false, verify the inventory and take a new snapshot. It never returns true for a
 // SyncTarget that is terminating, because its deletionPolicy decides then, or whose labels are unknown.
 func (s *Snapshot) IsVerified(mailbox logicalcluster.Name) bool {
 	syncTarget := s.mailboxes[mailbox]
 	return syncTarget != nil && !syncTarget.LabelsUnknown && !syncTarget.Terminating && s.inventories[syncTarget.Inventory].Verified
 }
 
-// With returns a snapshot in which an inventory is replaced. A nil inventory removes the one of that name.
+// With returns a snapshot with another view of one inventory. Nil removes the inventory.
 func (s *Snapshot) With(name logicalcluster.Name, inventory *Inventory) *Snapshot {
 	changed := &Snapshot{inventories: maps.Clone(s.inventories)}
 	if inventory == nil {
@@ -165,7 +167,7 @@ func (i *Inventory) Sorted() *Inventory {
 	return i
 }
 
-// Equal reports whether two views of an inventory show the same, apart from Verified.
+// Equal reports whether two views of an inventory are equal, apart from Verified.
 func (i *Inventory) Equal(other *Inventory) bool {
 	return i != nil && other != nil && apiequality.Semantic.DeepEqual(i.SyncTargets, other.SyncTargets) &&
 		apiequality.Semantic.DeepEqual(i.Locations, other.Locations)

@@ -39,7 +39,7 @@ func TestSelector(t *testing.T) {
 	} {
 		selector := test.location.Selector()
 		if selector.Matches(labels.Set{"env": "prod"}) != test.selects || selector.Matches(labels.Set{"env": "x"}) != test.selectsX {
-			t.Errorf("%s: it is %s", name, selector)
+			t.Errorf("%s: got the selector %s", name, selector)
 		}
 	}
 }

@@ -72,8 +72,8 @@ func (f *Fleet) Register() error {
 	return controller.MultiClusterWatch(inventoryrequest.Engagement())
 }
 
-// requestsForWorkspace returns a request for the inventory of a mailbox workspace, and remembers to locate that mailbox
-// again; none for other workspaces.
+// requestsForWorkspace returns a request for the inventory of a mailbox workspace, and marks the mailbox to be
+// located again; it returns none for other workspaces.
 func (f *Fleet) requestsForWorkspace(_ context.Context, workspace *tenancyv1alpha1.Workspace) []mcreconcile.Request {
 	inventory, syncTarget, ok := mailbox.ParseName(workspace.Name)
 	if !ok {
@@ -138,8 +138,8 @@ func (f *Fleet) observe(ctx context.Context, name logicalcluster.Name, inventory
 	return view.Sorted(), err
 }
 
-// locate returns the mailboxes of an inventory's SyncTargets. It locates those that are new, that had no mailbox, or whose
-// workspace changed. Only one reconcile of an inventory runs at a time.
+// locate returns the mailboxes of an inventory's SyncTargets. It locates mailboxes that are new, were not found
+// before, or whose workspace changed. Only one reconcile of an inventory runs at a time.
 func (f *Fleet) locate(ctx context.Context, inventory logicalcluster.Name, syncTargets []edgev2alpha1.SyncTarget) (map[types.UID]logicalcluster.Name, error) {
 	f.lock.Lock()
 	known := maps.Clone(f.located[inventory])

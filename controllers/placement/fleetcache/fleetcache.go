@@ -42,17 +42,18 @@ import (
 // verifyTimeout is the timeout of one verification.
 const verifyTimeout = time.Minute
 
-// errBehind means that kcp itself shows another content of an inventory than the view. A change is on its way, whose
-// event updates the view; verify again after that.
+// errBehind means that kcp itself returned another content of an inventory than the view. The event of the
+// change updates the view; verify again after that.
 var errBehind = errors.New("the hub's view of the inventory workspace differs from kcp")
 
 // Options are the dependencies of a [Fleet].
 type Options struct {
 	Manager mcmanager.Manager
-	// Mailboxes locates the mailboxes that the hub made. The status of SyncTargets proves nothing, because users may write
-	// it.
+	// Mailboxes locates the mailboxes that the hub created. The status of SyncTargets proves nothing, because
+	// users may write it.
 	Mailboxes mailbox.Locator
-	// InventoryConfigFor returns a client config for the virtual workspace of an inventory, which bounds the pages of lists.
+	// InventoryConfigFor returns a client config for the virtual workspace of an inventory. Its transport
+	// bounds the pages of lists.
 	InventoryConfigFor func(host string) *rest.Config
 	// Scheme contains SyncTargets and Locations.
 	Scheme *runtime.Scheme
@@ -91,15 +92,15 @@ func (f *Fleet) Snapshot() *fleet.Snapshot { return f.current.Load() }
 func (f *Fleet) Changes() *topic.Topic[logicalcluster.Name] { return &f.changes }
 
 // Verify reads the Locations and SyncTargets of an inventory from kcp itself, after it has checked that the workspace is
-// bound and not being deleted. If kcp shows what the view shows, the inventory is Verified from the next snapshot on, until
-// its view changes. The error is errBehind if kcp shows something else. Concurrent calls for an inventory share one
-// verification, and a verified inventory costs nothing.
+// bound and not being deleted. If both agree, the inventory is Verified from the next snapshot on, until its view changes.
+// The error is errBehind if they differ. Concurrent calls for an inventory share one verification, and a verified
+// inventory causes no request.
 func (f *Fleet) Verify(ctx context.Context, inventory logicalcluster.Name) error {
 	if known := f.Snapshot().Inventory(inventory); known != nil && known.Verified {
 		return nil
 	}
 	result := f.verifying.DoChan(inventory.String(), func() (any, error) {
-		// The end of one caller must not fail the others.
+		// A caller that is canceled must not fail concurrent callers.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyTimeout)
 		defer cancel()
 		return nil, f.verify(requestclass.With(ctx, requestclass.Extra), inventory)

@@ -108,7 +108,7 @@ func TestVerified(t *testing.T) {
 		// after is a change of the view after the verification; nil for none.
 		after  func(*fleet.Inventory)
 		behind bool
-		// verified is whether the mailbox a-one may lose objects in the end.
+		// verified is true if copies may be withdrawn from the mailbox a-one in the end.
 		verified bool
 	}{
 		"equal":                           {verified: true},
@@ -151,7 +151,8 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// An inventory with an unusable Location is never verified, and an unknown one neither. Both cost no request.
+// An inventory with an unusable Location is never verified, nor is an unknown inventory. Neither causes a
+// request.
 func TestVerifyRefuses(t *testing.T) {
 	cache := New(Options{})
 	unusable := view("a", "one")
@@ -164,7 +165,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	// The verification of a verified inventory costs nothing.
+	// Verifying a verified inventory makes no request.
 	cache.set(view("b", "one"))
 	if err := cache.markVerified(view("b", "one")); err != nil || cache.Verify(ctx, "b") != nil {
 		t.Errorf("a verified inventory is verified again: %v", err)

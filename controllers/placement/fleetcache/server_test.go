@@ -59,7 +59,7 @@ func newTestEnv(t *testing.T) *testEnv {
 	return env
 }
 
-// register makes a fleet that knows the mailboxes of the hub's user.
+// register creates a fleet that finds the mailboxes of the hub's user.
 func (e *testEnv) register(hub *inventoryenv.Hub) (err error) {
 	config := hub.Access.WorkspaceConfig(inventoryenv.Workspace)
 	core, err := corev1client.NewForConfig(config)
@@ -102,7 +102,7 @@ func newObject[T client.Object](t *testing.T, in client.Client, object T) T {
 	return object
 }
 
-// newProdLocation returns a Location that selects what newSyncTargetOf returns.
+// newProdLocation returns a Location that selects the SyncTargets of newSyncTargetOf.
 func newProdLocation() *edgev2alpha1.Location {
 	prod := map[string]string{"env": "prod"}
 	return &edgev2alpha1.Location{ObjectMeta: metav1.ObjectMeta{Name: "prod", Labels: prod}, Spec: edgev2alpha1.LocationSpec{
@@ -115,7 +115,7 @@ func newSyncTargetOf(name string, finalizers ...string) *edgev2alpha1.SyncTarget
 	return &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"env": "prod"}, Finalizers: finalizers}}
 }
 
-// verify verifies an inventory, as often as kcp is ahead of the view.
+// verify verifies an inventory, and retries while the view is behind kcp.
 func (e *testEnv) verify(t *testing.T, inventory logicalcluster.Name) {
 	t.Helper()
 	suite.Eventually(t, func(g Gomega) { g.Expect(e.fleet.Verify(t.Context(), inventory)).To(Succeed()) })
@@ -147,7 +147,8 @@ func TestAgainstKCP(t *testing.T) {
 		})
 		g.Expect(found.UID).To(Equal(one.UID))
 
-		// A label moves the SyncTarget out of the Location; the view says so, but is not verified until kcp confirms it.
+		// A label moves the SyncTarget out of the Location. The view contains the change, but is not verified
+		// until kcp confirms it.
 		env.verify(t, inventory.Name)
 		g.Expect(env.fleet.Snapshot().IsVerified(found.Mailbox)).To(BeTrue())
 		before := one.DeepCopy()
@@ -159,7 +160,7 @@ func TestAgainstKCP(t *testing.T) {
 			g.Expect(view.SyncTargets[0].Labels).To(HaveKeyWithValue("env", "test"))
 		})
 		env.verify(t, inventory.Name)
-		// The mailbox that is deleted has no SyncTarget any more.
+		// The deleted mailbox has no SyncTarget any more.
 		g.Expect(env.hub.Delete(t.Context(), workspace)).To(Succeed())
 		suite.Eventually(t, func(g Gomega) {
 			_, ok := env.fleet.Snapshot().SyncTargetOf(found.Mailbox)
@@ -167,7 +168,7 @@ func TestAgainstKCP(t *testing.T) {
 		})
 	})
 
-	t.Run("is no mailbox that somebody else made", func(t *testing.T) {
+	t.Run("ignores a mailbox workspace that another user created", func(t *testing.T) {
 		g, inventory := NewWithT(t), env.NewInventory(t, "foreign")
 		one := newObject(t, inventory, newSyncTargetOf("one"))
 		admin, err := client.New(env.Server.Workspace(inventoryenv.Workspace), client.Options{Scheme: inventoryenv.Scheme()})
@@ -180,7 +181,7 @@ func TestAgainstKCP(t *testing.T) {
 			g.Expect(env.hub.Get(t.Context(), types.NamespacedName{Name: workspace.Name}, workspace)).To(Succeed())
 			g.Expect(workspace.Status.Phase).To(BeEquivalentTo("Ready"))
 		})
-		// Another event of the inventory comes after that of the workspace.
+		// Another event of the inventory follows the workspace's event.
 		newObject(t, inventory, newSyncTargetOf("two"))
 		suite.Eventually(t, func(g Gomega) {
 			view := env.fleet.Snapshot().Inventory(inventory.Name)

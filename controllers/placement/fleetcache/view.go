@@ -51,8 +51,9 @@ func newLocation(inventory logicalcluster.Name, object *edgev2alpha1.Location) f
 	}
 }
 
-// readInventory reads an inventory from kcp itself. The mailboxes are those of the known view, since kcp's inventory
-// workspaces do not tell them. It fails with errBehind as soon as kcp shows more objects than the known view.
+// readInventory reads an inventory from kcp itself. It takes the mailboxes from the known view, since inventory
+// workspaces do not contain them. It returns errBehind as soon as kcp returns more objects than the known view
+// has.
 func readInventory(ctx context.Context, reader *inventories.Reader, known *fleet.Inventory) (*fleet.Inventory, error) {
 	mailboxes := map[types.UID]logicalcluster.Name{}
 	for i := range known.SyncTargets {

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package revision decides which part of an object a PlacementRevision keeps, and how an object gets it back.
+// Package revision decides which part of an object a PlacementRevision keeps, and restores that part.
 //
 // The package is pure: it compares values, and reads neither caches nor servers.
 package revision

@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// MaxBytes bounds the objects of a PlacementRevision. etcd takes 1.5 MiB for a whole object.
+	// MaxBytes bounds the objects of a PlacementRevision. etcd accepts 1.5 MiB for a whole object.
 	MaxBytes = 1 << 20
 	// MaxCount is the number of PlacementRevisions that the hub keeps of an EdgePlacement.
 	MaxCount = 5
@@ -39,14 +39,14 @@ const (
 // ErrTooLarge means that the objects of a placement are too large for a PlacementRevision.
 var ErrTooLarge = fmt.Errorf("the objects have more than %d bytes together, so no PlacementRevision keeps them", MaxBytes)
 
-// Keeps reports whether PlacementRevisions keep the objects of a resource. Whoever may read PlacementRevisions may not be one who may
-// read Secrets.
+// Keeps reports whether PlacementRevisions keep the objects of a resource. They keep no Secrets, because users
+// who may read PlacementRevisions may not be allowed to read Secrets.
 func Keeps(resource schema.GroupResource) bool {
 	return resource != schema.GroupResource{Resource: "secrets"}
 }
 
-// Content returns the part of an object that a PlacementRevision keeps: all but the status and the metadata that servers and controllers
-// write.
+// Content returns the part of an object that a PlacementRevision keeps: everything except the status and the
+// metadata that servers and controllers write.
 func Content(object *unstructured.Unstructured) *unstructured.Unstructured {
 	content := &unstructured.Unstructured{Object: map[string]any{}}
 	for field, value := range object.Object {
@@ -79,7 +79,8 @@ func Encode(contents []*unstructured.Unstructured) ([]runtime.RawExtension, erro
 	return encoded, nil
 }
 
-// Restore returns a present object with the content that a PlacementRevision keeps of it; nil if it has that content already.
+// Restore returns a present object with the content from a PlacementRevision; nil if it already has that
+// content.
 func Restore(content, present *unstructured.Unstructured) *unstructured.Unstructured {
 	if apiequality.Semantic.DeepEqual(content.Object, Content(present).Object) {
 		return nil

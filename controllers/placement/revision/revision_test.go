@@ -112,6 +112,6 @@ func TestEncode(t *testing.T) {
 func TestSecretsAreNotKept(t *testing.T) {
 	t.Parallel()
 	if revision.Keeps(schema.GroupResource{Resource: "secrets"}) || !revision.Keeps(schema.GroupResource{Group: "example.org", Resource: "secrets"}) {
-		t.Error("not the Secrets of Kubernetes")
+		t.Error("Secrets are kept")
 	}
 }

@@ -29,11 +29,11 @@ import (
 	"open-cluster-management.io/sdk-go/pkg/apis/cluster/v1beta1"
 )
 
-// Progress is how far a destination has come with the present content of all objects of the placement.
+// Progress is the progress of a destination with the present content of all objects of the placement.
 type Progress int
 
 const (
-	// Waiting: some object is not as it must be, and the destination is not admitted.
+	// Waiting: some object is not as desired, and the destination is not admitted.
 	Waiting Progress = iota
 	// Progressing: the destination is admitted, and some object is not there yet or not healthy yet.
 	Progressing
@@ -48,26 +48,28 @@ type Destination struct {
 	// SyncTarget is the UID of the SyncTarget, and Name its name. Destinations are taken in the order of their names.
 	SyncTarget types.UID
 	Name       string
-	// Group is the value of the label that makes groups.
+	// Group is the value of the label that defines the groups.
 	Group    string
 	Progress Progress
-	// Since is when the destination came to Progress.
+	// Since is when Progress last changed.
 	Since time.Time
 }
 
-// Decision says which destinations may get the present content of the objects.
+// Decision contains the destinations that may get the present content of the objects.
 type Decision struct {
-	// Admitted are those that may. Destinations that need nothing may be missing.
+	// Admitted are the destinations that may get it. A destination that needs nothing may be missing.
 	Admitted sets.Set[types.UID]
-	// TimedOut are those that were not successful within the deadline. They count as failed.
+	// TimedOut are the destinations that were not successful within the deadline. They count as failed.
 	TimedOut sets.Set[types.UID]
-	// Stopped is true if destinations wait, none of them is admitted, and only failed ones are in their way.
+	// Stopped is true if destinations wait, none of them is admitted, and only failed destinations hold them
+	// back.
 	Stopped bool
-	// RecheckAfter is when time alone may change the decision; zero for never.
+	// RecheckAfter is the delay after which time alone may change the decision; zero for never.
 	RecheckAfter time.Duration
 }
 
-// Decide decides for all destinations of a placement. The error is a strategy that cannot be followed.
+// Decide decides for all destinations of a placement. It returns an error for a strategy that the handler
+// refuses.
 func (s *Strategy) Decide(destinations []Destination, now time.Time) (Decision, error) {
 	decision := Decision{Admitted: sets.New[types.UID](), TimedOut: sets.New[types.UID]()}
 	groups := s.groupsOf(destinations)
@@ -100,7 +102,7 @@ func (s *Strategy) Decide(destinations []Destination, now time.Time) (Decision, 
 	for _, of := range s.firstGroup(admitted, groups) {
 		decision.Admitted.Insert(of.SyncTarget)
 	}
-	// A destination that timed out has begun; it stays admitted so that it can finish.
+	// A destination that timed out stays admitted so that it can finish.
 	decision.Admitted = decision.Admitted.Union(decision.TimedOut)
 	if s.Paused {
 		decision.Admitted = sets.New[types.UID]()
@@ -110,13 +112,13 @@ func (s *Strategy) Decide(destinations []Destination, now time.Time) (Decision, 
 	return decision, nil
 }
 
-// id sorts destinations by their names. SyncTargets of different inventories may have one name.
+// id returns the key that destinations are sorted by. SyncTargets of different inventories may have one name.
 func (d *Destination) id() string { return d.Name + "\n" + string(d.SyncTarget) }
 
-// statusOf returns the status of a destination to which the content has been applied; ok is false for the others, which the handler
-// admits in their order.
+// statusOf returns the status of a destination to which the content has been applied; ok is false for the other
+// destinations, which the handler admits in their order.
 func (s *Strategy) statusOf(of *Destination, now time.Time) (status handler.ClusterRolloutStatus, ok bool) {
-	// The handler has a clock of its own. Only the time that has passed counts.
+	// The handler has a clock of its own, so only the elapsed time matters.
 	since := metav1.NewTime(handler.RolloutClock.Now().Add(of.Since.Sub(now)))
 	status = handler.ClusterRolloutStatus{ClusterName: of.id(), LastTransitionTime: &since}
 	switch of.Progress {
@@ -132,10 +134,10 @@ func (s *Strategy) statusOf(of *Destination, now time.Time) (status handler.Clus
 	return status, true
 }
 
-// groups are the groups of a placement in the order in which they are taken.
+// groups are the groups of a placement in their order.
 type groups struct {
 	clusters v1beta1.ClusterGroupsMap
-	// position is that of each group; mandatory groups come first.
+	// position is the position of each group; mandatory groups come first.
 	position map[string]int
 }
 
@@ -165,8 +167,9 @@ func (s *Strategy) groupsOf(destinations []Destination) groups {
 	return all
 }
 
-// firstGroup drops the waiting destinations of all groups but the first that is not done. The handler subtracts timed-out failures from the
-// destinations under way, although they are not among them. So it may admit two groups at once.
+// firstGroup drops the waiting destinations of all groups except the first unfinished one. The handler
+// subtracts timed-out failures from the destinations in progress, although they are not among these. So it may
+// admit two groups at once.
 func (s *Strategy) firstGroup(admitted []*Destination, all groups) []*Destination {
 	if s.strategy.Type != clusterv1alpha1.ProgressivePerGroup {
 		return admitted
@@ -180,7 +183,8 @@ func (s *Strategy) firstGroup(admitted []*Destination, all groups) []*Destinatio
 	return slices.DeleteFunc(admitted, func(of *Destination) bool { return of.Progress == Waiting && all.position[of.Group] != first })
 }
 
-// isStopped reports whether only failed destinations are in the way of waiting ones. The handler tells only of some of these cases.
+// isStopped reports whether only failed destinations hold back waiting ones. The handler reports only some of
+// these cases.
 func (s *Strategy) isStopped(all []Destination, decision Decision, now time.Time) bool {
 	isWaiting, hasFailed := false, false
 	for _, of := range all {
@@ -198,7 +202,8 @@ func (s *Strategy) isStopped(all []Destination, decision Decision, now time.Time
 	return isWaiting && hasFailed
 }
 
-// recheckAfter returns after which time a destination will have been successful for long enough, or miss its deadline.
+// recheckAfter returns the delay until a destination will have been successful for long enough, or miss its
+// deadline.
 func (s *Strategy) recheckAfter(destinations []Destination, now time.Time) (after time.Duration) {
 	for _, of := range destinations {
 		var limit time.Duration

@@ -16,6 +16,6 @@ limitations under the License.
 
 // Package rollout decides which destinations of a placement may get a change next.
 //
-// The rules are those of Open Cluster Management's rollout handler, which makes the decision. The package is pure: it
-// compares values, and reads neither caches nor servers.
+// The rules are the rules of Open Cluster Management's rollout handler, which makes the decision. The package
+// is pure: it compares values, and reads neither caches nor servers.
 package rollout

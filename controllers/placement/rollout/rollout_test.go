@@ -157,7 +157,7 @@ func join(set sets.Set[types.UID]) string {
 	return strings.Join(names, " ")
 }
 
-// TestNew has specs that no server refuses and that cannot be followed.
+// TestNew covers specs that the API server accepts and that the handler refuses.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	if s, err := New(&edgev2alpha1.EdgePlacementSpec{}); s != nil || err != nil || !s.AdmitsAll() {
@@ -180,7 +180,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestRollouts rolls a change out to random destinations, some of which fail for ever, and checks each step.
+// TestRollouts rolls a change out to random destinations. Some of them fail for ever. It checks each step.
 func TestRollouts(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // it makes test cases
@@ -189,7 +189,7 @@ func TestRollouts(t *testing.T) {
 	}
 }
 
-// simulate makes one rollout. In each step every destination that is admitted and not done comes further.
+// simulate runs one rollout. In each step every admitted destination that is not done may make progress.
 func simulate(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	config := clusterv1alpha1.RolloutConfig{ProgressDeadline: "30m", MaxFailures: intstr.FromInt32(random.Int32N(3))}
@@ -225,7 +225,7 @@ func simulate(t *testing.T, random *rand.Rand) {
 		if !moved && decision.RecheckAfter == 0 {
 			isDone := !slices.ContainsFunc(all, func(of Destination) bool { return of.Progress == Waiting })
 			if !isDone && !decision.Stopped {
-				t.Fatalf("nothing happens any more, and the rollout has not stopped: %+v", all)
+				t.Fatalf("no destination makes progress, and the rollout has not stopped: %+v", all)
 			}
 			return
 		}
@@ -247,7 +247,7 @@ func nextProgress(of *Destination, decision Decision, failing map[types.UID]bool
 	}
 }
 
-// checkDecision checks the promises of a strategy.
+// checkDecision checks the guarantees of a strategy.
 func checkDecision(t *testing.T, all []Destination, decision Decision, isPerGroup bool, concurrency int) {
 	t.Helper()
 	inFlight, admitted := 0, 0

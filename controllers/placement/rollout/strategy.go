@@ -34,7 +34,7 @@ const maxMandatoryGroups = 256
 
 // Strategy is the compiled rollout of a placement. It is immutable.
 type Strategy struct {
-	// GroupBy is the key of the label that makes groups; empty for one group.
+	// GroupBy is the key of the label that defines the groups; empty for one group.
 	GroupBy string
 	// Paused admits no destination.
 	Paused bool
@@ -43,7 +43,8 @@ type Strategy struct {
 	minSuccessTime, progressDeadline time.Duration
 }
 
-// New returns the rollout of a placement; nil if every change goes everywhere at once. The error names the field that cannot be parsed.
+// New returns the rollout of a placement; nil if every change is rolled out to all destinations at once. The
+// error names the field that cannot be parsed.
 func New(spec *edgev2alpha1.EdgePlacementSpec) (*Strategy, error) {
 	if spec.RolloutStrategy == nil && !spec.Paused {
 		return nil, nil
@@ -77,7 +78,7 @@ func New(spec *edgev2alpha1.EdgePlacementSpec) (*Strategy, error) {
 	return s, nil
 }
 
-// noDeadline is the value of progressDeadline that waits for ever, as the absent one does.
+// noDeadline is the value of progressDeadline that means no deadline. No value means the same.
 const noDeadline = "None"
 
 func (s *Strategy) parseDeadline(field, text string) (err error) {
@@ -104,13 +105,13 @@ func (s *Strategy) config() (config *clusterv1alpha1.RolloutConfig, field string
 	}
 }
 
-// AdmitsAll reports whether no destination ever waits for another one, so that nothing has to be decided.
+// AdmitsAll reports whether no destination ever waits for another one, so that no decision is needed.
 func (s *Strategy) AdmitsAll() bool {
 	return s == nil || !s.Paused && s.strategy.Type == clusterv1alpha1.All
 }
 
-// limited returns the strategy with no number above that of the destinations: the handler takes such a maxFailures for the default,
-// which is none.
+// limited returns the strategy with maxFailures limited to the number of destinations. The handler treats a
+// larger number as the default, which is none.
 func (s *Strategy) limited(destinations int) clusterv1alpha1.RolloutStrategy {
 	strategy := *s.strategy.DeepCopy()
 	if strategy.Progressive != nil {
@@ -125,7 +126,7 @@ func limit(number *intstr.IntOrString, most int) {
 	}
 }
 
-// sortGroups sorts the names of groups: numbers by their values, then texts, and at last the destinations without a group.
+// sortGroups sorts the names of groups: numbers by their values, then texts, and last the empty name.
 func sortGroups(names []string) {
 	slices.SortFunc(names, func(a, b string) int {
 		first, errFirst := strconv.ParseUint(a, 10, 64)

@@ -29,15 +29,16 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// defaultToleration is the default of spec.tolerationSeconds, and that of Pods for a Node that is unreachable.
+// defaultToleration is the default of spec.tolerationSeconds. Pods tolerate an unreachable Node as long.
 const defaultToleration = 300 * time.Second
 
-// Choice says how many of the matching SyncTargets a placement uses, and which.
+// Choice is the number of matching SyncTargets that a placement uses, with the rules for choosing them.
 type Choice struct {
 	Number int
-	// Spread are the keys of labels over whose values the SyncTargets are spread, the most important one first.
+	// Spread are label keys. The SyncTargets are spread over the values of these labels, the most important one
+	// first.
 	Spread []string
-	// Toleration is how long a chosen SyncTarget may be not Ready.
+	// Toleration is how long a chosen SyncTarget may be not Ready before it is replaced.
 	Toleration time.Duration
 }
 
@@ -63,11 +64,11 @@ type Chooser struct {
 	Placement types.UID
 	// Previous are the matching SyncTargets that are chosen now.
 	Previous map[types.UID]bool
-	// Missing are chosen SyncTargets that stopped matching without proof, with the time since when. They keep their places for the
-	// toleration.
+	// Missing are chosen SyncTargets that stopped matching without proof, with the time when they stopped. They
+	// keep their places for the toleration.
 	Missing map[types.UID]time.Time
-	// Readiness reports which SyncTargets are Ready, and since when they are or are not. A SyncTarget that is not known there stays if
-	// it is chosen, and is not chosen otherwise.
+	// Readiness reports which SyncTargets are Ready, and since when they are or are not. A SyncTarget of unknown readiness keeps its
+	// place, but is not chosen newly.
 	Readiness interface {
 		Of(syncTarget types.UID) (ready bool, since time.Time, known bool)
 	}
@@ -76,18 +77,20 @@ type Chooser struct {
 
 // Chosen is the decision of a Chooser.
 type Chosen struct {
-	// Destinations are the chosen ones of the matching destinations, in the same order.
+	// Destinations are the chosen destinations, in the order of the matching ones.
 	Destinations []Destination
 	// Missing are the missing SyncTargets that keep their places.
 	Missing []types.UID
-	// RecheckAt is when a SyncTarget has to be replaced that is not Ready or missing; zero if there is none.
+	// RecheckAt is when the toleration of a SyncTarget ends that is not Ready or missing; zero if there is
+	// none.
 	RecheckAt time.Time
 }
 
 // candidate is a SyncTarget that matches or is missing.
 type candidate struct {
 	uid types.UID
-	// domains are its values of the first labels of the spread: of one, of two, and so on. A missing one has none.
+	// domains contains the candidate's values of the first label of the spread, of the first two, and so on. It
+	// is empty for a missing SyncTarget.
 	domains []string
 	// order decides between equally good candidates.
 	order uint64
@@ -99,7 +102,7 @@ func (c *Chooser) Choose(matching []Destination) (chosen Chosen) {
 	picked := picker{wanted: c.Number, selected: map[types.UID]bool{}, used: map[string]int{}}
 	picked.pick(sorted.usable)
 	picked.pick(sorted.others)
-	// An unusable one stays until another can take its place.
+	// An unusable SyncTarget stays until another one can replace it.
 	picked.pick(sorted.unusable)
 	chosen.RecheckAt = sorted.expiresAt
 	for i := range matching {
@@ -115,11 +118,11 @@ func (c *Chooser) Choose(matching []Destination) (chosen Chosen) {
 	return chosen
 }
 
-// candidates are SyncTargets by what may be done with them: chosen ones that may stay, others that may be chosen, and chosen ones that
-// are to be replaced.
+// candidates are SyncTargets by their usability: chosen ones that may stay, further ones that may be chosen,
+// and chosen ones that must be replaced.
 type candidates struct {
 	usable, others, unusable []*candidate
-	// expiresAt is when the first of the usable ones ceases to be so; zero if none is expected to.
+	// expiresAt is when the toleration of the first usable one ends; zero if there is none.
 	expiresAt time.Time
 }
 
@@ -146,7 +149,7 @@ func (c *Chooser) sort(matching []Destination) candidates {
 	return sorted
 }
 
-// tolerate adds a chosen SyncTarget that is not Ready, or missing, since a time.
+// tolerate adds a chosen SyncTarget that is not Ready, or missing, since the given time.
 func (c *Chooser) tolerate(one *candidate, since time.Time, to *candidates) {
 	expiresAt := since.Add(c.Toleration)
 	if !c.Now.Before(expiresAt) {
@@ -181,7 +184,8 @@ type picker struct {
 	used map[string]int
 }
 
-// pick selects candidates until there are as many as wanted: in each step the one whose domains are used least.
+// pick selects candidates until the wanted number is reached. In each step it selects the candidate whose
+// domains are used least.
 func (p *picker) pick(from []*candidate) {
 	if len(from) <= p.wanted-len(p.selected) {
 		for _, one := range from {
@@ -202,7 +206,7 @@ func (p *picker) pick(from []*candidate) {
 	}
 }
 
-// compare is negative if the domains of a are used less than those of b.
+// compare is negative if the domains of a are used less than the domains of b.
 func (p *picker) compare(a, b *candidate) int {
 	for depth := range min(len(a.domains), len(b.domains)) {
 		if order := cmp.Compare(p.used[a.domains[depth]], p.used[b.domains[depth]]); order != 0 {

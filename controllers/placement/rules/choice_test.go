@@ -34,7 +34,7 @@ import (
 
 var choiceTime = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
-// notReady are the SyncTargets that are not Ready, with the time for which they have not been.
+// notReady are the SyncTargets that are not Ready, and for how long.
 type notReady map[types.UID]time.Duration
 
 func (n notReady) registry() *readiness.Registry {
@@ -74,8 +74,8 @@ func chooser(number int, failing notReady, previous ...types.UID) *rules.Chooser
 	}
 }
 
-// Without a number a placement uses all matching SyncTargets. A failure is tolerated as long as Pods tolerate an unreachable Node, unless the
-// placement says otherwise; zero tolerates none.
+// Without a number a placement uses all matching SyncTargets. The default toleration of a failure is the
+// toleration of Pods for an unreachable Node. Zero tolerates no failure.
 func TestCompileChoice(t *testing.T) {
 	if got := compile(t, edgev2alpha1.EdgePlacementSpec{TolerationSeconds: new(int64(7))}).Choice; got != nil {
 		t.Errorf("without a number: %+v", got)
@@ -144,7 +144,8 @@ func TestChooseUnknown(t *testing.T) {
 	}
 }
 
-// A chosen SyncTarget that has vanished without a proof keeps its place as one that is not Ready does.
+// A chosen SyncTarget that vanished without proof keeps its place for the toleration, like a SyncTarget that is
+// not Ready.
 func TestChooseWithMissing(t *testing.T) {
 	four := matching("a", "1", "b", "1", "d", "2", "e", "2")
 	for name, test := range map[string]struct {
@@ -183,13 +184,13 @@ func TestChooseSpreads(t *testing.T) {
 	if len(zones) != 3 {
 		t.Errorf("chosen are %v", namesOf(got))
 	}
-	// The chosen ones stay, and the missing one goes where none is yet.
+	// The chosen ones stay, and the new one is in the domain without any.
 	spread = chooser(3, nil, "a", "b")
 	spread.Spread = []string{"zone"}
 	if got := spread.Choose(all).Destinations; len(got) != 3 || !slices.Equal(namesOf(got)[:2], []string{"a", "b"}) || got[2].Labels["zone"] == "1" {
 		t.Errorf("chosen are %v", namesOf(got))
 	}
-	// A smaller number leaves the others spread.
+	// With a smaller number, the remaining SyncTargets are still spread.
 	spread = chooser(2, nil, "a", "b", "f")
 	spread.Spread = []string{"zone"}
 	if got := spread.Choose(all).Destinations; len(got) != 2 || got[1].Name != "f" {
@@ -216,8 +217,8 @@ func randomMatching(random *rand.Rand) (*rules.Chooser, []rules.Destination) {
 	return made, matching(names...)
 }
 
-// Whatever happens to the SyncTargets, there are never more than wanted, as many as can be, only matching ones, and a usable one is
-// never given up. The same question has the same answer.
+// After any change of the SyncTargets, never more than the wanted number are chosen, as many as possible are,
+// and only matching ones. A usable one is never replaced. Equal inputs give equal results.
 func TestChooseProperties(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the test repeats
 	for range 2000 {
@@ -234,7 +235,7 @@ func TestChooseProperties(t *testing.T) {
 			usable += count(c.Previous[one.UID] && isUsable)
 			kept += count(c.Previous[one.UID] && isUsable && isKept)
 			if isKept && !c.Previous[one.UID] && !isFresh {
-				t.Fatalf("%s is chosen anew", one.Name)
+				t.Fatalf("%s is newly chosen, although it may not be", one.Name)
 			}
 		}
 		if len(got) != min(able, c.Number) || kept != min(usable, c.Number) {
@@ -243,7 +244,7 @@ func TestChooseProperties(t *testing.T) {
 	}
 }
 
-// stateOf reports whether a SyncTarget may be chosen anew, and whether it may stay chosen.
+// stateOf reports whether a SyncTarget may be newly chosen, and whether it may stay chosen.
 func stateOf(c *rules.Chooser, one rules.Destination) (isFresh, isUsable bool) {
 	ready, since, _ := c.Readiness.Of(one.UID)
 	return !one.Unschedulable && ready, !one.Unschedulable && (ready || choiceTime.Sub(since) < c.Toleration)

@@ -40,14 +40,14 @@ type Destination struct {
 	fleet.SyncTarget
 	// Location is the first Location, by name, that selects the SyncTarget.
 	Location string
-	// location is that Location.
+	// location is the Location that the field Location names.
 	location *fleet.Location
 	// MayUpsync is true if one of the Locations that select the SyncTarget lets the workspace upsync.
 	MayUpsync bool
 }
 
-// Parameters returns the parameters of the destination: labels before annotations, and those of the SyncTarget before those of the
-// Location.
+// Parameters returns the parameters of the destination: labels before annotations, and the SyncTarget's before
+// the Location's.
 func (d *Destination) Parameters() customization.Parameters {
 	parameters := customization.Parameters{d.Labels, d.Annotations}
 	if d.location != nil {
@@ -56,7 +56,7 @@ func (d *Destination) Parameters() customization.Parameters {
 	return parameters
 }
 
-// Group returns the value of a label: that of the SyncTarget, else that of its Location, else the empty one.
+// Group returns the value of a label: the SyncTarget's, else the Location's, else the empty value.
 func (d *Destination) Group(label string) string {
 	if value, ok := d.Labels[label]; ok || d.location == nil {
 		return value
@@ -70,7 +70,7 @@ type Resolution struct {
 	Destinations []Destination
 	// Locations is the number of Locations that the placement selects and may use.
 	Locations int
-	// Matching is the number of their SyncTargets, of which a Choice may have left some out.
+	// Matching is the number of SyncTargets of these Locations, before a Choice.
 	Matching int
 }
 
@@ -78,7 +78,7 @@ type Resolution struct {
 // inventories are the logical clusters of [Placement.Inventories]; they count only if the placement names any.
 func (p *Placement) ResolveDestinations(view *fleet.Snapshot, workspace Workspace, inventories []logicalcluster.Name) (resolved Resolution) {
 	for inventory := range view.Inventories() {
-		// found holds the positions of the destinations by the names of their SyncTargets.
+		// found maps the names of SyncTargets to the positions of their destinations.
 		found := map[string]int{}
 		for _, from := range p.locationsOf(inventory, workspace, inventories) {
 			resolved.Locations++
@@ -133,7 +133,7 @@ func isSelected(syncTarget *fleet.SyncTarget, selector labels.Selector) bool {
 	return !syncTarget.Terminating && !syncTarget.LabelsUnknown && selector.Matches(labels.Set(syncTarget.Labels))
 }
 
-// mayUse reports whether a Location is available to the workspace: it is the workspace's own, or names the workspace.
+// mayUse reports whether a Location is available to the workspace: it belongs to the workspace, or names it.
 func (w Workspace) mayUse(from *fleet.Location) bool {
 	return from.Inventory == w.Cluster || selection.IsAvailableTo(&from.Spec.AvailableTo, w.Path)
 }

@@ -47,7 +47,8 @@ func locationOf(inventory, name, env string, availableTo ...string) fleet.Locati
 	}
 }
 
-// view has two inventories: own is a workload workspace too, and shared lends all to root:team, which may upsync from dev.
+// view has two inventories: own is a workload workspace too, and shared makes all available to root:team, which
+// may upsync from dev.
 func view() *fleet.Snapshot {
 	terminating := syncTarget("shared", "leaving", "prod")
 	terminating.Terminating = true
@@ -60,7 +61,7 @@ func view() *fleet.Snapshot {
 		InstanceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "dev"}},
 		AvailableTo:      edgev2alpha1.AvailableTo{Workspaces: []string{"root:team"}, Upsync: true},
 	}}
-	// It selects what reports selects, and comes after that.
+	// This Location selects the same SyncTargets as reports, and sorts after it.
 	rest := locationOf("shared", "rest", "prod", "root:team")
 	rest.Spec.InstanceSelector = reports.Spec.InstanceSelector
 	broken, ending := locationOf("shared", "broken", "prod", "root:team"), locationOf("shared", "ending", "prod", "root:team")
@@ -106,7 +107,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A SyncTarget is a destination if, and only if, the placement selects it when asked about it alone.
+// ResolveDestinations and SelectsSyncTarget agree about each SyncTarget.
 func TestSelectsSyncTarget(t *testing.T) {
 	for _, workspace := range []rules.Workspace{{Cluster: "own"}, {Cluster: "team", Path: "root:team"}, {Cluster: "other", Path: "root:other"}} {
 		placement := compile(t, edgev2alpha1.EdgePlacementSpec{LocationSelectors: []metav1.LabelSelector{labelled("env", "prod")}})
@@ -127,7 +128,8 @@ func TestSelectsSyncTarget(t *testing.T) {
 	}
 }
 
-// A destination has the parameters of its SyncTarget, and after them those of the Location that the slice names, and of no other.
+// A destination has the parameters of its SyncTarget, then the parameters of the Location that the slice names,
+// and no others.
 func TestParametersOfADestination(t *testing.T) {
 	till := syncTarget("own", "till", "prod")
 	till.Annotations = map[string]string{"city": "Gouda"}
@@ -148,7 +150,7 @@ func TestParametersOfADestination(t *testing.T) {
 	}
 }
 
-// A label of the SyncTarget, even an empty one, comes before that of its Location.
+// A label of the SyncTarget, even an empty one, takes precedence over its Location's label.
 func TestGroupOfADestination(t *testing.T) {
 	till := syncTarget("own", "till", "prod")
 	till.Labels["wave"] = ""

@@ -33,8 +33,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// Fingerprint identifies the content of a set of objects. Whoever may read their metadata can compute it, and so tell whether the hub has
-// seen the objects as they are.
+// Fingerprint identifies the content of a set of objects. Users who may read the objects' metadata can compute
+// it, and so check whether the hub has observed the present content.
 type Fingerprint struct {
 	count int
 	sum   uint64
@@ -46,7 +46,7 @@ func (f *Fingerprint) Add(contentHash uint64) {
 	f.sum += contentHash
 }
 
-// String is the text in the status of an EdgePlacement.
+// String returns the text in the status of an EdgePlacement.
 func (f *Fingerprint) String() string { return fmt.Sprintf("%d-%016x", f.count, f.sum) }
 
 // ContentHash returns a hash that changes with the content of an object, and not with its status. It reads the metadata only: the
@@ -75,7 +75,7 @@ func ContentHash(resource schema.GroupResource, object *unstructured.Unstructure
 	return hash.Sum64()
 }
 
-// IsBookkeeping reports whether an annotation is no content: the hub's own, and that in which kubectl repeats the object.
+// IsBookkeeping reports whether an annotation is not content: it is the hub's, or kubectl's copy of the object.
 func IsBookkeeping(key string) bool {
 	return key == edgev2alpha1.AnnotationExecutingCount || key == ownership.StatusAnnotation || key == corev1.LastAppliedConfigAnnotation
 }

@@ -50,7 +50,7 @@ func TestContentHash(t *testing.T) {
 		},
 	} {
 		if hashOf(change) != before {
-			t.Errorf("%s is no content", what)
+			t.Errorf("a change of %s does not change the hash", what)
 		}
 	}
 	for what, change := range map[string]func(*unstructured.Unstructured){
@@ -61,15 +61,15 @@ func TestContentHash(t *testing.T) {
 		"the version without any generation": func(o *unstructured.Unstructured) { o.SetGeneration(0) },
 	} {
 		if hashOf(change) == before {
-			t.Errorf("%s is content", what)
+			t.Errorf("a change of %s changes the hash", what)
 		}
 	}
-	// Kinds such as ConfigMaps count no generations: each change of them is a change of content.
+	// Kinds such as ConfigMaps have no generations: each change of such an object is a change of content.
 	ungenerated := func(version string) uint64 {
 		return hashOf(func(o *unstructured.Unstructured) { o.SetGeneration(0); o.SetResourceVersion(version) })
 	}
 	if first, again := ungenerated("1"), ungenerated("1"); first == ungenerated("2") || first != again {
-		t.Error("the version of an object without any generation is its content")
+		t.Error("a change of an object without a generation does not change the hash")
 	}
 	var one, two rules.Fingerprint
 	one.Add(before)

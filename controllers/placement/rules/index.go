@@ -31,7 +31,8 @@ const maxEntries = 65_536
 // immutable. The zero Index has no placements.
 type Index struct {
 	placements []*Placement
-	// The positions of placements, by the property of their tests. unindexed have a test without any.
+	// The maps contain positions of placements by a property of their tests. unindexed have a test without such
+	// a property.
 	byName, byNamespace, byResource map[string][]int
 	byLabel                         map[string]map[string][]int
 	unindexed                       []int
@@ -82,7 +83,8 @@ func (x *Index) addTo(index map[string][]int, values set, position int) {
 	}
 }
 
-// requiredLabels returns labels of which each object that one of the selectors matches has at least one; ok is false if there are none.
+// requiredLabels returns a set of labels: each object that one of the selectors matches has at least one of
+// them. ok is false if there is no such set.
 func requiredLabels(selectors []labels.Selector) (required map[string]set, ok bool) {
 	required = map[string]set{}
 	for _, selector := range selectors {
@@ -104,8 +106,8 @@ func requiredLabels(selectors []labels.Selector) (required map[string]set, ok bo
 	return required, len(required) > 0
 }
 
-// PlacementsFor returns the positions of the placements that select an object, in ascending order; known is false if unknown labels of its
-// Namespace could add others.
+// PlacementsFor returns the positions of the placements that select an object, in ascending order. known is false if
+// unknown labels of its Namespace could add further placements.
 func (x *Index) PlacementsFor(object *Object) (selected []int, known bool) {
 	candidates := slices.Concat(x.byName[object.Name], x.byNamespace[object.Namespace], x.byResource[object.Resource], x.unindexed)
 	for key, byValue := range x.byLabel {

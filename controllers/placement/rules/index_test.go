@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
-// TestIndex compares an index with trying all placements, for placements and objects made at random of few values.
+// TestIndex compares an index with a test of all placements, for random placements and objects with few values.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // it makes test cases
@@ -67,11 +67,11 @@ func TestIndex(t *testing.T) {
 		}
 	}
 	if selected < 500 || unknown < 100 {
-		t.Errorf("of 6000 objects only %d were selected, and %d of unknown labels: the cases test little", selected, unknown)
+		t.Errorf("only %d of 6000 objects were selected, and %d had unknown labels: the cases test too little", selected, unknown)
 	}
 }
 
-// An index files so many entries and no more, and finds the placements beyond all the same.
+// An index has at most maxEntries entries, and finds the placements beyond them too.
 func TestLargeIndex(t *testing.T) {
 	t.Parallel()
 	var placements []*rules.Placement

@@ -40,17 +40,18 @@ type Placement struct {
 	Name       string
 	UID        types.UID
 	Generation int64
-	// InventoryPaths are the paths of the workspaces whose Locations count; none for all.
+	// InventoryPaths are the paths of the workspaces whose Locations count; empty for all workspaces.
 	InventoryPaths []string
 	// Upsync selects objects of the destinations for upsync.
 	Upsync []edgev2alpha1.UpsyncSet
-	// DeletionPolicy says what happens to copies that are withdrawn.
+	// DeletionPolicy decides whether withdrawn copies stay on the clusters.
 	DeletionPolicy ownership.Policy
 	// Choice restricts the destinations to some of the matching SyncTargets; nil uses all.
 	Choice *Choice
-	// Rollout says which destinations get a change next; nil if all do at once.
+	// Rollout decides which destinations get a change next; nil if all do at once.
 	Rollout *rollout.Strategy
-	// SingletonStatus asks for the status of an object that has one destination, AggregateStatus for that of all destinations.
+	// SingletonStatus requests the status of objects with one destination, and AggregateStatus the combined
+	// status of all destinations.
 	SingletonStatus, AggregateStatus bool
 
 	created   time.Time
@@ -113,7 +114,7 @@ func Compile(placement *edgev2alpha1.EdgePlacement) (*Placement, error) {
 	return compiled, checkUpsync(spec.Upsync)
 }
 
-// checkUpsync returns an error for a selector that mailboxes, which get the entries, would refuse.
+// checkUpsync returns an error for a selector that mailboxes would refuse: the entries are written there.
 func checkUpsync(entries []edgev2alpha1.UpsyncSet) error {
 	for i := range entries {
 		if _, err := metav1.LabelSelectorAsSelector(entries[i].LabelSelector); err != nil {
@@ -145,7 +146,8 @@ func parseSelectors(field string, selectors []metav1.LabelSelector) ([]labels.Se
 	return parsed, nil
 }
 
-// Cost returns how many label values a test of one object may compare: users write the selectors, and each object of the workspace is tested.
+// Cost returns how many label values a test of one object may compare. Users write the selectors, and each
+// object of the workspace is tested.
 func (p *Placement) Cost() (cost int) {
 	for i := range p.tests {
 		for _, selectors := range [][]labels.Selector{p.tests[i].labels, p.tests[i].namespaceSelectors} {
@@ -166,7 +168,7 @@ func (p *Placement) Compare(other *Placement) int {
 	return cmp.Or(p.created.Compare(other.created), cmp.Compare(p.Name, other.Name))
 }
 
-// Object holds the facts about an object of a workload workspace by which placements select it.
+// Object contains the facts about an object of a workload workspace that placements select it by.
 type Object struct {
 	Group, Resource string
 	// Namespace is empty for cluster-scoped objects.
@@ -184,7 +186,7 @@ func ObjectOf(resource schema.GroupResource, object *unstructured.Unstructured, 
 	}
 }
 
-// IsPlaceable reports whether an object may be placed at all: kcp did not make it, and it is no copy itself.
+// IsPlaceable reports whether an object may be placed at all: kcp did not create it, and it is not a copy.
 func IsPlaceable(resource plan.Resource, object *unstructured.Unstructured) bool {
 	return !plan.IsMarked(object) && selection.IsUserObject(resource.SelectionObject(object))
 }

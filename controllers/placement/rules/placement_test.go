@@ -111,7 +111,7 @@ func TestSelectionIsUnknownWithoutTheNamespace(t *testing.T) {
 			t.Errorf("%s: selected %v, known %v", name, selected, known)
 		}
 		if !placement.SelectsByNamespaceLabels() {
-			t.Errorf("%s: the labels of Namespaces do not seem to matter", name)
+			t.Errorf("%s: SelectsByNamespaceLabels is false", name)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestCompileReadsTheRest(t *testing.T) {
 		t.Errorf("%+v", placement)
 	}
 	if compile(t, edgev2alpha1.EdgePlacementSpec{}).DeletionPolicy != ownership.PolicyDelete {
-		t.Error("a placement without a policy does not delete")
+		t.Error("the default policy is not Delete")
 	}
 }
 
@@ -154,7 +154,7 @@ func TestOlderPlacementsComeFirst(t *testing.T) {
 	}
 }
 
-// What a placement or a SyncTarget brought is never placed again, nor what kcp makes itself.
+// Copies of placements, upsynced objects and objects that kcp creates cannot be placed.
 func TestIsPlaceable(t *testing.T) {
 	resource := func(name string) plan.Resource {
 		return plan.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: name}, Namespaced: true}
@@ -194,7 +194,7 @@ func TestSelectsByLabels(t *testing.T) {
 	}
 }
 
-// A resource that no test can select is not watched, and one that any test can select is.
+// A resource is watched only if some test can select it.
 func TestMaySelect(t *testing.T) {
 	apps := "apps"
 	type test = edgev2alpha1.DownsyncObjectTest

@@ -18,37 +18,39 @@ package rules
 
 import "github.com/synchub-dev/synchub/controllers/placement/customization"
 
-// Reasons of the conditions of an EdgePlacement, and of failures of single objects. Packages plan and policy have the other ones.
+// Reasons of the conditions of an EdgePlacement, and of failures of single objects. Packages plan and policy
+// contain the other reasons.
 const (
 	// ReasonInSync: the cluster of each destination has each selected object.
 	ReasonInSync = "InSync"
-	// ReasonPending: some objects are on their way to the mailboxes.
+	// ReasonPending: the mailboxes do not have some objects yet.
 	ReasonPending = "Pending"
-	// ReasonSyncing: some objects are on their way from the mailboxes to the clusters.
+	// ReasonSyncing: the clusters do not have some objects yet.
 	ReasonSyncing = "Syncing"
-	// ReasonWaitingForRollout: an object waits until the rollout lets it go to the destination.
+	// ReasonWaitingForRollout: the rollout does not admit an object to the destination yet.
 	ReasonWaitingForRollout = "WaitingForRollout"
 	// ReasonComplete: all destinations have all objects, and these are healthy.
 	ReasonComplete = "Complete"
-	// ReasonProgressing: the rollout goes on.
+	// ReasonProgressing: the rollout is in progress.
 	ReasonProgressing = "Progressing"
-	// ReasonPaused: the rollout goes on when spec.paused is false.
+	// ReasonPaused: the rollout waits until spec.paused is false.
 	ReasonPaused = "Paused"
-	// ReasonStopped: destinations wait because others have failed.
+	// ReasonStopped: destinations wait because other destinations have failed.
 	ReasonStopped = "Stopped"
-	// ReasonDestinationsFailed: no destination waits or comes further, and some have failed.
+	// ReasonDestinationsFailed: no destination waits or progresses, and some have failed.
 	ReasonDestinationsFailed = "DestinationsFailed"
-	// ReasonMailboxSlow: the mailbox takes long to accept objects, and some are still to come to it.
+	// ReasonMailboxSlow: the mailbox takes long to accept objects, and does not have some of them yet.
 	ReasonMailboxSlow = "MailboxSlow"
 	// ReasonOlderVersions is the reason of the condition StoreWentBack.
 	ReasonOlderVersions = "OlderVersions"
-	// ReasonPlacing: an object is on its way to the mailbox.
+	// ReasonPlacing: the mailbox does not have an object yet.
 	ReasonPlacing = "Placing"
-	// ReasonObjectsFailed: some objects cannot be placed, or synced with a cluster; status.failures says which.
+	// ReasonObjectsFailed: some objects cannot be placed, or synced with a cluster; status.failures lists them.
 	ReasonObjectsFailed = "ObjectsFailed"
 	// ReasonNoLocation: no Location that the placement selects is available to the workspace.
 	ReasonNoLocation = "NoLocation"
-	// ReasonPathUnverified: the hub cannot verify the path of the workspace, by which Locations are available to it.
+	// ReasonPathUnverified: the hub cannot verify the path of the workspace, which decides which Locations are
+	// available to it.
 	ReasonPathUnverified = "PathUnverified"
 	// ReasonUpsyncDenied: a Location does not let the workspace upsync.
 	ReasonUpsyncDenied = "UpsyncDenied"
@@ -74,7 +76,7 @@ const (
 	ReasonExcludedByUpsync = "ExcludedByUpsync"
 	// ReasonAggregationFailed: spec.statusExpression of the PublishedResource fails for the statuses of an object.
 	ReasonAggregationFailed = "AggregationFailed"
-	// ReasonUnhealthy: the cluster has given up on the object.
+	// ReasonUnhealthy: the health of the object on the cluster is Failed or Unknown.
 	ReasonUnhealthy = "Unhealthy"
 	// ReasonCurrent and ReasonInProgress are the reasons of the condition Healthy, by the names of kstatus.
 	ReasonCurrent    = "Current"

@@ -14,7 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package parameters says which annotations of SyncTargets and Locations are parameters: users may refer to them in the objects that they place.
+// Package parameters decides which annotations of SyncTargets and Locations are parameters. Users may refer to parameters in
+// the objects that they place.
 package parameters
 
 import (
@@ -25,11 +26,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxOne is the maximum size of one parameter, and maxTotal the maximum size of all of an object, keys and values.
+// maxOne is the maximum size of one parameter, and maxTotal the maximum size of all parameters of an object, keys and values.
 const maxOne, maxTotal = 1 << 10, 16 << 10
 
 // Of returns the annotations of a cached SyncTarget or Location that users may refer to by name in the objects that they
-// place: those of no domain of kcp, kubectl or the hub, of at most 1 KiB each, and of at most 16 KiB together, in alphabetical order.
+// place. These are annotations outside the domains of kcp, kubectl and the hub, of at most 1 KiB each and at most 16 KiB
+// together, in alphabetical order.
 func Of(object metav1.Object) map[string]string {
 	all, size := object.GetAnnotations(), 0
 	var found map[string]string
@@ -46,7 +48,7 @@ func Of(object metav1.Object) map[string]string {
 	return found
 }
 
-// Is reports whether an annotation is meant for users: it is of no domain of a program that reads SyncTargets.
+// Is reports whether an annotation is meant for users: its domain belongs to no program that reads SyncTargets.
 func Is(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return !slices.ContainsFunc([]string{"kcp.io", "kubectl.kubernetes.io", "synchub.dev"}, func(reserved string) bool {

@@ -47,8 +47,8 @@ type boundMailbox struct {
 
 var (
 	errNoEndpoint = errors.New("no endpoint, or more than one, shows the mailbox")
-	// errRebound means that no missing object counts as deleted: with a binding, kcp deletes all objects of the export's own
-	// APIs, the configs too.
+	// errRebound is the error for a mailbox that was bound again. kcp deletes all objects of the export's own APIs, the
+	// configs too, together with a binding, so no missing object counts as deleted.
 	errRebound = errors.New("the mailbox was bound again, after kcp had deleted the objects of its former binding")
 )
 
@@ -81,8 +81,9 @@ func (v *Verifier) readBoundMailbox(ctx context.Context, mailbox logicalcluster.
 	return &boundMailbox{MailboxEndpoint: endpoint, binding: &binding}, nil
 }
 
-// isIncomplete reports whether kcp has bound what it can of a new binding, and keeps it in phase Binding as long as a name of an API is taken in
-// the mailbox, for ever if need be. What it has bound is served like any bound API.
+// isIncomplete reports whether kcp has bound all the APIs that it can bind of a new binding. kcp keeps the binding in phase
+// Binding as long as the name of an API is taken in the mailbox, possibly forever. It serves the bound APIs as with any other
+// binding.
 func isIncomplete(binding *apisv1alpha2.APIBinding) bool {
 	return binding.Status.Phase == apisv1alpha2.APIBindingPhaseBinding &&
 		conditions.GetReason(binding, apisv1alpha2.BindingUpToDate) == apisv1alpha2.NamingConflictsReason
@@ -99,7 +100,7 @@ func isRebound(binding *apisv1alpha2.APIBinding, logicalCluster *corev1alpha1.Lo
 func (v *Verifier) checkUnchanged(ctx context.Context, mailbox logicalcluster.Name, before *boundMailbox) error {
 	now, err := v.readBoundMailbox(ctx, mailbox)
 	if err == nil && (now.Endpoint != before.Endpoint || now.binding.ResourceVersion != before.binding.ResourceVersion) {
-		err = fmt.Errorf("the binding %s changed meanwhile", before.binding.Name)
+		err = fmt.Errorf("the binding %s changed during the check", before.binding.Name)
 	}
 	return err
 }
@@ -121,7 +122,8 @@ func servesResource(binding *apisv1alpha2.APIBinding, resource schema.GroupResou
 	if isBound(binding, resource) {
 		return true
 	}
-	// The list of applied claims names a claim again before all its objects are back, the condition does not (tried).
+	// The list of applied claims contains a claim again before all its objects are back. The condition becomes True only
+	// afterwards (tried).
 	if !conditions.IsTrue(binding, apisv1alpha2.PermissionClaimsApplied) || appliedClaim(binding, resource) == nil {
 		return false
 	}

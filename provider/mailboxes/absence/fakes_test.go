@@ -67,7 +67,7 @@ func newVerifier(cache Cache) (*Verifier, *clocktesting.FakeClock) {
 // fakeCache is a cache of one mailbox, which no endpoint shows unless there is one.
 type fakeCache struct {
 	endpoint *MailboxEndpoint
-	// names are those of the cached objects; a resource without an entry has no cache.
+	// names are the names of the cached objects; a resource without an entry has no cache.
 	names     map[schema.GroupVersionResource][]string
 	count     int
 	evicted   bool

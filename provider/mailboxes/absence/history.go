@@ -32,13 +32,13 @@ import (
 )
 
 // errHistoryLost means that the store went back to a state before a witness.
-var errHistoryLost = errors.New("kcp went back to an earlier state, which does not know of an object that there was")
+var errHistoryLost = errors.New("kcp went back to an earlier state, which lacks an object that existed")
 
-// verifyHistory fails if the store went back: an object that it does not know of is not deleted, but lost. listed is the version of a
-// list that was made now.
+// verifyHistory fails if the store went back: an object that is missing in such a store is not deleted, but lost. listed is
+// the version of a list that was made now.
 //
-// A store that went back may have passed the version of the witness since. So the pass reads the list as it was at that version: the
-// store must have the object there. A store whose history is compacted does not answer that, and the pass goes on.
+// A store that went back may have passed the version of the witness since. So the pass reads the list as it was at that
+// version: it must contain the object. A store whose history is compacted cannot return that list, and the pass continues.
 func (v *Verifier) verifyHistory(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, resource schema.GroupVersionResource, listed string) error {
 	witness, now := v.witnessOf(mailbox, resource), storehistory.ParseVersion(listed)
 	if witness.Version == 0 || now == 0 {

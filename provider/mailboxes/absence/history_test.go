@@ -28,7 +28,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// An object that the store does not know of is not deleted. A store that has forgotten the time of the object proves nothing.
+// An object that is missing in a store that went back is not deleted. A store whose history is compacted proves nothing.
 func TestVerifyHistory(t *testing.T) {
 	had := func(version string) *unstructured.UnstructuredList {
 		list := &unstructured.UnstructuredList{}

@@ -237,7 +237,8 @@ func TestAPassOverABindingWithANamingConflict(t *testing.T) {
 	g.Expect(result.cleared).To(BeEmpty())
 }
 
-// With its former binding kcp has deleted objects that nobody meant to delete. Where users bind later, a new binding means nothing.
+// kcp has deleted objects together with the former binding, although nobody meant to delete them. In workspaces that users
+// bind later, a new binding proves nothing.
 func TestAPassOverAReboundMailbox(t *testing.T) {
 	g := NewWithT(t)
 	m := newTestMailbox(t).settle()
@@ -257,7 +258,7 @@ func TestAPassOverAReboundMailbox(t *testing.T) {
 	g.Expect(result.verified).To(ConsistOf(gone))
 }
 
-// Candidates of a resource that the mailbox does not serve have left the watch with their claim.
+// Candidates of a resource that the mailbox does not serve disappeared from the watch together with their claim.
 func TestAPassWithoutTheResource(t *testing.T) {
 	g := NewWithT(t)
 	m := newTestMailbox(t).settle()
@@ -284,7 +285,8 @@ func TestAPassForAllObjects(t *testing.T) {
 	g.Expect(result.verified).To(ConsistOf(all))
 }
 
-// The tests of passes measure by the default delays, so these are checked by themselves: kcp has needed several seconds after a claim changed.
+// The tests of passes use the default delays, so this test checks the delays themselves. kcp has needed several seconds after
+// a claim changed.
 func TestDefaultDelays(t *testing.T) {
 	NewWithT(t).Expect(DefaultDelays.BindingSettle).To(BeNumerically(">=", 10*time.Second))
 	NewWithT(t).Expect(DefaultDelays.MassDeletion).To(BeNumerically(">=", 10*time.Second))

@@ -41,7 +41,8 @@ type state struct {
 	bindingSince   time.Time
 	// verifiedCaches holds, for each resource, the binding's resourceVersion at which the cache held all objects of a list.
 	verifiedCaches map[schema.GroupVersionResource]string
-	// witnesses holds, for each resource, the latest known version of an object that may be gone, until the store is known to know of it.
+	// witnesses holds, for each resource, the latest known version of an object that may be gone, until a list has shown that
+	// the store contains that version.
 	witnesses map[schema.GroupVersionResource]Witness
 	// massFirstVerified is the time of the first verification of a mass deletion, and massBindingVersion the binding's
 	// resourceVersion then.
@@ -164,8 +165,8 @@ func (v *Verifier) RequireRelist(mailbox logicalcluster.Name, resource schema.Gr
 	}
 }
 
-// NoteWitness notes a version of an object that may be gone. The next list of the resource checks that the store knows of the object.
-// While the cache follows a resource without a gap since such a list, it needs no witness.
+// NoteWitness records a version of an object that may be gone. The next list of the resource checks that the store contained
+// the object at that version. While the cache follows a resource without a gap since such a list, it needs no witness.
 func (v *Verifier) NoteWitness(mailbox logicalcluster.Name, resource schema.GroupVersionResource, witness Witness) {
 	v.lock.Lock()
 	defer v.lock.Unlock()
@@ -185,7 +186,7 @@ func (v *Verifier) witnessOf(mailbox logicalcluster.Name, resource schema.GroupV
 	return v.stateLocked(mailbox).witnesses[resource]
 }
 
-// dropWitness drops a witness of which the store knows, unless there is a later one.
+// dropWitness drops a witness that the store contains, unless there is a later one.
 func (v *Verifier) dropWitness(mailbox logicalcluster.Name, resource schema.GroupVersionResource, known Witness) {
 	v.lock.Lock()
 	defer v.lock.Unlock()
@@ -230,7 +231,7 @@ func (v *Verifier) ForgetMailbox(mailbox logicalcluster.Name) {
 	}
 }
 
-// ObserveBinding notes the resourceVersion of a mailbox's binding. A new one starts the next pass at once.
+// ObserveBinding records the resourceVersion of a mailbox's binding. A new one starts the next pass at once.
 func (v *Verifier) ObserveBinding(mailbox logicalcluster.Name, resourceVersion string) {
 	v.lock.Lock()
 	defer v.lock.Unlock()
@@ -248,7 +249,7 @@ func (v *Verifier) bindingUnchangedSince(mailbox logicalcluster.Name) time.Time 
 	return v.stateLocked(mailbox).bindingSince
 }
 
-// markRebound notes that a mailbox was bound again, and reports whether that is new.
+// markRebound records that a mailbox was bound again, and reports whether that is new.
 func (v *Verifier) markRebound(mailbox logicalcluster.Name) bool {
 	v.lock.Lock()
 	defer v.lock.Unlock()
@@ -258,7 +259,7 @@ func (v *Verifier) markRebound(mailbox logicalcluster.Name) bool {
 	return isNew
 }
 
-// setHidden notes the hidden objects that a pass has found.
+// setHidden records the hidden objects that a pass has found.
 func (v *Verifier) setHidden(mailbox logicalcluster.Name, hidden []Candidate) {
 	v.lock.Lock()
 	defer v.lock.Unlock()
@@ -269,7 +270,7 @@ func (v *Verifier) setHidden(mailbox logicalcluster.Name, hidden []Candidate) {
 	v.stateLocked(mailbox).hiddenObjects = found
 }
 
-// setCacheVerified notes that the cache held all objects of a list under a resourceVersion of the binding.
+// setCacheVerified records that the cache held all objects of a list under a resourceVersion of the binding.
 func (v *Verifier) setCacheVerified(mailbox logicalcluster.Name, resource schema.GroupVersionResource, bindingVersion string) {
 	v.lock.Lock()
 	defer v.lock.Unlock()
@@ -283,7 +284,7 @@ func (v *Verifier) isCacheVerified(mailbox logicalcluster.Name, resource schema.
 	return v.stateLocked(mailbox).verifiedCaches[resource] == bindingVersion
 }
 
-// isMassConfirmed reports whether a mass deletion was verified under the same binding long enough ago. The first call notes
+// isMassConfirmed reports whether a mass deletion was verified under the same binding long enough ago. The first call records
 // the verification.
 func (v *Verifier) isMassConfirmed(mailbox logicalcluster.Name, bindingVersion string) bool {
 	v.lock.Lock()

@@ -37,7 +37,8 @@ const (
 	batchPeriod = 50 * time.Millisecond
 	// retryInterval is the time between passes that cannot verify a mailbox. A change of its binding starts a pass at once.
 	retryInterval = 30 * time.Second
-	// reboundRetryInterval is the same for a rebound mailbox: no absence is verified there while it keeps its binding.
+	// reboundRetryInterval is the retry interval of a rebound mailbox. The verifier verifies no absence there while the
+	// mailbox keeps its binding.
 	reboundRetryInterval = time.Hour
 	// passTimeout bounds the requests of one pass.
 	passTimeout = time.Minute
@@ -66,12 +67,13 @@ var DefaultDelays = Delays{BindingSettle: 10 * time.Second, MassDeletion: 10 * t
 type Candidate struct {
 	Resource schema.GroupVersionResource
 	Key      types.NamespacedName
-	// Missing is true if the cache lacks the object. It is false if a visible fact is the reason, such as a
+	// Missing is true if the cache lacks the object. It is false if something visible is the reason, such as a
 	// deletionTimestamp or configs that do not select the object. Then only the binding must be verified.
 	Missing bool
 }
 
-// Witness is an object of a mailbox that was known to exist at a version. A store that does not know of it went back.
+// Witness is an object of a mailbox that was known to exist at a version. A store that does not contain that version went
+// back.
 type Witness struct {
 	Key     types.NamespacedName
 	Version uint64
@@ -93,7 +95,7 @@ type MailboxEndpoint struct {
 	Client dynamic.Interface
 	// Binding is the name of the mailbox's APIBinding.
 	Binding string
-	// BindLater is true if workspaces bind the export after their creation, so that a binding's age proves nothing.
+	// BindLater is true if workspaces bind the export after their creation. Then the age of a binding proves nothing.
 	BindLater bool
 }
 
@@ -112,10 +114,10 @@ type Cache interface {
 	CountObjects(mailbox logicalcluster.Name) int
 	// OnAbsenceDecided is called when a candidate is verified, or its object exists.
 	OnAbsenceDecided(mailbox logicalcluster.Name, candidate Candidate)
-	// OnHistoryLost is called when the store is at a version, and does not know of an object that it had at a later one, or that it
-	// would have to know.
+	// OnHistoryLost is called when the store went back: it is at a version, and does not contain an object that it had at a
+	// later version, or that it must contain at this one.
 	OnHistoryLost(mailbox logicalcluster.Name, resource schema.GroupVersionResource, lost Witness, now uint64)
-	// OnRebound is called when a mailbox is found to have been bound again.
+	// OnRebound is called when a pass finds that a mailbox was bound again.
 	OnRebound(mailbox logicalcluster.Name)
 }
 
@@ -139,7 +141,8 @@ func New(cache Cache, delays Delays, clock clock.Clock, log logr.Logger) *Verifi
 	return &Verifier{cache: cache, delays: delays, clock: clock, log: log.WithName("absence"), states: map[logicalcluster.Name]*state{}}
 }
 
-// Verify starts the verification of a candidate, which ends with ctx. A nil ctx only notes the candidate, for the next call.
+// Verify starts the verification of a candidate, which ends with ctx. With a nil ctx it only records the candidate, for the
+// next call.
 func (v *Verifier) Verify(ctx context.Context, mailbox logicalcluster.Name, candidate Candidate) {
 	v.lock.Lock()
 	defer v.lock.Unlock()
@@ -172,7 +175,7 @@ func (v *Verifier) TakeVerified(mailbox logicalcluster.Name, candidate Candidate
 	return ok
 }
 
-// WasRebound reports whether a pass has found that the mailbox was bound again, so that no missing object counts as deleted.
+// WasRebound reports whether a pass has found that the mailbox was bound again. Then no missing object counts as deleted.
 func (v *Verifier) WasRebound(mailbox logicalcluster.Name) bool {
 	v.lock.Lock()
 	defer v.lock.Unlock()
@@ -183,7 +186,7 @@ func (v *Verifier) WasRebound(mailbox logicalcluster.Name) bool {
 // HiddenObjects are objects of a mailbox that kcp does not show to the hub although their claim is accepted.
 type HiddenObjects struct {
 	Count int
-	// Example is one of them.
+	// Example is one of the objects.
 	Example Candidate
 }
 

@@ -56,7 +56,7 @@ func TestVerifiedAbsences(t *testing.T) {
 	g.Expect(v.TakeVerified(here, a)).To(BeTrue())
 	g.Expect(v.TakeVerified(here, a)).To(BeFalse(), "a verification counts once")
 
-	// A verification that nobody has taken is void when the object comes back.
+	// A verification that was not taken becomes invalid when the object comes back.
 	state.addPending(a, v.clock.Now())
 	setVerified(v, a)
 	v.Clear(here, a)
@@ -91,7 +91,7 @@ func TestAPassDoesNotVerifyLaterRequests(t *testing.T) {
 	g.Expect(v.TakeVerified(here, a)).To(BeTrue())
 }
 
-// The oldest request counts, of all mailboxes, until its candidate is decided.
+// Pending returns the time of the oldest request of all mailboxes, until its candidate is decided.
 func TestPending(t *testing.T) {
 	g := NewWithT(t)
 	v, clock := newVerifier(&fakeCache{})
@@ -145,7 +145,7 @@ func TestVerifiedCachesHoldForOneBinding(t *testing.T) {
 	g.Expect(v.isCacheVerified(here, secrets, "1")).To(BeTrue())
 }
 
-// Nothing is left of a mailbox that is unbound, even if a pass is under way.
+// No state is left of a mailbox that is unbound, even if a pass is running.
 func TestForgetMailbox(t *testing.T) {
 	g := NewWithT(t)
 	for _, running := range []bool{false, true} {
@@ -202,7 +202,7 @@ func TestMassDeletionIsVerifiedTwice(t *testing.T) {
 				if got := v.isMassConfirmed(here, step.binding); got != step.over {
 					t.Fatalf("step %d: want %t, got %t", number, step.over, got)
 				}
-				// Each mailbox has its own.
+				// Each mailbox has its own confirmation.
 				if number == 0 && v.isMassConfirmed(there, step.binding) {
 					t.Fatal("another mailbox is confirmed")
 				}
@@ -240,7 +240,7 @@ func TestPassesEndWithTheirContext(t *testing.T) {
 	g.Expect(running()).To(BeFalse(), "the hub ends")
 }
 
-// Before the hub has started, a candidate is only noted. The first candidate afterwards starts the pass for both.
+// Before the hub has started, a candidate is only recorded. The first candidate afterwards starts the pass for both.
 func TestVerifyBeforeStart(t *testing.T) {
 	g := NewWithT(t)
 	v, _ := newVerifier(&fakeCache{})
@@ -257,7 +257,7 @@ func TestVerifyBeforeStart(t *testing.T) {
 	v.Wait()
 }
 
-// A mailbox that is unbound has no candidates any more, even if a pass is under way.
+// A mailbox that is unbound has no candidates any more, even if a pass is running.
 func TestForgetEndsThePasses(t *testing.T) {
 	g := NewWithT(t)
 	cache := &fakeCache{}
@@ -280,7 +280,8 @@ func TestForgetEndsThePasses(t *testing.T) {
 	g.Expect(cache.takeDecided()).To(BeEmpty())
 }
 
-// Nothing is pending, verified or trusted of a resource that is not watched any more, and a pass under way decides nothing of it.
+// No candidate of a resource that is not watched any more is pending or verified, and its cache is not trusted. A running
+// pass decides none of its candidates.
 func TestForgetResource(t *testing.T) {
 	g := NewWithT(t)
 	v, _ := newVerifier(&fakeCache{})
@@ -323,7 +324,7 @@ func TestForgetResourceEndsPasses(t *testing.T) {
 		v.Wait()
 		close(ended)
 	}()
-	// However long this takes, by this clock it is short.
+	// The fake clock does not advance during the wait.
 	g.Eventually(func() <-chan struct{} {
 		now.Step(time.Millisecond)
 		return ended

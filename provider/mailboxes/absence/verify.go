@@ -89,7 +89,7 @@ func (v *Verifier) runPass(ctx context.Context, mailbox logicalcluster.Name, can
 		delay = v.delays.BindingSettle
 	}
 	if listed {
-		// The lists count only if the binding did not change meanwhile.
+		// The lists count only if the binding did not change during the pass.
 		if err := v.checkUnchanged(ctx, mailbox, bound); err != nil {
 			log.Info("cannot verify absences now", "reason", err.Error())
 			return result, v.delays.BindingSettle
@@ -114,8 +114,8 @@ func verifiedWithoutList(candidates []Candidate) (result passResult) {
 	return result
 }
 
-// groupMissing returns the missing candidates by resource. Candidates of a resource that the mailbox does not serve left the
-// watch with their claim; they stay pending until the mailbox serves the resource again.
+// groupMissing returns the missing candidates by resource. Candidates of a resource that the mailbox does not serve
+// disappeared from the watch together with their claim; they stay pending until the mailbox serves the resource again.
 func groupMissing(binding *apisv1alpha2.APIBinding, candidates []Candidate) (missing map[schema.GroupVersionResource][]Candidate, count int) {
 	missing = map[schema.GroupVersionResource][]Candidate{}
 	for _, candidate := range candidates {
@@ -161,8 +161,8 @@ func (v *Verifier) verifyMissing(ctx context.Context, bound *boundMailbox, mailb
 // errNoCache means that the cache of a resource is not filled.
 var errNoCache = errors.New("there is no cache of it")
 
-// verifyByCache verifies against the cache. The cache may hold the object of a candidate: if the object came back before
-// [Verifier.Verify], nothing cleared the candidate.
+// verifyByCache verifies against the cache. The cache may contain the object of a candidate: an object that came back before
+// [Verifier.Verify] did not clear its candidate.
 func (v *Verifier) verifyByCache(mailbox logicalcluster.Name, candidates []Candidate) (result passResult, err error) {
 	for _, candidate := range candidates {
 		contained, known := v.cache.Contains(candidate.Resource, mailbox, candidate.Key)

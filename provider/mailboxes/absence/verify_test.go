@@ -79,20 +79,20 @@ func TestServesResource(t *testing.T) {
 		binding binding
 		want    bool
 	}{
-		"nothing":                              {binding{}, false},
-		"bound with the export":                {binding{bound: append(others, wanted)}, true},
-		"bound, whatever becomes of claims":    {binding{bound: only, rejected: only, condition: corev1.ConditionFalse}, true},
-		"others are bound":                     {binding{bound: others}, false},
-		"accepted and applied":                 {binding{accepted: append(others, wanted), applied: append(others, wanted), condition: corev1.ConditionTrue}, true},
-		"accepted, not yet applied":            {binding{accepted: only, applied: others, condition: corev1.ConditionTrue}, false},
-		"accepted, applied in part":            {binding{accepted: only, applied: only, condition: corev1.ConditionFalse}, false},
-		"accepted, applied perhaps":            {binding{accepted: only, applied: only, condition: corev1.ConditionUnknown}, false},
-		"accepted, nothing is said of it":      {binding{accepted: only, applied: only}, false},
-		"rejected, still applied":              {binding{rejected: only, applied: only, condition: corev1.ConditionTrue}, false},
-		"rejected after it was accepted":       {binding{accepted: only, rejected: only, applied: only, condition: corev1.ConditionTrue}, false},
-		"rejected":                             {binding{rejected: only, condition: corev1.ConditionTrue}, false},
-		"applied, but not claimed any more":    {binding{applied: only, condition: corev1.ConditionTrue}, false},
-		"others of the same name or group are": {binding{accepted: others, applied: others, condition: corev1.ConditionTrue}, false},
+		"nothing":                           {binding{}, false},
+		"bound with the export":             {binding{bound: append(others, wanted)}, true},
+		"bound, with any claims":            {binding{bound: only, rejected: only, condition: corev1.ConditionFalse}, true},
+		"another is bound":                  {binding{bound: others}, false},
+		"accepted and applied":              {binding{accepted: append(others, wanted), applied: append(others, wanted), condition: corev1.ConditionTrue}, true},
+		"accepted, not yet applied":         {binding{accepted: only, applied: others, condition: corev1.ConditionTrue}, false},
+		"accepted, applied in part":         {binding{accepted: only, applied: only, condition: corev1.ConditionFalse}, false},
+		"accepted, applied perhaps":         {binding{accepted: only, applied: only, condition: corev1.ConditionUnknown}, false},
+		"accepted, nothing is said of it":   {binding{accepted: only, applied: only}, false},
+		"rejected, still applied":           {binding{rejected: only, applied: only, condition: corev1.ConditionTrue}, false},
+		"rejected after it was accepted":    {binding{accepted: only, rejected: only, applied: only, condition: corev1.ConditionTrue}, false},
+		"rejected":                          {binding{rejected: only, condition: corev1.ConditionTrue}, false},
+		"applied, but not claimed any more": {binding{applied: only, condition: corev1.ConditionTrue}, false},
+		"another of the name or group":      {binding{accepted: others, applied: others, condition: corev1.ConditionTrue}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := servesResource(tt.binding.build(), wanted); got != tt.want {
@@ -102,7 +102,7 @@ func TestServesResource(t *testing.T) {
 	}
 }
 
-// A mailbox that was bound again after it was made has lost what kcp stored for the former binding.
+// A mailbox that was bound again after its creation has lost the objects that kcp stored for the former binding.
 func TestIsRebound(t *testing.T) {
 	made := metav1.NewTime(time.Unix(1_000_000, 0))
 	for name, test := range map[string]struct {
@@ -167,7 +167,7 @@ func TestIsMassDeletion(t *testing.T) {
 	}
 }
 
-// Nothing is verified of a mailbox of which the cache holds nothing.
+// No absence is verified in a mailbox without cached objects.
 func TestNothingIsVerifiedOfAnEvictedMailbox(t *testing.T) {
 	v, _ := newVerifier(&fakeCache{evicted: true, names: map[schema.GroupVersionResource][]string{configMaps: nil}})
 	result, delay := v.runPass(t.Context(), here, []Candidate{{Resource: configMaps, Key: key("deselected")}, missingObject(configMaps, "gone")})
@@ -175,7 +175,7 @@ func TestNothingIsVerifiedOfAnEvictedMailbox(t *testing.T) {
 	NewWithT(t).Expect(delay).To(Equal(retryInterval))
 }
 
-// A candidate that reaches the verifier after its object has come back must not be confirmed by a cache that holds it.
+// A cache that contains the object must not confirm a candidate that reaches the verifier after the object came back.
 func TestAVerifiedCacheIsNotListedAgain(t *testing.T) {
 	g := NewWithT(t)
 	v, _ := newVerifier(&fakeCache{names: map[schema.GroupVersionResource][]string{configMaps: {"back"}}})
@@ -188,7 +188,7 @@ func TestAVerifiedCacheIsNotListedAgain(t *testing.T) {
 	g.Expect(found).To(Equal(passResult{verified: []Candidate{gone}, cleared: []Candidate{back}}))
 }
 
-// A resource that cannot be listed, or has no cache, blocks no other, and none of its candidates is verified.
+// A resource that cannot be listed, or has no cache, does not block other resources, and none of its candidates is verified.
 func TestEachResourceIsVerifiedByItself(t *testing.T) {
 	g := NewWithT(t)
 	v, _ := newVerifier(&fakeCache{})
@@ -223,7 +223,7 @@ func TestClaimedResourcesAreListedInTheWorkspace(t *testing.T) {
 		// refused is the answer of the workspace.
 		refused  error
 		selector metav1.LabelSelector
-		// there are the objects of the workspace, cached those in the cache.
+		// there contains the objects of the workspace, and cached the objects in the cache.
 		there, cached []string
 		want          passResult
 	}{

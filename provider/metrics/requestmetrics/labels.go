@@ -29,7 +29,7 @@ import (
 // OtherLabel is the label value of everything that has no label value of its own.
 const OtherLabel = "other"
 
-// knownCodes are the status codes that API servers use. A target may answer with hundreds of others.
+// knownCodes are the status codes that API servers use. A target may answer with hundreds of other codes.
 var knownCodes = []int{
 	http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent,
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
@@ -50,8 +50,8 @@ func CodeLabel(code int) string {
 	}
 }
 
-// knownResources are the target resources that have a label value of their own: those that the hub itself uses, and all
-// that were ever published. A target may have any number of others in its discovery.
+// knownResources are the target resources that have a label value of their own: the resources that the hub itself uses, and
+// all resources that were ever published. A target may have any number of other resources in its discovery.
 var knownResources = struct {
 	sync.RWMutex
 	resources map[string]struct{}

@@ -46,8 +46,8 @@ var requestsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 // Collectors returns the package's metrics, to be registered once.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{requestsTotal} }
 
-// InstrumentRoundTripper returns a wrapper for transports that counts all requests to the destination, and records those of a
-// traced pass.
+// InstrumentRoundTripper returns a wrapper for transports that counts all requests to the destination, and records the
+// requests of a traced pass.
 func InstrumentRoundTripper(destination Destination) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripperFunc(func(request *http.Request) (*http.Response, error) {

@@ -14,5 +14,5 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package targetlabels has the labels by which metrics name a SyncTarget.
+// Package targetlabels has the labels that identify a SyncTarget in metrics.
 package targetlabels

@@ -24,14 +24,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// UID is the label by which series of a SyncTarget are found and deleted: another SyncTarget may take its name later.
+// UID is the label with which the hub finds and deletes the series of a SyncTarget: another SyncTarget may take its name
+// later.
 const UID = "sync_target"
 
-// labels are those of each metric about one SyncTarget, so that a query needs no join: the UID, the name, and the logical cluster of the
-// inventory workspace.
+// labels are the common labels of all metrics about one SyncTarget, so that a query needs no join: the UID, the name, and the
+// logical cluster of the inventory workspace.
 var labels = []string{UID, "name", "inventory"}
 
-// Names returns the labels of a metric about one SyncTarget, with others behind them.
+// Names returns the labels of a metric about one SyncTarget, followed by the given ones.
 func Names(others ...string) []string { return slices.Concat(labels, others) }
 
 // named maps the UID of each known SyncTarget to its name and inventory.
@@ -47,7 +48,7 @@ func Set(syncTarget types.UID, syncTargetName, inventory string) {
 // Forget removes the name of a SyncTarget that is gone.
 func Forget(syncTarget types.UID) { named.Delete(syncTarget) }
 
-// Values returns the values of [Names], with others behind them. A SyncTarget that has no name, since it is gone, has only a UID.
+// Values returns the values for [Names], followed by the given ones. A SyncTarget that is gone has no name, only a UID.
 func Values(syncTarget types.UID, others ...string) []string {
 	known, _ := named.Load(syncTarget)
 	of, _ := known.(name)

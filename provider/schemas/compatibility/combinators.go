@@ -66,21 +66,21 @@ func (c *comparison) alternatives(at location, mine, theirs *schema) {
 		c.addFinding(at, ReasonAlternatives, "the mailbox does not have all of the target's allOf")
 	}
 	if len(theirAnyOf) > 0 && (len(mineAnyOf) == 0 || !isSubset(mineAnyOf, theirAnyOf)) {
-		c.addFinding(at, ReasonAlternatives, "the mailbox's anyOf is not within that of the target")
+		c.addFinding(at, ReasonAlternatives, "the mailbox's anyOf has alternatives that the target's anyOf lacks")
 	}
 	if len(theirs.OneOf) > 0 && !reflect.DeepEqual(mine.OneOf, theirs.OneOf) {
-		c.addFinding(at, ReasonAlternatives, "the mailbox's oneOf is not that of the target")
+		c.addFinding(at, ReasonAlternatives, "the mailbox's oneOf differs from the target's oneOf")
 	}
 	if theirs.Not != nil && !reflect.DeepEqual(mine.Not, theirs.Not) {
 		c.addFinding(at, ReasonAlternatives, "the mailbox does not have the target's not")
 	}
 }
 
-// isSubset reports whether each schema in some occurs in others.
-func isSubset(some, others []schema) bool {
+// isSubset reports whether all contains each schema in some.
+func isSubset(some, all []schema) bool {
 	known := sets.New[string]()
-	for i := range others {
-		if text, err := json.Marshal(&others[i]); err == nil {
+	for i := range all {
+		if text, err := json.Marshal(&all[i]); err == nil {
 			known.Insert(string(text))
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Reason is a constant that says why an object of the mailbox may not fit.
+// Reason is a constant for the reason why an object of the mailbox may not fit.
 type Reason string
 
 // Reasons of findings, each named after the keyword that is narrower on the target.
@@ -44,7 +44,7 @@ const (
 	ReasonRule         Reason = "Rule"
 	ReasonAlternatives Reason = "Alternatives"
 	ReasonDefault      Reason = "Default"
-	// ReasonFieldLost: the target does not know the field. It drops or refuses the content of the field.
+	// ReasonFieldLost: the target's schema lacks the field. The target drops or refuses its content.
 	ReasonFieldLost Reason = "FieldLost"
 	// ReasonTooLarge: the schemas are too large to compare, or there are more findings than the list may have.
 	ReasonTooLarge Reason = "TooLarge"

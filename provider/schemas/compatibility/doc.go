@@ -14,10 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package compatibility decides whether the target's schema accepts and keeps every object that the mailbox's schema
-// accepts. [Compare] returns a finding for each field where that is not so, or cannot be proven. A keyword that
-// Compare does not understand is a finding, never a pass. The controller schemacheck calls Compare for each resource
-// of each target.
+// Package compatibility decides whether the target's schema accepts and keeps every object that the mailbox's schema accepts.
+// [Compare] returns a finding for each field where the target may refuse or change an object, and for each field where
+// Compare cannot decide that. A keyword that Compare does not understand is a finding, never a pass. The controller
+// schemacheck calls Compare for each resource of each target.
 //
 // The comparison follows API servers, which prune, then default, then validate. Therefore some differences are no
 // findings: a field that is required on the target and has a default there, or a null in a field that is not

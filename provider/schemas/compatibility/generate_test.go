@@ -151,7 +151,7 @@ func toAny(names []string) (all []any) {
 	return all
 }
 
-// change changes one part of a copy of a schema: it removes or adds a keyword, or generates a part anew.
+// change changes one part of a copy of a schema: it removes or adds a keyword, or generates a new part.
 func (r random) change(schema map[string]any) map[string]any {
 	changed := runtime.DeepCopyJSON(normal(schema))
 	node := changed["properties"].(map[string]any)["spec"].(map[string]any)

@@ -37,8 +37,7 @@ const (
 // identityFields are the fields that are never missing.
 var identityFields = []string{fieldAPIVersion, fieldKind, fieldMetadata}
 
-// resource returns a copy of a schema with the fields that API servers add to every resource, whatever the schema
-// says.
+// resource returns a copy of a schema with the fields that API servers add to every resource, even if the schema lacks them.
 func resource(s *schema) *schema {
 	full := *s
 	full.XEmbeddedResource = true
@@ -101,8 +100,8 @@ func asEmbeddedResource(s *schema) *schema {
 	return s
 }
 
-// field compares the schemas of one field; nil means that the field cannot exist. The target drops a field that it
-// does not know, unless kept says that it keeps such fields.
+// field compares the schemas of one field; nil means that the field cannot exist. kept is true if the target keeps fields
+// that its schema does not name; otherwise it drops them.
 func (c *comparison) field(at location, mine, theirs *schema, kept bool) {
 	switch {
 	case mine == nil && theirs == nil:

@@ -35,7 +35,7 @@ import (
 // tryLimit is the maximum number of enum values that Compare tries one by one.
 const tryLimit = 256
 
-// fewValues returns the values of an enum if the schema accepts no others and there are few enough to try one by one.
+// fewValues returns the values of an enum if the schema accepts no other values and there are few enough to try one by one.
 // Where the type is open, servers accept more values than the enum lists: 1.5 for 1, and 97 for "a".
 func fewValues(s *schema) (values []any, few bool) {
 	enum := enumOf(s)

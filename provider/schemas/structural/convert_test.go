@@ -170,7 +170,8 @@ properties:
 	requireField(t, version.Schema.OpenAPIV3Schema, "spec", `{type: object, properties: {status: {type: string, enum: [A, ""]}}}`)
 }
 
-// At the root, metadata is that of any object. In a template its fields are converted as others.
+// The metadata at the root has the schema of any object's metadata. In a template its fields are converted like all other
+// fields.
 func TestMetadataOfGoTypes(t *testing.T) {
 	version, _ := convert(t, goDocument(t, `template: {type: object, properties: {metadata: `+ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")+`}}`), thing)
 	root := version.Schema.OpenAPIV3Schema

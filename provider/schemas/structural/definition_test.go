@@ -20,7 +20,7 @@ import (
 	"testing"
 )
 
-// The OpenAPI document of a kind with a CRD is kept to the letter, except for references to metadata.
+// The OpenAPI document of a kind with a CRD is kept unchanged, except for references to metadata.
 func TestDefinitions(t *testing.T) {
 	version, notes := convert(t, document(t, `
 com.example.v1.Thing:
@@ -79,7 +79,7 @@ properties:
   status: {type: object, properties: {phase: {type: string, enum: [A]}}}`)
 }
 
-// A Go type without references to others is not taken for a CRD.
+// A Go type without references to other types is not taken for a CRD.
 func TestSmallGoTypes(t *testing.T) {
 	version, _ := convert(t, goDocument(t, `data: {type: object, additionalProperties: {type: string, format: byte}}`), thing)
 	requireSchema(t, version.Schema.OpenAPIV3Schema, `

@@ -42,8 +42,8 @@ const (
 // chainLimit is the maximum number of references in a chain. Servers use one.
 const chainLimit = 8
 
-// components are the schemas of a document, by name. A document describes all kinds of a group and version, of which
-// the caller needs one. Only the schemas that this kind refers to are decoded.
+// components are the schemas of a document, by name. A document describes all kinds of a group and version. The caller needs
+// one kind, so only the schemas that this kind refers to are decoded.
 type components struct {
 	raw     map[string]json.RawMessage
 	decoded map[string]*spec.Schema
@@ -104,9 +104,9 @@ func (c *components) kind(kind schema.GroupVersionKind) (*spec.Schema, error) {
 	return nil, fmt.Errorf("the OpenAPI document does not describe %s", kind)
 }
 
-// resolve follows a reference. The reference is bare, or the only member of an allOf, as documents write a reference
-// with its own description. The name is empty if there is no reference, or if its target does not exist. Keywords
-// next to a reference override those of the target.
+// resolve follows a reference. The reference is bare, or the only member of an allOf, as documents write a reference with its
+// own description. The name is empty if there is no reference, or if its target does not exist. Keywords next to a reference
+// override the target's keywords.
 func (c *components) resolve(s *spec.Schema) (resolved *spec.Schema, name string) {
 	// Give up on a reference that leads back to itself.
 	for range chainLimit {

@@ -90,7 +90,7 @@ func withoutRules(root *apiextensionsv1.JSONSchemaProps) (notes []Note) {
 	walk(root, position{}, func(node *apiextensionsv1.JSONSchemaProps, at position) {
 		if len(node.XValidations) > 0 {
 			node.XValidations = nil
-			notes = append(notes, Note{at.path, "the rules are left out: those of the schema are together too expensive"})
+			notes = append(notes, Note{at.path, "the rules are left out: all rules of the schema together are too expensive"})
 		}
 	})
 	return notes

@@ -30,7 +30,7 @@ const (
 	// server sets, enlarge it.
 	DefinitionBytes = 4 << 20
 	// DocumentBytes is the maximum size of an OpenAPI document, which describes all kinds of a group and version. The
-	// document of the core group has 1.5 MB; that of a provider with a hundred CRDs in one group has ten.
+	// document of the core group has 1.5 MB; the document of a provider with a hundred CRDs in one group has ten.
 	DocumentBytes = 16 << 20
 	// jsonDepth is the maximum nesting of JSON. A decoder passes over the content once for every level. The CRD of a
 	// Deployment has about 50 levels.
@@ -46,8 +46,8 @@ const (
 	// environment, which takes a millisecond and a hundred kilobytes. The Gateway API, which has many rules, has 60
 	// in one CRD.
 	ruleLimit = 1000
-	// longestRule is the maximum length of one rule, totalRulesLength that of all rules together. The hub parses and
-	// checks each rule.
+	// longestRule is the maximum length of one rule, and totalRulesLength the maximum length of all rules together. The hub
+	// parses and checks each rule.
 	longestRule      = 8 << 10
 	totalRulesLength = 256 << 10
 	// ruleDepth is the maximum nesting of brackets in a rule: CEL compares the types of lists in lists at every
@@ -58,15 +58,15 @@ const (
 	ruleScope = 500_000
 	// enumLimit is the maximum number of values in all enums.
 	enumLimit = 20_000
-	// patternLength is the maximum length of one pattern, patternSize that of the compiled programs of all patterns.
-	// Three characters can express a repetition that the compiler unrolls a thousand times.
+	// patternLength is the maximum length of one pattern, and patternSize the maximum size of the compiled programs of all
+	// patterns. Three characters can express a repetition that the compiler unrolls a thousand times.
 	patternLength = 4 << 10
 	patternSize   = 200_000
 )
 
 // TooLargeError is returned for a CRD or document that exceeds a limit and would take too long to validate.
 type TooLargeError struct {
-	// What names the counted thing in the plural, for example "rules". Limit is the maximum number.
+	// Limit is the maximum number of the parts that What names in the plural, for example "rules".
 	What  string
 	Limit int
 }

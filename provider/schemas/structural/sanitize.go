@@ -27,9 +27,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxValidationPasses is the maximum number of validations of a schema. Most faults appear in the first pass, some
-// only after others have been removed. When half of the passes are used and the rules together are still too
-// expensive, Sanitize removes all rules.
+// maxValidationPasses is the maximum number of validations of a schema. Most faults appear in the first pass, some only after
+// other faults have been removed. When half of the passes are used and the rules together are still too expensive, Sanitize
+// removes all rules.
 const maxValidationPasses = 8
 
 // schemaPath is the path at which validation reports faults in the schema of a CRD with a single version.
@@ -64,11 +64,11 @@ func Sanitize(ctx context.Context, version *apiextensionsv1.CustomResourceDefini
 	status := version.Subresources != nil && version.Subresources.Status != nil
 	for pass := 1; ; pass++ {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("the schema of version %s was not judged: %w", version.Name, err)
+			return nil, fmt.Errorf("the schema of version %s was not checked: %w", version.Name, err)
 		}
 		faults, err := validateSchema(ctx, root, status)
 		if err != nil {
-			return nil, fmt.Errorf("the schema of version %s cannot be judged: %w", version.Name, err)
+			return nil, fmt.Errorf("the schema of version %s cannot be checked: %w", version.Name, err)
 		}
 		if len(faults) == 0 {
 			return notes, nil

@@ -50,7 +50,7 @@ func TestSanitize(t *testing.T) {
 		spec, wanted string // an empty wanted means that nothing changes
 		notes        []string
 	}{
-		"what is legal": {spec: `
+		"a legal schema": {spec: `
 type: object
 required: [a]
 x-kubernetes-validations: [{rule: "self.a == oldSelf.a", message: m}]
@@ -115,7 +115,7 @@ oneOf: [{required: [port]}, {properties: {a: {minLength: 2}}}]`},
 			requireNotes(t, notes, test.notes...)
 
 			if again, err := structural.Sanitize(t.Context(), version); err != nil || len(again) > 0 {
-				t.Errorf("what was made legal is not: %v, %v", again, err)
+				t.Errorf("the sanitized schema is not legal: %v, %v", again, err)
 			}
 		})
 	}

@@ -44,7 +44,7 @@ type Kind struct {
 type Note struct {
 	// Path of the field, for example .spec.containers[].ports; empty for the whole object.
 	Path string
-	// Reason says which part was removed, and why.
+	// Reason names the removed part and the cause.
 	Reason string
 }
 

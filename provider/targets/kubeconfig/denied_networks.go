@@ -59,13 +59,14 @@ type DeniedNetworks struct {
 	denied []netip.Prefix
 }
 
-// ParseDeniedNetworks returns networks, in the form of 10.0.0.0/8, that are denied besides those that always are.
+// ParseDeniedNetworks parses networks, in the form of 10.0.0.0/8, that are denied in addition to the networks that are always
+// denied.
 func ParseDeniedNetworks(networks []string) (DeniedNetworks, error) {
 	var parsed DeniedNetworks
 	for _, network := range networks {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(network))
 		if err != nil {
-			return DeniedNetworks{}, fmt.Errorf("%q is no network in the form of 10.0.0.0/8 or fd00::/8", network)
+			return DeniedNetworks{}, fmt.Errorf("%q is not a valid CIDR, such as 10.0.0.0/8 or fd00::/8", network)
 		}
 		if bits := prefix.Bits() - 96; prefix.Addr().Is4In6() && bits >= 0 {
 			prefix = netip.PrefixFrom(prefix.Addr().Unmap(), bits)
@@ -111,7 +112,7 @@ func (e *NetworkDeniedError) Redacted() {}
 func (n DeniedNetworks) Control(_, address string, _ syscall.RawConn) error {
 	dialled, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("cannot tell which network is dialled: %w", err)
+		return fmt.Errorf("cannot determine the dialled network: %w", err)
 	}
 	if network, denied := n.deniedBy(dialled.Addr()); denied {
 		return &NetworkDeniedError{Network: network}

@@ -66,16 +66,16 @@ func TestParseNetworksRefuses(t *testing.T) {
 	}
 }
 
-// The dialer passes the address that it connects to, whatever the name was.
+// The dialer passes the address that it connects to, for any name.
 func TestControlSeesWhatIsDialled(t *testing.T) {
 	g := NewWithT(t)
 	var denied *NetworkDeniedError
 	g.Expect(errors.As(DeniedNetworks{}.Control("tcp4", "169.254.169.254:443", nil), &denied)).To(BeTrue())
 	g.Expect(denied.Network.String()).To(Equal("169.254.0.0/16"))
-	g.Expect(denied.Error()).NotTo(ContainSubstring("169.254"), "it would tell how a name is resolved")
+	g.Expect(denied.Error()).NotTo(ContainSubstring("169.254"), "it would reveal how a name is resolved")
 	g.Expect(errors.As(DeniedNetworks{}.Control("tcp6", "[fe80::1%eth0]:443", nil), &denied)).To(BeTrue())
 	g.Expect(DeniedNetworks{}.Control("tcp4", "127.0.0.1:443", nil)).To(Succeed())
-	g.Expect(DeniedNetworks{}.Control("tcp", "example.org:443", nil)).NotTo(Succeed(), "what it cannot tell it does not let through")
+	g.Expect(DeniedNetworks{}.Control("tcp", "example.org:443", nil)).NotTo(Succeed(), "it refuses an address that it cannot parse")
 }
 
 func FuzzNetworks(f *testing.F) {

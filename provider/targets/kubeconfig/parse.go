@@ -51,7 +51,7 @@ const (
 	maxCA          = 64 << 10
 )
 
-// InvalidError is why a kubeconfig is refused. It never quotes a value.
+// InvalidError is returned for a refused kubeconfig. It never quotes a value.
 type InvalidError struct {
 	// Field is the offending field, as written in a kubeconfig, or a property of the whole text.
 	Field string
@@ -166,7 +166,7 @@ func checkUser(_ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
 
 func checkSizes(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
 	tooLong := func(field string, size, limit int) refusal {
-		return refusal{size > limit, field, fmt.Sprintf("it has %d bytes, at most %d are taken", size, limit)}
+		return refusal{size > limit, field, fmt.Sprintf("it has %d bytes, but at most %d are accepted", size, limit)}
 	}
 	return refuse(
 		tooLong(fieldServer, len(cluster.Server), maxServer),

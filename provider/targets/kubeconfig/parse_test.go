@@ -109,7 +109,7 @@ var acceptedKubeconfigs = map[string]struct {
 	"a long token": {goodCluster, "token: " + strings.Repeat("t", maxToken), rest.Config{
 		Host: "https://cluster.example.org:6443", BearerToken: strings.Repeat("t", maxToken), TLSClientConfig: rest.TLSClientConfig{CAData: certificate.pem},
 	}},
-	"what nobody knows": {goodCluster + ", Proxy-URL: http://proxy", goodUser + ", Exec: {command: x}", rest.Config{
+	"unknown fields": {goodCluster + ", Proxy-URL: http://proxy", goodUser + ", Exec: {command: x}", rest.Config{
 		Host: "https://cluster.example.org:6443", BearerToken: secret, TLSClientConfig: rest.TLSClientConfig{CAData: certificate.pem},
 	}},
 }
@@ -146,8 +146,8 @@ func TestParseAccepts(t *testing.T) {
 	}
 }
 
-// withoutProxy returns the config without its function for proxies, which must be there and choose none: without one the
-// environment's is used.
+// withoutProxy returns the config without its proxy function, which must exist and choose no proxy: without a function,
+// clients use the environment's proxy.
 func withoutProxy(t *testing.T, config *rest.Config) *rest.Config {
 	t.Helper()
 	if config.Proxy == nil {
@@ -297,7 +297,7 @@ func expectNoSecret(t *testing.T, text string) {
 	}
 }
 
-// Whatever is accepted is nothing but an https server, how to trust it, and who to be there.
+// An accepted kubeconfig contains only an https server, its trust, and a user's credentials.
 func FuzzParse(f *testing.F) {
 	for _, name := range slices.Sorted(maps.Keys(acceptedKubeconfigs)) {
 		f.Add([]byte(fixtures.Kubeconfig(acceptedKubeconfigs[name].cluster, acceptedKubeconfigs[name].user)))
@@ -328,7 +328,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// expectPlainServer fails unless it is an https server, at an address that may be dialled if it is one.
+// expectPlainServer fails unless the host is the URL of an https server. An IP address in it must not be denied.
 func expectPlainServer(t *testing.T, host string) {
 	t.Helper()
 	server, err := url.Parse(host)

@@ -75,8 +75,8 @@ func HasEntriesForOthers(secret metav1.Object, name string) bool {
 	return slices.ContainsFunc(parseEntries(secret), func(one string) bool { return !isEntryFor(one, name) })
 }
 
-// Allow adds an entry for a SyncTarget, unless the Secret allows it already, such as by its name alone. Allow removes the entries of
-// deleted SyncTargets of the same name, and keeps all others.
+// Allow adds an entry for a SyncTarget, unless the Secret allows it already, such as by its name alone. Allow removes the
+// entries of deleted SyncTargets of the same name, and keeps all other entries.
 func Allow(secret metav1.Object, name string, uid types.UID) {
 	if Allows(secret, name, uid) {
 		return
@@ -99,7 +99,7 @@ func AllowCommand(secret metav1.Object, name string, uid types.UID) string {
 		overwrite = "--overwrite "
 	}
 	if HasEntriesForOthers(secret, name) {
-		value, explained = "OTHERS"+entrySeparator+value, ", with the entries of others, which the annotation has already, for OTHERS"
+		value, explained = "OTHERS"+entrySeparator+value, ", with the existing entries of the annotation in place of OTHERS"
 	}
 	return fmt.Sprintf("`kubectl annotate secret %s --namespace %s %s%s=%s`%s",
 		secret.GetName(), secret.GetNamespace(), overwrite, edgev2alpha1.AnnotationAllowedSyncTargets, value, explained)

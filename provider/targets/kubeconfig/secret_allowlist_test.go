@@ -52,7 +52,7 @@ func TestASecretSaysWhoMayUseIt(t *testing.T) {
 		"a longer name":      {annotation: "florin.two", then: "florin.two,florin/one"},
 		"another with this one's UID": {
 			annotation: "guilder/one", then: "guilder/one,florin/one",
-			command: "`kubectl annotate secret s --namespace default --overwrite synchub.dev/allowed-sync-targets=OTHERS,florin/one`, with the entries of others, which the annotation has already, for OTHERS",
+			command: "`kubectl annotate secret s --namespace default --overwrite synchub.dev/allowed-sync-targets=OTHERS,florin/one`, with the existing entries of the annotation in place of OTHERS",
 		},
 		"a UID that is empty":   {annotation: "florin/", then: "florin/one"},
 		"everybody, they meant": {annotation: "*", then: "*,florin/one"},
@@ -92,7 +92,7 @@ func TestWithoutAUIDTheNameCounts(t *testing.T) {
 	}
 }
 
-// Whatever a Secret says, allowing one SyncTarget changes nothing for another.
+// Allowing one SyncTarget changes nothing for another, with any annotation.
 func FuzzAllow(f *testing.F) {
 	for _, annotation := range []string{"", "florin", "florin/one,guilder/two", "guilder", " ,, ", "florin/", "/", "guilder/two/three,*"} {
 		f.Add(annotation)
@@ -105,7 +105,7 @@ func FuzzAllow(f *testing.F) {
 		}
 		if kubeconfig.Allows(before, "guilder", "two") != kubeconfig.Allows(after, "guilder", "two") ||
 			kubeconfig.HasEntriesForOthers(before, "florin") != kubeconfig.HasEntriesForOthers(after, "florin") {
-			t.Errorf("others may something else: %q became %q", annotation, after.Annotations)
+			t.Errorf("the access of other SyncTargets changed: %q became %q", annotation, after.Annotations)
 		}
 	})
 }

@@ -87,7 +87,7 @@ func FuzzParseToken(f *testing.F) {
 	})
 }
 
-// Only the token changes, and what else its owner has written stays as it was.
+// Only the token changes, and the rest of the text stays as its owner has written it.
 func TestReplaceToken(t *testing.T) {
 	before, after := tokenOf(`{"exp": 1}`), tokenOf(`{"exp": 2}`)
 	long := strings.Repeat("long", 10)

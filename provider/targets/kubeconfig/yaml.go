@@ -33,7 +33,7 @@ const (
 // their number, but not the length of each text.
 func checkYAML(kubeconfig []byte) error {
 	if len(kubeconfig) > MaxSize {
-		return &InvalidError{Field: "its size", Reason: fmt.Sprintf("it has more than %d bytes, of which no cluster needs so many", MaxSize)}
+		return &InvalidError{Field: "its size", Reason: fmt.Sprintf("it has more than %d bytes, which no cluster needs", MaxSize)}
 	}
 	// A node of this parser keeps aliases as they are.
 	var document yaml.Node

@@ -32,8 +32,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // benchCluster answers writes, watches with five events a second, and lists of 3 MB.
@@ -133,7 +131,7 @@ func BenchmarkListWithLatency(b *testing.B) {
 
 var residentSet = regexp.MustCompile(`Rss(Anon|File):\s+(\d+) kB`)
 
-// BenchmarkProgramMemory reports the memory of `synchub tunnel`, anonymous and of its file, with 1,000 open watches, each with five events a second.
+// BenchmarkProgramMemory reports the memory of synchub-tunnel, anonymous and of its file, with 1,000 open watches, each with five events a second.
 func BenchmarkProgramMemory(b *testing.B) {
 	g := NewWithT(b)
 	h, c := startHub(b, "one", 1), benchCluster(b)
@@ -166,25 +164,20 @@ func reportMemory(b *testing.B, process int) {
 	}
 }
 
-// startProgram builds and starts `synchub tunnel` in front of the cluster, and returns the ID of the process.
+// startProgram builds and starts synchub-tunnel in front of the cluster, and returns the ID of the process.
 func startProgram(b *testing.B, h *hub, c *cluster) int {
 	b.Helper()
 	g := NewWithT(b)
+	files := writeFiles(b, h.admit(b, florin).Token, c)
 	directory := b.TempDir()
-	file := func(name string) string { return filepath.Join(directory, name) }
-	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: c.URL, CertificateAuthorityData: pemOf(c.Certificate().Raw), TLSServerName: "example.com"}
-	config.AuthInfos["c"] = &clientcmdapi.AuthInfo{Token: "of-the-cluster"}
-	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "c"}
-	config.CurrentContext = "c"
-	g.Expect(clientcmd.WriteToFile(*config, file("kubeconfig"))).To(Succeed())
-	g.Expect(os.WriteFile(file("token"), []byte(h.admit(b, florin).Token), 0o600)).To(Succeed())
-	g.Expect(os.WriteFile(file("ca.crt"), h.authority.PEM(), 0o600)).To(Succeed())
-	build := exec.CommandContext(b.Context(), "go", "build", "-buildvcs=false", "-o", file("synchub"), "../../../cmd/synchub") //nolint:gosec // the name is this benchmark's
+	binary, authority := filepath.Join(directory, "synchub-tunnel"), filepath.Join(directory, "hub.crt")
+	g.Expect(os.WriteFile(authority, h.authority.PEM(), 0o600)).To(Succeed())
+	build := exec.CommandContext(b.Context(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, "../../../cmd/synchub-tunnel") //nolint:gosec // the name is this benchmark's
 	output, err := build.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(output))
-	command := exec.CommandContext(b.Context(), file("synchub"), "tunnel", "--hub", "https://"+h.address(), "--sync-target", string(florin), //nolint:gosec // the program was just built
-		"--token-file", file("token"), "--hub-certificate-authority", file("ca.crt"), "--kubeconfig", file("kubeconfig"), "--health-probe-bind-address", "0")
+	command := exec.CommandContext(b.Context(), binary, "--hub", "https://"+h.address(), "--sync-target", string(florin), //nolint:gosec // the program was just built
+		"--token-file", files.token, "--hub-certificate-authority", authority, "--health-probe-bind-address", "0",
+		"--server", c.URL, "--server-certificate-authority", files.authority, "--server-token-file", files.clusterToken)
 	g.Expect(command.Start()).To(Succeed())
 	b.Cleanup(func() { _ = command.Wait() })
 	return command.Process.Pid

@@ -29,6 +29,8 @@ import (
 	. "github.com/onsi/gomega"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/synchub-dev/synchub/provider/targets/tunnel/protocol"
 )
 
 // hostileEnd is the cluster's end of a tunnel, which may send any frame.
@@ -119,7 +121,7 @@ func TestEndThatIgnoresFlowControl(t *testing.T) {
 	}
 	end.expectClosed(t, h)
 	runtime.ReadMemStats(&after)
-	if after.HeapAlloc > before.HeapAlloc+connectionBuffer {
+	if after.HeapAlloc > before.HeapAlloc+protocol.ConnectionBuffer {
 		t.Errorf("the hub holds %d bytes, and held %d", after.HeapAlloc, before.HeapAlloc)
 	}
 }

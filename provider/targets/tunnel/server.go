@@ -32,12 +32,14 @@ import (
 	"golang.org/x/net/http2"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/targets/tunnel/protocol"
 )
 
 const (
 	// verifyTimeout bounds how long a new session may take to prove its cluster.
 	verifyTimeout = 10 * time.Second
-	// maxInstance bounds the length of [HeaderInstance] and of the names in [HeaderConnected].
+	// maxInstance bounds the length of [protocol.HeaderInstance] and of the names in [protocol.HeaderConnected].
 	maxInstance = 64
 )
 
@@ -84,7 +86,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, getCertificat
 			// The handshake needs an upgrade, which HTTP/2 does not have.
 			NextProtos: []string{"http/1.1"},
 		},
-		ReadTimeout: handshakeTimeout, WriteTimeout: handshakeTimeout, MaxHeaderBytes: maxHandshakeBytes,
+		ReadTimeout: protocol.HandshakeTimeout, WriteTimeout: protocol.HandshakeTimeout, MaxHeaderBytes: protocol.MaxHandshakeBytes,
 		ConnState: s.pending.observe,
 		ErrorLog:  discardLog,
 	}
@@ -183,8 +185,8 @@ var (
 
 // serveHTTP handles one handshake.
 func (s *Server) serveHTTP(w http.ResponseWriter, request *http.Request) {
-	w.Header().Set(HeaderReplica, s.Replica)
-	w.Header().Set(HeaderReplicas, strconv.Itoa(s.Replicas()))
+	w.Header().Set(protocol.HeaderReplica, s.Replica)
+	w.Header().Set(protocol.HeaderReplicas, strconv.Itoa(s.Replicas()))
 	hello, refused := s.authenticate(request)
 	if refused == nil {
 		refused = hello.peer.reserve(hello, s.Clock.Now())
@@ -209,8 +211,8 @@ type hello struct {
 
 // authenticate returns the handshake of a request. An unknown SyncTarget and a wrong token get the same response.
 func (s *Server) authenticate(request *http.Request) (hello, *handshakeError) {
-	syncTarget, found := strings.CutPrefix(request.URL.Path, PathPrefix)
-	if !found || request.Method != http.MethodGet || request.Header.Get("Upgrade") != UpgradeProtocol {
+	syncTarget, found := strings.CutPrefix(request.URL.Path, protocol.PathPrefix)
+	if !found || request.Method != http.MethodGet || request.Header.Get("Upgrade") != protocol.Upgrade {
 		return hello{}, errBadRequest
 	}
 	token, _ := strings.CutPrefix(request.Header.Get("Authorization"), "Bearer ")
@@ -219,12 +221,12 @@ func (s *Server) authenticate(request *http.Request) (hello, *handshakeError) {
 	if peer == nil || !peer.accepts(presented, s.Clock.Now()) {
 		return hello{}, errUnauthorized
 	}
-	instance := request.Header.Get(HeaderInstance)
+	instance := request.Header.Get(protocol.HeaderInstance)
 	if instance == "" || len(instance) > maxInstance {
 		return hello{}, errBadRequest
 	}
 	found = false
-	for name := range strings.SplitSeq(request.Header.Get(HeaderConnected), ",") {
+	for name := range strings.SplitSeq(request.Header.Get(protocol.HeaderConnected), ",") {
 		found = found || name == s.Replica
 	}
 	return hello{peer, presented, instance, found}, nil

@@ -19,6 +19,7 @@ package tunnel
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -26,6 +27,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/synchub-dev/synchub/provider/targets/tunnel/protocol"
 )
 
 // handoverPeriod is how long a session that was replaced stays open for the requests that use it.
@@ -38,7 +41,7 @@ func upgrade(w http.ResponseWriter) (net.Conn, error) {
 		return nil, fmt.Errorf("cannot take the connection over: %w", err)
 	}
 	_, err = fmt.Fprintf(buffered, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\n%s: %s\r\n\r\n",
-		UpgradeProtocol, HeaderReplica, w.Header().Get(HeaderReplica), HeaderReplicas, w.Header().Get(HeaderReplicas))
+		protocol.Upgrade, protocol.HeaderReplica, w.Header().Get(protocol.HeaderReplica), protocol.HeaderReplicas, w.Header().Get(protocol.HeaderReplicas))
 	if err == nil {
 		err = buffered.Flush()
 	}
@@ -106,9 +109,11 @@ func (c *closeNotifyConn) Close() error {
 
 // RoundTrip sends a request through the tunnel.
 func (s *session) RoundTrip(request *http.Request) (*http.Response, error) {
-	request = request.Clone(request.Context())
-	request.Header.Set(HeaderReplicas, strconv.Itoa(s.server.Replicas()))
-	response, err := s.conn.RoundTrip(request)
+	// A transport must not change a request, and only the headers change here.
+	outgoing := *request
+	outgoing.Header = maps.Clone(request.Header)
+	outgoing.Header.Set(protocol.HeaderReplicas, strconv.Itoa(s.server.Replicas()))
+	response, err := s.conn.RoundTrip(&outgoing)
 	if err != nil && s.hasEnded() {
 		return nil, &ClosedError{Lost: true}
 	}

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -37,8 +38,10 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/targets/tunnel/program"
+	"github.com/synchub-dev/synchub/provider/targets/tunnel/protocol"
 )
 
 const (
@@ -70,6 +73,11 @@ var testAuthority = sync.OnceValues(func() (*Authority, error) {
 
 func startHub(t testing.TB, name string, replicas int) *hub {
 	t.Helper()
+	return startHubWith(t, name, replicas, clock.RealClock{})
+}
+
+func startHubWith(t testing.TB, name string, replicas int, clock clock.PassiveClock) *hub {
+	t.Helper()
 	g := NewWithT(t)
 	h := &hub{ended: make(chan struct{})}
 	var err error
@@ -83,7 +91,7 @@ func startHub(t testing.TB, name string, replicas int) *hub {
 			}
 			return nil
 		},
-		OnChange: func(types.UID) { h.changes.Add(1) }, Clock: clock.RealClock{}, Log: logr.Discard(),
+		OnChange: func(types.UID) { h.changes.Add(1) }, Clock: clock, Log: logr.Discard(),
 	})
 	h.listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -147,12 +155,17 @@ type cluster struct {
 
 func startCluster(t testing.TB, handle http.HandlerFunc) *cluster {
 	t.Helper()
+	return startClusterWith(t, true, handle)
+}
+
+func startClusterWith(t testing.TB, http2 bool, handle http.HandlerFunc) *cluster {
+	t.Helper()
 	c := &cluster{}
 	c.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		c.served.Add(1)
 		handle(w, request)
 	}))
-	c.EnableHTTP2 = true
+	c.EnableHTTP2 = http2
 	c.StartTLS()
 	t.Cleanup(c.Close)
 	return c
@@ -163,30 +176,52 @@ func echo(w http.ResponseWriter, request *http.Request) {
 	_, _ = fmt.Fprintf(w, "%s %s %s|%s|%s", request.Method, request.Host, request.RequestURI, request.Header.Get("Authorization"), request.Header.Get("Impersonate-User")) //nolint:gosec // no browser reads it
 }
 
-// program is a running client.
-type program struct {
-	*Client
+// clientFiles are the names of the files that a client reads.
+type clientFiles struct{ token, authority, clusterToken string }
+
+// writeFiles writes the token for the hub, and the certificate authority and the token of the cluster.
+func writeFiles(t testing.TB, token string, to *cluster) clientFiles {
+	t.Helper()
+	directory := t.TempDir()
+	files := clientFiles{filepath.Join(directory, "token"), filepath.Join(directory, "ca.crt"), filepath.Join(directory, "cluster-token")}
+	for name, content := range map[string][]byte{
+		files.token: []byte(token + "\n"), files.authority: pemOf(to.Certificate().Raw), files.clusterToken: []byte("of-the-cluster\n"),
+	} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// client is a running client.
+type client struct {
+	*program.Client
 	token string
 	stop  func()
 }
 
 // startClient runs a client for florin in front of the cluster.
-func startClient(t testing.TB, hubAddress, token string, to *cluster) *program {
+func startClient(t testing.TB, hubAddress, token string, to *cluster) *client {
+	t.Helper()
+	return startClientWith(t, hubAddress, token, to, func(*program.ClientOptions) {})
+}
+
+func startClientWith(t testing.TB, hubAddress, token string, to *cluster, change func(*program.ClientOptions)) *client {
 	t.Helper()
 	g := NewWithT(t)
 	authority, err := testAuthority()
 	g.Expect(err).NotTo(HaveOccurred())
-	handler, err := NewProxy(&rest.Config{Host: to.URL, BearerToken: "of-the-cluster", TLSClientConfig: rest.TLSClientConfig{
-		CAData: pemOf(to.Certificate().Raw), ServerName: "example.com",
-	}}, logr.Discard())
+	files := writeFiles(t, token, to)
+	apiServer, err := program.NewAPIServer(to.URL, files.authority, files.clusterToken, clock.RealClock{})
 	g.Expect(err).NotTo(HaveOccurred())
-	p := &program{token: filepath.Join(t.TempDir(), "token")}
-	g.Expect(os.WriteFile(p.token, []byte(token+"\n"), 0o600)).To(Succeed())
-	options := ClientOptions{
-		Hub: "https://" + hubAddress, SyncTarget: string(florin), TokenFile: p.token, Authority: authority.PEM(), Handler: handler,
-		Clock: clock.RealClock{}, Log: logr.Discard(),
+	p := &client{token: files.token}
+	options := program.ClientOptions{
+		Hub: "https://" + hubAddress, SyncTarget: string(florin), TokenFile: p.token, Authority: authority.PEM(), APIServer: apiServer,
+		Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 	}
-	p.Client, err = NewClient(options)
+	change(&options)
+	p.Client, err = program.NewClient(options)
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -202,8 +237,10 @@ func startClient(t testing.TB, hubAddress, token string, to *cluster) *program {
 // relay forwards connections to addresses in turn, and can cut them or swallow what they carry.
 type relay struct {
 	listener net.Listener
-	to       []string
-	next     atomic.Int64
+	// accept reports whether a new connection is forwarded.
+	accept func(net.Conn) bool
+	to     []string
+	next   atomic.Int64
 	// swallow makes all connections carry nothing more, without an end.
 	swallow atomic.Bool
 	// delay is how long everything takes on its way.
@@ -215,11 +252,16 @@ type relay struct {
 
 func startRelay(t testing.TB, to ...string) *relay {
 	t.Helper()
+	return startRelayWith(t, func(net.Conn) bool { return true }, to...)
+}
+
+func startRelayWith(t testing.TB, accept func(net.Conn) bool, to ...string) *relay {
+	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{listener: listener, to: to}
+	r := &relay{listener: listener, accept: accept, to: to}
 	go func() {
 		for {
 			accepted, err := listener.Accept()
@@ -236,6 +278,10 @@ func startRelay(t testing.TB, to ...string) *relay {
 func (r *relay) address() string { return r.listener.Addr().String() }
 
 func (r *relay) forward(accepted net.Conn) {
+	if !r.accept(accepted) {
+		_ = accepted.Close()
+		return
+	}
 	dialed, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", r.to[int(r.next.Add(1)-1)%len(r.to)])
 	if err != nil {
 		_ = accepted.Close()
@@ -302,7 +348,7 @@ func handshake(t testing.TB, h *hub, syncTarget types.UID, token string, headers
 	t.Cleanup(func() { _ = connection.Close() })
 	_ = connection.SetDeadline(time.Now().Add(patience))
 	if _, err = fmt.Fprintf(connection, "GET %s%s HTTP/1.1\r\nHost: hub\r\nConnection: Upgrade\r\nUpgrade: %s\r\nAuthorization: Bearer %s\r\n%s: hostile\r\n%s\r\n",
-		PathPrefix, syncTarget, UpgradeProtocol, token, HeaderInstance, strings.Join(headers, "")); err != nil {
+		protocol.PathPrefix, syncTarget, protocol.Upgrade, token, protocol.HeaderInstance, strings.Join(headers, "")); err != nil {
 		return nil, "", err
 	}
 	var response []byte

@@ -46,8 +46,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // session returns the present session. If it was lost, session waits for the next one.
 func (t *Transport) session(request *http.Request) (*session, error) {
-	timeout := time.NewTimer(reconnectWait)
-	defer timeout.Stop()
+	var timeout <-chan time.Time
 	for {
 		peer := t.server.find(t.syncTarget)
 		if peer == nil {
@@ -60,9 +59,12 @@ func (t *Transport) session(request *http.Request) (*session, error) {
 		if changed == nil {
 			return nil, err
 		}
+		if timeout == nil {
+			timeout = time.After(reconnectWait)
+		}
 		select {
 		case <-changed:
-		case <-timeout.C:
+		case <-timeout:
 			return nil, err
 		case <-request.Context().Done():
 			return nil, request.Context().Err()

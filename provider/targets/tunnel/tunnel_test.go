@@ -31,6 +31,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/provider/targets/tunnel/protocol"
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
@@ -38,10 +39,17 @@ func pemOf(raw []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
 }
 
-// Requests reach the API server with the credentials of the cluster, and the hub's do not.
+// Requests reach the API server with the credentials of the cluster, and the hub's do not. An API server may have HTTP/2 turned off.
 func TestRequestsThroughATunnel(t *testing.T) {
+	for name, http2 := range map[string]bool{"HTTP/2": true, "HTTP/1.1": false} {
+		t.Run(name, func(t *testing.T) { testRequests(t, startClusterWith(t, http2, echo)) })
+	}
+}
+
+func testRequests(t *testing.T, c *cluster) {
+	t.Helper()
 	g := NewWithT(t)
-	h, c := startHub(t, "one", 1), startCluster(t, echo)
+	h := startHub(t, "one", 1)
 	_, err := h.get(t, "/version")
 	g.Expect(IsClosed(err)).To(BeTrue())
 	startClient(t, h.address(), h.admit(t, florin).Token, c)
@@ -97,7 +105,7 @@ func TestWhoMayConnect(t *testing.T) {
 		"no SyncTarget":                   {"", token, "", "401 Unauthorized"},
 		"a path beyond":                   {florin + "/x", token, "", "401 Unauthorized"},
 		"headers that are too long":       {florin, token, long("X", 64<<10), "431 Request Header Fields Too Large"},
-		"other replicas":                  {zloty, others, HeaderConnected + ": two,three\r\n", "101 Switching Protocols"},
+		"other replicas":                  {zloty, others, protocol.HeaderConnected + ": two,three\r\n", "101 Switching Protocols"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, response, err := handshake(t, h, test.syncTarget, test.token, test.extra)
@@ -250,7 +258,7 @@ func TestUnreadResponse(t *testing.T) {
 	defer cancel()
 	var unread []*http.Response
 	// Each fills its own buffer, and all of them less than that of the connection.
-	for range connectionBuffer/streamBuffer - 2 {
+	for range protocol.ConnectionBuffer/protocol.StreamBuffer - 2 {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://cluster.tunnel/large", nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		response, err := h.Transport(florin).RoundTrip(request) //nolint:bodyclose // it ends with its context

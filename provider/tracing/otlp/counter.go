@@ -41,7 +41,7 @@ type spanCounter struct {
 	limit int64
 	// unsent is the number of spans that wait or are being sent.
 	unsent atomic.Int64
-	// failing is true while the collector does not take spans. Only the changes are logged.
+	// failing is true while the collector does not accept spans. Only the changes are logged.
 	failing atomic.Bool
 }
 

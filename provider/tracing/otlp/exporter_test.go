@@ -42,7 +42,7 @@ type receiver struct {
 	collector.UnimplementedTraceServiceServer
 
 	lock sync.Mutex
-	// spans are the names of received spans, and attributes those of their resource.
+	// spans are the names of received spans, and attributes the attributes of their resource.
 	spans      []string
 	attributes map[string]string
 }
@@ -139,8 +139,8 @@ func TestWithoutSamplesNothingIsSent(t *testing.T) {
 	}
 }
 
-// A collector that accepts connections and never answers holds up neither the passes nor the end. The test ends only if that
-// is so.
+// A collector that accepts connections and never answers holds up neither the passes nor the end. Otherwise the test does not
+// end.
 func TestACollectorThatHangs(t *testing.T) {
 	exporter := newTestExporter(t, "http://"+listen(t).Addr().String(), SamplesAll)
 	dropped := testutil.ToFloat64(spansTotal.WithLabelValues("dropped"))
@@ -153,11 +153,11 @@ func TestACollectorThatHangs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if err := exporter.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the end says %v", err)
+		t.Errorf("Shutdown returned %v", err)
 	}
 }
 
-// failingExporter takes no spans while err is set.
+// failingExporter accepts no spans while err is set.
 type failingExporter struct {
 	sdktrace.SpanExporter
 	err error

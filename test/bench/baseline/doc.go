@@ -15,8 +15,8 @@ limitations under the License.
 */
 
 // Package baseline is the syncer that the hub is compared with: the minimum that does the same work. It lists and watches
-// mailboxes through the same virtual workspace, and targets by a label, as the hub does. It writes the objects that it is
-// told to by the same server-side applies and status patches, with the same concurrency. It has no configs, marks,
+// mailboxes through the same virtual workspace, and targets by a label, as the hub does. On request it writes
+// objects with the same server-side applies and status patches, with the same concurrency. It has no configs, marks,
 // conflicts or retries, and makes no decisions.
 //
 // It runs as a separate process, so that its CPU time can be measured separately. [Start] starts the process, and [Serve]

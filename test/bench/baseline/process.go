@@ -71,7 +71,7 @@ func (p *Process) Send(order Request) (Response, error) { return p.exchange(orde
 
 func (p *Process) exchange(message any) (answer Response, err error) {
 	if err := json.NewEncoder(p.requests).Encode(message); err != nil {
-		return answer, fmt.Errorf("tell the bare syncer: %w", err)
+		return answer, fmt.Errorf("send a request to the bare syncer: %w", err)
 	}
 	line, err := p.responses.ReadBytes('\n')
 	if err != nil {

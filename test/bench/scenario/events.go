@@ -38,7 +38,7 @@ var benchmarkLine = regexp.MustCompile(`(?m)^BenchmarkEvents/fleet=(\d+)/real=(\
 const repetitions = 15
 
 // events feeds events to the hub's router, which only its own package can reach. The mailboxes of the fleet are real and
-// watched as the hub watches them; the others are fake.
+// watched as the hub watches them; all other mailboxes are fake.
 func events(ctx context.Context, w *Env) ([]report.Row, error) {
 	folder, err := os.MkdirTemp("", "synchub-bench-")
 	if err != nil {
@@ -63,7 +63,7 @@ func events(ctx context.Context, w *Env) ([]report.Row, error) {
 		}
 		many, few := costs["1000"], costs["10"]
 		row.Hub, row.Direct = append(row.Hub, report.Median(many.nanoseconds)), append(row.Direct, report.Median(few.nanoseconds))
-		row.What = fmt.Sprintf("an event of a mailbox to its subscriber, with 1,000 mailboxes, of which %s are real, against 10", many.real)
+		row.What = fmt.Sprintf("an event of a mailbox to its subscriber, with 1,000 mailboxes (%s of them real), against 10", many.real)
 	}
 	return []report.Row{row}, nil
 }
@@ -91,7 +91,7 @@ func feed(ctx context.Context, feeder, kubeconfig string) (map[string]eventCost,
 		costs[fleet] = eventCost{nanoseconds: append(costs[fleet].nanoseconds, nanoseconds), real: string(match[2])}
 	}
 	if len(costs["10"].nanoseconds) != repetitions || len(costs["1000"].nanoseconds) != repetitions {
-		return nil, fmt.Errorf("the benchmark of the router does not tell what it takes:\n%s", output)
+		return nil, fmt.Errorf("the output of the router's benchmark has no result:\n%s", output)
 	}
 	return costs, nil
 }

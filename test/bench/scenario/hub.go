@@ -83,8 +83,8 @@ func (w *Env) created(ctx context.Context) (float64, error) {
 	return decided(samples, `action="Create"`), err
 }
 
-// foundInSync returns how often the hub has found an object in sync. It returns zero while keys are queued: the hub may have found some
-// objects twice by then, and others not yet.
+// foundInSync returns how often the hub has found an object in sync. It returns zero while keys are queued: the hub may have counted some
+// objects twice, and some not yet.
 func (w *Env) foundInSync(ctx context.Context) (float64, error) {
 	samples, err := w.Hub.Metrics(ctx)
 	for sample, waiting := range samples {
@@ -175,7 +175,7 @@ func (w *Env) collectGarbage(ctx context.Context) error {
 }
 
 // readsAndWrites returns the hub's requests so far by kind. Reads exclude lists, watches, discovery, health probes of targets,
-// and the requests by which the hub verifies from time to time which cluster a target is. Writes are writes to objects in
+// and the hub's periodic requests for the identity of a target's cluster. Writes are writes to objects in
 // mailboxes and on targets.
 func readsAndWrites(requests map[installation.Request]float64) (reads, writes map[string]float64) {
 	reads, writes = map[string]float64{}, map[string]float64{}

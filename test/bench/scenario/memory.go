@@ -32,7 +32,7 @@ const kibi, mebi = 1 << 10, 1 << 20
 
 const idleNamespace = "hub-idle"
 
-// idle are resources of which no mailbox of the fleet has a selected object.
+// idle are resources without a selected object in any mailbox of the fleet.
 var idle = []schema.GroupVersionResource{
 	corev1.SchemeGroupVersion.WithResource("secrets"),
 	corev1.SchemeGroupVersion.WithResource("serviceaccounts"),

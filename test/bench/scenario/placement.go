@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// everywhere is the Location of all targets of the fleet, and single that of the first of them. A label of the same name
+	// everywhere is the Location of all targets of the fleet, and single the Location of the first of them. A label of the same name
 	// is on the Location, and on its SyncTargets.
 	everywhere, single = "everywhere", "single"
 
@@ -42,7 +42,7 @@ const (
 // workload is a workload workspace with an administrator's client.
 type workload struct {
 	client dynamic.Interface
-	// namespace is that of the objects.
+	// namespace is the namespace of the objects.
 	namespace string
 }
 

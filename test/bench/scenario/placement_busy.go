@@ -35,7 +35,7 @@ import (
 
 // placementBusy edits an object of a workload workspace while the hub places many objects of another workspace on the whole
 // fleet. A plain client that relays edits of an object to the same mailbox takes turns with the hub: kcp is busy for both. So the
-// comparison tells how much longer the hub itself keeps the edit waiting.
+// comparison measures only the delay by the hub itself.
 func placementBusy(ctx context.Context, w *Env) ([]report.Row, error) {
 	quiet, err := w.placedTrack(ctx, "hub-placement-quiet", 1)
 	if err != nil {
@@ -67,7 +67,7 @@ func placementBusy(ctx context.Context, w *Env) ([]report.Row, error) {
 	return []report.Row{half, most}, nil
 }
 
-// editsWhilePlacing edits objects while the hub places others, which exist before, on the whole fleet.
+// editsWhilePlacing edits objects while the hub places other existing objects on the whole fleet.
 func (w *Env) editsWhilePlacing(ctx context.Context, edited *editPair, crowd *workload, namespace string, objects int) (taken latencies, err error) {
 	if err := create(ctx, crowd.client, namespaces, parse("{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")); err != nil {
 		return taken, err

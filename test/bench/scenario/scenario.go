@@ -90,7 +90,7 @@ type Size struct {
 	Idle int
 	// PlacedEdits is the number of edits of an object on the whole fleet in a round.
 	PlacedEdits int
-	// Placements is the number of placements at a restart, and ManyPlacements that of a large workload workspace.
+	// Placements is the number of placements at a restart, and ManyPlacements the number in a large workload workspace.
 	Placements, ManyPlacements int
 }
 

@@ -78,7 +78,7 @@ func TestCostRows(t *testing.T) {
 	unknown.add(directColumn, runCost{elapsed: time.Second, cpu: time.Second})
 	unknown.add(hubColumn, runCost{elapsed: time.Second, cpu: time.Second})
 	if rows := unknown.rows(); len(rows) != 2 {
-		t.Errorf("%d rows where nobody tells what servers take, want 2", len(rows))
+		t.Errorf("%d rows without the CPU time of servers, want 2", len(rows))
 	}
 }
 

@@ -35,7 +35,7 @@ import (
 const (
 	// Hosting is the name of the hosting cluster.
 	Hosting = "hosting"
-	// LeaseDuration is that of the hub's Lease.
+	// LeaseDuration is the duration of the hub's Lease.
 	LeaseDuration = 15 * time.Second
 	// stopTimeout is the timeout for stopping a hub.
 	stopTimeout = time.Minute
@@ -123,7 +123,7 @@ func (s *Env) StartHub(ctx context.Context) error {
 	return hub.AwaitReady(ctx)
 }
 
-// StartReplica starts a replica beside the others, without waiting until it is ready.
+// StartReplica starts an additional replica, without waiting until it is ready.
 func (s *Env) StartReplica(args ...string) (*installation.Hub, error) {
 	return s.Installation.StartHub(append(slices.Clone(chartFlags), args...)...)
 }

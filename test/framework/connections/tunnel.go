@@ -19,12 +19,12 @@ package connections
 import (
 	"context"
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/cert"
@@ -33,10 +33,11 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
-	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/targets/tunnel"
+	"github.com/synchub-dev/synchub/provider/targets/tunnel/program"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
+	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
@@ -60,13 +61,13 @@ func connectTunnel(t testing.TB, registry *targets.Registry, syncTarget types.UI
 	must(err)
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	must(os.WriteFile(tokenFile, []byte(credential.Token), 0o600))
-	config, err := kubeconfig.Parse(content)
+	server, authorityFile, serverToken, err := servers.SplitKubeconfig(t.TempDir(), content)
 	must(err)
-	proxy, err := tunnel.NewProxy(config, logr.Discard())
+	apiServer, err := program.NewAPIServer(server, authorityFile, serverToken, clock.RealClock{})
 	must(err)
 	hub, authority := serveTunnels(t, registry)
-	client, err := tunnel.NewClient(tunnel.ClientOptions{
-		Hub: hub, SyncTarget: string(syncTarget), TokenFile: tokenFile, Authority: authority, Handler: proxy, Clock: clock.RealClock{}, Log: logr.Discard(),
+	client, err := program.NewClient(program.ClientOptions{
+		Hub: hub, SyncTarget: string(syncTarget), TokenFile: tokenFile, Authority: authority, APIServer: apiServer, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 	})
 	must(err)
 	suite.Eventually(t, func(g gomega.Gomega) {

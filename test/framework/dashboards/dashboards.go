@@ -79,8 +79,8 @@ func (d *Dashboard) Queries(variables map[string]string) (queries []string) {
 	return queries
 }
 
-// Empty returns those of the queries that give no result for samples of a hub, which stay as they are for ten minutes. Prometheus' own
-// engine runs them: promtool is asked to expect nothing of each, and complains of those that give something.
+// Empty returns the queries without a result for samples of a hub, which stay as they are for ten minutes. Prometheus' own
+// engine runs them: promtool is asked to expect no result of each query, and fails for queries with a result.
 func Empty(ctx context.Context, promtool, directory string, samples map[string]float64, queries []string) ([]string, error) {
 	var series, tests []map[string]any
 	for sample, value := range samples {

@@ -39,7 +39,7 @@ import (
 
 const loopback = "127.0.0.1"
 
-// Fault is a way in which a server fails.
+// Fault is a kind of failure of a server.
 type Fault string
 
 // Faults that a [Proxy] can have.

@@ -29,13 +29,13 @@ import (
 )
 
 // Tunnel is an HTTP proxy for CONNECT requests, as a kubeconfig names one with proxy-url. It reaches servers with many addresses, and
-// their certificates stay as they are. When it is cut, nothing arrives any more and nobody is told, as when a network is parted.
+// their certificates stay as they are. When it is cut, no data arrives and no connection is closed, as in a network partition.
 type Tunnel struct {
 	listener net.Listener
 
 	lock  sync.Mutex
 	isCut bool
-	// connections are those of clients and to servers, until they end.
+	// connections are the open connections of clients and to servers.
 	connections map[net.Conn]struct{}
 	// upstreams are the connections to servers.
 	upstreams map[net.Conn]struct{}
@@ -122,7 +122,7 @@ func (t *Tunnel) connect(client net.Conn) {
 		forget()
 	}
 	if t.cut() {
-		// What the client still sends is swallowed, until it gives up.
+		// Discard the client's data until it closes the connection.
 		_, _ = io.Copy(io.Discard, reader)
 	}
 }

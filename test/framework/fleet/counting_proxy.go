@@ -83,7 +83,7 @@ type CountingProxy struct {
 	open, watching int
 	// last is the time of the last idle request, by the last part of its path.
 	last map[string]time.Time
-	// ended counts the watches per path that the server has ended, each of which may be followed by another.
+	// ended counts the watches per path that the server has ended. Clients may start a new watch after each.
 	ended map[string]int
 }
 

@@ -37,7 +37,7 @@ const (
 	// maxConcurrentCreations is how many workspaces are created at a time.
 	maxConcurrentCreations = 8
 
-	// workspaceType binds no APIs beyond those of a target, so that a workspace costs little.
+	// workspaceType binds only the APIs of a target, so that a workspace costs little.
 	workspaceType = `
 apiVersion: tenancy.kcp.io/v1alpha1
 kind: WorkspaceType

@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -51,7 +52,7 @@ type Installation struct {
 	Workspace string
 	// HubUser is the kcp user of the hub, and HubKubeconfig is the path of its kubeconfig.
 	HubUser, HubKubeconfig string
-	// HubArguments are given to each hub beside those of StartHub.
+	// HubArguments are given to each hub in addition to the arguments of StartHub.
 	HubArguments []string
 	// Connection is how hubs and registered clusters connect: with a tunnel, Register runs its program too.
 	Connection edgev2alpha1.ConnectionType
@@ -67,7 +68,7 @@ type Installation struct {
 	replicas, tunnels int
 }
 
-// ConnectionVariable is the environment variable that says how tests connect clusters: Tunnel runs all of them with tunnels.
+// ConnectionVariable is the environment variable that selects how tests connect clusters: Tunnel runs all of them with tunnels.
 const ConnectionVariable = "CONNECTION"
 
 // EnableTunnels makes hubs that are started from now on take tunnels, and reads [ConnectionVariable].
@@ -91,6 +92,11 @@ func numbered(name string, number int) string {
 // Version is a version of synchub: the paths of the hub and of the chart.
 type Version struct{ Binary, Chart string }
 
+// tunnel returns the path of the program for tunnels, which is built in the same way as the hub and beside it.
+func (v Version) tunnel() string {
+	return filepath.Join(filepath.Dir(v.Binary), strings.Replace(filepath.Base(v.Binary), "synchub", "synchub-tunnel", 1))
+}
+
 // New prepares a provider workspace and a hosting cluster, with the chart of this repository. Installations with different numbers, counted from 1, share only
 // kcp if each has its own hosting cluster. binary is the path of the hub. without names PublishedResources of the chart to
 // leave out.
@@ -102,7 +108,7 @@ func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *s
 	return NewOf(ctx, opts, kcp, hosting, Version{binary, filepath.Join(root, "charts", "synchub")}, number, without...)
 }
 
-// NewOf is like [New], for a version that may be another than that of this repository.
+// NewOf is like [New], for any version, not only the one in this repository.
 func NewOf(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *servers.Target, version Version, number int, without ...string) (*Installation, error) {
 	installation := &Installation{
 		Workspace: numbered("root:synchub", number),
@@ -140,7 +146,7 @@ func (i *Installation) Rollback(ctx context.Context, version Version) error {
 // installChart installs or upgrades the chart and writes a kubeconfig with the rights of its ServiceAccount.
 func (i *Installation) installChart(ctx context.Context, without []string) error {
 	values := map[string]string{"kcp.kubeconfigSecret.name": "kcp-kubeconfig"} //nolint:gosec // the name of a Secret is no secret
-	// A chart of an older version takes no tunnels. The hub's flags say where this one does.
+	// A chart of an older version has no values for tunnels. With this one, the hub's flags configure them.
 	if _, err := os.Stat(filepath.Join(i.version.Chart, "templates", "tunnel.yaml")); err == nil {
 		values["tunnel.enabled"], values["tunnel.url"] = "true", "https://127.0.0.1:8443"
 	}

@@ -110,6 +110,16 @@ func (i *Inventory) register(ctx context.Context, name string, kubeconfig []byte
 
 // RegisterTunnel creates a SyncTarget for the cluster of the kubeconfig, and starts the tunnel of the cluster.
 func (i *Inventory) RegisterTunnel(ctx context.Context, name string, kubeconfig []byte, labels map[string]string, shared bool) (*Tunnel, error) {
+	tunnel, err := i.AdmitTunnel(ctx, name, labels, shared)
+	if err != nil {
+		return nil, err
+	}
+	tunnel.Process, err = i.StartTunnel(tunnel.SyncTarget, kubeconfig, tunnel.Token)
+	return tunnel, err
+}
+
+// AdmitTunnel creates a SyncTarget whose cluster may open a tunnel, and starts none.
+func (i *Inventory) AdmitTunnel(ctx context.Context, name string, labels map[string]string, shared bool) (*Tunnel, error) {
 	token, stored, err := newCredential()
 	if err != nil {
 		return nil, err
@@ -125,11 +135,10 @@ func (i *Inventory) RegisterTunnel(ctx context.Context, name string, kubeconfig 
 	if err != nil {
 		return nil, fmt.Errorf("the hub does not report where it takes tunnels: %w", err)
 	}
-	process, err := i.StartTunnel(syncTarget, kubeconfig, token)
-	return &Tunnel{Process: process, SyncTarget: syncTarget, Token: token}, err
+	return &Tunnel{SyncTarget: syncTarget, Token: token}, nil
 }
 
-// Tunnel is the running tunnel of a cluster.
+// Tunnel is the tunnel of a cluster. Process is nil unless it runs.
 type Tunnel struct {
 	*servers.Process
 	// SyncTarget is as it was when the tunnel was started.

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -40,6 +41,8 @@ type Balancer struct {
 	next     int
 	backends []string
 	conns    map[net.Conn]struct{}
+	// loss is the share of connections that are closed at once.
+	loss float64
 }
 
 func newBalancer() (*Balancer, error) {
@@ -69,7 +72,7 @@ func (b *Balancer) add(backend string) {
 	b.backends = append(b.backends, backend)
 }
 
-// Cut closes all connections and refuses others, until it is called with false.
+// Cut closes all connections and refuses new ones, until it is called with false.
 func (b *Balancer) Cut(isCut bool) {
 	b.lock.Lock()
 	b.isCut = isCut
@@ -85,6 +88,13 @@ func (b *Balancer) Cut(isCut bool) {
 	}
 }
 
+// Lose makes the balancer close as large a share of connections at once.
+func (b *Balancer) Lose(share float64) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.loss = share
+}
+
 // Drop closes all connections once.
 func (b *Balancer) Drop() {
 	b.Cut(true)
@@ -96,7 +106,7 @@ func (b *Balancer) dial() net.Conn {
 	b.lock.Lock()
 	b.next++
 	order := slices.Concat(b.backends, b.backends)
-	if b.isCut || len(b.backends) == 0 {
+	if b.isCut || len(b.backends) == 0 || rand.Float64() < b.loss { //nolint:gosec // it needs no secrecy
 		order = nil
 	} else {
 		from := b.next % len(b.backends)
@@ -148,8 +158,8 @@ func (i *Installation) tunnelArguments() ([]string, error) {
 	return []string{"--tunnel-bind-address", address, "--tunnel-url", i.Balancer.URL()}, nil
 }
 
-// StartTunnel starts the tunnel of a cluster, with a kubeconfig of the cluster, for the SyncTarget with the UID. The hub must have told
-// its certificate authority in the status of that SyncTarget.
+// StartTunnel starts the tunnel of a cluster, with a kubeconfig of the cluster, for the SyncTarget with the UID. The hub must have
+// written its certificate authority into the status of that SyncTarget.
 func (i *Inventory) StartTunnel(syncTarget *edgev2alpha1.SyncTarget, kubeconfig []byte, token string) (*servers.Process, error) {
 	install := i.installation
 	install.tunnels++
@@ -158,15 +168,19 @@ func (i *Inventory) StartTunnel(syncTarget *edgev2alpha1.SyncTarget, kubeconfig 
 		return nil, err
 	}
 	file := func(name string) string { return filepath.Join(directory, name) }
-	for name, content := range map[string]string{"kubeconfig": string(kubeconfig), "token": token, "ca.crt": syncTarget.Status.Tunnel.CertificateAuthority} {
+	for name, content := range map[string]string{"token": token, "ca.crt": syncTarget.Status.Tunnel.CertificateAuthority} {
 		if err := os.WriteFile(file(name), []byte(content), 0o600); err != nil {
 			return nil, err
 		}
 	}
-	process, err := servers.Start(install.opts, filepath.Base(directory), install.version.Binary, []string{
-		"tunnel", "--hub", syncTarget.Status.Tunnel.URL, "--sync-target", string(syncTarget.UID), "--token-file", file("token"),
-		"--hub-certificate-authority", file("ca.crt"), "--kubeconfig", file("kubeconfig"), "--health-probe-bind-address", "0",
-		"--log-level", "debug", "--log-format", "console",
+	server, authority, serverToken, err := servers.SplitKubeconfig(directory, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	process, err := servers.Start(install.opts, filepath.Base(directory), install.version.tunnel(), []string{
+		"--hub", syncTarget.Status.Tunnel.URL, "--sync-target", string(syncTarget.UID), "--token-file", file("token"),
+		"--hub-certificate-authority", file("ca.crt"), "--health-probe-bind-address", "0",
+		"--server", server, "--server-certificate-authority", authority, "--server-token-file", serverToken, "--log-level", "debug", "--log-format", "console",
 	}, nil)
 	return process, err
 }

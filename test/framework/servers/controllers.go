@@ -123,7 +123,7 @@ func (t *Target) addNode(ctx context.Context) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w; the logs of its controllers say why", err, last)
+		return fmt.Errorf("%w: %w; the logs of its controllers have the cause", err, last)
 	}
 	return nil
 }

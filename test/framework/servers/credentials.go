@@ -120,6 +120,25 @@ func Kubeconfig(cluster, host string, ca []byte, userName, token string) ([]byte
 	return content, nil
 }
 
+// SplitKubeconfig writes the certificate authority and the token of a kubeconfig to files in the directory. Without an authority, it
+// returns no name of a file for that.
+func SplitKubeconfig(directory string, kubeconfig []byte) (host, authorityFile, tokenFile string, err error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return "", "", "", fmt.Errorf("read a kubeconfig: %w", err)
+	}
+	authorityFile, tokenFile = filepath.Join(directory, "server-ca.crt"), filepath.Join(directory, "server-token")
+	for name, content := range map[string][]byte{authorityFile: config.CAData, tokenFile: []byte(config.BearerToken)} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			return "", "", "", fmt.Errorf("write a part of a kubeconfig: %w", err)
+		}
+	}
+	if len(config.CAData) == 0 {
+		authorityFile = ""
+	}
+	return config.Host, authorityFile, tokenFile, nil
+}
+
 func writeKubeconfig(path, cluster, host string, ca []byte, u user) error {
 	content, err := Kubeconfig(cluster, host, ca, u.name, u.token)
 	if err != nil {

@@ -72,7 +72,7 @@ type KCP struct {
 	Kubeconfig string
 	// HubKubeconfig is the path of the kubeconfig of HubUser. Its server has no workspace in it.
 	HubKubeconfig string
-	// Config is the admin's client config, and HubConfig that of HubUser. The Host of both has no workspace in it.
+	// Config is the admin's client config, and HubConfig HubUser's. The Host of both has no workspace in it.
 	Config    *rest.Config
 	HubConfig *rest.Config
 

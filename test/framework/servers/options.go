@@ -42,7 +42,7 @@ func (o Options) logf(format string, args ...any) {
 	}
 }
 
-// program returns the path of a built program, or an error that says how to build it.
+// program returns the path of a built program, or an error that explains how to build it.
 func (o Options) program(name string) (string, error) {
 	path, err := filepath.Abs(filepath.Join(o.Bin, name))
 	if err != nil {

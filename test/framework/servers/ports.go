@@ -31,7 +31,7 @@ import (
 // stopped server could get that very port as its local port, and the server could not start again.
 //
 // Several processes may look for ports at the same time, and none knows the ports that another is about to use. Each
-// process therefore uses one of several slots, and others only when its own has no more: a large fleet has more targets than a slot has ports.
+// process therefore uses one of several slots, and further slots only when its own is full: a large fleet has more targets than a slot has ports.
 const (
 	firstPort       = 15000
 	portCount       = 15000

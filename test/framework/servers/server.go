@@ -37,7 +37,7 @@ const (
 	pollEvery  = 100 * time.Millisecond
 	logLines   = 25
 
-	// startAttempts limits how often a server is started with other ports because another process took one meanwhile.
+	// startAttempts limits how often a server is started with other ports because another process took one of them.
 	startAttempts = 5
 )
 
@@ -95,7 +95,7 @@ func startServer(ctx context.Context, opts Options, name string, ports int, plan
 		if !errors.Is(err, errPortTaken) || attempt == startAttempts {
 			return nil, err
 		}
-		opts.logf("%s found a port taken, trying others", name)
+		opts.logf("%s found a port in use, and tries other ports", name)
 	}
 }
 

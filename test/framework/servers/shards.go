@@ -70,7 +70,7 @@ type shardSetup struct {
 	Options
 	dir string
 	pki pki
-	// clients signs the certificates by which the servers know each other.
+	// clients signs the client certificates that the servers use between each other.
 	clients authority
 	tokens  string
 	// peers is the user of the shards among themselves.
@@ -138,7 +138,7 @@ func (s *shardSetup) path(name string) string { return filepath.Join(s.dir, name
 
 func shardURL(ports []int) string { return "https://" + address(ports[0]) }
 
-// startCache starts the cache server, by which the shards know the objects of each other.
+// startCache starts the cache server, which replicates objects between the shards.
 func (s *shardSetup) startCache(ctx context.Context) (*Server, error) {
 	return startServer(ctx, s.Options, "kcp-cache", 3, func(ports []int) (launch, error) {
 		config, err := s.clients.config(shardURL(ports), s.pki.ca, "cache-client", "system:masters")
@@ -212,7 +212,7 @@ func (s *shardSetup) startShard(ctx context.Context, name string, root *Server) 
 	})
 }
 
-// proxyName is the name of the front proxy in the certificate by which shards believe whom it names.
+// proxyName is the name of the front proxy in its client certificate. Shards accept the user names that it sends.
 const proxyName = "kcp-front-proxy"
 
 // startProxy starts the front proxy, through which the users of k find all workspaces.

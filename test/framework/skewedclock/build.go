@@ -40,7 +40,7 @@ const (
 )
 
 // Build builds a program of this repository, such as ./cmd/synchub, to a path. To its time.Now an offset is added, in whole seconds; its
-// timers are right. The first build takes minutes, since everything is compiled anew.
+// timers are right. The first build takes minutes, since everything is compiled again.
 func Build(ctx context.Context, program, path string, offset time.Duration) error {
 	root, err := framework.RepositoryRoot()
 	if err != nil {

@@ -45,9 +45,9 @@ const (
 // shared is what the tests of the package share.
 var shared struct {
 	lock sync.Mutex
-	// options are those of the servers. Their Dir is empty until Main is called.
+	// options are the options of the servers. Their Dir is empty until Main is called.
 	options servers.Options
-	// prepared tells whether the files of an earlier run are removed.
+	// prepared is true once the files of an earlier run are removed.
 	prepared bool
 	// cleanups are called in reverse order.
 	cleanups []func() error
@@ -136,7 +136,7 @@ func Run(run func(context.Context) error) {
 }
 
 // Shared returns a function that returns the same value to all tests of the package. The test that calls it first creates
-// the value. If that fails, the tests of all later callers fail too. What create starts must outlive its test: see Run and Cleanup.
+// the value. If that fails, the tests of all later callers fail too. Servers and goroutines that create starts must outlive its test: see Run and Cleanup.
 func Shared[T any](create func(t testing.TB) T) func(t testing.TB) T {
 	var once sync.Once
 	var value T

@@ -1,0 +1,196 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/provider/notfound"
+	"github.com/synchub-dev/synchub/provider/requestclass"
+)
+
+// executor carries out plans.
+type executor struct {
+	states    *keyStates
+	mailbox   *mailboxView
+	upsync    *upsyncCaches
+	primaries *primaries
+	toTarget  *targetWriter
+	toMailbox *mailboxWriter
+	reporter  *reporter
+	// upsyncReadsMailbox is true if a rule for upsync reads the mailbox object.
+	upsyncReadsMailbox bool
+}
+
+// executeDown carries out the plan for a mailbox object and its copies.
+func (e *executor) executeDown(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
+	if s.HasNoSource() {
+		e.states.forgetHistory(s.Key)
+	}
+	if len(s.Down.Copies) == 0 {
+		e.states.setDeletion(s.Key, nil)
+	}
+	if p.Finalizer == plan.ConfigureFinalizer {
+		if err := e.toMailbox.configureFinalizer(ctx, s.Key, s.InMailbox); err != nil {
+			return requeueIfOutdated(outcome{}, err)
+		}
+	}
+	claimsErr := e.primaries.execute(s, p.Claims)
+	result := outcome{decision: p.Decision, deferred: p.Deferred, requeueAfter: p.RequeueAfter}
+	e.requestVerification(s, p)
+	if p.Err != nil {
+		return result, errors.Join(p.Err, claimsErr)
+	}
+	var errs []error
+	for _, operation := range p.Operations {
+		errs = append(errs, e.executeOperation(ctx, s, operation, &result))
+	}
+	if p.ReturnStatus {
+		returned, err := e.toMailbox.returnStatus(ctx, s, p.Desired)
+		result.statusReturned = returned
+		errs = append(errs, err)
+	}
+	err := errors.Join(append(errs, claimsErr)...)
+	if err == nil && p.MarkFinished {
+		err = e.toMailbox.markFinished(ctx, s)
+	}
+	if err == nil && p.Decision.Cause != plan.Removed {
+		e.states.forgetRemoval(s.Key, s.Down.Removed)
+	}
+	if err == nil && p.Finalizer == plan.RemoveFinalizer {
+		err = e.toMailbox.removeFinalizer(ctx, s.Key, s.InMailbox)
+	}
+	return requeueIfOutdated(result, err)
+}
+
+// requestVerification requests what the plan needs verified: the version of a source, or its absence.
+func (e *executor) requestVerification(s *plan.Snapshot, p plan.Plan) {
+	if p.VersionToVerify > 0 {
+		e.mailbox.mailboxes.VerifyVersion(e.mailbox.name, e.mailbox.resource.GroupVersionResource, s.Key, p.VersionToVerify)
+	}
+	if p.AbsenceToVerify != "" {
+		e.mailbox.mailboxes.NoteVersion(e.mailbox.name, e.mailbox.resource.GroupVersionResource, s.Key, s.Down.SourceVersion(e.mailbox.name.String()))
+		e.mailbox.verifyAbsence(s.Key, p.AbsenceToVerify)
+	}
+}
+
+// executeOperation carries out one decision about an object of the target. A repair waits if somebody keeps undoing it.
+func (e *executor) executeOperation(ctx context.Context, s *plan.Snapshot, o plan.Operation, result *outcome) error {
+	if o.Repair {
+		if wait := e.states.nextRepairDelay(s.Key); wait > 0 {
+			result.requeueAfter = wait
+			if o.Decision.Cause == plan.Removed {
+				return newRemovedError(o.Desired)
+			}
+			return errors.Join(e.toTarget.fieldConflictError(ctx, o), e.returnStatusAnyway(ctx, s, o))
+		}
+	}
+	err := e.toTarget.write(ctx, o)
+	switch {
+	case err != nil && o.Decision.Cause == plan.Removed:
+		// The copy may be refused until its namespace is gone, too. Only what was made can be removed again.
+		e.states.refundRepair(s.Key)
+	case err == nil && o.Desired != nil && s.Down.Spec.Mutation.UsesOther():
+		e.states.recordWrite(s.Key, s.InMailbox.GetResourceVersion())
+	case err != nil && o.Decision.Action == plan.Apply:
+		// The copy still exists, with a status.
+		return errors.Join(err, e.returnStatusAnyway(ctx, s, o))
+	}
+	return err
+}
+
+// returnStatusAnyway returns the status of a copy that could not be brought in sync.
+func (e *executor) returnStatusAnyway(ctx context.Context, s *plan.Snapshot, o plan.Operation) error {
+	_, err := e.toMailbox.returnStatus(ctx, s, o.Desired)
+	return err
+}
+
+// confirmMissingSource asks the target about an object whose deletion nobody observed: it may have been deleted while the hub
+// was away. The answer goes into the snapshot.
+func (e *executor) confirmMissingSource(ctx context.Context, s *plan.Snapshot) {
+	u, asked := s.Up, s.Up.Unconfirmed
+	u.Unconfirmed = nil
+	target := e.upsync.target.resourceFor(asked.Resource)
+	if target == nil {
+		return
+	}
+	object, err := e.toTarget.connection.Get(requestclass.With(ctx, requestclass.Extra), target.GroupVersionResource, asked.Key)
+	switch {
+	case err == nil:
+		if name, ok := e.upsync.keyFor(target.TargetAPI, s.Matcher, object); ok && name == s.Key {
+			// The upsync cache is about to show it.
+			return
+		}
+		if plan.IsNeverUpsynced(e.mailbox.owner, object) || e.upsync.rules.IsUnrelatedOnTarget(s.Matcher, target.TargetAPI, object) {
+			u.State, u.AbsenceVerified = plan.Deselected, true
+		}
+	case notfound.Proves(err, asked.Resource, asked.Key.Name):
+		u.State, u.AbsenceVerified = plan.SourceNotFound, true
+	default:
+		// An API that is not served says nothing about its objects.
+		u.Err = fmt.Errorf("cannot find out whether %s %s is gone from the target: %w", asked.Resource, asked.Key, err)
+	}
+}
+
+// executeUp carries out a plan for a mailbox object that is, or was, upsynced.
+func (e *executor) executeUp(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
+	u := s.Up
+	result := outcome{decision: p.Decision, up: true, requeueAfter: p.RequeueAfter}
+	e.reporter.recordPrunedPaths(u.Selection.Configs, p.PrunedPaths)
+	if p.Err != nil {
+		return result, p.Err
+	}
+	if p.Repair {
+		if wait := e.states.nextRepairDelay(s.Key); wait > 0 {
+			result.requeueAfter = wait
+			if p.Decision.Cause == plan.Removed {
+				return result, errRemovedInMailbox
+			}
+			return result, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errFieldConflict, p.Decision.Fields)
+		}
+	}
+	log.FromContext(ctx).V(1).Info("decided about an upsync", "decision", p.Decision.String())
+	err := e.toMailbox.write(ctx, s, p)
+	if err == nil && p.Decision.Cause == plan.InSync {
+		result.statusReturned, err = e.toMailbox.writeUpsyncedStatus(ctx, s, s.InMailbox)
+		err = errors.Join(err, e.primaries.publishUpClaims(s), nameConflict(u))
+	}
+	switch {
+	case err != nil && p.Decision.Cause == plan.Removed:
+		// Only what was made can be removed again.
+		e.states.refundRepair(s.Key)
+	case err == nil && p.Decision.Cause != plan.Removed:
+		e.states.forgetRemoval(s.Key, u.Removed)
+	}
+	if err == nil && e.upsyncReadsMailbox && p.Decision.Action == plan.Update {
+		e.states.recordWrite(s.Key, u.Object.GetResourceVersion())
+	}
+	return requeueIfOutdated(result, err)
+}
+
+// requeueIfOutdated makes a write that came too late no failure: the cache is about to show the newer object.
+func requeueIfOutdated(result outcome, err error) (outcome, error) {
+	if errors.Is(err, errOutdated) {
+		result.requeueAfter, result.outdated, err = plan.CacheTimeout, true, nil
+	}
+	return result, err
+}

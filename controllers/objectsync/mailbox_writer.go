@@ -1,0 +1,315 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/provider/requestclass"
+)
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// errOutdated means that the object to write has changed since the hub read it, on either side.
+var errOutdated = mailboxwrite.ErrOutdated
+
+// refusedByMailbox returns the error of a write to the mailbox; nil if it has none.
+func refusedByMailbox(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errMailboxRefused, err)
+}
+
+// mailboxWriter writes to the mailbox.
+type mailboxWriter struct {
+	writer   mailboxwrite.Writer[types.NamespacedName]
+	resource *plan.Resource
+	owner    ownership.Owner
+	planner  *plan.Planner
+	view     *mailboxView
+	rules    *observe.Observer
+	states   *keyStates
+	upsynced *upsyncIndex
+	reporter *reporter
+	onChange func()
+}
+
+func newMailboxWriter(o *Options, planner *plan.Planner, view *mailboxView, rules *observe.Observer, states *keyStates, upsynced *upsyncIndex, reporter *reporter) *mailboxWriter {
+	return &mailboxWriter{
+		writer: mailboxwrite.Writer[types.NamespacedName]{
+			Workspaces: o.Mailboxes, FieldManager: ownership.FieldManager(o.Owner.Hub), Expectations: &view.writes,
+			Locate: func(key types.NamespacedName) mailboxwrite.Object {
+				return mailboxwrite.Object{Workspace: o.Mailbox, Resource: o.Resource.GroupVersionResource, Name: key}
+			},
+		},
+		resource: &o.Resource, owner: o.Owner, planner: planner, view: view, rules: rules, states: states, upsynced: upsynced,
+		reporter: reporter, onChange: o.OnChange,
+	}
+}
+
+// write makes the write that the plan decided on.
+func (w *mailboxWriter) write(ctx context.Context, s *plan.Snapshot, p plan.Plan) error {
+	switch p.Decision.Action {
+	case plan.None:
+		return nil
+	case plan.Create:
+		return w.create(ctx, s, p.Desired)
+	case plan.Update:
+		err := w.update(ctx, s, p.Desired)
+		if IsImmutable(err) && w.planner.SupersedesInMailbox(s, p.Desired) {
+			// The source was deleted and made again, so the mailbox object may be as well.
+			return w.delete(requestclass.With(ctx, requestclass.Extra), s.Key, s.InMailbox)
+		}
+		return err
+	case plan.Conflict:
+		return w.resolveConflict(ctx, s, p.Desired)
+	case plan.VerifyAbsence:
+		w.view.verifyAbsence(s.Key, p.AbsenceToVerify)
+		return nil
+	case plan.Delete:
+		return w.delete(ctx, s.Key, s.InMailbox)
+	case plan.Release:
+		return w.release(ctx, s.Key, s.InMailbox)
+	default:
+		return fmt.Errorf("%s is no decision about an object of the mailbox", p.Decision)
+	}
+}
+
+// create creates the desired object.
+func (w *mailboxWriter) create(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
+	created, err := w.writer.Create(ctx, s.Key, w.withStatus(desired.Object, s.Up.Object), w.owner)
+	switch exists := errors.Is(err, mailboxwrite.ErrExists); {
+	case exists && w.view.isUpsynced(created):
+		// Nobody removed it, if the cache showed that: it had lost the object for another cause.
+		w.states.refundRemoval(s.Key)
+		return nil
+	case exists:
+		return errNameTakenInMailbox
+	default:
+		return w.finish(ctx, s, created, err)
+	}
+}
+
+// update replaces the content of the mailbox object if nobody has changed it since the pass observed it.
+func (w *mailboxWriter) update(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
+	updated, err := w.writer.Update(ctx, s.Key, s.InMailbox, w.withStatus(desired.Object, s.Up.Object))
+	return w.finish(ctx, s, updated, err)
+}
+
+// finish writes the status after the other parts.
+func (w *mailboxWriter) finish(ctx context.Context, s *plan.Snapshot, written *unstructured.Unstructured, err error) error {
+	if err != nil {
+		return refusedByMailbox(err)
+	}
+	w.onChange()
+	_, err = w.writeUpsyncedStatus(ctx, s, written)
+	return err
+}
+
+// withStatus adds the status if it is part of the object. A status subresource needs its own request.
+func (w *mailboxWriter) withStatus(desired, object *unstructured.Unstructured) *unstructured.Unstructured {
+	status, ok := object.Object["status"]
+	if !ok || w.resource.StatusSubresource || w.resource.Native {
+		return desired
+	}
+	with := &unstructured.Unstructured{Object: maps.Clone(desired.Object)}
+	with.Object["status"] = status
+	return with
+}
+
+// delete deletes an upsynced object.
+func (w *mailboxWriter) delete(ctx context.Context, key types.NamespacedName, inMailbox *unstructured.Unstructured) error {
+	return w.withdrawn(inMailbox, w.writer.Delete(ctx, key, inMailbox.GetUID(), nil))
+}
+
+// release removes the hub's marks from an upsynced object, which stays.
+func (w *mailboxWriter) release(ctx context.Context, key types.NamespacedName, inMailbox *unstructured.Unstructured) error {
+	var ensured string
+	if mark, err := plan.MailboxMark(w.owner, inMailbox); err == nil && mayReclaim(mark) {
+		ensured = w.owner.EnsuredValue(mark.Self)
+	}
+	return w.withdrawn(inMailbox, w.writer.Release(ctx, key, inMailbox, ensured, false))
+}
+
+// withdrawn forgets the source of a mailbox object that was deleted or released, unless that failed.
+func (w *mailboxWriter) withdrawn(inMailbox *unstructured.Unstructured, err error) error {
+	if err != nil {
+		return refusedByMailbox(err)
+	}
+	if mark, err := plan.MailboxMark(w.owner, inMailbox); err == nil {
+		w.upsynced.forgetSourceDeleted(upsyncSourceRef(mark))
+	}
+	w.onChange()
+	return nil
+}
+
+// returnStatus writes the status of the copy to the mailbox object if they differ, and if the selection asks for it.
+func (w *mailboxWriter) returnStatus(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) (written bool, err error) {
+	d := s.Down
+	if !d.Selection.StatusReturn || !w.resource.StatusReturn {
+		return false, nil
+	}
+	object := d.Destination.Object
+	var mark ownership.Mark
+	switch observed := d.Destination.Observed; {
+	case observed == nil && d.Removed != nil:
+		object, mark = d.Removed.Finished, d.Removed.Mark
+	case observed == nil, plan.Supersedes(desired, observed):
+		// The status is another object's.
+		return false, nil
+	default:
+		mark = observed.Mark
+	}
+	onTarget, err := w.rules.ReturnedStatus(object, s.InMailbox, d.Selection)
+	if err != nil {
+		return false, err
+	}
+	return w.writeStatus(ctx, s.Key, s.InMailbox, onTarget, mark.Hash == desired.Mark.Hash, d.Selection.Configs)
+}
+
+// writeUpsyncedStatus writes the status of the target object to the upsynced object if they differ.
+func (w *mailboxWriter) writeUpsyncedStatus(ctx context.Context, s *plan.Snapshot, inMailbox *unstructured.Unstructured) (written bool, err error) {
+	if w.resource.Native {
+		return false, nil
+	}
+	onTarget, err := w.rules.ReturnedStatus(s.Up.Object, inMailbox, s.Up.Selection)
+	if err != nil {
+		return false, err
+	}
+	return w.writeStatus(ctx, s.Key, inMailbox, onTarget, true, s.Up.Selection.Configs)
+}
+
+// writeStatus makes the target's status that of the mailbox object. applied is true if the target object has the current
+// content of the mailbox object. configs are those that select the object.
+func (w *mailboxWriter) writeStatus(ctx context.Context, key types.NamespacedName, inMailbox, onTarget *unstructured.Unstructured, applied bool, configs []string) (written bool, err error) {
+	current := transform.StatusOf(inMailbox.Object["status"])
+	wanted, dropped := w.planner.Up.Pruner.PruneStatus(w.resource.MailboxStatus(inMailbox, onTarget, applied))
+	w.reporter.recordPrunedPaths(configs, dropped)
+	if transform.EqualStatus(current, wanted) {
+		return false, nil
+	}
+	patch, err := mailboxwrite.StatusPatch(inMailbox.GetUID(), current, wanted)
+	if err != nil {
+		return false, fmt.Errorf("cannot compare the status: %w", err)
+	}
+	switch err := w.writer.PatchStatus(ctx, key, patch, w.resource.StatusSubresource); {
+	case errors.Is(err, mailboxwrite.ErrUnreachable):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("%w: cannot write the status: %w", errMailboxRefused, err)
+	}
+	return true, nil
+}
+
+// configureFinalizer sets the finalizer on an object that is about to be downsynced, or removes it if the PublishedResource does
+// not ask for it any more.
+func (w *mailboxWriter) configureFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
+	switch {
+	case w.resource.WaitForTarget && !HasFinalizer(source):
+		return w.setFinalizers(ctx, key, source, append(slices.Clone(source.GetFinalizers()), plan.Finalizer))
+	case !w.resource.WaitForTarget:
+		return w.removeFinalizer(ctx, key, source)
+	default:
+		return nil
+	}
+}
+
+// removeFinalizer removes the finalizer from an object whose copies are gone.
+func (w *mailboxWriter) removeFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
+	if !HasFinalizer(source) {
+		return nil
+	}
+	return w.setFinalizers(ctx, key, source, withoutFinalizer(source))
+}
+
+// setFinalizers replaces the finalizers of a mailbox object, unless it has changed since the pass observed it.
+func (w *mailboxWriter) setFinalizers(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, finalizers []string) error {
+	if err := w.writer.SetFinalizers(requestclass.With(ctx, requestclass.Extra), key, source, finalizers); err != nil {
+		return fmt.Errorf("%w: cannot change the finalizers: %w", errMailboxRefused, err)
+	}
+	return nil
+}
+
+// markFinished notes on a mailbox object that it has run to completion, so that it is not run again after a restart of the hub either.
+func (w *mailboxWriter) markFinished(ctx context.Context, s *plan.Snapshot) error {
+	run, ok := w.planner.Down.RunOf(s.InMailbox)
+	if !ok {
+		return nil
+	}
+	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
+		"uid": s.InMailbox.GetUID(), "annotations": map[string]any{ownership.FinishedAnnotation: w.owner.FinishedValue(run)},
+	}})
+	if err != nil {
+		return err
+	}
+	if _, err := w.writer.Patch(requestclass.With(ctx, requestclass.Extra), s.Key, patch); err != nil && !errors.Is(err, mailboxwrite.ErrUnreachable) {
+		return fmt.Errorf("%w: cannot note that the object has run: %w", errMailboxRefused, err)
+	}
+	return nil
+}
+
+// resolveConflict takes over the mailbox object that has the name if the hub created it as a namespace for upsynced
+// objects, or if KubeStellar's syncer upsynced it and the PublishedResource allows its adoption. Else it returns the conflict.
+func (w *mailboxWriter) resolveConflict(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
+	inMailbox := s.InMailbox
+	ctx = requestclass.With(ctx, requestclass.Extra)
+	_, markErr := plan.MailboxMark(w.owner, inMailbox)
+	switch {
+	case isEnsured(w.owner, inMailbox, markErr):
+		return w.update(ctx, s, desired)
+	case w.mayAdopt(inMailbox, markErr):
+		return w.update(ctx, s, desired.AsAdopted())
+	case isKubeStellarUpsynced(inMailbox, markErr):
+		return fmt.Errorf("%w, or let spec.adoption of the PublishedResource be KubeStellar, whose syncer brought it up", errNameTakenInMailbox)
+	default:
+		return errNameTakenInMailbox
+	}
+}
+
+// mayAdopt reports whether the hub may adopt a mailbox object. It never adopts one that a hub credibly marked.
+func (w *mailboxWriter) mayAdopt(inMailbox *unstructured.Unstructured, markErr error) bool {
+	return w.resource.Adoption == synchubv1alpha1.AdoptionKubeStellar && isKubeStellarUpsynced(inMailbox, markErr)
+}
+
+// isKubeStellarUpsynced reports whether KubeStellar's syncer upsynced a mailbox object, and no hub's mark forbids its adoption.
+func isKubeStellarUpsynced(inMailbox *unstructured.Unstructured, markErr error) bool {
+	return ownership.IsAdoptable(markErr) &&
+		ownership.IsFromKubeStellar(inMailbox.GetAnnotations(), ownership.KubeStellarUpsynced, transform.SelfOf(inMailbox))
+}
+
+// nameConflict reports that another target object would have the same name in the mailbox.
+func nameConflict(u *plan.UpSnapshot) error {
+	if u.Conflicting == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s %s of the target would have the same name", errNameTakenInMailbox, u.Conflicting.Resource, u.Conflicting.Key)
+}

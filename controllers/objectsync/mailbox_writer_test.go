@@ -1,0 +1,108 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+)
+
+func cancelable(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithCancel(t.Context())
+}
+
+// The status goes with the object where the mailbox keeps it as a part of the object, and nowhere else.
+func TestWithStatus(t *testing.T) {
+	status := map[string]any{"ready": true}
+	for name, test := range map[string]struct {
+		resource plan.Resource
+		status   map[string]any
+		want     bool
+	}{
+		"a part of the object":       {plan.Resource{}, status, true},
+		"there is none":              {plan.Resource{}, nil, false},
+		"a subresource":              {plan.Resource{StatusSubresource: true}, status, false},
+		"kept by kcp":                {plan.Resource{Native: true}, status, false},
+		"whatever goes the way back": {plan.Resource{StatusReturn: true}, status, true},
+	} {
+		object := &unstructured.Unstructured{Object: map[string]any{"spec": "theirs"}}
+		if test.status != nil {
+			object.Object["status"] = test.status
+		}
+		desired := &unstructured.Unstructured{Object: map[string]any{"spec": "ours"}}
+		got := (&mailboxWriter{resource: &test.resource}).withStatus(desired, object)
+		want := map[string]any{"spec": "ours"}
+		if test.want {
+			want["status"] = status
+		}
+		if !reflect.DeepEqual(got.Object, want) || len(desired.Object) != 1 {
+			t.Errorf("%s: want %v, got %v of %v", name, want, got.Object, desired.Object)
+		}
+	}
+}
+
+// What the mailbox holds is ours only if its own mark says that it came up; then what it lacks is known.
+func TestObserveInMailbox(t *testing.T) {
+	up := someMark
+	up.Direction = ownership.DirectionUp
+	desired := desiredOf(t, `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "till", "namespace": "shop"}, "spec": {"replicas": 2}}`, up)
+	foreign, down := up, up
+	foreign.SyncTarget, down.Direction = "another", ownership.DirectionDown
+	for name, test := range map[string]struct {
+		mark string
+		ours bool
+	}{
+		"it came up":                                 {testOwner.Seal(up), true},
+		"it came up from another":                    {testOwner.Seal(foreign), false},
+		"a tenant says that it came up":              {up.String(), false},
+		"it was taken from there":                    {testOwner.Seal(down), false},
+		"it has no mark":                             {"", false},
+		"its mark is unreadable":                     {"{", false},
+		"its mark is of a version that nobody knows": {`{"v": 3}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := &unstructured.Unstructured{Object: decode(t, `{
+				"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 1},
+				"metadata": {"name": "till", "namespace": "shop", "uid": "u", "deletionTimestamp": "2026-02-03T04:05:06Z"}
+			}`)}
+			if test.mark != "" {
+				object.SetAnnotations(map[string]string{ownership.MarkAnnotation: test.mark})
+			}
+			view := &mailboxView{owner: testOwner}
+			rules := observe.Observer{Planner: &plan.Planner{Down: transform.Down{Owner: testOwner}}}
+			got := plan.Resource{Retain: true}.NewMailboxObject(object, rules.UpsyncMark(object), desired)
+			if got.Owned != test.ours || !got.Terminating || !got.Retain || (len(got.Missing) > 0) != test.ours || view.isUpsynced(object) != test.ours {
+				t.Errorf("got %+v", got)
+			}
+			if test.ours && (got.Mark != up || !reflect.DeepEqual(got.Missing, []string{".spec.replicas"})) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+	if got := (plan.Resource{}).NewMailboxObject(nil, nil, desired); got != nil {
+		t.Errorf("of nothing there is %+v", got)
+	}
+}

@@ -1,0 +1,153 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestPendingChanges(t *testing.T) {
+	p, start := newPendingChanges(), time.Unix(1000, 0)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	expect := func(when string, want time.Time) {
+		t.Helper()
+		if _, got := p.count(); !got.Equal(want) {
+			t.Errorf("%s: got %v", when, got)
+		}
+	}
+	expect("at rest", time.Time{})
+	p.add(at(1), originOther, shop("one"), shop("two"))
+	p.add(at(2), originOther, shop("one"), shop("three"))
+	expect("three wait", at(1))
+	one, waits := p.take(shop("one"))
+	if !waits || !one.since.Equal(at(1)) {
+		t.Errorf("the first waits since %v, %v", one, waits)
+	}
+	expect("one is tried", at(1))
+	p.take(shop("two"))
+	expect("two are tried", at(2))
+	p.restore(shop("one"), one)
+	expect("one failed", at(1))
+	p.add(at(3), originOther, shop("one"))
+	expect("and changed once more", at(1))
+	p.take(shop("one"))
+	p.add(at(4), originOther, shop("one"))
+	p.take(shop("three"))
+	expect("and once more while it was tried", at(4))
+	p.take(shop("one"))
+	if _, waits := p.take(shop("one")); waits {
+		t.Error("what was taken waits")
+	}
+	expect("at the end", time.Time{})
+}
+
+// What a write is measured from is when the change was first seen on the side that it comes from.
+func TestTimesOfAChange(t *testing.T) {
+	start := time.Unix(1000, 0)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	one := shop("one")
+	for name, test := range map[string]struct {
+		do   func(p *pendingChanges)
+		want pendingChange
+	}{
+		"nothing":  {func(*pendingChanges) {}, pendingChange{}},
+		"a config": {func(p *pendingChanges) { p.add(at(1), originOther, one) }, pendingChange{since: at(1)}},
+		"twice in the mailbox": {func(p *pendingChanges) {
+			p.add(at(1), originMailbox, one)
+			p.add(at(2), originMailbox, one)
+		}, pendingChange{since: at(1), mailbox: at(1)}},
+		"on the target after a config": {func(p *pendingChanges) {
+			p.add(at(1), originOther, one)
+			p.add(at(2), originTarget, one)
+		}, pendingChange{since: at(1), target: at(2)}},
+		"on both sides": {func(p *pendingChanges) {
+			p.add(at(1), originTarget, one)
+			p.add(at(2), originMailbox, one, shop("two"))
+		}, pendingChange{since: at(1), target: at(1), mailbox: at(2)}},
+		"while the target was away": {func(p *pendingChanges) {
+			p.add(at(1), originMailbox, one)
+			p.excludeFromLatency(one)
+		}, pendingChange{since: at(1)}},
+		"once more when it is back": {func(p *pendingChanges) {
+			p.add(at(1), originMailbox, one)
+			p.excludeFromLatency(one)
+			p.add(at(3), originMailbox, one)
+		}, pendingChange{since: at(1), mailbox: at(3)}},
+		"as the target went away": {func(p *pendingChanges) {
+			p.add(at(1), originMailbox, one)
+			seen, _ := p.take(one)
+			p.add(at(2), originMailbox, one)
+			p.restore(one, seen)
+		}, pendingChange{since: at(1)}},
+		"until it is proven": {func(p *pendingChanges) {
+			p.add(at(1), originMailbox, one)
+			seen, _ := p.take(one)
+			p.keepTimes(one, seen)
+			p.add(at(5), originOther, one)
+		}, pendingChange{since: at(5), mailbox: at(1)}},
+		"of which nothing is left to prove": {func(p *pendingChanges) {
+			p.add(at(1), originOther, one)
+			seen, _ := p.take(one)
+			p.keepTimes(one, seen)
+		}, pendingChange{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPendingChanges()
+			test.do(p)
+			got, waits := p.take(one)
+			if !got.since.Equal(test.want.since) || !got.mailbox.Equal(test.want.mailbox) || !got.target.Equal(test.want.target) || waits == test.want.since.IsZero() {
+				t.Errorf("want %v, got %v, %v", test.want, got, waits)
+			}
+			p.take(shop("two"))
+			if len(p.keys) > 0 {
+				t.Errorf("what was taken is kept: %v", p.keys)
+			}
+		})
+	}
+}
+
+// What is only to be decided once more does not wait for the hub.
+func TestAbsenceToBeVerifiedIsNotPending(t *testing.T) {
+	p, now := newPendingChanges(), time.Unix(1000, 0)
+	p.add(now, originMailbox, shop("one"))
+	seen, _ := p.take(shop("one"))
+	p.keepTimes(shop("one"), seen)
+	if count, since := p.count(); count != 0 || !since.IsZero() {
+		t.Errorf("%d wait since %v", count, since)
+	}
+	p.excludeFromLatency(shop("one"))
+	if len(p.keys) > 0 {
+		t.Errorf("it is kept for a target that is away: %v", p.keys)
+	}
+}
+
+// An event costs no memory while its object waits already, and none that stays once it is taken.
+func TestAnEventOfWhatWaitsAllocatesNothing(t *testing.T) {
+	p, now, keys := newPendingChanges(), time.Now(), []types.NamespacedName{shop("one")}
+	if allocated := testing.AllocsPerRun(100, func() {
+		p.add(now, originMailbox, keys...)
+		p.add(now, originTarget, keys...)
+		seen, _ := p.take(keys[0])
+		p.keepTimes(keys[0], seen)
+		p.take(keys[0])
+	}); allocated > 0 {
+		t.Errorf("%v allocations", allocated)
+	}
+}

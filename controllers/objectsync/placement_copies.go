@@ -1,0 +1,206 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"maps"
+	"slices"
+	gosync "sync"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/health"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+)
+
+// ObjectRef names a mailbox object of a SyncTarget.
+type ObjectRef struct {
+	SyncTarget types.UID
+	Mailbox    logicalcluster.Name
+	Resource   schema.GroupVersionResource
+	Key        types.NamespacedName
+}
+
+// PlacementCopyVersion identifies the content of a marked mailbox object: a copy that a placement made. Its mark changes with the
+// content. A copy that was deleted and made again with the same content has another UID: its object may be gone from the target. The zero
+// PlacementCopyVersion belongs to no object.
+type PlacementCopyVersion struct {
+	UID  types.UID
+	Mark string
+}
+
+// CRDResource is the resource of CustomResourceDefinitions.
+var CRDResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// InstalledCRD is the version of a CustomResourceDefinition that the hub installs on a target for a placement: the mailbox has no copy.
+var InstalledCRD = PlacementCopyVersion{Mark: "installed"}
+
+// PlacementCopyVersionOf returns the version of a mailbox object; zero if it has no mark, or is nil.
+func PlacementCopyVersionOf(object *unstructured.Unstructured) PlacementCopyVersion {
+	if object == nil {
+		return PlacementCopyVersion{}
+	}
+	mark, _ := plan.Annotation(object, ownership.MarkAnnotation)
+	if mark == "" {
+		return PlacementCopyVersion{}
+	}
+	return PlacementCopyVersion{UID: object.GetUID(), Mark: mark}
+}
+
+// ObjectState is the state of a version of a marked mailbox object on the target.
+type ObjectState struct {
+	// Synced is true if the target was in sync with this version when it was last in sync with the object.
+	Synced bool
+	// Excluded is true if the object is not synced because a config selects its name on the target for upsync.
+	Excluded bool
+	// Failure is why the last pass failed; nil if it did not.
+	Failure *Failure
+	// Health is the health of the copy on the target, as the hub observed it last; InProgress if there is none yet.
+	Health health.Health
+}
+
+// Equal reports whether two states are the same.
+func (s ObjectState) Equal(other ObjectState) bool {
+	if (s.Failure == nil) != (other.Failure == nil) || s.Failure != nil && *s.Failure != *other.Failure {
+		return false
+	}
+	return s.Synced == other.Synced && s.Excluded == other.Excluded && s.Health == other.Health
+}
+
+// PlacementCopy is a marked mailbox object, or a CustomResourceDefinition that the hub installs for a placement, with the state of the version that the target was last in sync with.
+type PlacementCopy struct {
+	Resource schema.GroupVersionResource
+	Key      types.NamespacedName
+	// Version is zero if the target was never in sync with the object.
+	Version PlacementCopyVersion
+	State   ObjectState
+}
+
+// placementCopyState is the hub's memory of a marked object.
+type placementCopyState struct {
+	// synced is the version of the object when the target was last in sync with it.
+	synced   PlacementCopyVersion
+	excluded bool
+}
+
+// placementCopies are the states of the copies that placements made in the mailbox, by their keys.
+type placementCopies struct {
+	// ref names the mailbox and the resource. topic carries the objects whose state changed; nil carries nothing.
+	ref   ObjectRef
+	topic *topic.Topic[ObjectRef]
+
+	lock   gosync.Mutex
+	states map[types.NamespacedName]placementCopyState
+}
+
+func newPlacementCopies(o *Options) *placementCopies {
+	return &placementCopies{
+		ref:   ObjectRef{SyncTarget: o.Owner.SyncTarget, Mailbox: o.Mailbox, Resource: o.Resource.GroupVersionResource},
+		topic: o.ObjectStates, states: map[types.NamespacedName]placementCopyState{},
+	}
+}
+
+// record records the result of a pass for an object, and publishes a change of its state.
+func (p *placementCopies) record(key types.NamespacedName, result placementCopyOutcome, failureChanged bool) {
+	if p.update(key, result) || failureChanged && result.version != (PlacementCopyVersion{}) {
+		p.publishOne(key)
+	}
+}
+
+// update records the result of a pass for an object, and reports whether its state has changed.
+func (p *placementCopies) update(key types.NamespacedName, result placementCopyOutcome) (changed bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	before, known := p.states[key]
+	if result.version == (PlacementCopyVersion{}) {
+		delete(p.states, key)
+		return known
+	}
+	now := placementCopyState{synced: before.synced, excluded: result.excluded}
+	if result.synced {
+		now.synced = result.version
+	}
+	p.states[key] = now
+	return !known || now != before
+}
+
+// get returns the state of an object; known is false if no placement made it, or before its first pass.
+func (p *placementCopies) get(key types.NamespacedName) (state placementCopyState, known bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	state, known = p.states[key]
+	return state, known
+}
+
+// keys returns the keys of all objects whose state is known.
+func (p *placementCopies) keys() []types.NamespacedName {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return slices.Collect(maps.Keys(p.states))
+}
+
+// publish publishes that the copies of objects have changed on the target.
+func (p *placementCopies) publish(keys []types.NamespacedName) {
+	for _, key := range keys {
+		if _, known := p.get(key); known {
+			p.publishOne(key)
+		}
+	}
+}
+
+func (p *placementCopies) publishOne(key types.NamespacedName) {
+	ref := p.ref
+	ref.Key = key
+	p.topic.Publish(ref)
+}
+
+// placementCopyOutcome is the outcome of one pass for a marked object.
+type placementCopyOutcome struct {
+	// version is that of the mailbox object; zero if a user made the object, or it came up from the target.
+	version PlacementCopyVersion
+	// synced is true if the target has the content of the object. excluded is true if upsync takes precedence.
+	synced, excluded bool
+}
+
+// newPlacementCopyOutcome returns the outcome for a marked object, given that of the way down.
+func newPlacementCopyOutcome(s *plan.Snapshot, down outcome, err error) placementCopyOutcome {
+	if s.InMailbox == nil {
+		return placementCopyOutcome{}
+	}
+	return placementCopyOutcome{
+		version:  PlacementCopyVersionOf(s.InMailbox),
+		synced:   err == nil && !down.outdated && isSynced(s.Down, down.decision),
+		excluded: down.decision.Cause == plan.ExcludedByUpsync,
+	}
+}
+
+// isSynced reports whether the target has the content of the source after a plan was carried out without an error.
+func isSynced(d *plan.DownSnapshot, decision plan.Decision) bool {
+	switch decision.Action {
+	case plan.Create, plan.Apply, plan.UpdateMark:
+		return true
+	case plan.None:
+		return d.State == plan.Selected && (decision.Cause == plan.InSync || decision.Cause == plan.Finished)
+	default:
+		return false
+	}
+}

@@ -1,0 +1,70 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+)
+
+// A copy is in sync with the mark that it had in the last pass that succeeded; a failed pass does not change that.
+func TestMarkedStates(t *testing.T) {
+	states := &placementCopies{states: map[types.NamespacedName]placementCopyState{}}
+	key := types.NamespacedName{Name: "till"}
+	withMark := func(mark string) *plan.Snapshot {
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		object.SetUID("uid")
+		if mark != "" {
+			object.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark})
+		}
+		return &plan.Snapshot{InMailbox: object, Down: &plan.DownSnapshot{State: plan.Selected}}
+	}
+	decided := func(action plan.Action, cause plan.Cause) outcome {
+		return outcome{decision: plan.Decision{Action: action, Cause: cause}}
+	}
+	for _, step := range []struct {
+		name    string
+		mark    string
+		down    outcome
+		err     error
+		changed bool
+		want    placementCopyState
+		known   bool
+	}{
+		{"a user's object", "", decided(plan.Create, plan.Missing), nil, false, placementCopyState{}, false},
+		{"a copy that is refused", "one", decided(plan.Create, plan.Missing), errors.New("no"), true, placementCopyState{}, true},
+		{"a copy that is created", "one", decided(plan.Create, plan.Missing), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
+		{"nothing to do", "one", decided(plan.None, plan.InSync), nil, false, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
+		{"an edit that is refused", "two", decided(plan.Apply, plan.Changed), errors.New("no"), false, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
+		{"a pass that comes too late", "two", outcome{decision: plan.Decision{Action: plan.Apply}, outdated: true}, nil, false, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
+		{"an edit that is applied", "two", decided(plan.Apply, plan.Changed), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "two"}}, true},
+		{"upsync takes precedence", "two", decided(plan.None, plan.ExcludedByUpsync), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "two"}, excluded: true}, true},
+		{"it is released", "", decided(plan.None, plan.InSync), nil, true, placementCopyState{}, false},
+	} {
+		changed := states.update(key, newPlacementCopyOutcome(withMark(step.mark), step.down, step.err))
+		got, known := states.get(key)
+		if changed != step.changed || got != step.want || known != step.known {
+			t.Errorf("%s: changed %v, %+v, %v", step.name, changed, got, known)
+		}
+	}
+}

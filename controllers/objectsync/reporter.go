@@ -1,0 +1,210 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
+	"github.com/synchub-dev/synchub/provider/tracing"
+)
+
+// reporter reports the outcomes of passes: as failures, events, metrics and traces.
+type reporter struct {
+	resource *plan.Resource
+	// syncTarget is the name of the SyncTarget.
+	syncTarget string
+	mailbox    *mailboxView
+	target     *targetView
+	states     *keyStates
+	changes    *pendingChanges
+	placed     *placementCopies
+	dropped    *droppedFields
+	metrics    *controllerMetrics
+	// tracer is nil if the hub records no traces.
+	tracer *tracing.Tracer
+	// onChange is called when a summary may have changed.
+	onChange func()
+	clock    clock.PassiveClock
+}
+
+func newReporter(o *Options, mailbox *mailboxView, target *targetView, states *keyStates, changes *pendingChanges, placed *placementCopies, dropped *droppedFields) *reporter {
+	return &reporter{
+		resource: &o.Resource, syncTarget: o.SyncTarget, mailbox: mailbox, target: target, states: states, changes: changes, placed: placed, dropped: dropped,
+		metrics: newMetrics(o.Owner.SyncTarget, o.Resource, o.AggregateMetrics), tracer: o.Tracer, onChange: o.OnChange, clock: o.Clock,
+	}
+}
+
+// pass is a pass under way.
+type pass struct {
+	key types.NamespacedName
+	// pending are the changes that the pass covers, if hasPending is true.
+	pending    pendingChange
+	hasPending bool
+	started    time.Time
+	trace      *tracing.Pass
+}
+
+// begin takes the changes that a pass covers, and begins its trace.
+func (r *reporter) begin(ctx context.Context, key types.NamespacedName) (context.Context, pass) {
+	p := pass{key: key}
+	p.pending, p.hasPending = r.changes.take(key)
+	if r.tracer != nil {
+		changed, origin := p.pending.firstChange()
+		p.trace = r.tracer.Pass(tracing.Subject{
+			SyncTarget: r.syncTarget, Inventory: targetlabels.Inventory(r.mailbox.owner.SyncTarget), Resource: r.resource.GroupResource().String(), Key: key,
+		}, changed, origin)
+	}
+	p.started = r.clock.Now()
+	return tracing.NewContext(ctx, p.trace), p
+}
+
+// end measures a pass, and ends its trace.
+func (r *reporter) end(p pass, outcome outcome, err error) {
+	r.metrics.observeReconcile(outcome, r.clock.Now().Sub(p.started), err)
+	if p.trace == nil {
+		return
+	}
+	result := tracing.Result{Direction: outcome.direction(), Action: string(outcome.decision.Action), Cause: string(outcome.decision.Cause)}
+	if err != nil {
+		result.Reason = newFailure(r.redact(err)).Reason
+	}
+	p.trace.End(result)
+}
+
+// succeeded records a pass without an error.
+func (r *reporter) succeeded(p pass, outcome outcome) {
+	r.recordState(p.key, outcome, nil)
+	verifies := outcome.decision.Action == plan.VerifyAbsence
+	if outcome.outdated || verifies {
+		// The pass is to be repeated, and counts later.
+		r.changes.keepTimes(p.key, p.pending)
+	} else {
+		r.metrics.observeLatency(outcome, p.pending, r.clock.Now())
+	}
+	if verifies {
+		// The key may still fail: the deletion follows when the absence is verified.
+		r.placed.record(p.key, outcome.placementCopy, false)
+		return
+	}
+	before, failed := r.states.clearFailure(p.key)
+	if failed {
+		r.metrics.failureChanged(before.Reason, "")
+		r.onChange()
+	}
+	r.placed.record(p.key, outcome.placementCopy, failed)
+}
+
+// failed records a pass with an error. It returns the failure, and how many passes have failed one after the other.
+func (r *reporter) failed(ctx context.Context, p pass, outcome outcome, err error) (failure Failure, failedPasses int) {
+	r.recordState(p.key, outcome, err)
+	failure = newFailure(r.redact(err))
+	before, changed, failedPasses := r.states.setFailure(p.key, failure)
+	if changed {
+		r.metrics.failureChanged(before.Reason, failure.Reason)
+		r.onChange()
+		r.warn(ctx, p.key, failure)
+	}
+	r.placed.record(p.key, outcome.placementCopy, changed)
+	return failure, failedPasses
+}
+
+// restoreChanges makes the changes of a pass that failed pending again, because the target is away.
+func (r *reporter) restoreChanges(p pass) {
+	if p.hasPending {
+		r.changes.restore(p.key, p.pending)
+	}
+}
+
+// recordState records facts about the object that are reported beside its failure.
+func (r *reporter) recordState(key types.NamespacedName, outcome outcome, err error) {
+	r.states.setFormer(key, err == nil && outcome.decision.IsKept())
+	deferredChanged := r.states.setDeferred(key, outcome.deferred)
+	heldBackChanged := r.states.setHeldBack(key, err == nil && outcome.heldBack)
+	finishedChanged := r.states.setFinished(key, err == nil && outcome.decision.Cause == plan.Finished)
+	if deferredChanged || heldBackChanged || finishedChanged {
+		r.onChange()
+	}
+}
+
+// recordPrunedPaths records fields that the mailbox drops, and reports new ones.
+func (r *reporter) recordPrunedPaths(configs, paths []string) {
+	if len(paths) > 0 && r.dropped.add(configs, paths) {
+		r.onChange()
+	}
+}
+
+// warn writes an event about a failure on the mailbox object; the caller makes sure that there is one per object and reason. Exceeded
+// limits are reported in the config instead: an event for each object would make things worse.
+func (r *reporter) warn(ctx context.Context, key types.NamespacedName, failure Failure) {
+	if failure.Reason == plan.ReasonMailboxLimitExceeded {
+		return
+	}
+	object, known := r.mailbox.get(key)
+	if known && object == nil && failure.Reason == plan.ReasonRemovedInMailbox {
+		// The event is about the name: its user looks for the object there.
+		object = &unstructured.Unstructured{}
+		object.SetGroupVersionKind(r.resource.GroupVersion().WithKind(r.resource.Kind))
+		object.SetNamespace(key.Namespace)
+		object.SetName(key.Name)
+	}
+	if !known || object == nil {
+		return
+	}
+	client, ok := r.mailbox.mailboxes.Client(r.mailbox.name)
+	if !ok {
+		return
+	}
+	if err := events.WarnObject(ctx, client, object, failure.Reason, failure.Message, r.clock.Now()); err != nil {
+		// The status of the SyncerConfig reports the failure too.
+		log.FromContext(ctx).Info("cannot write an event to the mailbox", "resource", r.resource.Resource, "reason", failure.Reason, "error", err.Error())
+	}
+}
+
+// redact returns an error without the content of Secrets: errors of expressions and templates quote the values that they fail
+// for.
+func (r *reporter) redact(err error) error {
+	secrets := schema.GroupResource{Resource: "secrets"}
+	if r.resource.GroupResource() != secrets && r.target.resourceFor(secrets) == nil {
+		return err
+	}
+	const withheld = "; the hub withholds the details, which could quote the Secret"
+	if mutated, ok := errors.AsType[*mutation.Error](err); ok {
+		return &mutation.Error{Step: mutated.Step, Path: mutated.Path, Err: errors.New("it fails" + withheld)}
+	}
+	if rule, ok := errors.AsType[*observe.RuleError](err); ok {
+		return &observe.RuleError{Field: rule.Field, Err: errors.New("it fails" + withheld)}
+	}
+	if refused, ok := errors.AsType[*transform.InvalidObjectError](err); ok && strings.HasPrefix(refused.Field, "spec.") {
+		return &transform.InvalidObjectError{Field: refused.Field, Message: "it yields no legal name" + withheld}
+	}
+	return err
+}

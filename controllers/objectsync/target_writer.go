@@ -1,0 +1,430 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/provider/notfound"
+	"github.com/synchub-dev/synchub/provider/requestclass"
+	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
+)
+
+// targetWriter writes to the target.
+type targetWriter struct {
+	resource     *plan.Resource
+	owner        ownership.Owner
+	fieldManager string
+	connection   *targets.Connection
+	view         *targetView
+	mailbox      *mailboxView
+	reporter     *reporter
+	// cordoned and adoption are nil if there is no cordon, and no adoption policy of the SyncTarget.
+	cordoned func() bool
+	adoption func() synchubv1alpha1.AdoptionPolicy
+	onChange func()
+}
+
+func newTargetWriter(o *Options, view *targetView, mailbox *mailboxView, reporter *reporter) *targetWriter {
+	return &targetWriter{
+		resource: &o.Resource, owner: o.Owner, fieldManager: ownership.FieldManager(o.Owner.Hub), connection: o.Connection, view: view,
+		mailbox: mailbox, reporter: reporter, cordoned: o.Cordoned, adoption: o.Adoption, onChange: o.OnChange,
+	}
+}
+
+// write makes the write that an operation decided on, with the requests that it needs.
+func (w *targetWriter) write(ctx context.Context, o plan.Operation) error {
+	var err error
+	switch o.Decision.Action {
+	case plan.None:
+		return nil
+	case plan.Create:
+		err = w.create(ctx, o.Copy, o.Desired)
+	case plan.Apply:
+		if o.Decision.Cause == plan.Restored {
+			err = w.adoptRestored(requestclass.With(ctx, requestclass.Extra), o)
+			break
+		}
+		err = w.apply(ctx, o.Copy, o.Desired, o.Copy.Observed.UID)
+		if err == nil && o.Copy.Observed.Mark.Policy == ownership.PolicyCreateOnly {
+			err = w.removeOverwriteAnnotation(ctx, o.Copy, o.Desired)
+		}
+	case plan.UpdateMark:
+		err = w.updateMark(ctx, o.Copy, o.Desired, o.Copy.Observed)
+	case plan.Delete:
+		err = w.delete(ctx, o.Copy, o.Copy.Observed.UID, o.Propagation)
+	case plan.Release:
+		err = w.release(ctx, o.Copy)
+	case plan.Conflict:
+		err = &nameTakenError{ref: o.Copy.Ref(), reason: "it came from " + describeFormer(o)}
+	case plan.VerifyAbsence, plan.Update:
+		err = fmt.Errorf("%s is no action on the target", o.Decision)
+	}
+	if err != nil {
+		return err
+	}
+	log.FromContext(ctx).V(1).Info("wrote to the target", "decision", o.Decision.String(), "resource", o.Copy.API.GroupResource(), "name", o.Copy.Key)
+	w.onChange()
+	return nil
+}
+
+// fieldConflictError names the field managers that keep changing the fields that the hub applies.
+func (w *targetWriter) fieldConflictError(ctx context.Context, o plan.Operation) error {
+	if len(o.Decision.Fields) == 0 {
+		return fmt.Errorf("%w: spec.mutation.down of the PublishedResource returns a different object on every run", errFieldConflict)
+	}
+	object, err := w.connection.Get(requestclass.With(ctx, requestclass.Extra), o.Copy.API.GroupVersionResource, o.Copy.Key)
+	if err != nil {
+		return err
+	}
+	managers, err := w.otherManagersOf(o.Desired, object, o.Decision.Fields)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %v keeps changing %v", errFieldConflict, managers, o.Decision.Fields)
+}
+
+// otherManagersOf returns the field managers of an object, beside the hub's, that own fields at the paths or below them.
+func (w *targetWriter) otherManagersOf(desired *transform.Desired, object *unstructured.Unstructured, paths []string) ([]string, error) {
+	managers, err := ownership.ManagersOf(desired.Object.Object, object.GetManagedFields(), paths)
+	return slices.DeleteFunc(managers, func(manager string) bool { return manager == w.fieldManager }), err
+}
+
+// describeFormer names the object that a copy came from, if that is not the one that the operation is about.
+func describeFormer(o plan.Operation) string {
+	if plan.SameSource(o.Desired.Mark, o.Copy.Observed.Mark) {
+		return "a former object of this name, of other users, whose end the hub has not seen"
+	}
+	return describeSource(o.Copy.Observed.Mark.Source)
+}
+
+func describeSource(source ownership.Source) string {
+	return fmt.Sprintf("%s %s of the mailbox", source.Resource, types.NamespacedName{Namespace: source.Namespace, Name: source.Name})
+}
+
+// create creates the desired object, and first its namespace if that is missing. If the name is taken, it reads the
+// object there once: the hub may own it, without its label, or may adopt it.
+func (w *targetWriter) create(ctx context.Context, current plan.Copy, desired *transform.Desired) error {
+	if w.isCordoned() {
+		return errCordoned
+	}
+	ref := current.Ref()
+	w.view.writes.Started(ref)
+	created, err := w.connection.Create(ctx, current.API.GroupVersionResource, desired.ForCreate())
+	if mailboxwrite.IsMissingNamespace(err, current.Key.Namespace) {
+		extra := requestclass.With(ctx, requestclass.Extra)
+		if err := w.connection.EnsureNamespace(extra, current.Key.Namespace, map[string]string{ownership.EnsuredAnnotation: w.owner.EnsuredValue(mailboxwrite.NamespaceSelf(current.Key.Namespace))}); err != nil {
+			w.view.writes.Finished(ref, nil)
+			return fmt.Errorf("cannot create the namespace %s: %w", current.Key.Namespace, err)
+		}
+		created, err = w.connection.Create(extra, current.API.GroupVersionResource, desired.ForCreate())
+	}
+	if errors.Is(err, targets.ErrAlreadyExists) {
+		w.view.writes.Finished(ref, nil)
+		return w.resolveConflict(requestclass.With(ctx, requestclass.Extra), current, desired, err)
+	}
+	if err != nil {
+		w.view.writes.Finished(ref, nil)
+		return err
+	}
+	return w.finish(ctx, ref, created, desired)
+}
+
+// isCordoned reports whether nothing new may be created on the target. Existing copies stay in sync.
+func (w *targetWriter) isCordoned() bool { return w.cordoned != nil && w.cordoned() }
+
+// apply applies to the hub's copy of that UID. A copy that refuses the change is replaced if the PublishedResource
+// allows it.
+func (w *targetWriter) apply(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) error {
+	err := w.applyInPlace(ctx, current, desired, uid)
+	if refused, ok := errors.AsType[*immutableError](err); ok {
+		return w.replace(ctx, current, desired, uid, refused)
+	}
+	return err
+}
+
+// applyInPlace applies to the object of that UID and never replaces it, so the object need not be the hub's yet.
+func (w *targetWriter) applyInPlace(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) error {
+	if err := w.relinquishFields(ctx, current, desired, uid); err != nil {
+		return err
+	}
+	ref := current.Ref()
+	desired = desired.ForCopy(uid)
+	w.view.writes.Started(ref)
+	applied, err := w.applyEmptying(ctx, current, desired, uid)
+	if err != nil {
+		err = asImmutableError(w.checkIdentity(ref, uid, err))
+		applied, err = w.applyWithoutObstacles(requestclass.With(ctx, requestclass.Extra), current, desired, uid, err)
+	}
+	if err != nil {
+		w.view.writes.Finished(ref, nil)
+		return err
+	}
+	w.reportKeptFields(ctx, current, desired, applied)
+	return w.finish(ctx, ref, applied, desired)
+}
+
+// appliedFields returns the fields of a copy that the hub applied and still owns.
+func (w *targetWriter) appliedFields(current plan.Copy) []byte {
+	switch {
+	case current.Observed != nil:
+		return current.Observed.AppliedFields
+	case current.Object != nil:
+		return ownership.AppliedFields(current.Object, w.fieldManager)
+	default:
+		return nil
+	}
+}
+
+// relinquishFields gives up the ownership of fields that the hub applied before and ignores from now on. An apply without
+// those fields would delete them from the object.
+func (w *targetWriter) relinquishFields(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) error {
+	if len(desired.IgnoredFields) == 0 {
+		return nil
+	}
+	paths := make([]fieldpath.Path, 0, len(desired.IgnoredFields))
+	for _, field := range desired.IgnoredFields {
+		paths = append(paths, field.Path)
+	}
+	if !ownership.OwnsAny(w.appliedFields(current), paths) {
+		return nil
+	}
+	extra := requestclass.With(ctx, requestclass.Extra)
+	object, err := w.connection.Get(extra, current.API.GroupVersionResource, current.Key)
+	if err != nil {
+		return fmt.Errorf("cannot relinquish ignored fields: %w", err)
+	}
+	entries, changed := ownership.RelinquishFields(object.GetManagedFields(), w.fieldManager, paths)
+	if !changed {
+		return nil
+	}
+	edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
+	_, err = w.connection.PatchMetadata(extra, current.API.GroupVersionResource, current.Key, uid, edits)
+	if apierrors.IsConflict(err) {
+		return errOutdated
+	}
+	if err != nil {
+		return fmt.Errorf("cannot relinquish ignored fields: %w", err)
+	}
+	return nil
+}
+
+// unknownVersionMessage matches the refusal of an apply to an object whose managedFields name a version that its CRD does not
+// have any more.
+var unknownVersionMessage = regexp.MustCompile(`invalid group/version: ([-a-z0-9.]+/[a-z0-9]+)`)
+
+// removedVersion returns the removed version for which the target refused an apply; empty if the refusal has another cause.
+func removedVersion(err error, in schema.GroupVersion) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError {
+		return ""
+	}
+	found := unknownVersionMessage.FindStringSubmatch(status.Status().Message)
+	if found == nil {
+		return ""
+	}
+	version, err := schema.ParseGroupVersion(found[1])
+	if err != nil || version.Group != in.Group || version == in {
+		return ""
+	}
+	return found[1]
+}
+
+// applyMigratingVersion applies to the object of the UID. If managedFields name a version that was removed from the CRD, they
+// are moved to the current version first: until then nobody can apply to the object.
+func (w *targetWriter) applyMigratingVersion(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) (*unstructured.Unstructured, error) {
+	resource := current.API.GroupVersionResource
+	applied, err := w.connection.Apply(ctx, resource, desired.Object, uid)
+	vanished := removedVersion(err, resource.GroupVersion())
+	if vanished == "" {
+		return applied, err
+	}
+	ctx = requestclass.With(ctx, requestclass.Extra)
+	object, failed := w.connection.Get(ctx, resource, current.Key)
+	if failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	entries, moved := ownership.MoveAPIVersion(object.GetManagedFields(), vanished, resource.GroupVersion().String())
+	if !moved {
+		return nil, err
+	}
+	_, failed = w.connection.PatchMetadata(ctx, resource, current.Key, uid, metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()})
+	switch {
+	case apierrors.IsConflict(failed):
+		return nil, errOutdated
+	case failed != nil:
+		return nil, fmt.Errorf("%w; and the managedFields of that version cannot be moved to another: %w", err, failed)
+	}
+	return w.connection.Apply(ctx, resource, desired.Object, uid)
+}
+
+// replace deletes a copy that has immutable fields to change; the delete event leads to a create. A dry run first
+// makes sure that the target accepts the new object.
+func (w *targetWriter) replace(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refused *immutableError) error {
+	// A mailbox that was bound again has lost the former objects without a user's order.
+	superseded := plan.Supersedes(desired, current.Observed) && !w.mailbox.mailboxes.WasRebound(w.mailbox.name)
+	if !w.resource.Replace && !superseded || w.resource.DeletesContents {
+		return refused
+	}
+	if w.isCordoned() {
+		return fmt.Errorf("%w; it is not replaced: %w", refused, errCordoned)
+	}
+	ctx = requestclass.With(ctx, requestclass.Extra)
+	if err := w.connection.DryRunCreate(ctx, current.API.GroupVersionResource, desired.ForCreate()); err != nil {
+		return fmt.Errorf("%w; it was not replaced, since the target refuses the new one as well: %w", refused, err)
+	}
+	return w.delete(ctx, current, uid, metav1.DeletePropagationBackground)
+}
+
+// updateMark updates the marks of a copy whose content is left to the target. The mark keeps the hash of the last apply.
+func (w *targetWriter) updateMark(ctx context.Context, current plan.Copy, desired *transform.Desired, observed *plan.TargetObject) error {
+	mark := desired.Mark
+	mark.Hash, mark.Adopted = observed.Mark.Hash, observed.Mark.Adopted
+	return w.patchMetadata(ctx, current, observed.UID, metadatapatch.Patch{
+		SetLabels: map[string]string{ownership.OwnerLabel: w.owner.LabelValue()},
+		SetAnnotations: map[string]string{
+			ownership.MarkAnnotation: w.owner.Seal(mark), ownership.OverwriteAnnotation: "false",
+			ownership.IdentityAnnotation: desired.ForCopy(observed.UID).SealedIdentity(),
+		},
+	})
+}
+
+// removeOverwriteAnnotation removes the annotation that [Controller.updateMark] set. An apply without it would not remove it,
+// because no apply has set it.
+func (w *targetWriter) removeOverwriteAnnotation(ctx context.Context, current plan.Copy, desired *transform.Desired) error {
+	if _, ok := desired.Object.GetAnnotations()[ownership.OverwriteAnnotation]; ok {
+		return nil
+	}
+	extra := requestclass.With(ctx, requestclass.Extra)
+	return w.connection.RemoveMetadata(extra, current.API.GroupVersionResource, current.Key, current.Observed.UID, nil, []string{ownership.OverwriteAnnotation})
+}
+
+func (w *targetWriter) patchMetadata(ctx context.Context, current plan.Copy, uid types.UID, edits metadatapatch.Patch) error {
+	ref := current.Ref()
+	w.view.writes.Started(ref)
+	edited, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
+	if err != nil {
+		w.view.writes.Finished(ref, nil)
+		return w.checkIdentity(ref, uid, err)
+	}
+	cached, _ := w.view.cachedCopyOf(edited, verifiedMark{})
+	w.view.writes.Written(ctx, ref, cached)
+	return nil
+}
+
+// finish uses the response until the cache shows it. It also notes the desired fields that the target dropped,
+// so that they are not taken for drift for ever.
+func (w *targetWriter) finish(ctx context.Context, ref plan.Ref, answer *unstructured.Unstructured, desired *transform.Desired) error {
+	cached, err := w.view.cachedCopyOf(answer, verifiedMark{desired.Mark, desired.SealedMark()})
+	w.view.writes.Written(ctx, ref, cached)
+	if err != nil {
+		return fmt.Errorf("the target did not keep the hub's mark: %w", err)
+	}
+	dropped, err := ownership.UnownedPaths(desired.Object.Object, cached.observed.AppliedFields)
+	if err != nil {
+		return err
+	}
+	var conflict error
+	if len(dropped) > 0 {
+		nulls, managers, err := w.nullsOfOthers(desired, cached, answer)
+		if err != nil {
+			return err
+		}
+		if len(managers) > 0 {
+			dropped = slices.DeleteFunc(dropped, func(path string) bool { return slices.Contains(nulls, path) })
+			conflict = fmt.Errorf("%w: the mailbox has null in %v, but the target keeps the fields there that %v has set: remove them, or do not select the object", errFieldConflict, nulls, managers)
+		}
+	}
+	w.view.writes.SetDroppedPaths(ref, dropped)
+	return conflict
+}
+
+// nullsOfOthers returns the paths at which the hub applied a null and the target keeps what other managers have set, and those managers. There
+// are none if an admission webhook fills the null: its fields belong to an update by the hub.
+func (w *targetWriter) nullsOfOthers(desired *transform.Desired, cached *cachedCopy, answer *unstructured.Unstructured) (paths, managers []string, err error) {
+	paths, err = ownership.NullsOfOthers(desired.Object.Object, cached.observed.AppliedFields)
+	if err != nil || len(paths) == 0 {
+		return nil, nil, err
+	}
+	managers, err = w.otherManagersOf(desired, answer, paths)
+	return paths, managers, err
+}
+
+func (w *targetWriter) delete(ctx context.Context, current plan.Copy, uid types.UID, propagation metav1.DeletionPropagation) error {
+	ref := current.Ref()
+	w.view.writes.Started(ref)
+	w.view.deletionStarted(ref, uid)
+	existed, err := w.connection.DeleteExisting(ctx, current.API.GroupVersionResource, current.Key, uid, propagation)
+	if err != nil {
+		w.view.writes.Finished(ref, nil)
+		w.view.deletionStarted(ref, "")
+		return w.checkIdentity(ref, uid, err)
+	}
+	w.view.writes.DeleteAccepted(ctx, ref, uid)
+	if !existed {
+		w.view.contradicted(ref, uid)
+	}
+	return nil
+}
+
+// release removes the hub's marks from an object, which stays.
+func (w *targetWriter) release(ctx context.Context, current plan.Copy) error {
+	ref, observed := current.Ref(), current.Observed
+	edits := metadatapatch.Patch{RemoveAnnotations: []string{ownership.MarkAnnotation, ownership.IdentityAnnotation}}
+	if observed.HasOwnerLabel {
+		edits.RemoveLabels = []string{ownership.OwnerLabel}
+	}
+	if mayReclaim(observed.Mark) {
+		edits.SetAnnotations = map[string]string{ownership.EnsuredAnnotation: w.owner.EnsuredValue(observed.Mark.Self)}
+	}
+	w.view.writes.Started(ref)
+	w.view.deletionStarted(ref, observed.UID)
+	if _, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); w.checkIdentity(ref, observed.UID, err) != nil && !notfound.Proves(err, current.API.GroupResource(), current.Key.Name) {
+		w.view.writes.Finished(ref, nil)
+		w.view.deletionStarted(ref, "")
+		return err
+	}
+	// A released object counts as deleted.
+	w.view.writes.DeleteAccepted(ctx, ref, observed.UID)
+	return nil
+}
+
+// mayReclaim reports whether the hub may take back an object that it releases, when the source is created again. It may if the
+// object was to be deleted and stays only because its deletion would delete others. Orphaned and adopted objects keep no trace
+// of the hub.
+func mayReclaim(mark ownership.Mark) bool {
+	return mark.Policy == ownership.PolicyDelete && !mark.Adopted
+}

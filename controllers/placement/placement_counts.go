@@ -1,0 +1,257 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/health"
+)
+
+// slowMailboxMessage is the message of a pair whose mailbox is slow. The hub sees only that requests take long.
+const slowMailboxMessage = "the mailbox takes long to accept objects; an admission webhook in the mailbox may be slow"
+
+// placementCounts counts the pairs of one placement, except selected, which counts objects.
+type placementCounts struct {
+	selected, placed, failed int64
+	// fingerprint is the fingerprint of the selected objects. unobserved is true if no pass has been made for
+	// some pair since its object changed.
+	fingerprint rules.Fingerprint
+	unobserved  bool
+	// waiting counts the pairs that the rollout holds back.
+	waiting int64
+	// synced counts the placed pairs that are in sync with the cluster. healthy and unhealthy count the synced
+	// pairs by the health of the object.
+	synced, healthy, unhealthy int64
+	// pending is true if some pair is neither synced nor failed. Soon after a start pending proves little.
+	// There may have been no pass for the pair, no sync controller may have tried the copy, or it tried before
+	// it knew that a config selects the copy.
+	pending bool
+	// unserved are the APIs that a mailbox or a cluster lacks.
+	unserved map[string]struct{}
+	// slow counts the pairs that are not placed yet because their mailbox is slow, by SyncTarget.
+	slow map[string]int
+	// unsynced counts the placed pairs that are neither synced nor failed, by SyncTarget.
+	unsynced map[string]int
+	// failures are the first failed and unhealthy pairs, and inProgressPairs the first pairs that are not done.
+	failures, inProgressPairs []edgev2alpha1.PlacementPair
+	// rollout is the placement's rollout; nil if it has none.
+	rollout *rolloutSummary
+	// namespaces are the namespaces of the selected objects.
+	namespaces map[string]struct{}
+	// excluded counts the objects that concern the placement and that no placement places. excludedObjects are
+	// the first of these objects.
+	excluded        int64
+	excludedObjects []edgev2alpha1.ObjectFailure
+}
+
+// add counts the pairs of an object that a placement selects. Copies at former destinations that cannot be
+// withdrawn count as failed.
+func (t *placementCounts) add(key objectKey, object *object, placement *resolvedPlacement, slow map[logicalcluster.Name]bool) {
+	t.selected++
+	if t.namespaces == nil {
+		t.namespaces = map[string]struct{}{}
+	}
+	t.namespaces[key.name.Namespace] = struct{}{}
+	t.fingerprint.Add(object.contentHash)
+	if object.isBeyondLimit {
+		t.addBeyondLimit(key, object, placement)
+	}
+	for mailbox, found := range object.pairs {
+		destination, isDestination := placement.mailboxes[mailbox]
+		isBehind := found.observedChanges != found.changes
+		t.unobserved = t.unobserved || found.desired && (isBehind || found.undecided)
+		if isDestination || !found.desired {
+			t.addPair(key, destination.Name, found, isBehind, slow[mailbox])
+		}
+	}
+}
+
+// addPair counts a pair by its next step. isBehind is true if a change of the pair is not observed yet, and
+// isSlow if its mailbox is slow.
+func (t *placementCounts) addPair(key objectKey, syncTarget string, found *pair, isBehind, isSlow bool) {
+	switch {
+	case found.placed && (!isBehind || !isSlow):
+		t.placed++
+		t.addSyncStatus(key, syncTarget, found.syncStatus)
+	case found.failure != nil:
+		t.fail(key, syncTarget, *found.failure)
+	case found.waiting:
+		t.waiting++
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{rules.ReasonWaitingForRollout, ""})
+	case found.desired && isSlow:
+		t.pending = true
+		if t.slow == nil {
+			t.slow = map[string]int{}
+		}
+		t.slow[syncTarget]++
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{rules.ReasonMailboxSlow, slowMailboxMessage})
+	case found.desired:
+		t.pending = true
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{rules.ReasonPlacing, ""})
+	}
+}
+
+// fail counts a failed pair.
+func (t *placementCounts) fail(key objectKey, syncTarget string, why failure) {
+	t.failed++
+	addFirst(&t.failures, key, syncTarget, why)
+	if why.Reason == plan.ReasonNotServed {
+		if t.unserved == nil {
+			t.unserved = map[string]struct{}{}
+		}
+		t.unserved[key.resource.GroupResource().String()] = struct{}{}
+	}
+}
+
+// addSyncStatus counts a placed pair by its sync status.
+func (t *placementCounts) addSyncStatus(key objectKey, syncTarget string, state *syncStatus) {
+	switch {
+	case state != nil && state.failure != nil:
+		t.fail(key, syncTarget, *state.failure)
+		return
+	case state == nil || !state.synced:
+		t.pending = true
+		if t.unsynced == nil {
+			t.unsynced = map[string]int{}
+		}
+		t.unsynced[syncTarget]++
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{rules.ReasonSyncing, ""})
+		return
+	}
+	t.synced++
+	switch state.health.Status {
+	case health.Current:
+		t.healthy++
+	case health.Failed, health.Unknown:
+		t.unhealthy++
+		addFirst(&t.failures, key, syncTarget, failure{rules.ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
+	case health.InProgress, health.Terminating:
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{state.health.Status.String(), state.health.Message})
+	}
+}
+
+// addFirst adds a pair to a list that keeps the first pairs in a stable order.
+func addFirst(first *[]edgev2alpha1.PlacementPair, key objectKey, syncTarget string, why failure) {
+	added := edgev2alpha1.PlacementPair{
+		ObjectFailure: edgev2alpha1.ObjectFailure{
+			Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.name.Namespace, Name: key.name.Name,
+			Reason: why.Reason, Message: why.Message,
+		},
+		SyncTarget: syncTarget,
+	}
+	position, _ := slices.BinarySearchFunc(*first, added, comparePairs)
+	if position == edgev2alpha1.MaxFailures {
+		return
+	}
+	*first = slices.Insert(*first, position, added)
+	*first = (*first)[:min(len(*first), edgev2alpha1.MaxFailures)]
+}
+
+func comparePairs(a, b edgev2alpha1.PlacementPair) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SyncTarget, b.SyncTarget))
+}
+
+// summary contains the outcomes and counts of a workspace's placements by UID, and the number of copies to
+// withdraw. allSelected is true if all objects are known and selected, so that rollouts continue. reselecting
+// is true while some object was selected by former placements: further pairs may follow.
+type summary struct {
+	outcomes    map[types.UID]outcome
+	counts      map[types.UID]*placementCounts
+	withdrawing int
+	// blockedWithdrawal is why one of these copies cannot be withdrawn; empty if none is blocked.
+	blockedWithdrawal        string
+	allSelected, reselecting bool
+	// recheck is when another mailbox may count as slow; zero for never.
+	recheck time.Duration
+	// readsAll is true if the hub knows the labels of all objects.
+	readsAll bool
+}
+
+// summarize returns the summary of a workspace; known is false before its placements are resolved with a view
+// of all inventories.
+func (w *workspace) summarize() (summed summary, known bool) {
+	view := w.Fleet.Snapshot()
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.placements == nil || !w.placements.fleetSynced {
+		return summary{}, false
+	}
+	slow, recheck := w.slowMailboxes()
+	summed = summary{recheck: recheck, outcomes: w.placements.outcomes, counts: map[types.UID]*placementCounts{}, allSelected: w.allSelected, reselecting: w.reselecting}
+	for _, placement := range w.placements.all {
+		// A destination without a mailbox has no pairs yet.
+		if rollout, isPending := placement.summarizeRollout(), placement.awaitsMailbox(); rollout != nil || isPending {
+			summed.counts[placement.UID] = &placementCounts{rollout: rollout, pending: isPending}
+		}
+	}
+	for key, object := range w.objects {
+		for _, placement := range object.selectedBy {
+			found := summed.counts[placement.UID]
+			if found == nil {
+				found = &placementCounts{}
+				summed.counts[placement.UID] = found
+			}
+			found.add(key, object, placement, slow)
+		}
+		for mailbox, found := range object.pairs {
+			if !found.desired && found.hasCopy {
+				summed.withdrawing++
+				summed.blockedWithdrawal = firstBlockedWithdrawal(summed.blockedWithdrawal, key, view, mailbox, found.failure)
+			}
+		}
+	}
+	return summed, true
+}
+
+// firstBlockedWithdrawal returns a sentence about a copy that cannot be withdrawn, or the sentence before if
+// that sorts first.
+func firstBlockedWithdrawal(before string, key objectKey, view *fleet.Snapshot, mailbox logicalcluster.Name, why *failure) string {
+	if why == nil {
+		return before
+	}
+	syncTarget, _ := view.SyncTargetOf(mailbox)
+	text := fmt.Sprintf(" %s %s cannot be withdrawn from %s: %s: %s.", key.resource.GroupResource(), strings.TrimPrefix(key.name.String(), "/"), syncTarget.Name, why.Reason, why.Message)
+	if before == "" {
+		return text
+	}
+	return min(before, text)
+}
+
+// isPending reports whether some pair is neither synced nor failed, or whether a rollout has no decision.
+func (s *summary) isPending() bool {
+	if s.reselecting {
+		return true
+	}
+	for _, counted := range s.counts {
+		if counted.pending || counted.rollout != nil && !counted.rollout.decided {
+			return true
+		}
+	}
+	return false
+}
