@@ -42,7 +42,7 @@ func newBindingOptions(streams genericiooptions.IOStreams) bindingOptions {
 }
 
 func (o *bindingOptions) addFlags(command *cobra.Command) {
-	o.InventoryOptions.AddFlags(command)
+	o.AddFlags(command)
 	flags := command.Flags()
 	flags.StringVar(&o.workspace, "workspace", "", "path of the workspace; the default is the workspace of the current context")
 	flags.StringVar(&o.provider, "provider-workspace", cli.DefaultProvider, "path of the hub's provider workspace")

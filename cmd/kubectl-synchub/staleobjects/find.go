@@ -49,15 +49,15 @@ type StaleObject struct {
 	mode     cleanup.Mode
 }
 
-// staleObjectList contains the stale objects of a cluster.
-type staleObjectList struct {
+// FoundObjects contains the stale objects of a cluster.
+type FoundObjects struct {
 	Objects []StaleObject
 	// unlisted lists the resources whose objects could not be listed, with the reasons.
 	unlisted []string
 }
 
 // complete returns an error unless all resources could be listed.
-func (s staleObjectList) complete() error {
+func (s FoundObjects) complete() error {
 	if len(s.unlisted) > 0 {
 		return errors.New("not everything could be looked at: more may be there")
 	}
@@ -72,8 +72,8 @@ var containers = []schema.GroupResource{
 }
 
 // Find returns the objects with marks of the SyncTarget with the given UID, in the order of their removal.
-func Find(ctx context.Context, r *cli.Reader, uid types.UID, mode cleanup.Mode, only []string) (staleObjectList, error) {
-	var found staleObjectList
+func Find(ctx context.Context, r *cli.Reader, uid types.UID, mode cleanup.Mode, only []string) (FoundObjects, error) {
+	var found FoundObjects
 	served, err := listableAPIs(r, only)
 	if err != nil {
 		if !discovery.IsGroupDiscoveryFailedError(err) {
