@@ -10,6 +10,7 @@ SHELL := bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
+EPOCH   ?= $(shell git log -1 --format=%ct 2>/dev/null)
 
 # -buildvcs=false: the version above says it, and a checkout owned by somebody else could not be built.
 VERSION_FLAGS = -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
@@ -92,12 +93,12 @@ build: check-go ## Build the hub, the tunnel of clusters and the kubectl plugin,
 	cp cmd/kubectl-synchub/kubectl_complete-synchub bin/
 
 # The programs that have an image each.
-IMAGES    := $(notdir $(wildcard cmd/synchub cmd/synchub-tunnel))
+IMAGES    := synchub synchub-tunnel
 IMAGE_DIR ?= dist/image
 TAG       ?= $(VERSION:v%=%)
 
 # ko and goreleaser set what `make build` sets. Times are those of the commit, so that the same commit makes the same bytes.
-release_env = VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct 2>/dev/null)" TZ=UTC
+release_env = VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' SOURCE_DATE_EPOCH='$(EPOCH)' TZ=UTC
 image_label = --image-label=org.opencontainers.image.$(1) --image-annotation=org.opencontainers.image.$(1)
 image_labels = $(call image_label,version='$(VERSION)') $(call image_label,revision='$(COMMIT)') $(call image_label,created='$(DATE)') \
 	$(call image_label,description='Keeps many Kubernetes clusters in sync with kcp') $(call image_label,licenses=Apache-2.0) \

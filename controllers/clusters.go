@@ -49,21 +49,21 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// clusters are all that the hub is connected to, beside the hosting cluster.
+// clusters are the connections of the hub, except the connection to the hosting cluster.
 type clusters struct {
-	// provider is the provider workspace, and ledger the hub's own records there. Those are in configMaps.
+	// provider is the provider workspace. ledger contains the hub's own records there, which are in configMaps.
 	provider   cluster.Cluster
 	configMaps corev1client.ConfigMapInterface
 	ledger     *ledger.Store
-	// history notices that kcp went back to an earlier state.
+	// history detects that kcp went back to an earlier state.
 	history *storehistory.Guard
 	// inventories runs the leader's controllers that reconcile over all inventory workspaces, which inventoryFinder finds.
 	inventories     mcmanager.Manager
 	inventoryFinder *inventoryFinder
-	// mailboxes are cached as the cachePolicy says.
+	// mailboxes are cached by cachePolicy.
 	mailboxes   *mailboxes.Mailboxes
 	cachePolicy *syncmanager.CachePolicy
-	// workloads are the workload workspaces, cached as workloadPolicy says.
+	// workloads are the workload workspaces, cached by workloadPolicy.
 	workloads      *mailboxes.Mailboxes
 	workloadPolicy *placement.CachePolicy
 	targets        *targets.Registry
@@ -182,8 +182,8 @@ func (c *clusters) controllersOfStandby() mcmanager.Manager {
 	return everyReplica{c.inventoryFinder.manager}
 }
 
-// hubIdentityReader returns a function that returns the UIDs of the hub's Lease and of its namespace; both are empty if no Lease is
-// configured. It notes the versions of kcp that the Lease has.
+// hubIdentityReader returns a function that returns the UIDs of the hub's Lease and of its namespace; both are
+// empty if no Lease is configured. The function also records the versions of kcp in the Lease.
 func hubIdentityReader(hosting manager.Manager, name types.NamespacedName, history *storehistory.Guard) func(ctx context.Context) (ledger.HubIdentity, error) {
 	read := func(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
 		object := &metav1.PartialObjectMetadata{}

@@ -73,27 +73,29 @@ import (
 	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
-// Options configure the hub beside the hosting cluster's manager.
+// Options configure the hub, apart from the hosting cluster's manager.
 type Options struct {
 	Access *kcp.ConfigProvider
 	// Workspace is the path of the provider workspace.
 	Workspace string
 	// Fence refuses the hub's writes to kcp and to targets while this replica does not hold the Lease; nil refuses none.
 	Fence *fence.Fence
-	// Sharded divides the SyncTargets among all replicas. LiveReplicas returns their names, with this one's. It needs a Lease, whose times
-	// those of shards are too.
+	// Sharded divides the SyncTargets among all replicas. LiveReplicas returns the names of the replicas,
+	// including this one. It needs a Lease, whose durations also apply to the Leases of shards.
 	Sharded                                   bool
 	LiveReplicas                              func() []string
 	LeaseDuration, RenewDeadline, RenewPeriod time.Duration
-	// Leases watches the Lease of the leader and, with Sharded, those of shards. It is nil without a Lease.
+	// Leases watches the Lease of the leader and, with Sharded, the Leases of shards. It is nil without a
+	// Lease.
 	Leases *leases.Watcher
-	// History is told the versions of kcp that the Lease has, and returns the next ones. Setup completes it.
+	// History receives the versions of kcp in the Lease, and returns the next ones. Setup completes it.
 	History *storehistory.Guard
 	// Ready is set once this replica can hold SyncTargets, if they are sharded.
 	Ready *atomic.Bool
-	// ColdStandby makes replicas that do not lead only wait. By default they fill their caches meanwhile.
+	// ColdStandby makes replicas that are not the leader wait with empty caches. By default they fill their
+	// caches.
 	ColdStandby bool
-	// Tunnel says where this replica takes the tunnels of clusters.
+	// Tunnel configures the port for tunnels of clusters.
 	Tunnel configv1alpha1.TunnelConfiguration
 	// Replica is the name of this replica.
 	Replica string
@@ -105,7 +107,7 @@ type Options struct {
 	// MailboxLimits bound the cache of one mailbox, and MailboxesBytes bounds the caches of all mailboxes together.
 	MailboxLimits  mailboxes.Limits
 	MailboxesBytes int64
-	// AbsenceDelays are how long the hub waits before it believes that an object is gone from a mailbox.
+	// AbsenceDelays are how long the hub waits before it concludes that an object is gone from a mailbox.
 	AbsenceDelays absence.Delays
 	// TargetCacheLimits bound the cache of one target, and TargetsBytes bounds the caches of all targets together.
 	TargetCacheLimits targets.CacheLimits
@@ -118,7 +120,7 @@ type Options struct {
 	DeniedNetworks kubeconfig.DeniedNetworks
 	// ProtectedNamespaces are the namespaces that the hub syncs nothing to or from, unless a rule allows the namespace.
 	ProtectedNamespaces policy.NamespacePatterns
-	// AggregateMetrics makes the series of a SyncTarget those of all its resources together.
+	// AggregateMetrics makes the hub sum the metrics of a SyncTarget over its resources.
 	AggregateMetrics bool
 	// Tracer records traces of changed objects; nil records none.
 	Tracer *tracing.Tracer
@@ -139,17 +141,17 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// changes notify controllers about SyncTargets that other components observed to have changed.
+// changes notify controllers about changes of SyncTargets.
 type changes struct {
 	// connection: the target got a connection, came up or went down. unauthorized: it refused the credentials in a probe.
 	connectionChanged, unauthorized topic.Topic[types.UID]
 	// state: the sync manager's state of the SyncTarget. objects: its configs, or the objects that they select.
 	stateChanged, objectsChanged topic.Topic[types.UID]
-	// shards: those that this replica has got or lost.
+	// shards: this replica acquired or released them.
 	shardsChanged topic.Topic[shards.Set]
-	// copies: how far the hub has come with copies of placements in mailboxes.
+	// copies: the sync status of copies of placements in mailboxes.
 	objectStateChanged topic.Topic[objectsync.ObjectRef]
-	// readiness: whether the SyncTarget is Ready. It knows the states, too.
+	// readiness: whether the SyncTarget is Ready. The registry also contains the states.
 	readiness readiness.Registry
 }
 
@@ -335,7 +337,7 @@ func desiredCRDs(all []publishedresource.CRDInstallation) []crd.Installation {
 	return installations
 }
 
-// kubeconfigWatcher reloads the kcp kubeconfig, on replicas that do not lead too.
+// kubeconfigWatcher reloads the kcp kubeconfig on all replicas.
 type kubeconfigWatcher struct {
 	access *kcp.ConfigProvider
 	log    logr.Logger

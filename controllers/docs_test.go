@@ -23,7 +23,7 @@ import (
 	"testing"
 )
 
-// The walks and decisions name files of the code; a file that was moved is found here.
+// The pages of the design name files of the code. This test finds names of files that were moved.
 func TestDesignNamesFilesThatExist(t *testing.T) {
 	pages, err := filepath.Glob("../docs/design/*.md")
 	if err != nil || len(pages) == 0 {
@@ -38,7 +38,7 @@ func TestDesignNamesFilesThatExist(t *testing.T) {
 		for _, match := range file.FindAllStringSubmatch(string(text), -1) {
 			named++
 			if _, err := os.Stat(filepath.Join("..", match[1])); err != nil { //nolint:gosec // a path below this repository
-				t.Errorf("%s names %s, which is not there", page, match[1])
+				t.Errorf("%s names %s, which does not exist", page, match[1])
 			}
 		}
 	}

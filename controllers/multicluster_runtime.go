@@ -16,21 +16,22 @@ limitations under the License.
 
 package controllers
 
-// This file works around two gaps of multicluster-runtime v0.24.1. It goes when they are closed. What to report upstream:
+// This file works around two gaps of multicluster-runtime v0.24.1. Delete it when they are closed. Report
+// upstream:
 //
 //	A controller ignores NeedLeaderElection
 //
 //	mccontroller.NewTypedUnmanaged wraps controller-runtime's controller in mcController, which embeds the interface
-//	TypedController. That interface has no NeedLeaderElection, so the manager takes every multi-cluster controller for one
-//	that needs leader election, and controller.Options.NeedLeaderElection has no effect. Expected: mcController forwards
-//	NeedLeaderElection to the controller that it wraps.
+// That interface has no NeedLeaderElection, so the manager assumes that every multi-cluster controller needs
+// leader election, and controller.Options.NeedLeaderElection has no effect. Expected: mcController forwards
+// NeedLeaderElection to the controller that it wraps.
 //
 //	A controller that waits for leader election keeps clusters that are gone
 //
-//	A manager engages its controllers with each cluster before they start. mcController.Engage adds a source for the
-//	cluster to the controller, which keeps it until the start, also if the context of the cluster has ended. A standby
-//	that waits for weeks keeps every cluster that ever came and went, and starts a watch for each when it is elected.
-//	Expected: a controller that has not started forgets a cluster whose context has ended.
+// A manager engages its controllers with each cluster before they start. mcController.Engage adds a source for
+// the cluster to the controller, which keeps the source until the start, even if the context of the cluster has
+// ended. A standby that waits for weeks keeps every former cluster, and starts a watch for each when it is
+// elected. Expected: a controller that has not started drops a cluster whose context has ended.
 
 import (
 	"context"
@@ -49,14 +50,14 @@ func (m everyReplica) Add(runnable mcmanager.Runnable) error {
 	return m.Manager.Add(withoutLeaderElection{runnable})
 }
 
-// withoutLeaderElection is a Runnable that runs on replicas that do not lead, too.
+// withoutLeaderElection is a Runnable that runs on all replicas.
 type withoutLeaderElection struct{ mcmanager.Runnable }
 
 // NeedLeaderElection implements [manager.LeaderElectionRunnable].
 func (withoutLeaderElection) NeedLeaderElection() bool { return false }
 
-// leaderOnly is the manager of the inventory workspaces for controllers that only the leader runs. A standby learns of workspaces
-// long before these controllers start.
+// leaderOnly is the manager of the inventory workspaces for controllers that only the leader runs. A standby
+// finds workspaces long before these controllers start.
 type leaderOnly struct{ mcmanager.Manager }
 
 // Add implements [mcmanager.Manager].

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// recorder records the clusters of which it is told. It stands in for a controller.
+// recorder stands in for a controller. It records the clusters that it is engaged with.
 type recorder struct {
 	engaged []string
 	started bool

@@ -28,17 +28,18 @@ import (
 	"github.com/synchub-dev/synchub/provider/shards"
 )
 
-// neededMailboxes knows of which mailboxes this replica needs the objects if SyncTargets are sharded: those of the SyncTargets that it
-// holds. The leader needs all of them, since it places copies there and counts objects.
+// neededMailboxes decides which mailboxes' objects this replica caches if SyncTargets are sharded: the
+// mailboxes of its own SyncTargets. The leader needs all mailboxes, since it places copies there and counts
+// objects.
 type neededMailboxes struct {
 	role   leadership.Role
 	ledger *ledger.Store
-	// recheck is called with the mailboxes, or with none for all, about which the answer may have changed. recheckWorkloads is the same for
-	// workload workspaces.
+	// recheck is called with the mailboxes whose result may have changed; without arguments it means all
+	// mailboxes. recheckWorkloads is the same for workload workspaces.
 	recheck, recheckWorkloads func(...logicalcluster.Name)
 
 	lock sync.RWMutex
-	// syncTargets are the SyncTargets of mailboxes, as the ledger has them, and mailboxes is the inverse.
+	// syncTargets contains the SyncTarget of each mailbox in the ledger, and mailboxes is the inverse.
 	syncTargets map[logicalcluster.Name]types.UID
 	mailboxes   map[types.UID]logicalcluster.Name
 }
@@ -47,7 +48,8 @@ func newNeededMailboxes(role leadership.Role) *neededMailboxes {
 	return &neededMailboxes{role: role, syncTargets: map[logicalcluster.Name]types.UID{}, mailboxes: map[types.UID]logicalcluster.Name{}}
 }
 
-// needs reports whether this replica needs the objects of a mailbox. One that the ledger does not have yet is the leader's alone.
+// needs reports whether this replica needs the objects of a mailbox. Only the leader needs a mailbox that is
+// not in the ledger yet.
 func (n *neededMailboxes) needs(mailbox logicalcluster.Name) bool {
 	if n.role.Leads() {
 		return true
@@ -64,7 +66,7 @@ func (n *neededMailboxes) needsWorkload(logicalcluster.Name) bool { return n.rol
 // NeedLeaderElection returns false: each replica needs other mailboxes.
 func (n *neededMailboxes) NeedLeaderElection() bool { return false }
 
-// Start follows the ledger, the shards and the leadership until ctx ends.
+// Start observes the ledger, the shards and the leadership until ctx ends.
 func (n *neededMailboxes) Start(ctx context.Context) error {
 	n.ledger.Subscribe(ctx, n.entryChanged)
 	n.role.Changed.Subscribe(ctx, n.shardsChanged)
@@ -88,7 +90,7 @@ func (n *neededMailboxes) entryChanged(syncTarget types.UID) {
 	}
 }
 
-// set notes the mailbox of a SyncTarget, and reports whether it is another one.
+// set records the mailbox of a SyncTarget, and reports whether it has changed.
 func (n *neededMailboxes) set(syncTarget types.UID, mailbox logicalcluster.Name) (changed bool) {
 	n.lock.Lock()
 	defer n.lock.Unlock()

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/shards"
 )
 
-// heldShard is the shard of a replica.
+// heldShard is the shard that a replica owns.
 type heldShard int
 
 func (p heldShard) Owns(syncTarget types.UID) bool { return shards.Of(syncTarget) == int(p) }
@@ -51,7 +51,7 @@ func TestNeededMailboxes(t *testing.T) {
 	}
 	expect("a mailbox that the ledger lacks", "m1", false)
 	if !needed.set("own", "m1") || !needed.set(other, "m2") || needed.set("own", "m1") {
-		t.Error("set tells changes only")
+		t.Error("set reports a change without one")
 	}
 	expect("an own one", "m1", true)
 	expect("a foreign one", "m2", false)
@@ -59,18 +59,18 @@ func TestNeededMailboxes(t *testing.T) {
 	if !slices.Equal(rechecked, []logicalcluster.Name{"m2"}) {
 		t.Errorf("rechecked %v", rechecked)
 	}
-	// The mailbox was made anew.
+	// The mailbox was created again.
 	needed.set("own", "m3")
 	expect("the former one", "m1", false)
 	expect("the next one", "m3", true)
 	needed.set("own", "")
 	expect("that of a SyncTarget that is gone", "m3", false)
 	if needed.needsWorkload("w") {
-		t.Error("a replica that does not lead places something")
+		t.Error("a replica that is not the leader needs workloads")
 	}
 	close(elected)
 	expect("the leader", "m2", true)
 	if !needed.needsWorkload("w") {
-		t.Error("the leader places nothing")
+		t.Error("the leader does not need workloads")
 	}
 }

@@ -23,7 +23,8 @@ type readyFake bool
 func (f readyFake) HasPublished() bool { return bool(f) }
 func (f readyFake) HasSynced() bool    { return bool(f) }
 
-// An upgrade ends the former replica once the next one is ready, so a replica is not ready before it has everything that it needs to lead.
+// An upgrade ends the former replica once the next one is ready, so a replica must not be ready before it can
+// lead.
 func TestCachesReadyCheck(t *testing.T) {
 	for name, test := range map[string]struct {
 		published, synced, cold, leads, want bool

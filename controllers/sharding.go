@@ -41,15 +41,16 @@ import (
 	"github.com/synchub-dev/synchub/provider/shards"
 )
 
-// Labels on the Lease of the leader say whether it shards SyncTargets, with the value [CoordinationSharded] if so, and of which provider
-// workspace. Replicas of another setting wait while the setting is being changed, and those of another hub as long as it is there.
+// Labels on the Lease of the leader. They contain the value [CoordinationSharded] if the leader shards
+// SyncTargets, and a digest of its provider workspace. Replicas with another setting wait until the setting has
+// changed everywhere, and replicas of another hub wait as long as this Lease exists.
 const (
 	LabelCoordination   = "synchub.dev/coordination"
 	LabelProvider       = "synchub.dev/provider-workspace"
 	CoordinationSharded = "sharded"
 )
 
-// readyPollInterval is how often a replica that starts looks whether its caches are filled. The caches tell nobody.
+// readyPollInterval is how often a starting replica checks whether its caches have synced. They cause no event.
 const readyPollInterval = time.Second
 
 // LeaderLabels returns the labels of the leader's Lease.
@@ -57,17 +58,18 @@ func LeaderLabels(coordination, workspace string) map[string]string {
 	return map[string]string{LabelCoordination: coordination, LabelProvider: digestOf(workspace)}
 }
 
-// ReplicaGroup returns the name of the replicas that shard the SyncTargets of a provider workspace. Those that work otherwise are not
-// counted among them.
+// ReplicaGroup returns the name of the group of replicas that shard the SyncTargets of a provider workspace.
+// Other replicas do not count as members.
 func ReplicaGroup(workspace string) string { return CoordinationSharded + "-" + digestOf(workspace) }
 
-// digestOf returns a text that fits a label and is another one for another workspace.
+// digestOf returns a digest of a workspace that is a valid label value.
 func digestOf(workspace string) string {
 	sum := sha256.Sum256([]byte(workspace))
 	return hex.EncodeToString(sum[:5])
 }
 
-// newRole returns this replica's role. The shards are nil unless SyncTargets are sharded. stop ends this replica's work for a shard.
+// newRole returns this replica's role. The shards are nil unless SyncTargets are sharded. stop ends this
+// replica's work for a shard.
 func newRole(hosting manager.Manager, changed *changes, stop func(shard int), options Options) (leadership.Role, *shards.Shards, error) {
 	role := leadership.OfLeader(hosting.Elected(), options.Fence)
 	role.Changed = &changed.shardsChanged
@@ -75,7 +77,7 @@ func newRole(hosting manager.Manager, changed *changes, stop func(shard int), op
 		return role, nil, hosting.Add(electionPublisher{role})
 	}
 	config := rest.CopyConfig(hosting.GetConfig())
-	// The elections bound their requests by time. They must not wait for those of controllers.
+	// Elections have deadlines, so their requests must not wait for the requests of controllers.
 	config.QPS, config.Timeout = -1, options.RenewDeadline/2
 	client, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
@@ -101,7 +103,7 @@ func newRole(hosting manager.Manager, changed *changes, stop func(shard int), op
 	return role, sharded, nil
 }
 
-// electionPublisher publishes that a replica which does not shard SyncTargets owns all shards once it leads.
+// electionPublisher publishes that this replica owns all shards once it leads, if SyncTargets are not sharded.
 type electionPublisher struct{ leadership.Role }
 
 // NeedLeaderElection implements [manager.LeaderElectionRunnable].
@@ -131,7 +133,8 @@ type division struct {
 	log   logr.Logger
 }
 
-// add makes each replica take its share of the shards, and write what the leader must know of the SyncTargets in them.
+// add makes each replica acquire its share of the shards, and store the facts about their SyncTargets that the
+// leader needs.
 func (d division) add(states *copystates.Store, sealer *ownership.Sealer) error {
 	if d.shards == nil {
 		return nil
@@ -140,7 +143,8 @@ func (d division) add(states *copystates.Store, sealer *ownership.Sealer) error 
 	return errors.Join(d.hosting.Add(readySetter{d}), d.hosting.Add(d.shards), summaries.Register(d.hosting), d.addCopyStates(states, sealer))
 }
 
-// readySetter sets ready once the ledger is loaded and the mailbox caches have synced. Until then the other replicas keep their shards.
+// readySetter sets ready once the ledger is loaded and the mailbox caches have synced. Until then the other
+// replicas keep their shards.
 type readySetter struct{ division }
 
 // NeedLeaderElection implements [manager.LeaderElectionRunnable].
@@ -155,8 +159,8 @@ func (d readySetter) Start(ctx context.Context) error {
 	return nil
 }
 
-// addCopyStates makes each replica store how far the copies of placements have come on the clusters of its SyncTargets, and the leader
-// read what the others store.
+// addCopyStates makes each replica store the sync status of the copies of placements on its SyncTargets, and
+// makes the leader read what the other replicas have stored.
 func (d division) addCopyStates(states *copystates.Store, sealer *ownership.Sealer) error {
 	configMaps, log := d.clusters.configMaps, d.log.WithName("copystates")
 	watcher, err := copystates.NewWatcher(copystates.WatcherOptions{

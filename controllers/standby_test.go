@@ -28,7 +28,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// A warm standby, and a replica that owns shards, runs what fills its caches. Without the method, the manager would run it on the leader only.
+// A warm standby, and a replica that owns shards, runs the components that fill its caches. Without
+// NeedLeaderElection, the manager would run them on the leader only.
 func TestRunsOnReplicasThatDoNotLead(t *testing.T) {
 	for _, leaderOnly := range []bool{false, true} {
 		for name, runnable := range map[string]any{

@@ -40,10 +40,10 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 )
 
-// tunnelsOff is the address of a hub that takes no tunnels.
+// tunnelsOff is the address of a hub that accepts no tunnels.
 const tunnelsOff = "0"
 
-// tunnelOptions returns the options of the registry for tunnels; nil if the hub takes none.
+// tunnelOptions returns the options of the registry for tunnels; nil if the hub accepts none.
 func tunnelOptions(options Options) *targets.TunnelOptions {
 	if address := options.Tunnel.BindAddress; address == "" || address == tunnelsOff {
 		return nil
@@ -56,19 +56,20 @@ func tunnelOptions(options Options) *targets.TunnelOptions {
 	}}
 }
 
-// tunnelListener takes tunnels at the port of this replica, whether it leads or not. It is nil if the hub takes none.
+// tunnelListener accepts tunnels at the port of this replica, whether it leads or not. It is nil if the hub
+// accepts none.
 type tunnelListener struct {
 	server   *tunnel.Server
 	settings configv1alpha1.TunnelConfiguration
 	// authority is the certificate authority of the port in PEM form; empty for a public one.
 	authority      []byte
 	getCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// watcher reloads the certificate; nil if the hub makes it.
+	// watcher reloads the certificate; nil if the hub creates the certificate.
 	watcher *certwatcher.CertWatcher
 	log     logr.Logger
 }
 
-// newTunnelListener loads the certificate of the port, or the authority that makes it.
+// newTunnelListener loads the certificate of the port, or the authority that signs it.
 func newTunnelListener(ctx context.Context, hosting manager.Manager, server *tunnel.Server, options Options) (*tunnelListener, error) {
 	if server == nil {
 		return nil, nil //nolint:nilnil // no listener is a valid one
@@ -93,8 +94,8 @@ func newTunnelListener(ctx context.Context, hosting manager.Manager, server *tun
 	return listener, nil
 }
 
-// watchCertificate uses the certificate in the directory, and its changes. The authority is read once: one that follows it is in the file,
-// together with it, before certificates change.
+// watchCertificate uses the certificate in the directory, and reloads it when it changes. It reads the
+// authority once. Before a certificate of another authority is used, the file must contain both authorities.
 func (l *tunnelListener) watchCertificate() (err error) {
 	file := func(name string) string { return filepath.Join(l.settings.CertDir, name) }
 	if l.watcher, err = certwatcher.New(file(corev1.TLSCertKey), file(corev1.TLSPrivateKeyKey)); err != nil {
@@ -114,7 +115,7 @@ func (l *tunnelListener) watchCertificate() (err error) {
 	return nil
 }
 
-// status returns where clusters open their tunnels; nil if the hub takes none.
+// status returns where clusters open their tunnels; nil if the hub accepts none.
 func (l *tunnelListener) status() *edgev2alpha1.TunnelStatus {
 	if l == nil {
 		return nil

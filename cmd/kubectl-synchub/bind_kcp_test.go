@@ -38,6 +38,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/apis/schemas"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
@@ -119,7 +120,7 @@ func ensureWorkloadExport(t testing.TB, provider client.Client) {
 
 func (b *bindTest) client(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
-	made, err := client.New(config, client.Options{Scheme: scheme})
+	made, err := client.New(config, client.Options{Scheme: cli.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,12 +175,12 @@ func (b *bindTest) tryBind(t *testing.T) error {
 	}, client.DryRunAll)
 }
 
-// bind returns a command line of bind compute.
-func bind(more ...string) []string {
+// bindCompute returns a command line of bind compute.
+func bindCompute(more ...string) []string {
 	return append([]string{"bind", "compute", bindInventory, "--provider-workspace", bindProvider}, more...)
 }
 
-func unbind(more ...string) []string {
+func unbindCompute(more ...string) []string {
 	return append([]string{"unbind", "compute", "--provider-workspace", bindProvider}, more...)
 }
 
@@ -267,17 +268,17 @@ func TestBindCompute(t *testing.T) {
 }
 
 func (b *bindTest) refuses(t *testing.T) {
-	fail(t, "let its administrator grant you the verb bind on this APIExport", bind()...)
+	fail(t, "let its administrator grant you the verb bind on this APIExport", bindCompute()...)
 	fail(t, "cannot bind the export workload.edge.kubestellar.io of the provider workspace root:nowhere", "bind", "compute", bindInventory, "--provider-workspace", "root:nowhere")
 	if b.binding(t) != nil {
 		t.Error("an APIBinding was made")
 	}
-	fail(t, "it serves no EdgePlacements", unbind(bindInventory)...)
-	fail(t, "it serves no EdgePlacements", unbind("--all")...)
+	fail(t, "it serves no EdgePlacements", unbindCompute(bindInventory)...)
+	fail(t, "it serves no EdgePlacements", unbindCompute("--all")...)
 }
 
 func (b *bindTest) triesOut(t *testing.T) {
-	shown := succeed(t, bind("--dry-run", "-o", "yaml")...)
+	shown := succeed(t, bindCompute("--dry-run", "-o", "yaml")...)
 	for _, part := range []string{"kind: APIBinding", "path: " + bindProvider, "kind: EdgePlacement", "- " + bindInventory, "synchub.dev/bind-compute: " + bindInventory} {
 		if !strings.Contains(shown.out, part) {
 			t.Errorf("%q is not shown:\n%s", part, shown.out)
@@ -286,11 +287,11 @@ func (b *bindTest) triesOut(t *testing.T) {
 	if !strings.Contains(shown.errs, "The claims of the export workload.edge.kubestellar.io are missing") || strings.Contains(shown.out, "status") || strings.Contains(shown.out, "creationTimestamp") {
 		t.Errorf("it says\n%s%s", shown.errs, shown.out)
 	}
-	if got := succeed(t, bind("--dry-run=server")...); !strings.Contains(got.out, "created (server dry run)") || !strings.Contains(got.errs, "The EdgePlacement was not sent") {
+	if got := succeed(t, bindCompute("--dry-run=server")...); !strings.Contains(got.out, "created (server dry run)") || !strings.Contains(got.errs, "The EdgePlacement was not sent") {
 		t.Errorf("it says\n%s%s", got.out, got.errs)
 	}
 	useConfig(t, b.kcp.Workspace(b.path))
-	if got := succeed(t, bind("--dry-run=client", "-o", "yaml")...); !strings.Contains(got.out, "resource: namespaces\n    selector:\n      matchAll: true\n    state: Accepted") || got.errs != "" {
+	if got := succeed(t, bindCompute("--dry-run=client", "-o", "yaml")...); !strings.Contains(got.out, "resource: namespaces\n    selector:\n      matchAll: true\n    state: Accepted") || got.errs != "" {
 		t.Errorf("it says\n%s%s", got.out, got.errs)
 	}
 	if b.binding(t) != nil {
@@ -300,7 +301,7 @@ func (b *bindTest) triesOut(t *testing.T) {
 
 func (b *bindTest) binds(t *testing.T) {
 	g := NewWithT(t)
-	got := succeed(t, bind()...)
+	got := succeed(t, bindCompute()...)
 	g.Expect(got.out).To(Equal("apibinding.apis.kcp.io/workload.edge.kubestellar.io created\nedgeplacement.edge.kubestellar.io/root.teams.inventory created\n"))
 	g.Expect(got.errs).To(ContainSubstring("See with `kubectl get edgeplacement root.teams.inventory`"))
 	g.Expect(applied(b.binding(t))).To(Equal(b.requested(t)))
@@ -333,21 +334,21 @@ func (b *bindTest) versions(t *testing.T) string {
 
 func (b *bindTest) repeats(t *testing.T) {
 	before := b.versions(t)
-	got := succeed(t, bind()...)
+	got := succeed(t, bindCompute()...)
 	if after := b.versions(t); after != before {
 		t.Errorf("versions were %s and are %s", before, after)
 	}
 	if strings.Count(got.out, " unchanged\n") != 2 {
 		t.Errorf("it says\n%s", got.out)
 	}
-	if got := succeed(t, bind("--dry-run=client", "-o", "yaml")...); !strings.Contains(got.out, "resource: namespaces") || got.errs != "" {
+	if got := succeed(t, bindCompute("--dry-run=client", "-o", "yaml")...); !strings.Contains(got.out, "resource: namespaces") || got.errs != "" {
 		t.Errorf("it says\n%s%s", got.out, got.errs)
 	}
 }
 
 func (b *bindTest) differs(t *testing.T) {
 	before := b.versions(t)
-	fail(t, `its spec.locationSelectors is [""], not ["env=prod"]; its spec.downsync is [{namespaceSelectors: `, bind("--location-selectors", "env=prod", "--namespace-selector", "team=web")...)
+	fail(t, `its spec.locationSelectors is [""], not ["env=prod"]; its spec.downsync is [{namespaceSelectors: `, bindCompute("--location-selectors", "env=prod", "--namespace-selector", "team=web")...)
 	fail(t, "its spec.inventoryWorkspaces is [root:teams:inventory], not [root:other]", "bind", "compute", "root:other", "--name", bindDefault, "--provider-workspace", bindProvider)
 	fail(t, "choose it with --provider-workspace "+bindProvider, "bind", "compute", bindInventory, "--name", "other")
 	if after := b.versions(t); after != before {
@@ -361,11 +362,11 @@ func (b *bindTest) acceptsLater(t *testing.T) {
 		t.Fatalf("kcp has applied %q by itself", got)
 	}
 	before := b.versions(t)
-	succeed(t, bind("--dry-run=server")...)
+	succeed(t, bindCompute("--dry-run=server")...)
 	if after := b.versions(t); after != before {
 		t.Errorf("a dry run has changed %s to %s", before, after)
 	}
-	got := succeed(t, bind()...)
+	got := succeed(t, bindCompute()...)
 	if !strings.Contains(got.out, "apibinding.apis.kcp.io/workload.edge.kubestellar.io configured\n") || !strings.Contains(got.out, " unchanged\n") {
 		t.Errorf("it says\n%s", got.out)
 	}
@@ -384,7 +385,7 @@ func (b *bindTest) keepsRejected(t *testing.T) {
 		}
 		g.Expect(b.workspace.Update(t.Context(), binding)).To(Succeed())
 	})
-	if got := succeed(t, bind()...); !strings.Contains(got.errs, "rejects or limits claims on configmaps") || strings.Count(got.out, " unchanged\n") != 2 {
+	if got := succeed(t, bindCompute()...); !strings.Contains(got.errs, "rejects or limits claims on configmaps") || strings.Count(got.out, " unchanged\n") != 2 {
 		t.Errorf("it says\n%s%s", got.out, got.errs)
 	}
 }
@@ -392,14 +393,14 @@ func (b *bindTest) keepsRejected(t *testing.T) {
 func (b *bindTest) bindsMore(t *testing.T) {
 	g := NewWithT(t)
 	b.use(t, "root:bind-nowhere")
-	succeed(t, bind("--workspace", b.path, "--name", "prod", "--location-selectors", "env in (prod,stage),tier!=db", "--location-selectors", "region=eu", "--namespace-selector", "purpose=workload")...)
+	succeed(t, bindCompute("--workspace", b.path, "--name", "prod", "--location-selectors", "env in (prod,stage),tier!=db", "--location-selectors", "region=eu", "--namespace-selector", "purpose=workload")...)
 	placement := b.placement(t, "prod")
 	g.Expect(placement).NotTo(BeNil())
 	spec := placement.Spec
 	g.Expect(spec.LocationSelectors).To(HaveLen(2))
 	g.Expect(spec.Downsync).To(Equal([]edgev2alpha1.DownsyncObjectTest{{NamespaceSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"purpose": "workload"}}}}}))
 	// The order of alternatives does not matter.
-	got := succeed(t, bind("--workspace", b.path, "--name", "prod", "--location-selectors", "region=eu", "--location-selectors", "tier!=db,env in (stage,prod)", "--namespace-selector", "purpose=workload")...)
+	got := succeed(t, bindCompute("--workspace", b.path, "--name", "prod", "--location-selectors", "region=eu", "--location-selectors", "tier!=db,env in (stage,prod)", "--namespace-selector", "purpose=workload")...)
 	g.Expect(strings.Count(got.out, " unchanged\n")).To(Equal(2), got.out)
 }
 
@@ -414,35 +415,35 @@ func (b *bindTest) completes(t *testing.T) {
 
 func (b *bindTest) unbinds(t *testing.T) {
 	g := NewWithT(t)
-	fail(t, "several EdgePlacements are for the inventory workspace root:teams:inventory: choose one of prod, root.teams.inventory with --name", unbind(bindInventory)...)
-	fail(t, "there is no EdgePlacement that", unbind("root:other")...)
-	fail(t, "there is no EdgePlacement nothing in the workspace", unbind("--name", "nothing")...)
+	fail(t, "several EdgePlacements are for the inventory workspace root:teams:inventory: choose one of prod, root.teams.inventory with --name", unbindCompute(bindInventory)...)
+	fail(t, "there is no EdgePlacement that", unbindCompute("root:other")...)
+	fail(t, "there is no EdgePlacement nothing in the workspace", unbindCompute("--name", "nothing")...)
 
 	b.reports(t, "prod")
-	got := plugin(t, unbind("--name", "prod")...)
+	got := plugin(t, unbindCompute("--name", "prod")...)
 	g.Expect(got.err).To(HaveOccurred())
 	g.Expect(got.errs).To(Equal("The EdgePlacement prod goes. The hub withdraws its 3 objects from florin, guilder, except those that another EdgePlacement places there.\nerror: nothing was changed: say --yes if that is to be so\n"))
-	g.Expect(succeed(t, unbind("--name", "prod", "--dry-run=server")...).out).To(ContainSubstring("deleted (server dry run)"))
-	g.Expect(succeed(t, unbind("--name", "prod", "--dry-run=client")...).out).To(ContainSubstring("deleted (client dry run)"))
+	g.Expect(succeed(t, unbindCompute("--name", "prod", "--dry-run=server")...).out).To(ContainSubstring("deleted (server dry run)"))
+	g.Expect(succeed(t, unbindCompute("--name", "prod", "--dry-run=client")...).out).To(ContainSubstring("deleted (client dry run)"))
 	g.Expect(b.placement(t, "prod")).NotTo(BeNil())
 	b.outlasts(t)
-	g.Expect(succeed(t, unbind("--name", "prod", "--yes")...).out).To(Equal("edgeplacement.edge.kubestellar.io/prod deleted\n"))
+	g.Expect(succeed(t, unbindCompute("--name", "prod", "--yes")...).out).To(Equal("edgeplacement.edge.kubestellar.io/prod deleted\n"))
 	g.Expect(b.placement(t, "prod")).To(BeNil())
 
 	suite.Apply(t, b.kcp.Workspace(b.path), "apiVersion: edge.kubestellar.io/v2alpha1\nkind: EdgePlacement\nmetadata: {name: theirs}\nspec: {downsync: [{namespaces: [shop]}]}\n")
-	fail(t, "the EdgePlacement theirs was not made by", unbind("--name", "theirs", "--yes")...)
-	fail(t, "nothing was changed: the EdgePlacements theirs would be deleted with the APIBinding", unbind("--all", "--yes")...)
-	fail(t, "nothing was changed: the EdgePlacements theirs would be deleted with the APIBinding", unbind(bindInventory, "--all", "--yes")...)
+	fail(t, "the EdgePlacement theirs was not made by", unbindCompute("--name", "theirs", "--yes")...)
+	fail(t, "nothing was changed: the EdgePlacements theirs would be deleted with the APIBinding", unbindCompute("--all", "--yes")...)
+	fail(t, "nothing was changed: the EdgePlacements theirs would be deleted with the APIBinding", unbindCompute(bindInventory, "--all", "--yes")...)
 	g.Expect(b.placement(t, bindDefault)).NotTo(BeNil())
 
 	g.Expect(b.workspace.Delete(t.Context(), b.placement(t, "theirs"))).To(Succeed())
 	b.createWidget(t)
-	g.Expect(succeed(t, unbind(bindInventory, "--dry-run=server")...).errs).NotTo(ContainSubstring("APIBinding"))
-	got = succeed(t, unbind("--all", "--yes")...)
+	g.Expect(succeed(t, unbindCompute(bindInventory, "--dry-run=server")...).errs).NotTo(ContainSubstring("APIBinding"))
+	got = succeed(t, unbindCompute("--all", "--yes")...)
 	g.Expect(got.out).To(Equal("edgeplacement.edge.kubestellar.io/root.teams.inventory deleted\napibinding.apis.kcp.io/workload.edge.kubestellar.io deleted\n"))
 	g.Expect(got.errs).To(ContainSubstring("The APIBinding workload.edge.kubestellar.io goes. With it, kcp deletes all objects of its APIs in the workspace: widgets.example.org (1)."))
 	g.Expect(b.binding(t)).To(BeNil())
-	fail(t, "it serves no EdgePlacements", unbind("--all", "--yes")...)
+	fail(t, "it serves no EdgePlacements", unbindCompute("--all", "--yes")...)
 }
 
 // outlasts tests a deletion that a finalizer delays, as the hub's may while it withdraws objects.
@@ -456,12 +457,12 @@ func (b *bindTest) outlasts(t *testing.T) {
 		})
 	}
 	setFinalizers("example.com/withdraw")
-	fail(t, "the EdgePlacement prod is being deleted, but was not gone after 2s; it has the finalizers [example.com/withdraw]", unbind("--name", "prod", "--yes", "--timeout", "2s")...)
-	fail(t, "the EdgePlacement prod is being deleted: wait with", bind("--name", "prod")...)
-	succeed(t, unbind("--name", "prod", "--yes", "--wait=false")...)
+	fail(t, "the EdgePlacement prod is being deleted, but was not gone after 2s; it has the finalizers [example.com/withdraw]", unbindCompute("--name", "prod", "--yes", "--timeout", "2s")...)
+	fail(t, "the EdgePlacement prod is being deleted: wait with", bindCompute("--name", "prod")...)
+	succeed(t, unbindCompute("--name", "prod", "--yes", "--wait=false")...)
 	setFinalizers()
 	suite.WaitUntil(t, "the EdgePlacement is gone", func() bool { return b.placement(t, "prod") == nil })
-	succeed(t, bind("--name", "prod")...)
+	succeed(t, bindCompute("--name", "prod")...)
 }
 
 // createWidget adds an API to the export, and creates an object of it in the workspace.
@@ -531,9 +532,9 @@ func TestBindComputeWithANamingConflict(t *testing.T) {
 	crd := suite.ReadFile(t, "../../apis/schemas/crds/edge.kubestellar.io_edgeplacements.yaml")
 	suite.Apply(t, b.kcp.Workspace(b.path), string(crd))
 	suite.WaitUntil(t, "EdgePlacements are served", func() bool { return b.workspace.List(t.Context(), &edgev2alpha1.EdgePlacementList{}) == nil })
-	fail(t, "is not bound after 3s:\n", bind("--timeout", "3s")...)
-	fail(t, "NamingConflicts", bind("--timeout", "3s")...)
-	succeed(t, unbind("--all", "--yes")...)
+	fail(t, "is not bound after 3s:\n", bindCompute("--timeout", "3s")...)
+	fail(t, "NamingConflicts", bindCompute("--timeout", "3s")...)
+	succeed(t, unbindCompute("--all", "--yes")...)
 	if b.binding(t) != nil {
 		t.Error("the APIBinding is there")
 	}

@@ -32,6 +32,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
 const checkLong = `Inspect an installation, and say what is wrong: the version of kcp, the provider workspace, the APIBindings and SyncTargets of
@@ -48,29 +49,29 @@ const checkExample = `  # What the user of an inventory workspace can see
 
 // checkOptions are the flags of check.
 type checkOptions struct {
-	workspaceOptions
-	hosting                         hostingFlags
-	output                          structuredOutput
+	cli.WorkspaceOptions
+	hosting                         cli.HostingFlags
+	output                          cli.StructuredOutput
 	provider, hubUser, hubNamespace string
 }
 
 func newCheckCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &checkOptions{workspaceOptions: newWorkspaceOptions(streams)}
+	options := &checkOptions{WorkspaceOptions: cli.NewWorkspaceOptions(streams)}
 	command := &cobra.Command{
 		Use:     "check",
 		Short:   "Inspect an installation, and say what is wrong",
 		Long:    checkLong,
 		Example: checkExample,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE:    func(command *cobra.Command, _ []string) error { return options.run(command.Context()) },
 	}
 	flags := command.Flags()
-	options.cluster.AddFlags(flags)
-	options.output.addFlag(command)
-	flags.StringVar(&options.provider, "provider-workspace", defaultProvider, "path of the hub's provider workspace")
+	options.Cluster.AddFlags(flags)
+	options.output.AddFlag(command)
+	flags.StringVar(&options.provider, "provider-workspace", cli.DefaultProvider, "path of the hub's provider workspace")
 	flags.StringVar(&options.hubUser, "hub-user", "", "name of the hub's kcp user, to check its rights")
-	flags.StringVar(&options.hosting.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub")
-	flags.StringVar(&options.hosting.context, "hosting-context", "", "the context of that kubeconfig, or of the one that kubectl uses")
+	flags.StringVar(&options.hosting.Kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub")
+	flags.StringVar(&options.hosting.Context, "hosting-context", "", "the context of that kubeconfig, or of the one that kubectl uses")
 	flags.StringVar(&options.hubNamespace, "hub-namespace", "synchub", "namespace of the hub in the hosting cluster")
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	return command
@@ -80,7 +81,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err := bindcompute.ValidatePath(o.provider); err != nil {
 		return fmt.Errorf("--provider-workspace: %w", err)
 	}
-	config, err := o.cluster.ToRESTConfig()
+	config, err := o.Cluster.ToRESTConfig()
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err := o.checkHosting(ctx, report); err != nil {
 		return err
 	}
-	done, err := o.output.print(o.Out, report)
+	done, err := o.output.Print(o.Out, report)
 	if err != nil {
 		return err
 	}
@@ -107,18 +108,18 @@ func (o *checkOptions) run(ctx context.Context) error {
 }
 
 func (o *checkOptions) checkKCP(ctx context.Context, report *check.Report, config *rest.Config) error {
-	if _, err := inWorkspace(config, o.provider); err != nil {
+	if _, err := cli.InWorkspace(config, o.provider); err != nil {
 		return err
 	}
 	report.Provider(ctx, check.ProviderOptions{
 		Workspace: o.provider, HubUser: o.hubUser,
 		Config: func(workspace string) *rest.Config {
 			// It was tried above whether this works.
-			of, _ := inWorkspace(config, workspace)
+			of, _ := cli.InWorkspace(config, workspace)
 			return of
 		},
 	})
-	workspace, err := clientOf(config)
+	workspace, err := cli.ClientOf(config)
 	if err != nil {
 		return err
 	}
@@ -134,15 +135,15 @@ func (o *checkOptions) checkKCP(ctx context.Context, report *check.Report, confi
 }
 
 func (o *checkOptions) checkHosting(ctx context.Context, report *check.Report) error {
-	if !o.hosting.isSet() {
+	if !o.hosting.IsSet() {
 		report.Skip("hub", "name the hosting cluster by --hosting-kubeconfig or --hosting-context to check the hub itself")
 		return nil
 	}
-	config, err := o.hosting.config(o.cluster)
+	config, err := o.hosting.Config(o.Cluster)
 	if err != nil {
 		return err
 	}
-	hosting, err := clientOf(config)
+	hosting, err := cli.ClientOf(config)
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (o *checkOptions) checkHosting(ctx context.Context, report *check.Report) e
 		return err
 	}
 	report.Hosting(ctx, check.HostingOptions{
-		Client: hosting, Versions: versions, Lease: types.NamespacedName{Namespace: o.hubNamespace, Name: "synchub"}, Version: version, Now: time.Now(),
+		Client: hosting, Versions: versions, Lease: types.NamespacedName{Namespace: o.hubNamespace, Name: "synchub"}, Version: cli.PluginVersion, Now: time.Now(),
 	})
 	return nil
 }
@@ -159,7 +160,7 @@ func (o *checkOptions) checkHosting(ctx context.Context, report *check.Report) e
 func (o *checkOptions) print(report *check.Report) {
 	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
 	for _, finding := range report.Findings {
-		fmt.Fprintln(writer, sanitizeLine(fmt.Sprintf("%s\t%s\t%s", finding.Area, finding.Result, finding.Message)))
+		fmt.Fprintln(writer, cli.SanitizeLine(fmt.Sprintf("%s\t%s\t%s", finding.Area, finding.Result, finding.Message)))
 	}
 	_ = writer.Flush()
 }

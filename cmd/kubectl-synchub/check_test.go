@@ -32,6 +32,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"
 )
@@ -98,7 +99,7 @@ func TestCheckOfTheHostingCluster(t *testing.T) {
 	tier.Thorough(t)
 	const namespace = "check-hub"
 	hosting, g := startHosting(t), NewWithT(t)
-	admin, err := client.New(hosting.Config, client.Options{Scheme: scheme})
+	admin, err := client.New(hosting.Config, client.Options{Scheme: cli.Scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	// The current context leads to no kcp.

@@ -30,6 +30,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 )
 
@@ -56,17 +57,17 @@ const explainExample = `  kubectl synchub explain florin deployments shop/web
 
 // explainOptions are the flags of explain.
 type explainOptions struct {
-	readOptions
-	output  structuredOutput
+	cli.ReadOptions
+	output  cli.StructuredOutput
 	files   []string
-	target  targetFlags
-	hosting hostingFlags
+	target  cli.TargetFlags
+	hosting cli.HostingFlags
 	// workloadRules is what the hub shows of its rules in the workload workspace, if the current workspace is one.
 	workloadRules explain.Observed[*edgev2alpha1.SyncRulesStatus]
 }
 
 func newExplainCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &explainOptions{readOptions: newReadOptions(streams)}
+	options := &explainOptions{ReadOptions: cli.NewReadOptions(streams)}
 	command := &cobra.Command{
 		Use:     "explain TARGET RESOURCE [NAMESPACE/]NAME",
 		Short:   "Tell why an object is on a cluster or is not",
@@ -77,14 +78,14 @@ func newExplainCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			return options.run(command.Context(), args[0], args[1], args[2])
 		},
 	}
-	options.addFlags(command)
+	options.AddFlags(command)
 	command.ValidArgsFunction = options.completeArgument
 	flags := command.Flags()
-	options.output.addFlag(command)
+	options.output.AddFlag(command)
 	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResources; - is standard input (repeatable)")
-	flags.StringVar(&options.hosting.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the hub's hosting cluster, where the PublishedResources are")
-	flags.StringVar(&options.hosting.context, "hosting-context", "", "the context of that kubeconfig, or of the usual one, that is the hosting cluster's")
-	options.target.addFlags(command)
+	flags.StringVar(&options.hosting.Kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the hub's hosting cluster, where the PublishedResources are")
+	flags.StringVar(&options.hosting.Context, "hosting-context", "", "the context of that kubeconfig, or of the usual one, that is the hosting cluster's")
+	options.target.AddFlags(command)
 	flags.Lookup("target-kubeconfig").Usage = "kubeconfig to read the cluster with; the default is the hub's"
 	command.MarkFlagsMutuallyExclusive("filename", "hosting-kubeconfig")
 	command.MarkFlagsMutuallyExclusive("filename", "hosting-context")
@@ -95,20 +96,20 @@ func targetResourceAndName(command *cobra.Command, args []string) error {
 	if len(args) == 3 && !slices.Contains(args, "") {
 		return nil
 	}
-	return withAdvice(command, errors.New("give the name of a SyncTarget, a resource, and the name of an object"))
+	return cli.WithAdvice(command, errors.New("give the name of a SyncTarget, a resource, and the name of an object"))
 }
 
 // completeArgument completes SyncTargets, then the resources that are synced with the chosen SyncTarget.
 func (o *explainOptions) completeArgument(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) != 1 {
-		return o.completeName(command, args, prefix)
+		return o.CompleteName(command, args, prefix)
 	}
 	var names []cobra.Completion
-	workspace, err := o.client()
+	workspace, err := o.Client()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, err := o.list(command.Context(), workspace, args)
+	list, err := o.List(command.Context(), workspace, args)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -138,7 +139,7 @@ func (o *explainOptions) run(ctx context.Context, target, resource, name string)
 	if err != nil {
 		return err
 	}
-	workspace, here, err := o.clients()
+	workspace, here, err := o.Clients()
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (o *explainOptions) run(ctx context.Context, target, resource, name string)
 		}
 		return o.print(explanation)
 	}
-	list, err := o.list(ctx, workspace, []string{target})
+	list, err := o.List(ctx, workspace, []string{target})
 	if err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func (o *explainOptions) run(ctx context.Context, target, resource, name string)
 }
 
 func (o *explainOptions) print(explanation explain.Explanation) error {
-	if done, err := o.output.print(o.Out, explanation); done || err != nil {
+	if done, err := o.output.Print(o.Out, explanation); done || err != nil {
 		return err
 	}
 	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
@@ -178,11 +179,11 @@ func (o *explainOptions) print(explanation explain.Explanation) error {
 		if step.Do != "" {
 			what += "; " + step.Do
 		}
-		fmt.Fprintln(writer, sanitizeLine(fmt.Sprintf("%s\t%s\t%s", step.Step, step.State, what)))
+		fmt.Fprintln(writer, cli.SanitizeLine(fmt.Sprintf("%s\t%s\t%s", step.Step, step.State, what)))
 	}
 	if err := writer.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(o.Out, "\n%s.\n", sanitizeLine(explanation.Result.Text))
+	_, err := fmt.Fprintf(o.Out, "\n%s.\n", cli.SanitizeLine(explanation.Result.Text))
 	return err
 }

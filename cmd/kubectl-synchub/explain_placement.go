@@ -25,16 +25,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 )
 
 // placementFacts reads the facts about an object of the current workspace. They are nil if the workspace is no workload workspace,
 // or if it is an inventory workspace too, and does not have the object: then the question is about a mailbox.
-func (o *explainOptions) placementFacts(ctx context.Context, workspace client.Client, here *reader, target, resource string, key types.NamespacedName) (*explain.PlacementFacts, error) {
-	if !here.serves("edgeplacements") {
+func (o *explainOptions) placementFacts(ctx context.Context, workspace client.Client, here *cli.Reader, target, resource string, key types.NamespacedName) (*explain.PlacementFacts, error) {
+	if !serves(here, "edgeplacements") {
 		return nil, nil //nolint:nilnil // the workspace is no workload workspace
 	}
-	isInventory := here.serves("synctargets")
+	isInventory := serves(here, "synctargets")
 	facts := &explain.PlacementFacts{SyncTarget: target, Key: key}
 	found, err := o.readPlacedObject(ctx, here, facts, resource)
 	switch {
@@ -44,9 +45,9 @@ func (o *explainOptions) placementFacts(ctx context.Context, workspace client.Cl
 	case err != nil:
 		return nil, err
 	}
-	o.workloadRules = here.rules(ctx)
+	o.workloadRules = readRules(ctx, here)
 	if facts.Key.Namespace != "" {
-		facts.Namespace.Value, facts.Namespace.Err = here.get(ctx, namespacesResource, types.NamespacedName{Name: facts.Key.Namespace})
+		facts.Namespace.Value, facts.Namespace.Err = here.Get(ctx, cli.NamespacesResource, types.NamespacedName{Name: facts.Key.Namespace})
 	}
 	var placements edgev2alpha1.EdgePlacementList
 	facts.Placements.Err = workspace.List(ctx, &placements)
@@ -59,7 +60,7 @@ func (o *explainOptions) placementFacts(ctx context.Context, workspace client.Cl
 
 // readPlacedObject reads the object of a workload workspace, and reports whether there is one. The error says why the question makes
 // no sense there.
-func (o *explainOptions) readPlacedObject(ctx context.Context, here *reader, facts *explain.PlacementFacts, resource string) (exists bool, err error) {
+func (o *explainOptions) readPlacedObject(ctx context.Context, here *cli.Reader, facts *explain.PlacementFacts, resource string) (exists bool, err error) {
 	found, served, err := o.resolve(here, resource, &facts.Key)
 	facts.Resource = found
 	switch {
@@ -71,13 +72,13 @@ func (o *explainOptions) readPlacedObject(ctx context.Context, here *reader, fac
 	if served != nil && served.Namespaced != (facts.Key.Namespace != "") {
 		return false, namespaceError(facts.Resource.GroupResource(), served.Namespaced)
 	}
-	facts.Object.Value, facts.Object.Err = here.get(ctx, facts.Resource, facts.Key)
+	facts.Object.Value, facts.Object.Err = here.Get(ctx, facts.Resource, facts.Key)
 	return facts.Object.Value != nil, nil
 }
 
 // serves reports whether the workspace serves a resource of the hub.
-func (r *reader) serves(resource string) bool {
-	_, err := r.mapper.ResourceFor(edgev2alpha1.SchemeGroupVersion.WithResource(resource))
+func serves(r *cli.Reader, resource string) bool {
+	_, err := r.Mapper.ResourceFor(edgev2alpha1.SchemeGroupVersion.WithResource(resource))
 	return err == nil
 }
 
@@ -89,11 +90,11 @@ func (o *explainOptions) explainFromWorkload(ctx context.Context, facts *explain
 	if inventory == "" || explanation.Result.State == explain.Stopped {
 		return explanation, nil
 	}
-	reader, err := o.readerIn(inventory)
+	reader, err := o.ReaderIn(inventory)
 	if err != nil {
 		return explanation, err
 	}
-	workspace, err := clientOf(reader.config)
+	workspace, err := cli.ClientOf(reader.Config)
 	if err != nil {
 		return explanation, err
 	}

@@ -31,19 +31,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
-	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
-
-// targetTimeout bounds the requests to a target, which may be unreachable.
-const targetTimeout = 15 * time.Second
 
 // facts reads all facts that are readable. It returns an error only if the question makes no sense.
 func (o *explainOptions) facts(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget, resource string, key types.NamespacedName) (*explain.Facts, error) {
@@ -52,7 +48,7 @@ func (o *explainOptions) facts(ctx context.Context, workspace client.Client, syn
 		return nil, err
 	}
 	below, err := o.targetReader(ctx, workspace, syncTarget)
-	if err != nil && o.target.kubeconfig != "" {
+	if err != nil && o.target.Kubeconfig != "" {
 		return nil, err
 	}
 	facts.Target.Err = err
@@ -63,7 +59,7 @@ func (o *explainOptions) facts(ctx context.Context, workspace client.Client, syn
 		return nil, namespaceError(facts.Resource, served.Namespaced)
 	}
 	if facts.Target.Err == nil {
-		facts.Target = below.readTarget(ctx, facts)
+		facts.Target = readTarget(ctx, below, facts)
 	}
 	return facts, nil
 }
@@ -86,8 +82,8 @@ func (o *explainOptions) readPublished(ctx context.Context, facts *explain.Facts
 			return err
 		}
 		facts.Published.Value = found.published
-	case o.hosting.isSet():
-		hosting, err := o.hosting.client(o.cluster)
+	case o.hosting.IsSet():
+		hosting, err := o.hosting.Client(o.Cluster)
 		if err != nil {
 			return err
 		}
@@ -109,7 +105,7 @@ func (o *explainOptions) useRules(facts *explain.Facts, rules explain.Observed[*
 	if rules.Value != nil {
 		facts.Hub, facts.ProtectedNamespaces = rules.Value.Hub, rules.Value.ProtectedNamespaces
 	}
-	if len(o.files) > 0 || o.hosting.isSet() {
+	if len(o.files) > 0 || o.hosting.IsSet() {
 		return
 	}
 	facts.Published = publishedByRules(rules)
@@ -131,9 +127,9 @@ func publishedByRules(rules explain.Observed[*edgev2alpha1.SyncRulesStatus]) (pu
 // errNoRules means that the hub has not written SyncRules.
 var errNoRules = errors.New("the hub has not written any")
 
-// rules reads what the hub shows of its rules in a workspace.
-func (r *reader) rules(ctx context.Context) (rules explain.Observed[*edgev2alpha1.SyncRulesStatus]) {
-	object, err := r.get(ctx, edgev2alpha1.SchemeGroupVersion.WithResource("syncrules"), types.NamespacedName{Name: edgev2alpha1.SyncRulesName})
+// readRules reads what the hub shows of its rules in a workspace.
+func readRules(ctx context.Context, r *cli.Reader) (rules explain.Observed[*edgev2alpha1.SyncRulesStatus]) {
+	object, err := r.Get(ctx, edgev2alpha1.SchemeGroupVersion.WithResource("syncrules"), types.NamespacedName{Name: edgev2alpha1.SyncRulesName})
 	if err != nil || object == nil {
 		rules.Err = err
 		return rules
@@ -146,47 +142,22 @@ func (r *reader) rules(ctx context.Context) (rules explain.Observed[*edgev2alpha
 }
 
 // targetReader returns a reader for the cluster, with the kubeconfig that the user named or else with the hub's.
-func (o *explainOptions) targetReader(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
-	if o.target.kubeconfig != "" {
-		admin, err := registration.LoadAdminConfig(o.target.kubeconfig, o.target.context)
+func (o *explainOptions) targetReader(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) (*cli.Reader, error) {
+	if o.target.Kubeconfig != "" {
+		admin, err := registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context)
 		if err != nil {
 			return nil, err
 		}
-		return newTargetReader(admin.Config)
+		return cli.NewTargetReader(admin.Config)
 	}
-	return readerByCredentials(ctx, workspace, syncTarget)
-}
-
-// readerByCredentials returns a reader for the cluster of a SyncTarget, with the hub's kubeconfig.
-func readerByCredentials(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
-	if syncTarget.Spec.Connection == edgev2alpha1.ConnectionTunnel {
-		return nil, errors.New("it opens a tunnel to the hub, which has no kubeconfig of it")
-	}
-	inventory := &registration.Inventory{Client: workspace}
-	content, err := inventory.Kubeconfig(ctx, syncTarget)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the Secret with its kubeconfig cannot be read: %w", err)
-	case content == nil:
-		return nil, errors.New("there is no Secret with its kubeconfig")
-	}
-	config, err := kubeconfig.Parse(content)
-	if err != nil {
-		return nil, err
-	}
-	return newTargetReader(config)
-}
-
-func newTargetReader(config *rest.Config) (*reader, error) {
-	config.Timeout = targetTimeout
-	return newReader(withRequestLimits(config))
+	return cli.ReaderByCredentials(ctx, workspace, syncTarget)
 }
 
 // guessResource returns the resource of an argument when the mailbox cannot resolve it. It asks the target, or else
 // parses the argument literally.
-func guessResource(target *reader, resource string) schema.GroupResource {
+func guessResource(target *cli.Reader, resource string) schema.GroupResource {
 	if target != nil {
-		if found, err := target.find(resource); err == nil {
+		if found, err := target.Find(resource); err == nil {
 			return found.GroupResource()
 		}
 	}
@@ -205,14 +176,14 @@ func parseResource(resource string) schema.GroupResource {
 }
 
 // readTarget reads the object at the location on the target to which the mailbox object belongs.
-func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (observed explain.Observed[*unstructured.Unstructured]) {
+func readTarget(ctx context.Context, r *cli.Reader, facts *explain.Facts) (observed explain.Observed[*unstructured.Unstructured]) {
 	place, err := facts.TargetRef()
 	if err != nil {
 		return observed
 	}
 	resource := place.GroupVersionResource
 	if resource.Resource == "" {
-		mapping, err := r.mapper.RESTMapping(place.GroupVersion().WithKind(place.Kind).GroupKind())
+		mapping, err := r.Mapper.RESTMapping(place.GroupVersion().WithKind(place.Kind).GroupKind())
 		if err != nil {
 			observed.Err = err
 			return observed
@@ -220,29 +191,27 @@ func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (observed
 		resource = mapping.Resource
 	}
 	if resource.Version == "" {
-		if resource, err = r.mapper.ResourceFor(resource); err != nil {
+		if resource, err = r.Mapper.ResourceFor(resource); err != nil {
 			observed.Err = err
 			return observed
 		}
 	}
-	observed.Value, observed.Err = r.get(ctx, resource, place.NamespacedName)
+	observed.Value, observed.Err = r.Get(ctx, resource, place.NamespacedName)
 	return observed
 }
 
 // resolve returns the resource that an argument names, and how the workspace serves it. As in kubectl, the flag sets the namespace if the
 // argument for the name has none.
-func (o *explainOptions) resolve(workspace *reader, resource string, key *types.NamespacedName) (found schema.GroupVersionResource, served *publishedresource.API, err error) {
-	if found, err = workspace.find(resource); err != nil {
+func (o *explainOptions) resolve(workspace *cli.Reader, resource string, key *types.NamespacedName) (found schema.GroupVersionResource, served *publishedresource.API, err error) {
+	if found, err = workspace.Find(resource); err != nil {
 		return found, nil, err
 	}
-	served, err = workspace.served(found.GroupResource())
+	served, err = workspace.Served(found.GroupResource())
 	if served != nil && served.Namespaced && key.Namespace == "" {
-		key.Namespace = *o.cluster.Namespace
+		key.Namespace = *o.Cluster.Namespace
 	}
 	return found, served, err
 }
-
-var namespacesResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 // readMailbox reads the facts in the mailbox. The error says why the mailbox is not readable.
 func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, resource string) error {
@@ -250,14 +219,14 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 	if status == nil || status.Cluster == "" {
 		return errors.New("there is none yet")
 	}
-	mailbox, err := o.readerIn(status.Cluster)
+	mailbox, err := o.ReaderIn(status.Cluster)
 	if err != nil {
 		return err
 	}
-	if _, err := mailbox.apis.ServerGroups(); err != nil {
+	if _, err := mailbox.APIs.ServerGroups(); err != nil {
 		return err
 	}
-	if rules := mailbox.rules(ctx); rules.Value != nil || o.workloadRules.Value == nil {
+	if rules := readRules(ctx, mailbox); rules.Value != nil || o.workloadRules.Value == nil {
 		o.useRules(facts, rules)
 	}
 	found, served, err := o.resolve(mailbox, resource, &facts.Key)
@@ -269,15 +238,15 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 	case err != nil, served == nil:
 		return err
 	}
-	facts.Configs = mailbox.configs(ctx)
+	facts.Configs = readConfigs(ctx, mailbox)
 	if facts.Served.Value.Namespaced == (facts.Key.Namespace != "") {
-		mailbox.readObject(ctx, facts)
+		readObject(ctx, mailbox, facts)
 	}
 	return nil
 }
 
-func (r *reader) configs(ctx context.Context) (seen explain.Observed[explain.Configs]) {
-	workspace, err := clientOf(r.config)
+func readConfigs(ctx context.Context, r *cli.Reader) (seen explain.Observed[explain.Configs]) {
+	workspace, err := cli.ClientOf(r.Config)
 	if err != nil {
 		seen.Err = err
 		return seen
@@ -304,15 +273,15 @@ func inForce[P interface {
 }
 
 // readObject reads the object in the mailbox, its namespace and the events about it.
-func (r *reader) readObject(ctx context.Context, facts *explain.Facts) {
-	facts.Object.Value, facts.Object.Err = r.get(ctx, facts.API(), facts.Key)
+func readObject(ctx context.Context, r *cli.Reader, facts *explain.Facts) {
+	facts.Object.Value, facts.Object.Err = r.Get(ctx, facts.API(), facts.Key)
 	namespace := corev1.NamespaceDefault
 	if facts.Key.Namespace != "" {
 		namespace = facts.Key.Namespace
-		facts.Namespace.Value, facts.Namespace.Err = r.get(ctx, namespacesResource, types.NamespacedName{Name: namespace})
+		facts.Namespace.Value, facts.Namespace.Err = r.Get(ctx, cli.NamespacesResource, types.NamespacedName{Name: namespace})
 	}
 	// A user without the right to list events still gets the other facts.
-	if workspace, err := clientOf(r.config); err == nil {
+	if workspace, err := cli.ClientOf(r.Config); err == nil {
 		var events corev1.EventList
 		if workspace.List(ctx, &events, client.InNamespace(namespace), client.MatchingFields{"involvedObject.name": facts.Key.Name}) == nil {
 			facts.Events = events.Items

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/test/framework/servers"
@@ -84,7 +85,7 @@ func newFleet(t *testing.T) *testFleet {
 	hosting := startHosting(t)
 	crd := suite.ReadFile(t, "../../apis/schemas/crds/edge.kubestellar.io_synctargets.yaml")
 	suite.Apply(t, hosting.Config, string(crd))
-	admin, err := clientOf(hosting.Config)
+	admin, err := cli.ClientOf(hosting.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
@@ -235,7 +236,7 @@ func (a *allMailboxesTest) showsSyncTargets(t *testing.T) {
 	}
 	suite.Apply(t, a.kcp.Workspace(allInventory), fmt.Sprintf("apiVersion: apis.kcp.io/v1alpha2\nkind: APIBinding\nmetadata: {name: synchub}\nspec: {reference: {export: {path: %q, name: %s}}}\n", allProvider, bootstrap.InventoryExport)+
 		rightsOf("admin", "cluster-admin")+rightsOf("access", "system:kcp:workspace:access"))
-	inventory, err := clientOf(a.kcp.Workspace(allInventory))
+	inventory, err := cli.ClientOf(a.kcp.Workspace(allInventory))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +354,7 @@ func (a *allMailboxesTest) watches(t *testing.T) {
 		if len(lines) != 3 || !strings.HasPrefix(lines[2], want) {
 			t.Errorf("got\n%s", strings.Join(lines, "\n"))
 		}
-		mailbox, err := clientOf(a.kcp.Workspace(allProvider + ":mb-b"))
+		mailbox, err := cli.ClientOf(a.kcp.Workspace(allProvider + ":mb-b"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,7 +370,7 @@ func (a *allMailboxesTest) watches(t *testing.T) {
 
 // writesNothing tests that the role does not let its user change a mailbox.
 func (a *allMailboxesTest) writesNothing(t *testing.T) {
-	user, err := clientOf(framework.InWorkspace(a.kcp.HubConfig, allProvider))
+	user, err := cli.ClientOf(framework.InWorkspace(a.kcp.HubConfig, allProvider))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +383,7 @@ func (a *allMailboxesTest) writesNothing(t *testing.T) {
 	endpoints, _, _ := unstructured.NestedSlice(slice.Object, "status", "endpoints")
 	config := framework.InWorkspace(a.kcp.HubConfig, allProvider)
 	config.Host = endpoints[0].(map[string]any)["url"].(string) + "/clusters/" + a.clusters["mb-a"]
-	mailbox, err := clientOf(config)
+	mailbox, err := cli.ClientOf(config)
 	if err != nil {
 		t.Fatal(err)
 	}

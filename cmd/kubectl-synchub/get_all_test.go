@@ -27,10 +27,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
@@ -59,50 +56,6 @@ func TestGetAllArguments(t *testing.T) {
 	}
 	if got := execute(t, "", "get"); got.err != nil || !strings.Contains(got.out, "--all-mailboxes") || !strings.Contains(got.out, "targets ") {
 		t.Errorf("the help is %v\n%s", got.err, got.out)
-	}
-}
-
-func TestObjectFilter(t *testing.T) {
-	for name, test := range map[string]struct {
-		fields, namespace string
-		names             []string
-		server            string
-		want              []string
-	}{
-		"nothing":               {want: []string{"a/x", "a/y", "b/x"}},
-		"a namespace":           {namespace: "a", want: []string{"a/x", "a/y"}},
-		"a name":                {names: []string{"x"}, want: []string{"a/x", "b/x"}},
-		"names and a namespace": {names: []string{"x", "z"}, namespace: "b", want: []string{"b/x"}},
-		"metadata fields":       {fields: "metadata.namespace!=b,metadata.name=x", want: []string{"a/x"}},
-		"other fields":          {fields: "type=a,metadata.name!=x,reason!=b", server: "reason!=b,type=a", want: []string{"a/y"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			filter := newObjectFilter("", fields.ParseSelectorOrDie(test.fields), test.names)
-			filter.namespace = test.namespace
-			var got []string
-			for _, key := range []string{"a/x", "a/y", "b/x"} {
-				namespace, name, _ := strings.Cut(key, "/")
-				if filter.matches(&metav1.ObjectMeta{Namespace: namespace, Name: name}) {
-					got = append(got, key)
-				}
-			}
-			g := NewWithT(t)
-			g.Expect(got).To(Equal(test.want))
-			g.Expect(filter.listOptions(false, "").FieldSelector).To(Equal(test.server))
-		})
-	}
-}
-
-func TestWithUniqueNames(t *testing.T) {
-	got := withUniqueNames(map[string]string{"one": "florin", "two": "florin", "three": "guilder"})
-	NewWithT(t).Expect(got).To(Equal(map[string]string{"one": "florin@one", "two": "florin@two", "three": "guilder"}))
-}
-
-func TestEndpointsMustBeServers(t *testing.T) {
-	for _, url := range []string{"http://kcp.example.com/services", "https:///services", "https://user@kcp.example.com", "kcp.example.com", "\x00"} {
-		if _, err := newMailboxesEndpoint(&rest.Config{}, url); err == nil {
-			t.Errorf("%q is an endpoint", url)
-		}
 	}
 }
 

@@ -34,6 +34,14 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bind"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/describe"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/get"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/register"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/rollout"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/staleobjects"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/state"
 	"github.com/synchub-dev/synchub/provider/buildinfo"
 )
 
@@ -46,6 +54,7 @@ var (
 
 func main() {
 	version = buildinfo.Version(version)
+	cli.PluginVersion = version
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	setUpLogs(os.Stderr)
@@ -57,7 +66,7 @@ func main() {
 func setUpLogs(errOut io.Writer) {
 	klog.SetLogger(logr.Discard())
 	log.SetLogger(logr.Discard())
-	rest.SetDefaultWarningHandler(redactedWarnings{rest.NewWarningWriter(errOut, rest.WarningWriterOptions{Deduplicate: true})})
+	rest.SetDefaultWarningHandler(cli.RedactedWarnings{WarningHandler: rest.NewWarningWriter(errOut, rest.WarningWriterOptions{Deduplicate: true})})
 }
 
 // run executes a command line and returns the exit status.
@@ -65,7 +74,7 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	command := newCommand(streams)
 	command.SetArgs(args)
 	if err := command.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(streams.ErrOut, "error: "+sanitizeLines(err.Error()))
+		fmt.Fprintln(streams.ErrOut, "error: "+cli.SanitizeLines(err.Error()))
 		return 1
 	}
 	return 0
@@ -80,7 +89,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			// kubectl runs the plugin under this name.
 			cobra.CommandDisplayNameAnnotation: "kubectl synchub",
 		},
-		Args:                  onlyCommands,
+		Args:                  cli.OnlyCommands,
 		RunE:                  func(command *cobra.Command, _ []string) error { return command.Help() },
 		DisableFlagsInUseLine: true,
 		SilenceUsage:          true,
@@ -89,60 +98,39 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetIn(streams.In)
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
-	command.SetFlagErrorFunc(withAdvice)
-	command.AddCommand(newRegisterCommand(streams), newUnregisterCommand(streams), newRotateCommand(streams))
-	command.AddCommand(newConfirmClusterCommand(streams), newConfirmRestoreCommand(streams), newStaleObjectsCommand(streams), newPublishCommand(streams))
-	command.AddCommand(newStateCommands(streams)...)
-	command.AddCommand(newStatusCommand(streams), newCheckCommand(streams), newExplainCommand(streams))
-	command.AddCommand(
-		newParentCommand("bind", "Make a workspace an inventory workspace or a workload workspace", nil, newBindInventoryCommand(streams), newBindComputeCommand(streams)),
-		newParentCommand("unbind", "Undo bind", nil, newUnbindComputeCommand(streams)),
-		newGetCommand(streams),
-		newRolloutCommand(streams),
-		newParentCommand("describe", "Show the details of a SyncTarget or an EdgePlacement", nil, newDescribeTargetCommand(streams), newDescribePlacementCommand(streams)),
-		newParentCommand("published-resource", "Work with PublishedResources", []string{"publishedresource", "pubres"}, newRenderCommand(streams)),
+	command.SetFlagErrorFunc(cli.WithAdvice)
+	command.AddCommand(commands(streams)...)
+	return command
+}
+
+// commands returns the commands of the plugin.
+func commands(streams genericiooptions.IOStreams) []*cobra.Command {
+	return append(state.NewCommands(streams),
+		register.NewCommand(streams),
+		register.NewUnregisterCommand(streams),
+		register.NewRotateCommand(streams),
+		register.NewConfirmClusterCommand(streams),
+		staleobjects.NewCommand(streams),
+		staleobjects.NewConfirmRestoreCommand(streams),
+		newPublishCommand(streams),
+		cli.NewParentCommand("published-resource", "Work with PublishedResources", []string{"publishedresource", "pubres"}, newRenderCommand(streams)),
+		cli.NewParentCommand("bind", "Make a workspace an inventory workspace or a workload workspace", nil, bind.NewInventoryCommand(streams), bind.NewComputeCommand(streams)),
+		cli.NewParentCommand("unbind", "Undo bind", nil, bind.NewUnbindComputeCommand(streams)),
+		rollout.NewCommand(streams),
+		get.NewCommand(streams),
+		cli.NewParentCommand("describe", "Show the details of a SyncTarget or an EdgePlacement", nil, describe.NewTargetCommand(streams), describe.NewPlacementCommand(streams)),
+		newStatusCommand(streams),
+		newCheckCommand(streams),
+		newExplainCommand(streams),
 		newVersionCommand(streams),
 	)
-	return command
-}
-
-// newParentCommand returns a command that only has subcommands.
-func newParentCommand(use, short string, aliases []string, commands ...*cobra.Command) *cobra.Command {
-	command := &cobra.Command{
-		Use:     use,
-		Aliases: aliases,
-		Short:   short,
-		Args:    onlyCommands,
-		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
-	}
-	command.AddCommand(commands...)
-	return command
-}
-
-func onlyCommands(command *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return withAdvice(command, fmt.Errorf("unknown command %q", args[0]))
-}
-
-func noArguments(command *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return withAdvice(command, fmt.Errorf("unexpected argument %q", args[0]))
-}
-
-// withAdvice adds to an error the command that prints the usage.
-func withAdvice(command *cobra.Command, err error) error {
-	return fmt.Errorf("%w; see `%s --help`", err, command.CommandPath())
 }
 
 func newVersionCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the plugin",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(streams.Out, "kubectl-synchub %s (commit %s, built %s)\n", version, commit, date)
 			return err

@@ -29,6 +29,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/render"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
@@ -74,21 +75,21 @@ func (p *printer) renderedObject(made *render.Rendering, object *unstructured.Un
 	}
 	p.items = append(p.items, arrival.Object.Object)
 	for _, identifier := range slices.Sorted(maps.Keys(arrival.Related)) {
-		p.note("%s %s takes along, as %s: %s", object.GetKind(), nameOf(object), identifier, describe(arrival.Related[identifier]))
+		p.note("%s %s takes along, as %s: %s", object.GetKind(), nameOf(object), identifier, describeRendering(arrival.Related[identifier]))
 	}
 	return nil
 }
 
 func (p *printer) note(format string, values ...any) {
-	fmt.Fprintln(p.streams.ErrOut, sanitizeLine(fmt.Sprintf(format, values...)))
+	fmt.Fprintln(p.streams.ErrOut, cli.SanitizeLine(fmt.Sprintf(format, values...)))
 }
 
 func nameOf(object *unstructured.Unstructured) string {
 	return strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 }
 
-// describe describes the objects that a primary selects.
-func describe(wanted related.Query) string {
+// describeRendering describes the objects that a primary selects.
+func describeRendering(wanted related.Query) string {
 	var parts []string
 	for _, name := range wanted.Names {
 		parts = append(parts, name.String())

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
 )
 
@@ -69,16 +70,16 @@ const publishExample = `  # Publish all definitions of a file
 
 // publishOptions are the flags of publish.
 type publishOptions struct {
-	*inventoryOptions
+	*cli.InventoryOptions
 	files []string
 	// installCRD is nil if the flag is not set.
 	installCRD *bool
-	waitFlags
+	cli.WaitFlags
 }
 
 func newPublishCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &publishOptions{inventoryOptions: newInventoryOptions(streams)}
-	options.cluster.Namespace = new(defaultNamespace)
+	options := &publishOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
+	options.Cluster.Namespace = new(defaultNamespace)
 	var install bool
 	command := &cobra.Command{
 		Use:     "publish -f FILE",
@@ -92,25 +93,25 @@ func newPublishCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			return options.run(command.Context())
 		},
 	}
-	options.addFlags(command)
-	command.Args, command.ValidArgsFunction = noArguments, cobra.NoFileCompletions
+	options.AddFlags(command)
+	command.Args, command.ValidArgsFunction = cli.NoArguments, cobra.NoFileCompletions
 	flags := command.Flags()
 	flags.Lookup("namespace").Usage = "the namespace of the hub, whatever that of the context is"
 	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with CustomResourceDefinitions, as documents or in Lists; - is standard input (repeatable)")
 	flags.BoolVar(&install, "install-crd", false, "have the hub install the definitions on the targets; =false takes that back, and what is installed stays")
-	options.addWait(command, "mailboxes have the APIs", false, 2*time.Minute)
+	options.AddWait(command, "mailboxes have the APIs", false, 2*time.Minute)
 	_ = command.MarkFlagRequired("filename")
 	return command
 }
 
 func (o *publishOptions) check() error {
-	if err := o.complete(); err != nil {
+	if err := o.Complete(); err != nil {
 		return err
 	}
-	if problems := content.IsDNS1123Label(*o.cluster.Namespace); len(problems) > 0 {
-		return fmt.Errorf("--namespace: %q is not the name of a namespace: %s", *o.cluster.Namespace, problems[0])
+	if problems := content.IsDNS1123Label(*o.Cluster.Namespace); len(problems) > 0 {
+		return fmt.Errorf("--namespace: %q is not the name of a namespace: %s", *o.Cluster.Namespace, problems[0])
 	}
-	return o.checkTimeout()
+	return o.CheckTimeout()
 }
 
 func (o *publishOptions) run(ctx context.Context) error {
@@ -134,7 +135,7 @@ func (o *publishOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if !o.wait || o.dryRun != dryRunNone {
+	if !o.Wait || o.DryRun != cli.DryRunNone {
 		return nil
 	}
 	return publisher.waitReady(ctx, planned)
@@ -167,7 +168,7 @@ func (o *publishOptions) readDefinitions() ([]*unstructured.Unstructured, error)
 		for _, kind := range slices.Sorted(maps.Keys(others)) {
 			counts = append(counts, fmt.Sprintf("%s (%d)", kind, others[kind]))
 		}
-		o.note(fmt.Sprintf("Objects of other kinds in the files are left out: %s.", strings.Join(counts, ", ")))
+		o.Note(fmt.Sprintf("Objects of other kinds in the files are left out: %s.", strings.Join(counts, ", ")))
 	}
 	return definitions, nil
 }
@@ -175,9 +176,9 @@ func (o *publishOptions) readDefinitions() ([]*unstructured.Unstructured, error)
 // noteDefinition says what of a plan differs from the file.
 func (o *publishOptions) noteDefinition(planned publish.Definition) {
 	if planned.ConfigMap == nil {
-		o.note(fmt.Sprintf("%s is published already, not from this command's ConfigMap: the PublishedResource %s is left as it is.", planned.Resource, planned.Existing.Name))
+		o.Note(fmt.Sprintf("%s is published already, not from this command's ConfigMap: the PublishedResource %s is left as it is.", planned.Resource, planned.Existing.Name))
 	}
 	if planned.FullBytes > 0 {
-		o.note(fmt.Sprintf("The descriptions of %s are left out: with them the definition takes %d bytes, and a ConfigMap holds %d.", planned.Resource, planned.FullBytes, publish.MaxConfigMapBytes))
+		o.Note(fmt.Sprintf("The descriptions of %s are left out: with them the definition takes %d bytes, and a ConfigMap holds %d.", planned.Resource, planned.FullBytes, publish.MaxConfigMapBytes))
 	}
 }

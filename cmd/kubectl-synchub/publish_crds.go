@@ -32,7 +32,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/register"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -53,8 +55,8 @@ func (o *publishOptions) newPublisher(ctx context.Context) (*publisher, error) {
 	switch {
 	case err == nil:
 		made.hosting, made.existing = hosting, existing
-	case o.dryRun == dryRunClient && ctx.Err() == nil:
-		o.note(fmt.Sprintf("The cluster does not answer, so the command assumes that nothing is published there: %v", err))
+	case o.DryRun == cli.DryRunClient && ctx.Err() == nil:
+		o.Note(fmt.Sprintf("The cluster does not answer, so the command assumes that nothing is published there: %v", err))
 	default:
 		return nil, withMissingRight(err)
 	}
@@ -62,11 +64,11 @@ func (o *publishOptions) newPublisher(ctx context.Context) (*publisher, error) {
 }
 
 func (o *publishOptions) listPublished(ctx context.Context) (client.WithWatch, []synchubv1alpha1.PublishedResource, error) {
-	config, err := o.cluster.ToRESTConfig()
+	config, err := o.Cluster.ToRESTConfig()
 	if err != nil {
 		return nil, nil, err
 	}
-	hosting, err := clientOf(config)
+	hosting, err := cli.ClientOf(config)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,7 +82,7 @@ func (o *publishOptions) listPublished(ctx context.Context) (client.WithWatch, [
 
 // plan returns the plan for each definition. It writes nothing. The error names all definitions that cannot be published.
 func (p *publisher) plan(ctx context.Context, definitions []*unstructured.Unstructured) ([]publish.Definition, error) {
-	options := publish.Options{Namespace: *p.cluster.Namespace, InstallCRD: p.installCRD}
+	options := publish.Options{Namespace: *p.Cluster.Namespace, InstallCRD: p.installCRD}
 	var all []publish.Definition
 	var errs []error
 	seen := map[string]bool{}
@@ -156,7 +158,7 @@ func (p *publisher) getConfigMap(ctx context.Context, name types.NamespacedName)
 	found := &corev1.ConfigMap{}
 	err := p.hosting.Get(ctx, name, found)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err) && p.dryRun == dryRunClient:
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err) && p.DryRun == cli.DryRunClient:
 		return nil, nil //nolint:nilnil // a missing ConfigMap is no error
 	case err != nil:
 		return nil, err
@@ -180,10 +182,10 @@ func (p *publisher) applyPublishedResource(ctx context.Context, planned publish.
 }
 
 func (p *publisher) create(ctx context.Context, object client.Object, what string) error {
-	if p.dryRun == dryRunClient {
+	if p.DryRun == cli.DryRunClient {
 		return nil
 	}
-	err := p.withDryRun(p.hosting).Create(ctx, object)
+	err := p.WithDryRun(p.hosting).Create(ctx, object)
 	switch {
 	case apierrors.IsNotFound(err) && object.GetNamespace() != "":
 		return fmt.Errorf("the cluster has no namespace %s: name the hub's namespace with -n: %w", object.GetNamespace(), err)
@@ -194,10 +196,10 @@ func (p *publisher) create(ctx context.Context, object client.Object, what strin
 }
 
 func (p *publisher) patch(ctx context.Context, object, before client.Object, what string) error {
-	if p.dryRun == dryRunClient {
+	if p.DryRun == cli.DryRunClient {
 		return nil
 	}
-	if err := p.withDryRun(p.hosting).Patch(ctx, object, client.MergeFrom(before)); err != nil {
+	if err := p.WithDryRun(p.hosting).Patch(ctx, object, client.MergeFrom(before)); err != nil {
 		return withMissingRight(fmt.Errorf("cannot change the %s: %w", what, err))
 	}
 	return nil
@@ -220,14 +222,14 @@ func (p *publisher) show(object client.Object, result registration.Result) error
 	case *synchubv1alpha1.PublishedResource:
 		object.GetObjectKind().SetGroupVersionKind(synchubv1alpha1.GroupVersion.WithKind("PublishedResource"))
 	}
-	if p.dryRun != dryRunClient {
-		return p.print(object, string(result))
+	if p.DryRun != cli.DryRunClient {
+		return p.Print(object, string(result))
 	}
 	manifest, err := manifestFor(object)
 	if err != nil {
 		return err
 	}
-	return p.print(manifest, string(result))
+	return p.Print(manifest, string(result))
 }
 
 // manifestFor returns an object without its status and the metadata that a server sets.
@@ -241,7 +243,7 @@ func manifestFor(object client.Object) (client.Object, error) {
 	annotations := bare.GetAnnotations()
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	bare.SetAnnotations(annotations)
-	return withoutStatus(bare)
+	return cli.WithoutStatus(bare)
 }
 
 // waitReady waits until mailboxes have the APIs of all plans, with the schemas of the new definitions.
@@ -250,12 +252,12 @@ func (p *publisher) waitReady(ctx context.Context, planned []publish.Definition)
 	for _, definition := range planned {
 		publications = append(publications, definition.Publication)
 	}
-	wait := readyWait{
-		inventoryOptions: p.inventoryOptions, hosting: p.hosting, waitFlags: p.waitFlags,
-		hasOldSchema: func(resource *synchubv1alpha1.PublishedResource) bool {
+	wait := register.ReadyWait{
+		InventoryOptions: p.InventoryOptions, Hosting: p.hosting, WaitFlags: p.WaitFlags,
+		HasOldSchema: func(resource *synchubv1alpha1.PublishedResource) bool {
 			former, ok := p.replaced[resource.Name]
 			return ok && resource.Status.SchemaName == former
 		},
 	}
-	return wait.run(ctx, publications)
+	return wait.Run(ctx, publications)
 }

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
@@ -139,7 +140,7 @@ type publishTest struct {
 func newPublishTest(t *testing.T) *publishTest {
 	t.Helper()
 	hosting := startHosting(t)
-	admin, err := clientOf(hosting.Config)
+	admin, err := cli.ClientOf(hosting.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/render"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/discovery"
@@ -67,13 +68,13 @@ type renderOptions struct {
 }
 
 func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &renderOptions{IOStreams: streams, cluster: newClusterFlags(true)}
+	options := &renderOptions{IOStreams: streams, cluster: cli.NewClusterFlags(true)}
 	command := &cobra.Command{
 		Use:     "render [-f FILE] [--object FILE]",
 		Short:   "Print the effect of a PublishedResource",
 		Long:    renderLong,
 		Example: renderExample,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE:    func(command *cobra.Command, _ []string) error { return options.run(command.Context()) },
 	}
 	flags := command.Flags()
@@ -86,7 +87,7 @@ func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringToStringVar(&options.environment.Annotations, "sync-target-annotations", nil, "the annotations of the SyncTarget, for mutations")
 	options.cluster.AddFlags(flags)
 	command.MarkFlagsOneRequired("filename", "object")
-	setFormats(command, []string{"yaml", "json"})
+	cli.SetFormats(command, []string{"yaml", "json"})
 	return command
 }
 
@@ -120,22 +121,22 @@ func (o *renderOptions) renderByRules(ctx context.Context, objects *manifests, p
 	if err != nil {
 		return err
 	}
-	workspace, err := newReader(config)
+	workspace, err := cli.NewReader(config)
 	if err != nil {
 		return err
 	}
-	published := publishedByRules(workspace.rules(ctx))
+	published := publishedByRules(readRules(ctx, workspace))
 	if published.Err != nil {
 		return published.Err
 	}
 	for _, object := range objects.others {
 		kind := object.GroupVersionKind()
-		mapping, err := workspace.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		mapping, err := workspace.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
 			return err
 		}
 		resource := mapping.Resource.GroupResource()
-		api, err := workspace.served(resource)
+		api, err := workspace.Served(resource)
 		if err != nil {
 			return err
 		}
@@ -143,7 +144,7 @@ func (o *renderOptions) renderByRules(ctx context.Context, objects *manifests, p
 		switch {
 		case err != nil:
 			return err
-		case made == nil && resource == namespacesResource.GroupResource():
+		case made == nil && resource == cli.NamespacesResource.GroupResource():
 			// The Namespace was passed for its labels only.
 			continue
 		case made == nil:
@@ -205,7 +206,7 @@ func (o *renderOptions) readConfigMap(ctx context.Context, from *synchubv1alpha1
 	if err != nil {
 		return nil, err
 	}
-	hosting, err := clientOf(config)
+	hosting, err := cli.ClientOf(config)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
@@ -43,7 +44,7 @@ func TestOutputIsSanitized(t *testing.T) {
 	of.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Resource: "configmaps", Message: hostile}}
 	of.Status.Failures = []edgev2alpha1.ObjectFailure{{Resource: "configmaps", Name: hostile, Reason: "R", Message: hostile}}
 
-	shown := map[string]string{"describe": described(t, of, now)}
+	shown := map[string]string{}
 	streams, _, out, errs := genericiooptions.NewTestIOStreams()
 	explained := explainOptions{}
 	explained.IOStreams = streams
@@ -59,13 +60,13 @@ func TestOutputIsSanitized(t *testing.T) {
 	}
 	status.failures(rows)
 	shown["status"] = take(out)
-	inventory := inventoryOptions{}
+	inventory := cli.InventoryOptions{}
 	inventory.IOStreams = streams
-	inventory.note(strings.ReplaceAll(hostile, "\n", ""))
+	inventory.Note(strings.ReplaceAll(hostile, "\n", ""))
 	shown["a note"] = take(errs)
 	tables := printers.NewTablePrinter(printers.PrintOptions{Wide: true})
 	of.Status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: hostile}
-	if err := tables.PrintObj(sanitizeTable(overview.Table([]overview.Row{overview.RowOf(of, now)}, now)), out); err != nil {
+	if err := tables.PrintObj(cli.SanitizeTable(overview.Table([]overview.Row{overview.RowOf(of, now)}, now)), out); err != nil {
 		t.Fatal(err)
 	}
 	shown["a table"] = take(out)
@@ -73,12 +74,9 @@ func TestOutputIsSanitized(t *testing.T) {
 	checked.IOStreams = streams
 	checked.print(&check.Report{Findings: []check.Finding{{Area: "targets", Result: check.Problem, Message: hostile}}})
 	shown["check"] = take(out)
-	follower := &rolloutFollower{out: out}
-	follower.show(hostile)
-	shown["rollout"] = take(out)
-	inventory.progress("%s", hostile)
+	inventory.Progress("%s", hostile)
 	shown["progress"] = take(errs)
-	warnings := redactedWarnings{rest.NewWarningWriter(errs, rest.WarningWriterOptions{})}
+	warnings := cli.RedactedWarnings{WarningHandler: rest.NewWarningWriter(errs, rest.WarningWriterOptions{})}
 	warnings.HandleWarningHeader(299, "-", hostile)
 	shown["a warning"] = take(errs)
 	for by, text := range shown {

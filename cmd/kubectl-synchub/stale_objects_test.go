@@ -34,6 +34,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/staleobjects"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/test/fixtures"
@@ -346,20 +348,20 @@ func (s *replacedCluster) releases(t *testing.T) {
 
 // looksAgain tests objects that change after the list.
 func (s *replacedCluster) looksAgain(t *testing.T) {
-	cluster, err := newTargetReader(s.Config)
+	cluster, err := cli.NewTargetReader(s.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := func(name string) staleObject {
-		found, err := cluster.staleObjects(t.Context(), s.former.UID, cleanup.ModeDelete, []string{"configmaps"})
+	listed := func(name string) staleobjects.StaleObject {
+		found, err := staleobjects.Find(t.Context(), cluster, s.former.UID, cleanup.ModeDelete, []string{"configmaps"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		index := slices.IndexFunc(found.objects, func(one staleObject) bool { return one.Name == name })
+		index := slices.IndexFunc(found.Objects, func(one staleobjects.StaleObject) bool { return one.Name == name })
 		if index < 0 {
 			t.Fatalf("%s is not listed", name)
 		}
-		return found.objects[index]
+		return found.Objects[index]
 	}
 	update := func(object client.Object) {
 		if err := s.admin.Update(t.Context(), object); err != nil {
@@ -378,13 +380,13 @@ func (s *replacedCluster) looksAgain(t *testing.T) {
 			object.SetLabels(nil)
 			object.SetAnnotations(nil)
 			update(object)
-		}, errChanged},
+		}, staleobjects.ErrChanged},
 		"replaced": {func(object *unstructured.Unstructured) {
 			if err := s.admin.Delete(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}
 			s.make(t, s.marked(s.owner, s.configMap(object.GetName()), ownership.PolicyDelete))
-		}, errChanged},
+		}, staleobjects.ErrChanged},
 		"gone": {change: func(object *unstructured.Unstructured) {
 			if err := s.admin.Delete(t.Context(), object); err != nil {
 				t.Fatal(err)
@@ -396,7 +398,7 @@ func (s *replacedCluster) looksAgain(t *testing.T) {
 			s.make(t, object)
 			one := listed(name)
 			test.change(object)
-			if err := cluster.deleteOrRelease(t.Context(), one, dryRunNone); !errors.Is(err, test.want) {
+			if err := staleobjects.DeleteOrRelease(t.Context(), cluster, one, cli.DryRunNone); !errors.Is(err, test.want) {
 				t.Errorf("want %v, got %v", test.want, err)
 			}
 			if isThere := s.now(t, "ConfigMap", staleNamespace, name) != nil; isThere != (test.want != nil) {

@@ -28,6 +28,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/get"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
 
@@ -41,42 +43,42 @@ The failed objects are named below, as the hub counted them with its last heartb
 
 // statusOptions are the flags of status.
 type statusOptions struct {
-	readOptions
-	output structuredOutput
+	cli.ReadOptions
+	output cli.StructuredOutput
 	all    bool
 }
 
 func newStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &statusOptions{readOptions: newReadOptions(streams)}
+	options := &statusOptions{ReadOptions: cli.NewReadOptions(streams)}
 	command := &cobra.Command{
 		Use:     "status",
 		Short:   "Show the fleet on one screen, the worst first",
 		Long:    statusLong,
 		Example: "  kubectl synchub status\n\n  # For programs, all of them\n  kubectl synchub status -o json",
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE:    func(command *cobra.Command, _ []string) error { return options.run(command.Context()) },
 	}
-	options.addFlags(command)
+	options.AddFlags(command)
 	command.ValidArgsFunction = cobra.NoFileCompletions
-	options.addSelector(command)
-	options.output.addFlag(command)
+	options.AddSelector(command)
+	options.output.AddFlag(command)
 	command.Flags().BoolVarP(&options.all, "all", "A", false, "show all, those that are well too")
 	return command
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
-	workspace, err := o.client()
+	workspace, err := o.Client()
 	if err != nil {
 		return err
 	}
-	list, err := o.list(ctx, workspace, nil)
+	list, err := o.List(ctx, workspace, nil)
 	if err != nil {
 		return err
 	}
 	now := time.Now()
-	rows := rowsOf(list, now)
+	rows := get.RowsOf(list, now)
 	overview.SortWorstFirst(rows)
-	if done, err := o.output.print(o.Out, overview.DocumentOf(rows)); done || err != nil {
+	if done, err := o.output.Print(o.Out, overview.DocumentOf(rows)); done || err != nil {
 		return err
 	}
 	fmt.Fprintln(o.Out, overview.Summary(rows))
@@ -86,7 +88,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 	}
 	if len(shown) > 0 {
 		fmt.Fprintln(o.Out)
-		if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(sanitizeTable(overview.Table(shown, now)), o.Out); err != nil {
+		if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(cli.SanitizeTable(overview.Table(shown, now)), o.Out); err != nil {
 			return err
 		}
 		if err := o.reasons(shown); err != nil {
@@ -136,7 +138,7 @@ func (o *statusOptions) reasons(rows []overview.Row) error {
 			fmt.Fprintln(writer)
 			first = false
 		}
-		fmt.Fprintln(writer, sanitizeLine(fmt.Sprintf("%s:\t%s", row.Name, reason)))
+		fmt.Fprintln(writer, cli.SanitizeLine(fmt.Sprintf("%s:\t%s", row.Name, reason)))
 	}
 	return writer.Flush()
 }
@@ -150,7 +152,7 @@ func (o *statusOptions) failures(rows []overview.Row) {
 		}
 		fmt.Fprintf(o.Out, "\nFailed on %s:\n", row.Name)
 		for _, line := range lines {
-			fmt.Fprintln(o.Out, "  "+sanitizeLine(line))
+			fmt.Fprintln(o.Out, "  "+cli.SanitizeLine(line))
 		}
 	}
 }

@@ -24,6 +24,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
 // --wait and --timeout mean the same in all commands, and each command that starts something that takes time has them.
@@ -69,10 +71,10 @@ func TestTimeoutMustNotBeNegative(t *testing.T) {
 }
 
 func TestLimitOfAWait(t *testing.T) {
-	if limit := (&waitFlags{timeout: time.Minute}).limit(); limit != time.Minute {
+	if limit := (&cli.WaitFlags{Timeout: time.Minute}).Limit(); limit != time.Minute {
 		t.Errorf("got %s", limit)
 	}
-	if limit := (&waitFlags{}).limit(); time.Now().Add(limit).Before(time.Now().AddDate(100, 0, 0)) {
+	if limit := (&cli.WaitFlags{}).Limit(); time.Now().Add(limit).Before(time.Now().AddDate(100, 0, 0)) {
 		t.Errorf("no timeout is %s", limit)
 	}
 }

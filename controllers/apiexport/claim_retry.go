@@ -52,8 +52,8 @@ type claimRetrier struct {
 	next       time.Time
 }
 
-// isDue reports whether a retry for the given generation of the export is due, and after how long to ask again. A new
-// generation starts with minClaimRetryInterval.
+// isDue reports whether a retry for the given generation of the export is due, and after which delay to call it
+// again. A new generation starts with minClaimRetryInterval.
 func (r *claimRetrier) isDue(generation int64, now time.Time) (isDue bool, requeueAfter time.Duration) {
 	switch {
 	case r.generation != generation:

@@ -61,7 +61,7 @@ const (
 	unpublishInterval = time.Second
 )
 
-// exportRequest is the only request of the controller, since there is only one export beside its mirror.
+// exportRequest is the only request of the controller: there is only one export with its mirror.
 var exportRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 
 // Mailboxes is the part of [mailboxes.Mailboxes] that the controller uses.
@@ -118,19 +118,20 @@ var (
 type Options struct {
 	// Hosting is the cluster that holds the PublishedResources.
 	Hosting client.Client
-	// Hub is the owner of the PublishedResources to reconcile; the controller ignores those of other hubs.
+	// Hub is the owner of the PublishedResources to reconcile; the controller ignores the PublishedResources of other hubs.
 	Hub publishedresource.Hub
-	// Provider is the workspace that holds the exports. Export is the name of the mailbox export, and WorkloadExport that of
-	// the workload export.
+	// Provider is the workspace that contains the exports. Export is the name of the mailbox export, and
+	// WorkloadExport the name of the workload export.
 	Provider       cluster.Cluster
 	Export         string
 	WorkloadExport string
 	Mailboxes      Mailboxes
 	Sync           Syncer
-	// Workloads and Placement learn what is published too; nil without placement.
+	// Workloads and Placement receive the published resources too; nil without placement.
 	Workloads Workloads
 	Placement Placer
-	// Elected tells whether this replica leads; without, it does. Another replica only publishes what the leader has exported.
+	// Elected is closed when this replica leads; nil means that it leads. Another replica only publishes the
+	// resources that the leader has exported.
 	Elected leadership.Elected
 	// LeaderOnly is true if a standby does not need to know the published resources.
 	LeaderOnly bool
@@ -144,7 +145,7 @@ type Controller struct {
 	planner      *planner
 	schemas      schemas
 	claimRetrier claimRetrier
-	// order is that of the mailbox export, and workloadOrder that of its mirror.
+	// order is the order of the mailbox export, and workloadOrder the order of its mirror.
 	order, workloadOrder bindingOrder
 }
 
@@ -257,7 +258,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return result, errors.Join(errs...)
 }
 
-// follow publishes, on a replica that does not lead, what the leader has exported. It writes nothing.
+// follow publishes the resources that the leader has exported, on a replica that is not the leader. It writes
+// nothing.
 func (c *Controller) follow(ctx context.Context, export *apisv1alpha2.APIExportSpec, made *exportPlan) (reconcile.Result, error) {
 	made.markRefused(missingEntries(export, made.exportEntries()))
 	if err := c.updateSchemas(ctx, made); err != nil {
@@ -272,7 +274,7 @@ func (c *Controller) follow(ctx context.Context, export *apisv1alpha2.APIExportS
 }
 
 // updateExport adds the entries to the export with one patch. If kcp refuses that patch, each entry is patched alone, so
-// that one refused entry does not block the others. It returns the refused entries.
+// that one refused entry does not block other entries. It returns the refused entries.
 func (c *Controller) updateExport(ctx context.Context, export *apisv1alpha2.APIExport, entries []exportEntry) (refused map[exportEntry]error, err error) {
 	err = c.addEntries(ctx, export, entries...)
 	if !isRefusal(err) {

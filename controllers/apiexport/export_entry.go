@@ -41,7 +41,8 @@ func (e exportEntry) String() string {
 	return "the claim on " + e.GroupResource.String()
 }
 
-// conflictMessage returns why the export cannot carry the entry beside its present entries, or an empty string.
+// conflictMessage returns why the export cannot contain the entry in addition to its present entries, or an
+// empty string.
 func conflictMessage(spec *apisv1alpha2.APIExportSpec, entry exportEntry) string {
 	exported, claimed := findResourceSchema(spec, entry.GroupResource), findClaim(spec, entry.GroupResource)
 	switch {
@@ -78,7 +79,7 @@ func addEntry(spec *apisv1alpha2.APIExportSpec, entry exportEntry) {
 	}
 }
 
-// errNotExported is why a replica that does not lead leaves an entry out.
+// errNotExported is why a replica that is not the leader omits an entry.
 var errNotExported = errors.New("the leader has not exported it")
 
 // missingEntries returns the entries that the export does not have.

@@ -166,7 +166,7 @@ func TestMergeOfAnything(t *testing.T) {
 		checkKept(t, previous, after, entries)
 		for _, entry := range entries {
 			if found := count(after, entry); found != 1 {
-				t.Fatalf("%+v is there %d times: %+v", entry, found, after)
+				t.Fatalf("the export contains %+v %d times: %+v", entry, found, after)
 			}
 		}
 		requeueAfter := *after.DeepCopy()
@@ -258,7 +258,7 @@ func TestOldestFirst(t *testing.T) {
 	}
 }
 
-// A replica that does not lead publishes what the export has, and no more.
+// A replica that is not the leader publishes exactly the exported entries.
 func TestMissingEntries(t *testing.T) {
 	claimed := exportEntry{GroupResource: schema.GroupResource{Resource: "configmaps"}}
 	exported := exportEntry{GroupResource: schema.GroupResource{Group: "apps", Resource: "deployments"}, schema: "v1.deployments.apps"}
@@ -278,7 +278,7 @@ func TestMissingEntries(t *testing.T) {
 	for _, entry := range []exportEntry{claimed, exported, changed, missing} {
 		with := spec.DeepCopy()
 		if addEntry(with, entry); hasEntry(spec, entry) != reflect.DeepEqual(spec, with) {
-			t.Errorf("whether the export has %v is not whether adding it changes nothing", entry)
+			t.Errorf("hasEntry(%v) does not agree with addEntry", entry)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func schemaReady(resource *synchubv1alpha1.PublishedResource, generation int64, 
 
 // outcome is a plan as text.
 type outcome struct {
-	// said is "name Exported-reason/Ready-reason" of each PublishedResource.
+	// claimed contains "name Exported-reason/Ready-reason" of each PublishedResource.
 	claimed []string
 	// messages are the messages of the conditions Ready.
 	messages map[string]string

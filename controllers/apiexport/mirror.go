@@ -39,10 +39,11 @@ import (
 
 // copyPrefix begins the names of the copies of schemas that the workload export has.
 //
-// Two exports must not share an APIResourceSchema. kcp v0.31.2 makes one bound CRD of a schema, and keeps the storage of a CRD by
-// its UID alone, whatever identity the export has (storageMap in its apiextensions server). With a shared schema, requests through
-// one export read and write the objects of the other, and after a change of the schema objects are not found where they were
-// stored (tried: the objects of mailboxes vanished).
+// Two exports must not share an APIResourceSchema. kcp v0.31.2 creates one bound CRD for a schema, and finds
+// the storage of a CRD by its UID alone, without the identity of the export (storageMap in its apiextensions
+// server). With a shared schema, requests through one export read and write the objects of the other. After a
+// change of the schema, objects are not found where they were stored (tried: the objects of mailboxes
+// vanished).
 const copyPrefix = apischemas.WorkloadSchemaPrefix
 
 // copyName returns the name of the copy of a schema. Only the part of the name before the first dot is free.
@@ -60,8 +61,8 @@ func mirrorSpec(mailbox, workload *apisv1alpha2.APIExportSpec, refused map[schem
 	return mirrored
 }
 
-// mirroredResources returns the resources of both exports that the mirror is about: those of the mailbox export in their
-// order, then those that only the workload export has.
+// mirroredResources returns the resources of both exports that are mirrored: first the mailbox export's in its
+// order, then the resources that only the workload export has.
 func mirroredResources(specs ...*apisv1alpha2.APIExportSpec) (mirrored []schema.GroupResource) {
 	add := func(resource schema.GroupResource) {
 		isOwn := resource.Group == edgev2alpha1.GroupVersion.Group || slices.Contains(bootstrap.WorkloadClaims(), resource)
@@ -141,7 +142,7 @@ func (c *Controller) ensureCopy(ctx context.Context, name string) error {
 	case err != nil:
 		return err
 	case source == nil:
-		// The mailbox export names a schema that is not there: the event of the schema follows.
+		// The mailbox export names a schema that does not exist yet. The event of the schema follows.
 		return nil
 	}
 	made := &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: copyName(name)}, Spec: *source.Spec.DeepCopy()}
@@ -164,7 +165,8 @@ func removesResource(mailbox, workload *apisv1alpha2.APIExportSpec) bool {
 	})
 }
 
-// reconcileMirror updates the workload export, and records in the plan which APIs kcp refuses there. The error is about the rest.
+// reconcileMirror updates the workload export, and records in the plan which APIs kcp refuses there. It returns
+// any other error.
 func (c *Controller) reconcileMirror(ctx context.Context, mailbox *apisv1alpha2.APIExport, made *exportPlan) error {
 	refused, err := c.mirrorExport(ctx, mailbox)
 	if err != nil {
@@ -174,7 +176,7 @@ func (c *Controller) reconcileMirror(ctx context.Context, mailbox *apisv1alpha2.
 }
 
 // mirrorExport gives the workload export the published APIs of the mailbox export, with one patch. If kcp refuses that patch,
-// each resource is patched alone, so that one refused resource does not block the others. It returns the refused resources.
+// each resource is patched alone, so that one refused resource does not block other resources. It returns the refused resources.
 // Without a workload export there is nothing to do.
 func (c *Controller) mirrorExport(ctx context.Context, mailbox *apisv1alpha2.APIExport) (refused map[schema.GroupResource]error, err error) {
 	var workload apisv1alpha2.APIExport

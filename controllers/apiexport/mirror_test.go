@@ -49,7 +49,7 @@ func specOf(entries ...string) *apisv1alpha2.APIExportSpec {
 }
 
 func TestMirrorSpec(t *testing.T) {
-	// Both exports of a provider workspace that nothing is published in.
+	// Both exports of a provider workspace without published resources.
 	mailbox := []string{"syncerconfigs.edge.kubestellar.io=s1", "edgesyncconfigs.edge.kubestellar.io=s2", "namespaces", "events", "logicalclusters.core.kcp.io"}
 	workload := []string{"edgeplacements.edge.kubestellar.io=s3", "singleplacementslices.edge.kubestellar.io=s4", "namespaces", "events", "logicalclusters.core.kcp.io"}
 	for name, test := range map[string]struct{ mailbox, workload, want []string }{
@@ -70,7 +70,7 @@ func TestMirrorSpec(t *testing.T) {
 		"a claim becomes a schema":    {mailbox: []string{"as.a.io=a1"}, workload: []string{"as.a.io"}, want: []string{"as.a.io=wa1"}},
 		"a schema becomes a claim":    {mailbox: []string{"as.a.io"}, workload: []string{"as.a.io=wa1"}, want: []string{"as.a.io"}},
 		"the same name in two groups": {mailbox: []string{"as.a.io=a1"}, workload: []string{"as.b.io=wb1"}, want: []string{"as.a.io=wa1"}},
-		// Kinds of the hub are never mirrored, whoever added them.
+		// Kinds of the hub are never mirrored, no matter who added them.
 		"claims on kinds of the hub": {mailbox: []string{"synctargets.edge.kubestellar.io@" + identity}},
 		"another kind of the hub":    {workload: []string{"customizers.edge.kubestellar.io=c1"}, want: []string{"customizers.edge.kubestellar.io=c1"}},
 	} {
@@ -89,7 +89,7 @@ func TestMirrorSpec(t *testing.T) {
 	}
 }
 
-// The rest of a claim comes from the mailbox export, and the rest of the spec stays.
+// The remaining fields of a claim come from the mailbox export, and the remaining fields of the spec stay.
 func TestMirrorKeepsTheRest(t *testing.T) {
 	mailbox, workload := specOf("configmaps", "as.a.io=a1"), specOf("configmaps")
 	mailbox.PermissionClaims[0].Verbs = []string{"get"}
@@ -97,14 +97,14 @@ func TestMirrorKeepsTheRest(t *testing.T) {
 	workload.Identity = &apisv1alpha2.Identity{}
 	got := mirrorSpec(mailbox, workload, nil)
 	if got.MaximalPermissionPolicy != nil || got.Identity == nil {
-		t.Errorf("the mirror is about resources and claims only, got %+v", got)
+		t.Errorf("the mirror changed more than resources and claims: %+v", got)
 	}
 	if !slices.Equal(got.PermissionClaims[0].Verbs, []string{"get"}) || got.Resources[0].Storage.CRD == nil {
 		t.Errorf("wanted the entries of the mailbox export, got %+v", got)
 	}
 }
 
-// One base claim that somebody took out of the mailbox export stays in the workload export.
+// A base claim that a user removed from the mailbox export stays in the workload export.
 func TestMirrorKeepsBaseClaims(t *testing.T) {
 	workload := specOf("namespaces", "events", "logicalclusters.core.kcp.io")
 	if got := mirrorSpec(specOf(), workload, nil); !reflect.DeepEqual(got, workload) {
@@ -112,8 +112,8 @@ func TestMirrorKeepsBaseClaims(t *testing.T) {
 	}
 }
 
-// A mirror of a mirror changes nothing, both exports agree on all resources but the hub's own, and the mirror removes entries
-// only if removesResource says so.
+// A mirror of a mirror changes nothing. Both exports agree on all resources except the hub's own. The mirror
+// removes entries only if removesResource returns true.
 func TestMirrorProperties(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test needs no secret numbers
 	for range 2000 {
@@ -134,7 +134,7 @@ func TestMirrorProperties(t *testing.T) {
 		}
 		for _, own := range []string{"namespaces", "synctargets.edge.kubestellar.io"} {
 			if !sameEntries(workload, mirrored, schema.ParseGroupResource(own)) {
-				t.Fatalf("%s is the workload export's own: %+v became %+v", own, workload, mirrored)
+				t.Fatalf("%s must not be mirrored: %+v became %+v", own, workload, mirrored)
 			}
 		}
 	}
@@ -205,7 +205,7 @@ func TestNotPlaceable(t *testing.T) {
 	if got := message(1, false); got != "True Previous: previous" {
 		t.Errorf("wanted the previous condition while nothing is known, got %q", got)
 	}
-	// Mailboxes have the API all the same.
+	// Mailboxes still have the API.
 	if exported, ready := made.resources[0].conditions(); exported.Status != metav1.ConditionTrue || ready.Status != metav1.ConditionTrue {
 		t.Errorf("got %+v and %+v", exported, ready)
 	}

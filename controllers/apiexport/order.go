@@ -39,43 +39,44 @@ const (
 	maxReorderInterval = 10 * time.Minute
 )
 
-// UnboundReader reports what kcp has not bound, as [mailboxes.Mailboxes] does.
+// UnboundReader returns the schemas that kcp has not bound, as [mailboxes.Mailboxes] does.
 type UnboundReader interface {
 	// UnboundSchemas returns, for each workspace with a naming conflict, the schemas that kcp has not bound there, in the order of the argument.
 	UnboundSchemas(resources []apisv1alpha2.ResourceSchema) map[logicalcluster.Name][]schema.GroupResource
 }
 
-// minTrials is how often a schema must have stopped the binding of a workspace before the hub believes that it conflicts there. One that kcp has
-// not established yet looks like one that stops.
+// minTrials is how often a schema must have stopped the binding of a workspace before the hub assumes a
+// conflict there. A schema that kcp has not established yet also stops the binding for a moment.
 const minTrials = 2
 
-// bindingOrder decides in which order an export lists its schemas.
+// bindingOrder decides the order of the schemas in an export.
 //
-// kcp binds them in that order, and stops at the first one whose names a CRD in the workspace has (kcp v0.31.2,
-// pkg/reconciler/apis/apibinding): none of the later ones arrives in that workspace. What is bound stays bound, whatever the order is
-// afterwards. Therefore a schema that stops the binding somewhere goes behind those that have stopped it there less often, until each unbound
-// schema has stopped it minTrials times.
+// kcp binds the schemas in that order, and stops at the first one with a name that a CRD in the workspace has
+// (kcp v0.31.2, pkg/reconciler/apis/apibinding): it binds none of the later ones in that workspace. A bound
+// schema stays bound in any later order. Therefore a schema that stops the binding of a workspace moves behind
+// the schemas that have stopped it less often, until each unbound schema has stopped it minTrials times.
 type bindingOrder struct {
 	// unbound are the workspaces with unbound schemas.
 	unbound map[logicalcluster.Name]*unboundWorkspace
-	// generation is the export's generation for which next and pause hold. Nothing is decided before next.
+	// generation is the generation of the export that next and pause apply to. Nothing is decided before next.
 	generation int64
 	next       time.Time
 	pause      time.Duration
 }
 
-// unboundWorkspace is what the hub remembers of a workspace with a naming conflict.
+// unboundWorkspace is the state of a workspace with a naming conflict.
 type unboundWorkspace struct {
 	// missing are the unbound schemas in the order of the export. The first one stops the binding, or kcp is about to bind it.
 	missing []schema.GroupResource
-	// since is when the first one became the first one. isTried is true once kcp had the time to bind it.
+	// since is when the present first schema became the first. isTried is true once kcp had time to bind it.
 	since   time.Time
 	isTried bool
 	// trials counts how often a schema was tried as the first one.
 	trials map[schema.GroupResource]int
 }
 
-// isDue reports whether kcp had the time to bind the given generation of the export, and after how long to ask again.
+// isDue reports whether kcp had time to bind the given generation of the export, and after which delay to call
+// it again.
 func (o *bindingOrder) isDue(generation int64, now time.Time) (isDue bool, requeueAfter time.Duration) {
 	if o.generation != generation {
 		if now.Sub(o.next) > maxReorderInterval {
@@ -87,8 +88,8 @@ func (o *bindingOrder) isDue(generation int64, now time.Time) (isDue bool, reque
 	return wait <= 0, max(wait, 0)
 }
 
-// observe takes note of the schemas that kcp has not bound, in the order of the export. It returns after how long kcp has had the time to bind
-// the first one of each workspace; zero if it has.
+// observe records the schemas that kcp has not bound, in the order of the export. It returns the delay until
+// kcp had time to bind the first schema of each workspace; zero if it had.
 func (o *bindingOrder) observe(unbound map[logicalcluster.Name][]schema.GroupResource, now time.Time) (wait time.Duration) {
 	before := o.unbound
 	o.unbound = map[logicalcluster.Name]*unboundWorkspace{}
@@ -108,7 +109,7 @@ func (o *bindingOrder) observe(unbound map[logicalcluster.Name][]schema.GroupRes
 	return wait
 }
 
-// observe returns after how long the first schema is tried.
+// observe returns the delay until the first schema counts as tried.
 func (w *unboundWorkspace) observe(missing []schema.GroupResource, now time.Time) (wait time.Duration) {
 	if len(w.missing) == 0 || w.missing[0] != missing[0] {
 		w.since, w.isTried = now, false
@@ -122,7 +123,8 @@ func (w *unboundWorkspace) observe(missing []schema.GroupResource, now time.Time
 	return wait
 }
 
-// last returns the schemas of the workspace that must go behind its other unbound ones; none if the order serves it already.
+// last returns the schemas of the workspace that must move behind its other unbound ones; none if the present
+// order is right.
 func (w *unboundWorkspace) last() map[schema.GroupResource]bool {
 	fewest := minTrials
 	for _, resource := range w.missing {
@@ -140,8 +142,8 @@ func (w *unboundWorkspace) last() map[schema.GroupResource]bool {
 	return last
 }
 
-// last returns the schemas that must go to the end of the export. It serves as many workspaces at once as agree about that, and at least the
-// first.
+// last returns the schemas that must move to the end of the export. It includes the first workspace, and all
+// further workspaces that agree.
 func (o *bindingOrder) last() map[schema.GroupResource]bool {
 	last, ahead := map[schema.GroupResource]bool{}, map[schema.GroupResource]bool{}
 	for _, name := range slices.Sorted(maps.Keys(o.unbound)) {
@@ -182,8 +184,8 @@ func moveToEnd(resources []apisv1alpha2.ResourceSchema, last map[schema.GroupRes
 	return ordered
 }
 
-// reorderExports changes the order of the schemas in the exports if naming conflicts keep others from being bound. It returns when to check
-// again; zero if nothing waits for kcp.
+// reorderExports changes the order of the schemas in the exports if naming conflicts block other schemas. It
+// returns when to check again; zero if nothing waits for kcp.
 func (c *Controller) reorderExports(ctx context.Context, mailbox *apisv1alpha2.APIExport) (requeueAfter time.Duration, err error) {
 	requeueAfter, err = c.reorder(ctx, mailbox, &c.order, c.Mailboxes)
 	if err != nil || c.Workloads == nil {
@@ -204,7 +206,7 @@ func (c *Controller) reorderExports(ctx context.Context, mailbox *apisv1alpha2.A
 	return requeueAfter, err
 }
 
-// reorder does so for one export, which it does not change in memory.
+// reorder reorders one export, which it does not change in memory.
 func (c *Controller) reorder(ctx context.Context, export *apisv1alpha2.APIExport, order *bindingOrder, workspaces UnboundReader) (requeueAfter time.Duration, err error) {
 	now := c.Clock.Now()
 	wait := order.observe(workspaces.UnboundSchemas(export.Spec.Resources), now)

@@ -27,8 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// fakeBindings binds schemas as kcp does: in order, up to the first conflict, and what is bound stays bound. It does not bind a schema before it
-// is established.
+// fakeBindings binds schemas like kcp: in order, up to the first conflict, and a bound schema stays bound. It
+// does not bind a schema before it is established.
 type fakeBindings struct {
 	conflicts   map[logicalcluster.Name]map[string]bool
 	bound       map[logicalcluster.Name]map[string]bool
@@ -60,7 +60,8 @@ func (f *fakeBindings) unbound(resources []apisv1alpha2.ResourceSchema) map[logi
 	return missing
 }
 
-// newFakeBindings returns up to five workspaces, in which a third of the schemas conflict. Half of the schemas are established late.
+// newFakeBindings returns up to five workspaces. A third of the schemas conflict there, and half of them are
+// established late.
 func newFakeBindings(random *rand.Rand, resources []apisv1alpha2.ResourceSchema, now time.Time) *fakeBindings {
 	kcp := &fakeBindings{conflicts: map[logicalcluster.Name]map[string]bool{}, bound: map[logicalcluster.Name]map[string]bool{}, established: map[string]time.Time{}}
 	for _, resource := range resources {
@@ -96,7 +97,7 @@ func (f *fakeBindings) reorder(order *bindingOrder, resources []apisv1alpha2.Res
 	return resources, writes
 }
 
-// Whatever conflicts workspaces have, each gets all APIs without a conflict there, and then the order stays as it is.
+// With any conflicts, each workspace gets all APIs that have no conflict there, and then the order stays.
 func TestConflictsHoldUpNothingElse(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
@@ -132,7 +133,7 @@ func TestOrdersAreRare(t *testing.T) {
 		}
 		now = now.Add(want)
 		if isDue, _ := order.isDue(generation, now); !isDue {
-			t.Fatal("it is not due after the wait")
+			t.Fatal("isDue is false after the delay")
 		}
 	}
 	wait(1, minReorderInterval)

@@ -57,7 +57,7 @@ type publishedState struct {
 	// api is the API that mailboxes had. synced is nil if the objects were not synced.
 	api    *publishedresource.API
 	synced *plan.Resource
-	// compiledFrom is the PublishedResource from which synced was compiled.
+	// compiledFrom is the PublishedResource that synced was compiled from.
 	compiledFrom *synchubv1alpha1.PublishedResource
 }
 
@@ -119,7 +119,7 @@ func (c *resourcePlan) addToExport(draft *apisv1alpha2.APIExportSpec) {
 	addEntry(draft, *c.entry)
 }
 
-// planResource plans one PublishedResource without regard to the others.
+// planResource plans one PublishedResource independently of the other ones.
 func (p *planner) planResource(ctx context.Context, resource *synchubv1alpha1.PublishedResource, draft *apisv1alpha2.APIExportSpec) (*resourcePlan, error) {
 	c := newResourcePlan(resource)
 	source, err := publishedresource.APISourceOf(&resource.Spec)

@@ -42,7 +42,7 @@ func TestPlanOfEachAPISource(t *testing.T) {
 		"configmaps/v1 as.a.io/v2 fs.f.io/v1 bs.b.io/v1",
 		"configmaps as.a.io fs.f.io bs.b.io namespaces")
 	if got.waits {
-		t.Error("it waits for nothing")
+		t.Error("the plan does not wait")
 	}
 }
 
@@ -155,7 +155,7 @@ func TestForeign(t *testing.T) {
 	got := w.plan(resource(t, "f", "", foreignSpec))
 	w.want(got, "f Exported/NotServed", "fs.f.io@0123", "", "")
 	if !got.waits {
-		t.Error("nobody asks again")
+		t.Error("the plan does not wait")
 	}
 	w.blind = true
 	if got = w.plan(resource(t, "f", "", foreignSpec)); !got.waits || got.claimed[0] != "f Exported/NotServed" {
@@ -186,7 +186,7 @@ func TestConflictWithTheExport(t *testing.T) {
 	w.want(got, "g Conflict/Conflict, a Exported/Ready", "s-as.a.io fs.f.io@0123", "as.a.io/v2", "as.a.io")
 }
 
-// An entry that kcp refuses does not block the others.
+// An entry that kcp refuses does not block other entries.
 func TestRefused(t *testing.T) {
 	w := newFixture(t)
 	resources := []synchubv1alpha1.PublishedResource{

@@ -69,8 +69,8 @@ func (p *exportPlan) markRefused(refused map[exportEntry]error) {
 	}
 }
 
-// watchedResources returns the resources to watch in mailboxes. The resource of an invalid PublishedResource stays watched,
-// so that fixing the PublishedResource costs no new list.
+// watchedResources returns the resources to watch in mailboxes. The resource of an invalid PublishedResource
+// stays watched, so that fixing the PublishedResource causes no new list.
 func (p *exportPlan) watchedResources() []schema.GroupVersionResource {
 	watched := []schema.GroupVersionResource{namespaces}
 	add := func(resource schema.GroupVersionResource) {
@@ -178,8 +178,8 @@ func (c *Controller) openAPISchema(ctx context.Context, name, version string) (*
 		if exported.Spec.Versions[i].Name == version {
 			read, err := exported.Spec.Versions[i].GetSchema()
 			if err != nil {
-				// A schema that cannot be parsed must not block the others.
-				log.FromContext(ctx).Error(err, "a schema cannot be compared with those of targets", "schema", name)
+				// A schema that cannot be parsed must not block other schemas.
+				log.FromContext(ctx).Error(err, "a schema cannot be compared with the schemas of targets", "schema", name)
 				return nil, nil
 			}
 			return read, nil

@@ -101,7 +101,7 @@ func TestSharedRelatedAPI(t *testing.T) {
 		resource(t, "b", "s-bs.b.io", bSpec+"\nrelated: [{identifier: s, origin: Target, resource: "+gs+", object: {owner: {}}}]"),
 	)
 	if got.claimed[0] != "a Exported/RelatedNotPublished" || got.claimed[1] != "b Exported/RelatedNotPublished" {
-		t.Errorf("what is not served is not missed by both: %v", got.claimed)
+		t.Errorf("not both primaries report the API that is not served: %v", got.claimed)
 	}
 }
 
@@ -147,7 +147,7 @@ related: [{identifier: password, origin: Mailbox, resource: {version: v1, resour
 			t.Fatal(err)
 		}
 		if len(made.resources) != 1 || !made.resources[0].isInForce() {
-			t.Fatalf("%q: it is not in force: %+v", naming, made.resources)
+			t.Fatalf("%q: the PublishedResource is not synced: %+v", naming, made.resources)
 		}
 		var conditions []metav1.Condition
 		made.resources[0].setMutatedReferenceCondition(&conditions)

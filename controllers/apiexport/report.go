@@ -101,7 +101,7 @@ func setAPIsMissing(resource *synchubv1alpha1.PublishedResource, groupResource s
 	}
 	conditions.SetIf(len(syncTargets) > 0, &resource.Status.Conditions, metav1.Condition{
 		Type: synchubv1alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: resource.Generation,
-		Message: fmt.Sprintf("kcp does not bind %s in %d mailboxes, where something has a name that is taken: those of the SyncTargets %s. Their condition %s says what to do.",
+		Message: fmt.Sprintf("kcp does not bind %s in %d mailboxes, because a name is taken there. See the condition %[4]s of the SyncTargets %[3]s for the remedy.",
 			groupResource, len(syncTargets), names, edgev2alpha1.ConditionAPIsMissing),
 	})
 }

@@ -39,7 +39,7 @@ const (
 	ReasonReady    = "Ready"
 	// ReasonInvalid: the user must change a field of the PublishedResource, or the CRD.
 	ReasonInvalid = "Invalid"
-	// ReasonSchemaMissing: there is no schema; the condition SchemaReady says why.
+	// ReasonSchemaMissing: there is no schema; the condition SchemaReady contains the reason.
 	ReasonSchemaMissing = "SchemaMissing"
 	// ReasonDuplicate: an older PublishedResource publishes the same API.
 	ReasonDuplicate = "Duplicate"
@@ -53,8 +53,8 @@ const (
 	ReasonRelatedNotPublished = "RelatedNotPublished"
 	// ReasonRelatedInvalid: an entry of spec.related cannot work with the API it names.
 	ReasonRelatedInvalid = "RelatedInvalid"
-	// ReasonNamingMissing: a mutation changes the names of related objects, and no naming gives their copies the same
-	// names.
+	// ReasonNamingMissing: a mutation changes the names of related objects, but no naming changes the names of
+	// their copies accordingly.
 	ReasonNamingMissing = "NamingMissing"
 )
 
@@ -72,7 +72,7 @@ type resourcePlan struct {
 	api *publishedresource.API
 	// synced is the resource to sync, or nil if the objects must not be synced.
 	synced *plan.Resource
-	// compiledFrom is the PublishedResource from which synced was compiled: an older state of published, while the schema for a
+	// compiledFrom is the PublishedResource that synced was compiled from: an older state of published, while the schema for a
 	// changed spec is being made.
 	compiledFrom *synchubv1alpha1.PublishedResource
 	// notExported is why mailboxes do not have the API from this PublishedResource. problem is any other problem. Both may
@@ -115,7 +115,7 @@ func (c *resourcePlan) setProblem(reason, format string, args ...any) {
 
 // setInvalid records that the user must change the PublishedResource before the hub syncs its objects.
 func (c *resourcePlan) setInvalid(err error) {
-	c.setProblem(ReasonInvalid, "%s. Its objects are left as they are until this is mended.", inOneLine(err))
+	c.setProblem(ReasonInvalid, "%s. Its objects are left as they are until this is fixed.", inOneLine(err))
 }
 
 func inOneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -122,8 +122,8 @@ func (w *testEnv) hasEvent(t *testing.T, name, reason, part string) (count int) 
 	return count
 }
 
-// All tests share one kcp: one workspace is the hosting cluster, one is the provider workspace, and one belongs to a vendor
-// whose export mailboxes bind too.
+// All tests share one kcp. One workspace is the hosting cluster, one is the provider workspace, and one belongs
+// to a vendor whose export mailboxes bind too.
 func TestOnAServer(t *testing.T) {
 	tier.Thorough(t)
 	w := newTestEnv(t)

@@ -48,7 +48,8 @@ type fakeProvider struct {
 	cached map[string]*apisv1alpha2.APIExport
 	// direct is the error of reads past the cache.
 	direct error
-	// refusesClaim and refusesSchema are what kcp refuses in the workload export, and as a new schema, with the error refusal.
+	// refusesClaim and refusesSchema are the claim in the workload export and the new schema that kcp refuses
+	// with the error refusal.
 	refusesClaim, refusesSchema string
 	refusal                     error
 }
@@ -128,8 +129,8 @@ func (p *fakeProvider) entriesOnServer(t *testing.T) (entries []string) {
 	return entries
 }
 
-// The cache of a new leader may lack an entry of the mailbox export that the previous leader added. No workload workspace may lose the API by
-// that: objects there would look as if they were deleted.
+// The cache of a new leader may lack an entry of the mailbox export that the previous leader added. No workload
+// workspace may lose the API because of that: its objects would look deleted.
 func TestMirrorReadsTheServerBeforeItRemoves(t *testing.T) {
 	workload := []string{"as.a.io=wa1", "configmaps"}
 	for name, test := range map[string]struct {
@@ -162,7 +163,7 @@ func TestMirrorReadsTheServerBeforeItRemoves(t *testing.T) {
 	}
 }
 
-// A cache of the workload export that is behind its server loses nothing either: the patch is a conflict.
+// A stale cache of the workload export causes no loss either: the patch is a conflict.
 func TestMirrorDoesNotOverwriteAChange(t *testing.T) {
 	g := NewWithT(t)
 	provider := newFakeProvider(t, exportNamed("mailbox", "configmaps", "secrets"), exportNamed("workload", "configmaps"))
@@ -175,7 +176,7 @@ func TestMirrorDoesNotOverwriteAChange(t *testing.T) {
 	g.Expect(provider.entriesOnServer(t)).To(Equal([]string{"configmaps"}))
 }
 
-// What kcp refuses in the workload export blocks nothing else there, and is reported.
+// An entry that kcp refuses in the workload export blocks no other entry there, and is reported.
 func TestMirrorOfWhatKCPRefuses(t *testing.T) {
 	resource := schema.GroupResource{Resource: "secrets"}
 	for name, refusal := range map[string]error{
@@ -201,8 +202,8 @@ func TestMirrorOfWhatKCPRefuses(t *testing.T) {
 			g.Expect(copied.Annotations).To(Equal(map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved"}))
 		})
 	}
-	// One patch is enough where only a schema is refused. A failure is no refusal, and a copy that somebody else has made meanwhile is no
-	// failure.
+	// One patch is enough if kcp refuses only a schema. A failure is not a refusal, and a copy that another
+	// replica has created in between is not a failure.
 	g := NewWithT(t)
 	provider := newFakeProvider(t, exportNamed("mailbox", "bs.b.io=b1"), exportNamed("workload"), &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: "b1"}})
 	controller := &Controller{Options: Options{Provider: provider, Export: "mailbox", WorkloadExport: "workload"}}
@@ -225,7 +226,8 @@ type fakeSyncer struct {
 
 func (s *fakeSyncer) IsUnpublished(schema.GroupResource) bool { return s.unpublished }
 
-// A PublishedResource keeps the hub's finalizer while mailbox objects wait for their targets: nobody would remove theirs afterwards.
+// A PublishedResource keeps the hub's finalizer while mailbox objects wait for their targets: afterwards nobody
+// would remove the objects' finalizers.
 func TestFinalizerOfAPublishedResource(t *testing.T) {
 	for name, test := range map[string]struct {
 		terminating, has, waits bool

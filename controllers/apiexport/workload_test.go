@@ -56,7 +56,7 @@ var (
 	leases        = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 )
 
-// The workload export follows the mailbox export.
+// The workload export has the entries of the mailbox export.
 func (w *testEnv) testWorkloadExport(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
@@ -94,7 +94,7 @@ func (w *testEnv) entriesOf(ctx context.Context, g Gomega, name string) (found [
 	return found
 }
 
-// becomesMirror waits until the workload export has the entries of the mailbox export, beside its own kinds.
+// becomesMirror waits until the workload export has the entries of the mailbox export and its own kinds.
 func (w *testEnv) becomesMirror(t *testing.T) {
 	t.Helper()
 	suite.Eventually(t, func(g Gomega) {
@@ -142,7 +142,8 @@ func observed(ctx context.Context, config *rest.Config, resource schema.GroupVer
 	return names, err
 }
 
-// A workload workspace has the published APIs, and the hub observes the objects and those of accepted claims.
+// A workload workspace has the published APIs. The hub observes their objects, and the objects of accepted
+// claims.
 func (w *testEnv) testPublishedInWorkload(t *testing.T) {
 	workloads := w.wildcard(t, bootstrap.WorkloadExport)
 	suite.Eventually(t, func(g Gomega) {
@@ -163,8 +164,8 @@ func (w *testEnv) testPublishedInWorkload(t *testing.T) {
 	})
 }
 
-// A claim that is newer than the binding has to be accepted by the workspace's users. Until then the hub observes a list without
-// the objects of the workspace, and the binding says that all is well.
+// Users of a workspace must accept a claim that is newer than the binding. Until then the hub gets a list
+// without the objects of the workspace, and the conditions of the binding report no problem.
 func (w *testEnv) testNewClaim(t *testing.T) {
 	ctx := t.Context()
 	workloads := w.wildcard(t, bootstrap.WorkloadExport)
@@ -191,7 +192,7 @@ func (w *testEnv) testNewClaim(t *testing.T) {
 	suite.Eventually(t, func(g Gomega) { g.Expect(observed(ctx, workloads, leases)).To(ContainElement("written-once")) })
 }
 
-// What somebody changes in the workload export by hand is corrected at once.
+// The controller undoes changes of the workload export by other writers at once.
 func (w *testEnv) testMirrorIsRepaired(t *testing.T) {
 	w.changeExport(t, bootstrap.WorkloadExport, func(spec *apisv1alpha2.APIExportSpec) {
 		spec.PermissionClaims = slices.DeleteFunc(spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool { return claim.Resource == configMaps.Resource })
@@ -200,7 +201,8 @@ func (w *testEnv) testMirrorIsRepaired(t *testing.T) {
 	w.becomesMirror(t)
 }
 
-// An unpublished API stays in both exports. Once somebody takes it out of the mailbox export, the hub observes its objects in neither.
+// An unpublished API stays in both exports. Once a user removes it from the mailbox export, the hub observes
+// its objects in neither.
 func (w *testEnv) testWithdrawal(t *testing.T) {
 	ctx := t.Context()
 	NewWithT(t).Expect(w.hosting.Delete(ctx, &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "placed"}})).To(Succeed())
@@ -218,11 +220,12 @@ func (w *testEnv) testWithdrawal(t *testing.T) {
 			g.Expect(err).To(Satisfy(apierrors.IsNotFound), export)
 		}
 	})
-	// The user of the workspace loses nothing.
+	// The user of the workspace keeps the objects.
 	NewWithT(t).Expect(observed(ctx, w.kcp.Workspace(workloadPath), placedGadgets)).To(ContainElement("written-once"))
 }
 
-// If kcp refuses a change of the workload export, mailboxes get the API all the same, and the PublishedResource says so.
+// If kcp refuses a change of the workload export, mailboxes still get the API, and the PublishedResource
+// reports the refusal.
 func (w *testEnv) testRefusedMirror(t *testing.T) {
 	ctx := t.Context()
 	role := &rbacv1.ClusterRole{}
@@ -253,7 +256,7 @@ func (w *testEnv) testRefusedMirror(t *testing.T) {
 	w.becomesMirror(t)
 }
 
-// mayPatchWorkloadExport waits until kcp lets the hub patch the workload export, or does not.
+// mayPatchWorkloadExport waits until kcp lets the hub patch the workload export, or no longer lets it.
 func (w *testEnv) mayPatchWorkloadExport(t *testing.T, allowed bool) {
 	t.Helper()
 	hub, err := kubernetes.NewForConfig(framework.InWorkspace(w.kcp.HubConfig, providerPath))
@@ -270,7 +273,8 @@ func (w *testEnv) mayPatchWorkloadExport(t *testing.T, allowed bool) {
 	})
 }
 
-// A hub whose workload export was deleted works for mailboxes. The export gets all entries once `synchub init` has made it again.
+// A hub without its workload export still serves mailboxes. The export gets all entries once `synchub init` has
+// created it again.
 func (w *testEnv) testWithoutWorkloadExport(t *testing.T) {
 	ctx := t.Context()
 	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: bootstrap.WorkloadExport}}

@@ -61,7 +61,7 @@ const workers = 4
 
 // Options configure a [Controller].
 type Options struct {
-	// Hub is the owner of the PublishedResources to reconcile; the controller ignores those of other hubs.
+	// Hub is the owner of the PublishedResources to reconcile; the controller ignores the PublishedResources of other hubs.
 	Hub publishedresource.Hub
 	// Hosting is the cluster that holds the PublishedResources, and HostingDiscovery discovers the APIs that the cluster serves.
 	Hosting          client.Client
@@ -71,13 +71,14 @@ type Options struct {
 	// Provider is the workspace that holds the schemas.
 	Provider cluster.Cluster
 	Targets  Targets
-	// ConnectionChanged carries the SyncTargets whose target got a connection, came up or went down.
+	// ConnectionChanged carries the SyncTargets whose target was connected, came up or went down.
 	ConnectionChanged *topic.Topic[types.UID]
 	// CRDs receives the CRDs to install on targets.
 	CRDs *publishedresource.CRDStore
-	// Elected tells whether this replica leads; without, it does. Another replica only finds out the CRDs to install.
+	// Elected is closed when this replica leads; nil means that it leads. Another replica only finds the CRDs
+	// to install.
 	Elected leadership.Elected
-	// LeaderOnly is true if no other replica owns SyncTargets, whose CRDs it would install.
+	// LeaderOnly is true if no other replica owns SyncTargets, and so installs CRDs.
 	LeaderOnly bool
 	Recorder   clientevents.EventRecorder
 	Clock      clock.Clock
@@ -242,7 +243,7 @@ func (c *Controller) report(ctx context.Context, resource *synchubv1alpha1.Publi
 	return reconcile.Result{RequeueAfter: found.requeueAfter}, nil
 }
 
-// follow finds out, on a replica that does not lead, the CRD to install. It writes nothing.
+// follow finds the CRD to install, on a replica that is not the leader. It writes nothing.
 func (c *Controller) follow(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (reconcile.Result, error) {
 	if !resource.Spec.InstallCRD {
 		c.forget(resource.Name)

@@ -39,7 +39,7 @@ const (
 	announcedTimeout      = 10 * time.Second
 )
 
-// definitionWatches holds the subscriptions to the targets from which PublishedResources read their CRDs. It is safe for
+// definitionWatches contains the subscriptions to the targets whose CRDs PublishedResources use. It is safe for
 // concurrent use.
 type definitionWatches struct {
 	clock clock.Clock
@@ -62,8 +62,8 @@ type definitionWatch struct {
 	announcedAt time.Time
 	// install is true if targets must get the CRD.
 	install bool
-	// inFlight is true while a read from the target is running, and stale if the controller must read once more after that.
-	// result is the last result, or nil after resultOf returned it.
+	// inFlight is true while a read from the target is running. stale is true if the controller must read again
+	// after that. result is the last result, or nil after resultOf returned it.
 	inFlight, stale bool
 	result          *definitionResult
 }
@@ -79,7 +79,7 @@ func requestFor(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// mayMatch reports whether the resource, of which the plural name may be unknown, may be the one that a CRD defines.
+// mayMatch reports whether a CRD may define the resource, whose plural name may be unknown.
 func mayMatch(resource synchubv1alpha1.ResourceDescriptor, defined schema.GroupResource) bool {
 	return resource.Group == defined.Group && (resource.Resource == "" || resource.Resource == defined.Resource)
 }

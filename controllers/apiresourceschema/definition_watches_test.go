@@ -61,7 +61,7 @@ func TestDefinitionWatchSubscribers(t *testing.T) {
 		resource.Name, resource.Spec.Resource.Group = name, "a.io"
 		return resource
 	}
-	c.targetChanged(queue, "one") // before anybody works
+	c.targetChanged(queue, "one") // before any worker runs
 	if err := c.watches.setQueue(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +96,11 @@ func TestAnnouncedDefinitions(t *testing.T) {
 	resource := &synchubv1alpha1.PublishedResource{}
 	resource.Name = "a"
 	if c.watches.isAnnounced("a", clock.Now()) {
-		t.Error("it expects what it never heard of")
+		t.Error("an unknown PublishedResource has a result")
 	}
 	c.watches.watch(resource, nil)
 	if c.watches.isAnnounced("a", clock.Now()) {
-		t.Error("nothing was announced")
+		t.Error("no PublishedResource was enqueued")
 	}
 	c.watches.markAnnounced("a", c.watches.byName["a"])
 	clock.Step(announcedTimeout - time.Millisecond)
@@ -109,11 +109,11 @@ func TestAnnouncedDefinitions(t *testing.T) {
 	}
 	clock.Step(time.Millisecond)
 	if c.watches.isAnnounced("a", clock.Now()) {
-		t.Error("it never gives up")
+		t.Error("it retries for ever")
 	}
 	c.watches.markAnnounced("a", c.watches.byName["a"])
 	c.watches.watch(&synchubv1alpha1.PublishedResource{ObjectMeta: resource.ObjectMeta, Spec: synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Kind: "B"}}}, nil)
 	if c.watches.isAnnounced("a", clock.Now()) {
-		t.Error("what was announced was for another resource")
+		t.Error("the PublishedResource of another resource was enqueued")
 	}
 }

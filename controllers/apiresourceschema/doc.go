@@ -14,16 +14,17 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package apiresourceschema creates the APIResourceSchema in the provider workspace for every PublishedResource that is not
-// a permission claim. Package apiexport then adds the schema to the mailbox export. Schemas are immutable and named by
-// their content: a changed CRD leads to a new schema, and the controller never deletes one.
+// Package apiresourceschema creates the APIResourceSchema in the provider workspace for every PublishedResource
+// that is not a permission claim. Package apiexport then adds the schema to the mailbox export. Schemas are
+// immutable and named by their content: a changed CRD causes a new schema, and the controller never deletes
+// one.
 //
-// [NewController] returns the controller. It reads the CRD from the hosting cluster, from the target of a SyncTarget, or
-// from a ConfigMap. It watches CRDs, ConfigMaps and targets; built-in kinds change without an event, so the controller also
-// reads the source every few minutes. If the CRD cannot be read, mailboxes keep their schema, and the condition SchemaReady
-// says why the schema may be out of date. For PublishedResources with spec.installCRD, it also passes the CRD on to be
-// installed on targets.
+// [NewController] returns the controller. It reads the CRD from the hosting cluster, from the target of a
+// SyncTarget, or from a ConfigMap. It watches CRDs, ConfigMaps and targets. Built-in kinds change without an
+// event, so the controller also reads the source every few minutes. If the CRD cannot be read, mailboxes keep
+// their schema, and the condition SchemaReady reports why the schema may be outdated. For PublishedResources
+// with spec.installCRD, it also passes the CRD on to be installed on targets.
 //
-// If SyncTargets are sharded among replicas, the controller runs on all of them. One that does not lead only finds out the CRDs to
-// install. It has a connection of its own to a SyncTarget from which a CRD is read.
+// If SyncTargets are sharded among replicas, the controller runs on all of them. A replica that is not the
+// leader only finds the CRDs to install. It uses its own connection to a SyncTarget that a CRD is read from.
 package apiresourceschema

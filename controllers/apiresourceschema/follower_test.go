@@ -137,13 +137,13 @@ func (c recordingClient) DeleteAllOf(ctx context.Context, object client.Object, 
 	return c.Client.DeleteAllOf(ctx, object, options...)
 }
 
-// Status records that a writer of statuses was asked for, as the controller reads none by it.
+// Status records the call, because the controller does not read through a status writer.
 func (c recordingClient) Status() client.SubResourceWriter {
 	c.recorder.record("status")
 	return c.Client.Status()
 }
 
-// SubResource records likewise.
+// SubResource records the call as well.
 func (c recordingClient) SubResource(name string) client.SubResourceClient {
 	c.recorder.record("subresource %s", name)
 	return c.Client.SubResource(name)
@@ -162,7 +162,8 @@ func fieldsOf(g Gomega, found *publishedresource.CRDInstallation) any {
 	return found.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
 }
 
-// A replica that does not lead finds the same CRDs to install as the leader, over a connection of its own, and writes nothing.
+// A replica that is not the leader finds the same CRDs to install as the leader, over its own connection, and
+// writes nothing.
 func TestReplicaThatDoesNotLead(t *testing.T) {
 	tier.Thorough(t)
 	w := sharedTestEnv(t)
@@ -208,7 +209,7 @@ func TestReplicaThatDoesNotLead(t *testing.T) {
 		w.changes(t, name, schema)
 	}
 
-	// The leader reports that the cluster is away. The CRD stays in force on both.
+	// The leader reports that the cluster is down. Both replicas keep the CRD.
 	if err := w.Targets[florin].Kill9(); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +220,7 @@ func TestReplicaThatDoesNotLead(t *testing.T) {
 	}
 	w.becomes(t, "followed-target", apiresourceschema.ReasonCreated, "")
 
-	// A PublishedResource of another hub, and one that is deleted, leave nothing to install.
+	// A PublishedResource of another hub, or a deleted one, has no CRD to install.
 	w.setHub(t, "followed-hosting", &synchubv1alpha1.HubReference{UID: "other-hub", Workspace: "root:other"})
 	w.hasEvent(t, "followed-hosting", publishedresource.ReasonAnotherHub)
 	if err := w.hosting.Delete(t.Context(), w.get(NewWithT(t), t, "followed-target")); err != nil {
@@ -234,7 +235,7 @@ func TestReplicaThatDoesNotLead(t *testing.T) {
 	g.Expect(f.recorded()).To(BeEmpty(), "the leader writes")
 }
 
-// A replica that is elected does what the leader did before.
+// A replica that is elected continues the work of the previous leader.
 func TestReplicaThatIsElected(t *testing.T) {
 	tier.Thorough(t)
 	w := sharedTestEnv(t)

@@ -64,7 +64,7 @@ type problem struct {
 func (p *problem) Error() string { return p.err.Error() }
 func (p *problem) Unwrap() error { return p.err }
 
-// invalidProblem returns the problem for a CRD from which no schema can be made.
+// invalidProblem returns the problem for a CRD that no schema can be made from.
 func invalidProblem(err error) error {
 	if _, tooLarge := errors.AsType[*structural.TooLargeError](err); tooLarge {
 		return &problem{ReasonSchemaTooLarge, err}

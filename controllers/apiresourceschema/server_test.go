@@ -65,7 +65,7 @@ func TestSchemaFromTheHostingCluster(t *testing.T) {
 	w.becomes(t, "gadgets-here", apiresourceschema.ReasonNotServed, "spec.resource: the hosting cluster does not serve it")
 	w.hasEvent(t, "gadgets-here", apiresourceschema.ReasonNotServed)
 
-	// The event of a new CRD leads to a schema.
+	// The event of a new CRD causes a schema.
 	w.apply(t, hosting, definition(group, "first"))
 	first := w.becomes(t, "gadgets-here", apiresourceschema.ReasonCreated, "The APIResourceSchema is v")
 	w.hasEvent(t, "gadgets-here", apiresourceschema.ReasonCreated, first)
@@ -73,7 +73,7 @@ func TestSchemaFromTheHostingCluster(t *testing.T) {
 		t.Errorf("got %+v", versions)
 	}
 
-	// A changed CRD leads to a new schema, and the old one is kept.
+	// A changed CRD causes a new schema, and the old one is kept.
 	w.apply(t, hosting, definition(group, "second"))
 	second := w.changes(t, "gadgets-here", first)
 	w.hasEvent(t, "gadgets-here", apiresourceschema.ReasonSchemaChanged, first, second)
@@ -139,7 +139,7 @@ func TestSchemaOfBuiltInKinds(t *testing.T) {
 	w.hasEvent(t, "jobs", apiresourceschema.ReasonInvalid, "spec.installCRD: ")
 	w.becomes(t, "leases", apiresourceschema.ReasonInvalid, "spec.installCRD: the cluster that serves ingresses.networking.k8s.io has no CustomResourceDefinition")
 	if w.installed("jobs") != nil || w.installed("leases") != nil {
-		t.Error("what is built in is installed")
+		t.Error("a built-in kind is installed")
 	}
 }
 
@@ -175,7 +175,7 @@ func TestSchemaFromATarget(t *testing.T) {
 		w.becomes(t, name, apiresourceschema.ReasonSchemaMissing, "spec.api.schemaFrom.syncTarget: the hub sees no SyncTarget")
 	}
 
-	// The event of a changed CRD on the target leads to a new schema.
+	// The event of a changed CRD on the target causes a new schema.
 	w.apply(t, florin, definition(group, "second"))
 	second := w.changes(t, "by-path", first)
 

@@ -71,7 +71,7 @@ func (s *SyncTargets) Find(ctx context.Context, workspace, name string) (*target
 		if errors.Is(err, multicluster.ErrClusterNotFound) {
 			return nil, ErrNoSyncTarget
 		}
-		return nil, fmt.Errorf("cannot look into the inventory workspace %s: %w", workspace, err)
+		return nil, fmt.Errorf("cannot read the inventory workspace %s: %w", workspace, err)
 	}
 	var syncTarget edgev2alpha1.SyncTarget
 	if err := inventory.GetClient().Get(ctx, types.NamespacedName{Name: name}, &syncTarget); err != nil {
@@ -85,8 +85,9 @@ func (s *SyncTargets) Find(ctx context.Context, workspace, name string) (*target
 	return connection, nil
 }
 
-// resolve returns the logical cluster of a workspace, which is given by its path or by the name of the logical cluster. The paths
-// that workspaces claim in annotations prove nothing: a tenant could claim the operator's, and give all mailboxes his schema.
+// resolve returns the logical cluster of a workspace, which is given by its path or by the name of the logical
+// cluster. The paths in annotations of workspaces prove nothing: a tenant could claim the operator's path, and
+// give all mailboxes the tenant's schema.
 func (s *SyncTargets) resolve(ctx context.Context, workspace string) (logicalcluster.Name, error) {
 	logicalCluster, err := s.ResolvePath(ctx, logicalcluster.NewPath(workspace))
 	if errors.Is(err, kcp.ErrNoWorkspace) {

@@ -51,7 +51,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// The clusters of this package: hosting holds the PublishedResources, the others are targets of SyncTargets.
+// The clusters of this package: hosting has the PublishedResources, the other ones are targets of SyncTargets.
 const (
 	hosting = "hosting"
 	florin  = "florin"

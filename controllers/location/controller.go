@@ -122,8 +122,8 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	return result, errors.Join(errs...)
 }
 
-// updateStatus writes the status of a Location if it differs. location belongs to the cache. A Location that begins to be
-// unusable gets an event too. The event comes first: after a crash the status still differs.
+// updateStatus writes the status of a Location if it differs. location belongs to the cache. A Location that
+// becomes unusable also gets an event. The event comes first: after a crash the status still differs.
 func (c *Controller) updateStatus(ctx context.Context, inventory client.Client, location *edgev2alpha1.Location, syncTargets []edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	if location.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
@@ -159,7 +159,7 @@ func ensureDefault(ctx context.Context, inventory cluster.Cluster, syncTargets [
 	}
 	terminatingReason, err := mailbox.InventoryTerminating(ctx, inventory)
 	if err != nil {
-		return fmt.Errorf("cannot tell whether the inventory workspace is going, so it gets no default Location yet: %w", err)
+		return fmt.Errorf("cannot find out whether the inventory workspace is being deleted, so it gets no default Location yet: %w", err)
 	}
 	if terminatingReason != "" {
 		log.FromContext(ctx).V(1).Info("no default Location for an inventory workspace: " + terminatingReason)

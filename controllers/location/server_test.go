@@ -166,7 +166,8 @@ func TestAgainstKCP(t *testing.T) {
 		created := w.expect(edgev2alpha1.DefaultLocationName, 1, 0, ReasonReady)
 		g.Expect(created.Spec.InstanceSelector).To(BeNil())
 		g.Expect(created.Spec.AvailableTo.Workspaces).To(BeEmpty())
-		// It stays away while another Location exists. The count of that one shows that the hub has observed the deletion.
+		// The controller does not create it again while another Location exists. The other Location's count
+		// shows that the hub has observed the deletion.
 		w.location("prod", "prod")
 		w.expect("prod", 0, 0, ReasonReady)
 		g.Expect(w.Delete(t.Context(), &created)).To(Succeed())
@@ -184,7 +185,7 @@ func TestAgainstKCP(t *testing.T) {
 		binding := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: "synchub"}}
 		g.Expect(w.Delete(t.Context(), binding)).To(Succeed())
 		suite.Eventually(t, func(g Gomega) { g.Expect(w.names()).To(BeEmpty()) })
-		// kcp deletes the SyncTargets too, and the finalizer lets the change be observed.
+		// kcp deletes the SyncTargets too. The finalizer lets the controller observe that.
 		suite.Eventually(t, func(g Gomega) {
 			var syncTarget edgev2alpha1.SyncTarget
 			g.Expect(w.Get(t.Context(), types.NamespacedName{Name: "one"}, &syncTarget)).To(Succeed())
@@ -250,7 +251,7 @@ func TestAgainstKCP(t *testing.T) {
 		stop()
 		written := writes(t)
 		env.Start(t, register)
-		// One reconcile writes all Locations of a workspace, so this count comes after theirs.
+		// One reconcile writes all Locations of a workspace, so this count is written after the other ones.
 		w.syncTarget("marked", map[string]string{"env": "marker"})
 		w.expect("marker", 1, 0, ReasonReady)
 		g.Expect(writes(t)-written).To(BeEquivalentTo(1), "only the count of the marker changed")

@@ -68,7 +68,7 @@ func TestApplyStatus(t *testing.T) {
 			!strings.Contains(ready.Message, test.message) || (ready.Status == metav1.ConditionTrue) != (test.reason == ReasonReady) || ready.ObservedGeneration != 3 {
 			t.Errorf("%s: got %d, %d, %+v", name, *location.Status.Instances, *location.Status.AvailableInstances, ready)
 		}
-		// Nothing changes later if nothing has changed.
+		// Applying the status later without a change changes nothing.
 		again := location.DeepCopy()
 		applyStatus(again, fleetOf(), metav1.NewTime(time.Now().Add(time.Hour)))
 		if !apiequality.Semantic.DeepEqual(again.Status, location.Status) {

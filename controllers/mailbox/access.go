@@ -48,10 +48,10 @@ const (
 	RequestTimeout = 40 * time.Second
 )
 
-// reconcileAccess grants access to a mailbox by spec.mailboxAccess, and sets the condition UndeclaredAccess. It uses the hub's own rights,
-// which the hub has as the creator of the workspace. The export does not suffice: most mailboxes have no claim on bindings. It returns
-// the condition MailboxReady unless the access is in effect, and the SyncTarget as it is stored by now: a slow mailbox is reported
-// before it has answered.
+// reconcileAccess grants access to a mailbox by spec.mailboxAccess, and sets the condition UndeclaredAccess. It
+// uses the hub's own rights as the creator of the workspace, because most mailboxes have no claim on bindings,
+// so the export does not suffice. It returns the condition MailboxReady unless the access is in effect, and the
+// SyncTarget as it is now stored: a slow mailbox is reported before it has responded.
 func (c *Controller) reconcileAccess(
 	ctx context.Context, inventory cluster.Cluster, syncTarget, stored *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus,
 ) (*edgev2alpha1.SyncTarget, *metav1.Condition) {
@@ -86,8 +86,8 @@ func (c *Controller) reconcileAccess(
 	return stored, nil
 }
 
-// reportSlowAccess writes the condition MailboxReady of a mailbox that has not answered yet. It returns the SyncTarget as it is stored by now;
-// ok is false if another writer was faster.
+// reportSlowAccess writes the condition MailboxReady of a mailbox that has not responded yet. It returns the
+// SyncTarget as it is now stored; ok is false if another writer was faster.
 func (c *Controller) reportSlowAccess(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) (stored *edgev2alpha1.SyncTarget, ok bool) {
 	// The SyncTarget may have changed since the reconcile began.
 	if err := inventory.GetClient().Get(ctx, crclient.ObjectKeyFromObject(syncTarget), syncTarget); err != nil {
@@ -140,8 +140,8 @@ func (c *Controller) mailboxOwner(ctx context.Context, syncTarget *edgev2alpha1.
 	return workspaceOwner(&workspace), nil
 }
 
-// reconcileBindings deletes, creates and updates the bindings with our label, so that they equal the grants. It takes rights away first.
-// After a failure that took long it makes no further request: each may take as long.
+// reconcileBindings deletes, creates and updates the bindings with our label, so that they equal the grants. It
+// revokes rights first. After a failure that took long it sends no further request: each may take as long.
 func reconcileBindings(ctx context.Context, clock clock.PassiveClock, client rbacclient.ClusterRoleBindingInterface, grants []edgev2alpha1.MailboxAccess) error {
 	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: edgev2alpha1.LabelMailboxAccess})
 	if err != nil {

@@ -62,8 +62,8 @@ const (
 	Finalizer = "synchub.dev/mailbox"
 	// WorkspaceType is the name of the workspace type of mailboxes, which is in the provider workspace.
 	WorkspaceType = "mailbox"
-	// initializationTimeout is how long a mailbox may stay not ready before the condition says so. kcp takes about a
-	// second.
+	// initializationTimeout is how long a mailbox may stay not ready before the condition reports it. kcp takes
+	// about a second.
 	initializationTimeout = time.Minute
 	// requeueInterval is how soon to reconcile a mailbox again that is being deleted or that could not be reconciled.
 	requeueInterval = 5 * time.Second
@@ -86,7 +86,7 @@ const (
 	ReasonForeignWorkspace    = "ForeignWorkspace"
 	// ReasonWorkspaceDeleted: somebody is deleting the mailbox. The hub creates it again afterwards.
 	ReasonWorkspaceDeleted = "WorkspaceDeleted"
-	// ReasonWorkspaceLost: the mailbox is gone, and the hub is creating a new one.
+	// ReasonWorkspaceLost: the mailbox was deleted, and the hub is creating a new one.
 	ReasonWorkspaceLost = "WorkspaceLost"
 	// ReasonStateLost: the mailbox exists, but the ledger has no entry for the SyncTarget.
 	ReasonStateLost = "StateLost"
@@ -111,7 +111,7 @@ type Controller struct {
 	ledger          *ledger.Store
 	dependencies    Dependencies
 	creationLimiter *creationLimiter
-	// lanes let the reconciles of slow mailboxes go on without one of the shared workers.
+	// lanes continue the reconciles of slow mailboxes without one of the shared workers.
 	lanes *lanes.Reconciler[mcreconcile.Request, mcreconcile.Request]
 	// accessRetries delays the attempts to grant access by SyncTarget.
 	accessRetries workqueue.TypedRateLimiter[types.UID]
@@ -183,7 +183,7 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	return result, err
 }
 
-// endCreation lets another mailbox be prepared, if this one was.
+// endCreation ends the creation of a mailbox, so that another one can be created.
 func (c *Controller) endCreation(request mcreconcile.Request, isReady bool) {
 	if waited, ok := c.creationLimiter.done(request); ok && isReady {
 		creationSeconds.Observe(waited.Seconds())
@@ -240,7 +240,8 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 	return reconcile.Result{RequeueAfter: c.requeueDelay(condition.Reason, syncTarget)}, condition.Reason, nil
 }
 
-// requeueDelay returns the delay until the next reconcile if no event comes, by the reason of the condition; zero for none.
+// requeueDelay returns the delay until the next reconcile without an event, by the reason of the condition;
+// zero for none.
 func (c *Controller) requeueDelay(reason string, syncTarget *edgev2alpha1.SyncTarget) time.Duration {
 	switch reason {
 	case ReasonInitializing:
@@ -272,7 +273,7 @@ func (c *Controller) get(ctx context.Context, request mcreconcile.Request) (clus
 
 // reportTooLarge sets the condition MailboxReady: the hub ignores the SyncTarget.
 func (c *Controller) reportTooLarge(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, what string) (reconcile.Result, error) {
-	return c.updateCondition(ctx, inventory, syncTarget, notReady(ReasonTooLarge, "The hub takes no notice of changes of this SyncTarget, and does not let it go, while %s.", what))
+	return c.updateCondition(ctx, inventory, syncTarget, notReady(ReasonTooLarge, "The hub ignores changes of this SyncTarget, and does not remove its finalizer, while %s.", what))
 }
 
 // updateCondition sets the condition MailboxReady, and writes the status if that changed the condition.
@@ -399,8 +400,9 @@ func (c *Controller) ensureDefaultNamespace(ctx context.Context, syncTarget type
 	return err
 }
 
-// stuckCondition is the condition of a workspace that this hub, or the previous leader, has observed not ready for
-// initializationTimeout. The creation timestamp of the workspace cannot tell: it is by kcp's clock.
+// stuckCondition is the condition of a workspace that this hub, or the previous leader, has observed not ready
+// for initializationTimeout. The workspace's creation timestamp cannot be compared with this hub's clock: kcp
+// sets it.
 func stuckCondition(path string, phase corev1alpha1.LogicalClusterPhaseType) metav1.Condition {
 	return notReady(ReasonInitializationStuck, "The workspace %s is not ready after a minute or more, but %s. kcp binds the mailbox's APIs in the name of the hub's user: it must be a kcp user, "+
 		"not a ServiceAccount of another workspace, and may bind both exports (see `synchub init`).", path, phase)

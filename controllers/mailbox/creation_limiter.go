@@ -27,8 +27,8 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
-// maxConcurrentCreations is how many mailboxes the hub lets kcp initialize at a time. Each costs kcp half a second of CPU
-// time, and kcp works on all of them at once: with hundreds, even the first would take minutes.
+// maxConcurrentCreations is how many mailboxes the hub lets kcp initialize at a time. Each needs half a second
+// of CPU time, and kcp works on all of them at once: with hundreds, even the first would take minutes.
 const maxConcurrentCreations = 16
 
 // creationLimiter limits how many mailboxes kcp initializes at a time, fairly between inventory workspaces. It is safe for
@@ -50,7 +50,7 @@ func newCreationLimiter(clock clock.PassiveClock) *creationLimiter {
 	return &creationLimiter{clock: clock, creating: map[mcreconcile.Request]time.Time{}, waiting: map[multicluster.ClusterName]map[mcreconcile.Request]bool{}, neededSince: map[mcreconcile.Request]time.Time{}}
 }
 
-// setQueue sets the queue to which done adds waiting SyncTargets.
+// setQueue sets the queue that done adds waiting SyncTargets to.
 func (l *creationLimiter) setQueue(queue workqueue.TypedInterface[mcreconcile.Request]) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -117,9 +117,9 @@ func (l *creationLimiter) counts() (waiting, creating int) {
 	return waiting, len(l.creating)
 }
 
-// done removes a SyncTarget from creating and waiting, and enqueues as many waiting SyncTargets as there is room for. A
-// SyncTarget that is enqueued and needs no mailbox any more calls done in turn. It returns for how long the SyncTarget needed a
-// mailbox; ok is false if it did not.
+// done removes a SyncTarget from creating and waiting, and enqueues waiting SyncTargets up to the limit. An
+// enqueued SyncTarget that needs no mailbox any more calls done too. It returns for how long the SyncTarget
+// needed a mailbox; ok is false if it did not.
 func (l *creationLimiter) done(syncTarget mcreconcile.Request) (waited time.Duration, ok bool) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -134,7 +134,7 @@ func (l *creationLimiter) done(syncTarget mcreconcile.Request) (waited time.Dura
 	if free <= 0 || l.queue == nil || len(l.waiting) == 0 {
 		return waited, ok
 	}
-	// An inventory workspace with many SyncTargets must not delay those of other inventories.
+	// An inventory workspace with many SyncTargets must not delay the SyncTargets of other inventories.
 	creatingPerInventory := map[multicluster.ClusterName]int{}
 	for preparing := range l.creating {
 		creatingPerInventory[preparing.ClusterName]++

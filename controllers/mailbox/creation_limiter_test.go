@@ -55,32 +55,32 @@ func TestCreationLimiter(t *testing.T) {
 	turns, queue := newCreationLimiterWithQueue(t)
 	for i := range maxConcurrentCreations {
 		if !turns.acquire(syncTargetRequest(i)) {
-			t.Fatalf("the turn %d is refused", i)
+			t.Fatalf("the creation %d is refused", i)
 		}
 	}
 	late := syncTargetRequest(maxConcurrentCreations)
 	if turns.acquire(late) {
-		t.Error("one more has a turn")
+		t.Error("a creation above the limit is granted")
 	}
 	if !turns.acquire(syncTargetRequest(0)) {
-		t.Error("one that has its turn is refused it")
+		t.Error("a granted creation is refused")
 	}
 	if got := queuedRequests(queue); len(got) > 0 {
-		t.Errorf("%v were called although there is no turn", got)
+		t.Errorf("%v were enqueued at the limit", got)
 	}
 	turns.done(syncTargetRequest(3))
 	if got := queuedRequests(queue); len(got) != 1 || got[0] != late {
 		t.Errorf("%v were called", got)
 	}
 	if !turns.acquire(late) {
-		t.Error("one that was called has no turn")
+		t.Error("an enqueued creation is refused")
 	}
 	// A mailbox that kcp already initializes at the start of this hub counts, even above the limit.
 	turns.markCreating(syncTargetRequest(100))
 	turns.acquire(syncTargetRequest(101))
 	turns.done(late)
 	if got := queuedRequests(queue); len(got) > 0 {
-		t.Errorf("%v were called although too many have a turn", got)
+		t.Errorf("%v were enqueued above the limit", got)
 	}
 	turns.done(syncTargetRequest(100))
 	if got := queuedRequests(queue); len(got) != 1 || got[0] != syncTargetRequest(101) {
@@ -130,7 +130,7 @@ func TestEveryWaitingSyncTargetIsQueued(t *testing.T) {
 				}
 			}
 			if len(preparing) > maxConcurrentCreations {
-				t.Fatalf("%d have a turn", len(preparing))
+				t.Fatalf("%d creations are granted", len(preparing))
 			}
 		}
 		const all = 5 * maxConcurrentCreations
@@ -151,7 +151,7 @@ func TestEveryWaitingSyncTargetIsQueued(t *testing.T) {
 			}
 		}
 		if len(served) != all {
-			t.Fatalf("%d of %d had their turn", len(served), all)
+			t.Fatalf("%d of %d were created", len(served), all)
 		}
 	}
 }

@@ -38,17 +38,17 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 )
 
-// reconcileDelete deletes the mailbox of a terminating SyncTarget after the cleanup of the target, and removes the
-// finalizer as soon as kcp has accepted the deletion. The SyncTarget does not wait for the end of that deletion: kcp
-// doubles its wait each time that namespaces of a workspace are still there, up to minutes, and nothing uses the name of
-// the workspace again.
+// reconcileDelete deletes the mailbox of a terminating SyncTarget after the cleanup of the target, and removes
+// the finalizer as soon as kcp has accepted the deletion. The SyncTarget does not wait for the end of the
+// deletion: while a workspace still has namespaces, kcp doubles its delay each time, up to minutes. Nothing
+// uses the name of the workspace again.
 func (c *Controller) reconcileDelete(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(syncTarget, Finalizer) {
 		return reconcile.Result{}, nil
 	}
 	terminatingReason, err := InventoryTerminating(ctx, inventory)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("cannot tell whether the inventory workspace itself is going: %w", err)
+		return reconcile.Result{}, fmt.Errorf("cannot find out whether the inventory workspace itself is being deleted: %w", err)
 	}
 	switch {
 	case terminatingReason != "":
@@ -123,9 +123,9 @@ func (c *Controller) deleteWorkspace(ctx context.Context, name string, syncTarge
 	return nil
 }
 
-// InventoryTerminating returns why the SyncTargets of an inventory workspace are terminating although nobody deleted them,
-// or an empty string. It reads from kcp, not from a cache: the deletion of a binding makes its SyncTargets terminate, so it
-// is older than any event that the hub acts on.
+// InventoryTerminating returns why the SyncTargets of an inventory workspace are terminating although nobody
+// deleted them, or an empty string. It reads from kcp, not from a cache: the deletion of a binding makes its
+// SyncTargets terminate, so it precedes every event that the hub acts on.
 func InventoryTerminating(ctx context.Context, inventory cluster.Cluster) (why string, err error) {
 	direct, err := dynamic.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())
 	if err != nil {

@@ -14,12 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package mailbox reconciles the mailbox workspace of every SyncTarget: it creates the workspace and its default namespace,
-// grants users access to the mailbox, and deletes the workspace with the SyncTarget. [NewController] returns the
-// controller; [Locator] tells other packages which mailbox a SyncTarget has, and [Quota] limits the mailboxes of one
-// inventory workspace. Package syncmanager syncs the objects in mailboxes.
+// Package mailbox reconciles the mailbox workspace of every SyncTarget: it creates the workspace and its
+// default namespace, grants users access to the mailbox, and deletes the workspace with the SyncTarget.
+// [NewController] returns the controller. [Locator] returns the mailbox of a SyncTarget to other packages, and
+// [Quota] limits the mailboxes of one inventory workspace. Package syncmanager syncs the objects in mailboxes.
 //
-// The controller deletes a mailbox only for a SyncTarget that it observes terminating with the hub's finalizer, never
-// because a SyncTarget is missing from a cache. It keeps the mailbox if the inventory workspace or its binding is
-// terminating too: nobody asked for the end of that target's workload.
+// The controller deletes a mailbox only for a SyncTarget that it observes terminating with the hub's finalizer,
+// never because a SyncTarget is missing from a cache. If the inventory workspace or its binding is terminating
+// too, it keeps the mailbox: nobody requested the end of that target's workload.
 package mailbox

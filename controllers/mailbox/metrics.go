@@ -34,7 +34,8 @@ var (
 	})
 )
 
-// activeQuotas and activeLimiters collect metrics of what was started: none on a hub that does not lead.
+// activeQuotas and activeLimiters collect metrics of started components: none on a replica that is not the
+// leader.
 var (
 	activeQuotas   = metrics.New(collectQuotas, refusedSyncTargets)
 	activeLimiters = metrics.New(collectLimiters, creations)

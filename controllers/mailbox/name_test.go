@@ -60,7 +60,7 @@ func TestNameRoundTrip(t *testing.T) {
 			t.Errorf("%s: got %s, %s, %v", name, gotInventory, gotUID, ok)
 		}
 		if problems := validation.NameIsDNSLabel(name, false); len(problems) > 0 {
-			t.Errorf("%s is no name for a workspace: %v", name, problems)
+			t.Errorf("%s is not a valid name of a workspace: %v", name, problems)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func FuzzParseName(f *testing.F) {
 			t.Errorf("%q: %q, %q, %v", name, inventory, syncTarget, ok)
 		}
 		if ok && Name(inventory, syncTarget) != name {
-			t.Errorf("%q comes back as %q", name, Name(inventory, syncTarget))
+			t.Errorf("%q is formatted as %q", name, Name(inventory, syncTarget))
 		}
 	})
 }
@@ -150,7 +150,7 @@ func TestDesiredWorkspaceIsAMailbox(t *testing.T) {
 		t.Errorf("got %+v", workspace)
 	}
 	if requests := RequestsForWorkspace(t.Context(), &workspace); len(requests) != 1 || requests[0].Name != "florin" || requests[0].ClusterName != "abc" {
-		t.Errorf("it leads to %v", requests)
+		t.Errorf("got the requests %v", requests)
 	}
 	workspace.Annotations[tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey] = byHub
 	if why := whyForeign(&workspace); !strings.Contains(why, `"hub"`) || !strings.Contains(why, `"former"`) {
@@ -158,11 +158,11 @@ func TestDesiredWorkspaceIsAMailbox(t *testing.T) {
 	}
 	self.Username = "hub"
 	if why := whyForeign(&workspace); why != "" {
-		t.Errorf("the hub has got new credentials: %q", why)
+		t.Errorf("with new credentials of the hub: %q", why)
 	}
 	before := asked
 	if whyForeign(&workspace); asked != before {
-		t.Error("it asks each time who it is")
+		t.Error("WhoAmI is called each time")
 	}
 	for name, change := range map[string]func(*tenancyv1alpha1.Workspace){
 		"without type":       func(w *tenancyv1alpha1.Workspace) { w.Spec.Type = nil },
@@ -185,7 +185,7 @@ func TestDesiredWorkspaceIsAMailbox(t *testing.T) {
 		other := workspace.DeepCopy()
 		change(other)
 		if whyForeign(other) == "" {
-			t.Errorf("%s it is still taken for a mailbox", name)
+			t.Errorf("%s it still counts as a mailbox", name)
 		}
 	}
 	// kcp does not record the owner of a workspace that a member of system:masters creates.

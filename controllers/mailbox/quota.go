@@ -63,8 +63,8 @@ type Quota struct {
 type inventoryQuota struct {
 	// existing are the names of the existing mailbox workspaces.
 	existing map[string]bool
-	// reserved maps SyncTargets to the names of mailboxes that are about to be created. refused are the SyncTargets that
-	// get none.
+	// reserved maps SyncTargets to the names of mailboxes that are about to be created. refused are the
+	// SyncTargets without a mailbox.
 	reserved map[mcreconcile.Request]string
 	refused  map[mcreconcile.Request]bool
 }
@@ -141,15 +141,16 @@ func (q *Quota) ExceededMessage() string {
 		"the hub's operator to raise --inventory-max-mailboxes. Until then the hub does nothing for this SyncTarget.", q.limit)
 }
 
-// setQueue sets the queue to which refused SyncTargets are added when there is room.
+// setQueue sets the queue that refused SyncTargets are added to when the quota allows them.
 func (q *Quota) setQueue(queue workqueue.TypedInterface[mcreconcile.Request]) {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	q.queue = queue
 }
 
-// reserve reports whether the hub may create the mailbox of that name. If not, the SyncTarget is refused, and enqueued when
-// there is room. With hadMailbox, a SyncTarget whose mailbox was lost gets another in any case.
+// reserve reports whether the hub may create the mailbox with a name. If not, the SyncTarget is refused, and
+// enqueued when the quota allows it. With hadMailbox, a SyncTarget that lost its mailbox gets another one above
+// the quota.
 func (q *Quota) reserve(syncTarget mcreconcile.Request, name string, hadMailbox bool) bool {
 	q.lock.Lock()
 	defer q.lock.Unlock()
@@ -160,7 +161,7 @@ func (q *Quota) reserve(syncTarget mcreconcile.Request, name string, hadMailbox 
 	delete(all.reserved, syncTarget)
 	if all.count() >= q.limit && !hadMailbox {
 		if len(all.refused) == 0 {
-			q.log.Info("an inventory workspace has as many mailboxes as it may have, others of its SyncTargets get none", "inventory", syncTarget.ClusterName, "limit", q.limit)
+			q.log.Info("an inventory workspace has reached its quota of mailboxes, so its further SyncTargets get none", "inventory", syncTarget.ClusterName, "limit", q.limit)
 		}
 		all.refused[syncTarget] = true
 		return false
@@ -215,8 +216,8 @@ func (q *Quota) onWorkspaceDeleted(name string) {
 	q.enqueueRefused(multicluster.ClusterName(inventory), all)
 }
 
-// enqueueRefused enqueues as many refused SyncTargets as there is room for. A SyncTarget that needs no mailbox any more
-// calls cancelReservation in turn.
+// enqueueRefused enqueues refused SyncTargets up to the quota. A SyncTarget that needs no mailbox any more
+// calls cancelReservation, which enqueues the next.
 func (q *Quota) enqueueRefused(inventory multicluster.ClusterName, all *inventoryQuota) {
 	available := q.limit - all.count()
 	for next := range all.refused {

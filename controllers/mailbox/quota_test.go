@@ -64,7 +64,7 @@ func TestQuota(t *testing.T) {
 	expect := func(number int, want QuotaState) {
 		t.Helper()
 		if got := quota.State(syncTargetRequest(number), uidOf(syncTargetRequest(number))); got != want {
-			t.Errorf("the place of %d is %d, want %d", number, got, want)
+			t.Errorf("the state of %d is %d, want %d", number, got, want)
 		}
 	}
 	other := syncTargetRequest(0)
@@ -76,16 +76,16 @@ func TestQuota(t *testing.T) {
 	quota.onWorkspaceAdded(mailboxOf(syncTargetRequest(1)))
 	expect(0, QuotaGranted)
 	if !take(0) || !take(2) || !take(2) {
-		t.Error("there is room for three")
+		t.Error("a mailbox within the quota is refused")
 	}
 	expect(2, QuotaGranted)
 	if take(3) || take(4) {
-		t.Error("there is room for more than three")
+		t.Error("a mailbox above the quota is granted")
 	}
 	expect(3, QuotaExceeded)
 	expect(5, QuotaUndecided)
 	if !quota.reserve(other, mailboxName(other), false) {
-		t.Error("another inventory has no room")
+		t.Error("a mailbox of another inventory is refused")
 	}
 	if !strings.Contains(quota.ExceededMessage(), "3 mailboxes") {
 		t.Error(quota.ExceededMessage())
@@ -93,7 +93,7 @@ func TestQuota(t *testing.T) {
 	// A reserved mailbox that now exists counts once.
 	quota.onWorkspaceAdded(mailboxOf(syncTargetRequest(2)))
 	if take(3) {
-		t.Error("a mailbox that appears makes room")
+		t.Error("the creation of a reserved mailbox allows another one")
 	}
 }
 
@@ -108,21 +108,21 @@ func TestQuotaIsReleased(t *testing.T) {
 	}
 	// A SyncTarget that lost its mailbox gets another, which counts.
 	if lost := syncTargetRequest(5); !quota.reserve(lost, mailboxName(lost), true) {
-		t.Error("a mailbox that was lost is not made again")
+		t.Error("a lost mailbox is not created again")
 	}
 	quota.onWorkspaceDeleted(mailboxName(syncTargetRequest(0)))
 	if len(queuedRequests(queue)) > 0 {
-		t.Error("somebody is called although there are three")
+		t.Error("a SyncTarget is enqueued although there are three")
 	}
 	// A reservation that is released makes room.
 	quota.cancelReservation(syncTargetRequest(5))
 	if next := queuedRequests(queue); len(next) != 1 {
-		t.Errorf("%v are called", next)
+		t.Errorf("%v are enqueued", next)
 	} else {
 		// A SyncTarget that needs no mailbox makes room for the next.
 		quota.cancelReservation(next[0])
 		if again := queuedRequests(queue); len(again) != 1 || again[0] == next[0] {
-			t.Errorf("%v are called after %v", again, next)
+			t.Errorf("%v are enqueued after %v", again, next)
 		}
 	}
 	if quota.countRefused() != 0 {
@@ -137,15 +137,15 @@ func TestQuotaOfARecreatedMailbox(t *testing.T) {
 	quota, _ := newQuotaWithQueue(t, 1)
 	request := syncTargetRequest(0)
 	if !quota.reserve(request, Name("abc", "first"), false) || quota.State(request, "second") == QuotaGranted {
-		t.Error("the place of the first is the second's")
+		t.Error("the second has the first's reservation")
 	}
 	if !quota.reserve(request, Name("abc", "second"), false) || quota.State(request, "first") == QuotaGranted {
-		t.Error("the second has no place")
+		t.Error("the second has no reservation")
 	}
 }
 
-// In any order of events, no more new mailboxes than the limit are granted, and no SyncTarget stays refused while there is
-// room.
+// In any order of events, no more new mailboxes than the limit are granted, and no SyncTarget stays refused
+// below the limit.
 func TestQuotaProperty(t *testing.T) {
 	for seed := range 200 {
 		random := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // reproducible, and no secret
@@ -206,11 +206,11 @@ func TestCreationLimiterIsFair(t *testing.T) {
 		turns.done(syncTargetRequest(number))
 		next := queuedRequests(queue)
 		if len(next) != 1 || !slices.Contains(late, next[0]) || !turns.acquire(next[0]) {
-			t.Fatalf("%v are called", next)
+			t.Fatalf("%v are enqueued", next)
 		}
 	}
 	turns.done(syncTargetRequest(3))
 	if next := queuedRequests(queue); len(next) != 1 || next[0].ClusterName != "abc" {
-		t.Errorf("%v are called, %s", next, fmt.Sprint(turns.waiting["late"]))
+		t.Errorf("%v are enqueued, %s", next, fmt.Sprint(turns.waiting["late"]))
 	}
 }

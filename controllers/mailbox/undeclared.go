@@ -34,7 +34,7 @@ import (
 const (
 	// ReasonUndeclaredBindings: the mailbox has bindings for subjects and roles that spec.mailboxAccess does not name.
 	ReasonUndeclaredBindings = "UndeclaredBindings"
-	// clusterAdmin is the role that includes all others.
+	// clusterAdmin is the role that includes all other roles.
 	clusterAdmin = "cluster-admin"
 	// maxNamedBindings is how many bindings a message names.
 	maxNamedBindings = 5
@@ -107,7 +107,7 @@ type access struct {
 	role                  string
 }
 
-// declared is the access that is no news to the owner of a SyncTarget.
+// declared is the access that the owner of a SyncTarget knows about.
 type declared map[access]struct{}
 
 func declaredAccess(grants []edgev2alpha1.MailboxAccess, owner string) declared {

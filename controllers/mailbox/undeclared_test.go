@@ -49,7 +49,7 @@ func roleBinding(namespace, name, kind, role string, subjects ...rbacv1.Subject)
 	}
 }
 
-// Whatever a subject gives itself or others is named, unless the spec declares it.
+// The condition names all rights that a subject has in the mailbox, unless the spec declares them.
 func TestUndeclaredBindings(t *testing.T) {
 	grants := []edgev2alpha1.MailboxAccess{
 		{ClusterRole: "view", Subjects: []rbacv1.Subject{userNamed("alice")}}, {ClusterRole: clusterAdmin, Subjects: []rbacv1.Subject{userNamed("root")}},
@@ -97,7 +97,8 @@ func TestUndeclaredAccessIsBounded(t *testing.T) {
 	}
 }
 
-// A mailbox that answers slowly gets one request that fails, not one for each binding, and rights are taken away before others are given.
+// A slow mailbox gets one request that fails, not one for each binding. Rights are revoked before new ones are
+// granted.
 func TestASlowMailboxGetsFewRequests(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	client := fake.NewClientset(clusterBinding("synchub:gone", "gone", map[string]string{edgev2alpha1.LabelMailboxAccess: "true"}, userNamed("eve")))

@@ -93,14 +93,7 @@ func (w *targetWriter) adopt(ctx context.Context, current plan.Copy, object *uns
 	if desired.Mark.Policy == ownership.PolicyCreateOnly {
 		mark := desired.Mark
 		mark.Hash = "" // nothing was applied
-		return w.patchMetadata(ctx, current, object.GetUID(), metadatapatch.Patch{
-			SetLabels: map[string]string{ownership.OwnerLabel: w.owner.LabelValue()},
-			SetAnnotations: map[string]string{
-				ownership.MarkAnnotation: w.owner.Seal(mark), ownership.OverwriteAnnotation: "false",
-				ownership.IdentityAnnotation: desired.ForCopy(object.GetUID()).SealedIdentity(),
-			},
-			RemoveAnnotations: kubeStellarMarks(object),
-		})
+		return w.patchMark(ctx, current, desired, object.GetUID(), mark, kubeStellarMarks(object))
 	}
 	// Take the ownership before the mark: if the hub ends in between, it begins again.
 	dryRun, err := w.connection.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())

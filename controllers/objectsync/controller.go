@@ -188,11 +188,11 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	c.observer = &observer{
 		matcher: &c.matcher, registry: o.Registry, rules: rules, mailbox: c.mailbox, target: c.target, upsync: c.upsync, upsynced: upsynced,
 		states: states, primaries: c.primaries.tracker, held: o.Held, lost: o.Lost, upsyncReadsMailbox: upsyncReadsMailbox(o),
-		requestCompleteness: o.RequestCompleteness,
 	}
 	c.executor = &executor{
 		states: states, mailbox: c.mailbox, upsync: c.upsync, primaries: c.primaries, reporter: c.reporter, upsyncReadsMailbox: upsyncReadsMailbox(o),
-		toTarget: newTargetWriter(o, c.target, c.mailbox, c.reporter), toMailbox: newMailboxWriter(o, c.planner, c.mailbox, rules, states, upsynced, c.reporter),
+		requestCompleteness: o.RequestCompleteness,
+		toTarget:            newTargetWriter(o, c.target, c.mailbox, c.reporter), toMailbox: newMailboxWriter(o, c.planner, c.mailbox, rules, states, upsynced, c.reporter),
 	}
 	return c
 }
@@ -200,7 +200,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 // newRules returns the observer of single objects over the views of both sides.
 func newRules(o *Options, planner *plan.Planner, mailbox *mailboxView, target *targetView) *observe.Observer {
 	return observe.New(observe.Observer{
-		Mailbox: mailbox, Target: target, Planner: planner, Registry: o.Registry, RequestCompleteness: o.RequestCompleteness,
+		Mailbox: mailbox, Target: target, Planner: planner, Registry: o.Registry,
 		IsPublished: o.IsPublished, SyncTargetInput: o.SyncTargetInput, ReadsCopies: target.cachesWholeObjects,
 	})
 }

@@ -18,7 +18,6 @@ package objectsync
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,11 +97,7 @@ func isRefused(err error) bool {
 
 // isNullRefused reports whether the target refused a null, or the lack of a field.
 func isNullRefused(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || isAdmissionDenied(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool {
+	return !isAdmissionDenied(err) && slices.ContainsFunc(invalidCauses(err), func(cause metav1.StatusCause) bool {
 		return cause.Type == metav1.CauseTypeFieldValueRequired || strings.Contains(cause.Message, `"null"`)
 	})
 }

@@ -265,7 +265,9 @@ func TestSuspensionChanged(t *testing.T) {
 
 func TestEventsRequeueFailedObjects(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
-	fail := func(name, reason string) { r.enqueuer.states.setFailure(shop(name), Failure{Reason: reason, Message: "m"}) }
+	fail := func(name, reason string) {
+		r.enqueuer.states.setFailure(shop(name), Failure{Reason: reason, Message: "m"})
+	}
 	fail("ending", plan.ReasonNamespaceTerminating)
 	fail("unserved", plan.ReasonNotServed)
 	fail("wrong", plan.ReasonInvalid)
@@ -360,8 +362,8 @@ func TestWhatIsKnownOutlastsAMailboxThatCannotBeRead(t *testing.T) {
 	// The target is away, which only a resource that is published no more does not wait for.
 	r.Resource.Unpublishing = true
 	r.enqueuer.states.setFailure(shop("failed"), Failure{Reason: plan.ReasonConflict})
-	r.enqueuer.states.setHeldBack(shop("held-back"), true)
-	r.enqueuer.states.setFormer(shop("former"), true)
+	r.enqueuer.states.setFindings(shop("held-back"), findings{heldBack: true})
+	r.enqueuer.states.setFindings(shop("former"), findings{former: true})
 	for _, name := range []string{"failed", "held-back", "former"} {
 		if result, err := r.Reconcile(t.Context(), shop(name)); err != nil || !result.IsZero() {
 			t.Errorf("%s: got %+v, %v", name, result, err)

@@ -39,10 +39,13 @@ type executor struct {
 	reporter  *reporter
 	// upsyncReadsMailbox is true if a rule for upsync reads the mailbox object.
 	upsyncReadsMailbox bool
+	// requestCompleteness asks the controllers of all primaries to finish their initial sync, unless answered returns true by then.
+	requestCompleteness func(answered func() bool)
 }
 
 // executeDown carries out the plan for a mailbox object and its copies.
-func (e *executor) executeDown(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
+func (e *executor) executeDown(ctx context.Context, s *plan.Snapshot, p plan.DownPlan) (outcome, error) {
+	e.request(s, p.Wants)
 	if s.HasNoSource() {
 		e.states.forgetHistory(s.Key)
 	}
@@ -83,7 +86,7 @@ func (e *executor) executeDown(ctx context.Context, s *plan.Snapshot, p plan.Pla
 }
 
 // requestVerification requests what the plan needs verified: the version of a source, or its absence.
-func (e *executor) requestVerification(s *plan.Snapshot, p plan.Plan) {
+func (e *executor) requestVerification(s *plan.Snapshot, p plan.DownPlan) {
 	if p.VersionToVerify > 0 {
 		e.mailbox.mailboxes.VerifyVersion(e.mailbox.name, e.mailbox.resource.GroupVersionResource, s.Key, p.VersionToVerify)
 	}
@@ -124,37 +127,55 @@ func (e *executor) returnStatusAnyway(ctx context.Context, s *plan.Snapshot, o p
 	return err
 }
 
-// confirmMissingSource asks the target about an object whose deletion nobody observed: it may have been deleted while the hub
-// was away. The answer goes into the snapshot.
-func (e *executor) confirmMissingSource(ctx context.Context, s *plan.Snapshot) {
-	u, asked := s.Up, s.Up.Unconfirmed
-	u.Unconfirmed = nil
-	target := e.upsync.target.resourceFor(asked.Resource)
-	if target == nil {
-		return
+// request asks for what a plan wants beside its writes.
+func (e *executor) request(s *plan.Snapshot, wants plan.Wants) {
+	if wants.FullObject {
+		// It is being fetched then, and an event follows.
+		_ = e.mailbox.mailboxes.RequireFullObject(e.mailbox.resource.GroupVersionResource, e.mailbox.name, s.InMailbox)
 	}
-	object, err := e.toTarget.connection.Get(requestclass.With(ctx, requestclass.Extra), target.GroupVersionResource, asked.Key)
-	switch {
-	case err == nil:
-		if name, ok := e.upsync.keyFor(target.TargetAPI, s.Matcher, object); ok && name == s.Key {
-			// The upsync cache is about to show it.
-			return
-		}
-		if plan.IsNeverUpsynced(e.mailbox.owner, object) || e.upsync.rules.IsUnrelatedOnTarget(s.Matcher, target.TargetAPI, object) {
-			u.State, u.AbsenceVerified = plan.Deselected, true
-		}
-	case notfound.Proves(err, asked.Resource, asked.Key.Name):
-		u.State, u.AbsenceVerified = plan.SourceNotFound, true
-	default:
-		// An API that is not served says nothing about its objects.
-		u.Err = fmt.Errorf("cannot find out whether %s %s is gone from the target: %w", asked.Resource, asked.Key, err)
+	if wants.Claims != nil {
+		e.requestCompleteness(wants.Claims)
+	}
+	if wants.TakeAbsence != "" {
+		e.mailbox.takeVerifiedAbsence(s.Key, wants.TakeAbsence)
+	}
+	if wants.RenameTo != nil {
+		e.states.addRename(s.Key, *wants.RenameTo)
 	}
 }
 
+// confirmMissing asks the target about an object whose deletion nobody observed: it may have been deleted while the hub was away.
+func (e *executor) confirmMissing(ctx context.Context, s *plan.Snapshot) *plan.MissingAnswer {
+	ref, answer := s.Up.Missing.Ref, &plan.MissingAnswer{State: plan.Unknown}
+	api, rules := e.upsync.target.apiOf(ref.Resource), e.upsync.rules
+	object, err := e.toTarget.connection.Get(requestclass.With(ctx, requestclass.Extra), api.GroupVersionResource, ref.Key)
+	switch {
+	case err == nil:
+		if name, ok := e.upsync.keyFor(api, s.Matcher, object); ok && name == s.Key {
+			// The upsync cache is about to show it.
+			return answer
+		}
+		if plan.IsNeverUpsynced(e.mailbox.owner, object) || rules.IsUnrelatedOnTarget(s.Matcher, api, object) {
+			answer.State = plan.Deselected
+		}
+	case notfound.Proves(err, ref.Resource, ref.Key.Name):
+		answer.State = plan.SourceNotFound
+	default:
+		// An API that is not served says nothing about its objects.
+		answer.Err = fmt.Errorf("cannot find out whether %s %s is gone from the target: %w", ref.Resource, ref.Key, err)
+	}
+	return answer
+}
+
 // executeUp carries out a plan for a mailbox object that is, or was, upsynced.
-func (e *executor) executeUp(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
+func (e *executor) executeUp(ctx context.Context, s *plan.Snapshot, p plan.UpPlan) (outcome, error) {
 	u := s.Up
-	result := outcome{decision: p.Decision, up: true, requeueAfter: p.RequeueAfter}
+	e.request(s, p.Wants)
+	result := outcome{decision: p.Decision, up: true, requeueAfter: p.RequeueAfter, heldBack: u.Object != nil && isHeldBack(p.Decision)}
+	if to := p.Wants.RenameTo; to != nil && !e.mailbox.isFree(*to) {
+		// It was created since the pass observed the mailbox, so no event leads back to this key.
+		result.requeueAfter = retryBaseDelay
+	}
 	e.reporter.recordPrunedPaths(u.Selection.Configs, p.PrunedPaths)
 	if p.Err != nil {
 		return result, p.Err
@@ -169,22 +190,28 @@ func (e *executor) executeUp(ctx context.Context, s *plan.Snapshot, p plan.Plan)
 		}
 	}
 	log.FromContext(ctx).V(1).Info("decided about an upsync", "decision", p.Decision.String())
+	err := e.executeMailboxWrite(ctx, s, p, &result)
+	return requeueIfOutdated(result, err)
+}
+
+// executeMailboxWrite makes the write that the plan decided on. An object in sync gets its status, and publishes its claims.
+func (e *executor) executeMailboxWrite(ctx context.Context, s *plan.Snapshot, p plan.UpPlan, result *outcome) error {
 	err := e.toMailbox.write(ctx, s, p)
 	if err == nil && p.Decision.Cause == plan.InSync {
 		result.statusReturned, err = e.toMailbox.writeUpsyncedStatus(ctx, s, s.InMailbox)
-		err = errors.Join(err, e.primaries.publishUpClaims(s), nameConflict(u))
+		err = errors.Join(err, e.primaries.publishUpClaims(s), nameConflict(s.Up))
 	}
 	switch {
 	case err != nil && p.Decision.Cause == plan.Removed:
 		// Only what was made can be removed again.
 		e.states.refundRepair(s.Key)
 	case err == nil && p.Decision.Cause != plan.Removed:
-		e.states.forgetRemoval(s.Key, u.Removed)
+		e.states.forgetRemoval(s.Key, s.Up.Removed)
 	}
 	if err == nil && e.upsyncReadsMailbox && p.Decision.Action == plan.Update {
-		e.states.recordWrite(s.Key, u.Object.GetResourceVersion())
+		e.states.recordWrite(s.Key, s.Up.Object.GetResourceVersion())
 	}
-	return requeueIfOutdated(result, err)
+	return err
 }
 
 // requeueIfOutdated makes a write that came too late no failure: the cache is about to show the newer object.

@@ -216,7 +216,9 @@ func BenchmarkFootprintOfIdlePairs(b *testing.B) {
 				awake := measureFootprint(b, label+"-awake")
 				suite.WaitUntil(b, "all are at rest", func() bool {
 					h.now.Step(idleTimeout)
-					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return !c.enqueuer.current().(*idlequeue.Queue[types.NamespacedName]).IsIdle() })
+					return !slices.ContainsFunc(controllers, func(c *Controller) bool {
+						return !c.enqueuer.current().(*idlequeue.Queue[types.NamespacedName]).IsIdle()
+					})
 				})
 				resting := measureFootprint(b, label+"-resting")
 				connected.report(b, base, len(connections), "target")

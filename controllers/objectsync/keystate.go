@@ -48,21 +48,26 @@ type keyState struct {
 	backoff *driftbackoff.Backoff
 	// writtenFor is the resourceVersion of the source at the last write, for objects with a rule that reads the other side.
 	writtenFor string
+	// removed is the copy that vanished from the target or, of an upsynced object, from the mailbox, until the hub has made it again or its
+	// source has changed; nil for none.
+	removed *plan.Removal
+	// deletion is how the mailbox object was deleted, until its copies are gone.
+	deletion *plan.Deletion
+	findings
+	// oldName is the key under which the object was upsynced before; it is deleted there once the new one exists.
+	oldName *types.NamespacedName
+}
+
+// findings are facts that the last pass found out, beside the failure.
+type findings struct {
 	// deferred are fields that the hub does not ignore any more, and leaves to the target until the source changes.
 	deferred []string
 	// heldBack is true if the object is selected, and by the configs' own rules is not copied now.
 	heldBack bool
-	// removed is the copy that vanished from the target or, of an upsynced object, from the mailbox, until the hub has made it again or its
-	// source has changed; nil for none.
-	removed *plan.Removal
 	// finished is true if the object has run to completion and has no copy any more.
 	finished bool
 	// former is true if copies stay on the target although their source is gone: see [plan.Decision.IsKept].
 	former bool
-	// deletion is how the mailbox object was deleted, until its copies are gone.
-	deletion *plan.Deletion
-	// oldName is the key under which the object was upsynced before; it is deleted there once the new one exists.
-	oldName *types.NamespacedName
 }
 
 func newKeyStates(clock clock.PassiveClock) *keyStates {
@@ -88,8 +93,11 @@ func (s *keyStates) put(key types.NamespacedName, state *keyState) {
 
 // isEmpty reports whether no field is set.
 func (s *keyState) isEmpty() bool {
-	return s.failure == nil && s.backoff == nil && s.writtenFor == "" && len(s.deferred) == 0 && !s.heldBack && s.removed == nil &&
-		!s.finished && !s.former && s.deletion == nil && s.oldName == nil
+	return s.failure == nil && s.backoff == nil && s.writtenFor == "" && s.removed == nil && s.deletion == nil && s.oldName == nil && s.findings.isEmpty()
+}
+
+func (f *findings) isEmpty() bool {
+	return len(f.deferred) == 0 && !f.heldBack && !f.finished && !f.former
 }
 
 // set sets a field of a key's state, and reports whether that changed it. A key without a state gets none for a zero value.
@@ -220,9 +228,18 @@ func (s *keyStates) deletionOf(key types.NamespacedName) *plan.Deletion {
 	return get(s, key, func(k *keyState) *plan.Deletion { return k.deletion })
 }
 
-// setFormer records whether copies stay on the target although their source is gone.
-func (s *keyStates) setFormer(key types.NamespacedName, former bool) {
-	set(s, key, func(k *keyState) *bool { return &k.former }, former)
+// setFindings records what a pass found out, and reports whether that changed what a config reports.
+func (s *keyStates) setFindings(key types.NamespacedName, found findings) (changed bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if found.isEmpty() && s.keys[key] == nil {
+		return false
+	}
+	state := s.state(key)
+	changed = !slices.Equal(state.deferred, found.deferred) || state.heldBack != found.heldBack || state.finished != found.finished
+	state.findings = found
+	s.put(key, state)
+	return changed
 }
 
 // formerKeys returns the keys with copies that stay on the target although their source is gone.
@@ -235,25 +252,6 @@ func (s *keyStates) formerKeys() (keys []types.NamespacedName) {
 		}
 	}
 	return keys
-}
-
-// setDeferred records the deferred fields of an object, and reports whether they changed.
-func (s *keyStates) setDeferred(key types.NamespacedName, fields []string) (changed bool) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if len(fields) == 0 && s.keys[key] == nil {
-		return false
-	}
-	state := s.state(key)
-	changed = !slices.Equal(state.deferred, fields)
-	state.deferred = fields
-	s.put(key, state)
-	return changed
-}
-
-// setHeldBack records whether an object is held back, and reports whether that changed.
-func (s *keyStates) setHeldBack(key types.NamespacedName, heldBack bool) (changed bool) {
-	return set(s, key, func(k *keyState) *bool { return &k.heldBack }, heldBack)
 }
 
 // deferredFields returns the deferred fields of all objects.
@@ -312,11 +310,6 @@ func (s *keyStates) forgetRemoval(key types.NamespacedName, removed *plan.Remova
 		state.removed = nil
 		s.put(key, state)
 	}
-}
-
-// setFinished records whether an object has run to completion and has no copy any more, and reports whether that changed.
-func (s *keyStates) setFinished(key types.NamespacedName, finished bool) (changed bool) {
-	return set(s, key, func(k *keyState) *bool { return &k.finished }, finished)
 }
 
 // isFinished reports whether an object has run to completion and has no copy any more.

@@ -80,6 +80,12 @@ func (m *mailboxView) get(key types.NamespacedName) (object *unstructured.Unstru
 	return object, true
 }
 
+// isFree reports whether the mailbox has no object of a key.
+func (m *mailboxView) isFree(key types.NamespacedName) bool {
+	object, known := m.get(key)
+	return known && object == nil
+}
+
 // list returns the cached objects; known is false if the mailbox cannot be read now.
 func (m *mailboxView) list() (objects []*unstructured.Unstructured, known bool) {
 	return m.mailboxes.List(m.resource.GroupVersionResource, m.name)
@@ -110,6 +116,11 @@ func (m *mailboxView) mayBeUpsynced(key types.NamespacedName) bool {
 
 func (m *mailboxView) absenceCandidate(key types.NamespacedName, state plan.State) absence.Candidate {
 	return absence.Candidate{Resource: m.resource.GroupVersionResource, Key: key, Missing: state == plan.SourceNotFound}
+}
+
+// hasVerifiedAbsence reports whether kcp has verified an absence.
+func (m *mailboxView) hasVerifiedAbsence(key types.NamespacedName, state plan.State) bool {
+	return m.mailboxes.HasVerifiedAbsence(m.name, m.absenceCandidate(key, state))
 }
 
 // takeVerifiedAbsence reports whether kcp has verified an absence, and uses the verification up.
@@ -143,12 +154,10 @@ func (*mailboxView) PartOf(object *unstructured.Unstructured) observe.Part {
 	}
 }
 
-// RequestWhole implements [observe.Mailbox].
-func (m *mailboxView) RequestWhole(object *unstructured.Unstructured) error {
-	err := m.mailboxes.RequireFullObject(m.resource.GroupVersionResource, m.name, object)
-	if isLimitError(err) {
-		return err
+// LimitError implements [observe.Mailbox].
+func (m *mailboxView) LimitError(object *unstructured.Unstructured) error {
+	if mailboxes.ProjectionOf(object) == mailboxes.IdentityOnly {
+		return m.mailboxes.ObjectLimitError(m.resource.GroupVersionResource, m.name, object)
 	}
-	// It is being fetched, and an event follows.
 	return nil
 }

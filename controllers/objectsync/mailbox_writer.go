@@ -77,7 +77,7 @@ func newMailboxWriter(o *Options, planner *plan.Planner, view *mailboxView, rule
 }
 
 // write makes the write that the plan decided on.
-func (w *mailboxWriter) write(ctx context.Context, s *plan.Snapshot, p plan.Plan) error {
+func (w *mailboxWriter) write(ctx context.Context, s *plan.Snapshot, p plan.UpPlan) error {
 	switch p.Decision.Action {
 	case plan.None:
 		return nil

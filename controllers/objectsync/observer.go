@@ -46,12 +46,10 @@ type observer struct {
 	held func() bool
 	lost func() uint64
 	// upsyncReadsMailbox is true if a rule for upsync reads the mailbox object.
-	upsyncReadsMailbox  bool
-	requestCompleteness func(answered func() bool)
+	upsyncReadsMailbox bool
 }
 
-// observe reads all facts that one pass needs about a key. It also takes a verified absence, and asks for full objects, for the
-// initial sync of primaries and for a rename; it writes to neither side.
+// observe reads all facts that one pass needs about a key.
 func (o *observer) observe(key types.NamespacedName) *plan.Snapshot {
 	s := &plan.Snapshot{Key: key, Matcher: o.matcher.Load()}
 	s.InMailbox, s.Readable = o.mailbox.get(key)
@@ -87,46 +85,64 @@ func (o *observer) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 	return d
 }
 
-// observeAbsence reads whether the absence of the object is verified. A verified absence counts once, so observeAbsence takes it
-// only where a decision depends on it.
+// observeAbsence reads whether the absence of the object is verified. A verified absence counts once, so it is read only where a decision
+// depends on it.
 func (o *observer) observeAbsence(s *plan.Snapshot, d *plan.DownSnapshot) {
 	d.MayClaim = s.Up == nil && len(o.primaries.relations) > 0 && o.primaries.mayClaim(s.Key)
 	if len(d.Copies) > 0 || d.MayClaim {
-		d.AbsenceVerified = o.mailbox.takeVerifiedAbsence(s.Key, d.State)
+		o.observeVerifiedAbsence(s, d, d.State)
 	}
 	d.Deletion = o.states.deletionOf(s.Key)
 	d.AllCopiesCached = o.target.hasSynced() && !o.target.hasUncachedCopy(s.Key)
 }
 
+func (o *observer) observeVerifiedAbsence(s *plan.Snapshot, d *plan.DownSnapshot, state plan.State) {
+	if d.AbsenceVerified = o.mailbox.hasVerifiedAbsence(s.Key, state); d.AbsenceVerified {
+		d.Wants.TakeAbsence = state
+	}
+}
+
 // observeSuperseded reads whether the absence of a former object of the same name is verified, if the copy may be of one.
 func (o *observer) observeSuperseded(s *plan.Snapshot, d *plan.DownSnapshot) {
 	if observed := d.Destination.Observed; observed != nil && observed.Mark.Source.UID != s.InMailbox.GetUID() {
-		d.AbsenceVerified = o.mailbox.takeVerifiedAbsence(s.Key, plan.Deselected)
+		o.observeVerifiedAbsence(s, d, plan.Deselected)
 		d.Rebound = o.mailbox.mailboxes.WasRebound(o.mailbox.name)
 	}
 }
 
-// observeUp reads the object of the target that is upsynced under the key, or the reason why the target object is no longer upsynced. It
+// observeUp reads the object of the target that is upsynced under the key, or the facts about a source that is not upsynced any more. It
 // adds what the hub remembers of them.
 func (o *observer) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
 	mark := o.rules.UpsyncMark(s.InMailbox)
 	api, object := o.upsync.sourceOf(s.Key, mark)
-	var u *plan.UpSnapshot
-	if object == nil || o.isReplacement(s.Key, mark, api.Ref(keyOf(object))) {
+	u := &plan.UpSnapshot{Mark: mark, State: plan.Unknown}
+	switch {
+	case object != nil && !o.isReplacement(s.Key, mark, api.Ref(keyOf(object))):
+		u = o.observeSource(s, mark, api, object)
+	case s.InMailbox == nil:
+		u.State = plan.SourceNotFound
+	case mark != nil:
 		// The former object is deleted first. Then its key is free for the new one.
-		u = &plan.UpSnapshot{Mark: mark}
-		o.observeMissingSource(s, u)
-	} else if u = o.rules.Up(s, mark, api, object); u.State == plan.Selected {
-		for _, ref := range o.upsynced.refsOf(s.Key) {
-			if ref != u.Ref() {
-				u.Conflicting = &ref
-				break
-			}
-		}
-		u.WrittenBefore = o.upsyncReadsMailbox && o.states.hasWritten(s.Key, u.Object.GetResourceVersion())
+		u.Missing = o.observeMissing(s, *mark)
 	}
-	// If nothing selects the object, the matcher was replaced a moment ago; the upsync cache that follows it decides.
 	u.DroppedPaths, u.Removed = o.mailbox.writes.DroppedPaths(s.Key), o.states.removal(s.Key)
+	return u
+}
+
+// observeSource reads an object of the target that is upsynced.
+func (o *observer) observeSource(s *plan.Snapshot, mark *ownership.Mark, api plan.TargetAPI, object *unstructured.Unstructured) *plan.UpSnapshot {
+	// If nothing selects the object, the matcher was replaced a moment ago; the upsync cache that follows it decides.
+	u := o.rules.Up(s, mark, api, object)
+	if u.State != plan.Selected {
+		return u
+	}
+	for _, ref := range o.upsynced.refsOf(s.Key) {
+		if ref != u.Ref() {
+			u.Conflicting = &ref
+			break
+		}
+	}
+	u.WrittenBefore = o.upsyncReadsMailbox && o.states.hasWritten(s.Key, u.Object.GetResourceVersion())
 	return u
 }
 
@@ -139,115 +155,55 @@ func (o *observer) isReplacement(key types.NamespacedName, mark *ownership.Mark,
 	return before != now && !slices.Contains(o.upsynced.refsOf(key), before)
 }
 
-// observeMissingSource finds out why the source of an upsynced object is not upsynced any more. A cache that has not synced proves
-// nothing, so the state is Unknown then.
-func (o *observer) observeMissingSource(s *plan.Snapshot, u *plan.UpSnapshot) {
-	switch {
-	case s.InMailbox == nil:
-		u.State = plan.SourceNotFound
-	case u.Mark == nil:
-		// The hub did not upsync this object, so the hub does not own it.
-		u.State = plan.Unknown
-	case u.Mark.Relation != "":
-		o.observeMissingRelated(s, u)
-	default:
-		o.observeMissingSelected(s, u)
+// observeMissing reads the facts about the source of an upsynced object that is not upsynced any more.
+func (o *observer) observeMissing(s *plan.Snapshot, mark ownership.Mark) *plan.MissingSource {
+	ref := upsyncSourceRef(mark)
+	m := &plan.MissingSource{Ref: ref, IsRelated: mark.Relation != ""}
+	api := o.target.apiOf(ref.Resource)
+	object := o.upsync.cached(ref)
+	m.IsCached = object != nil
+	if api.Resource != "" {
+		m.Denied = o.rules.CheckUpsync(api, ref.Key, s.Key)
+	}
+	if m.IsRelated {
+		o.observeMissingRelated(s, mark, api, object, m)
+	} else {
+		o.observeMissingSelected(s, mark, api, object, m)
+	}
+	if m.IsRelated || !m.IsSelected {
+		m.AbsenceVerified = o.mailbox.hasVerifiedAbsence(s.Key, plan.Deselected)
+	}
+	// A deletion is recorded after the cache has dropped the object.
+	m.IsDeleted = o.upsynced.isSourceDeleted(ref, mark.Source.UID)
+	return m
+}
+
+// observeMissingSelected reads the facts about an object that a config selected.
+func (o *observer) observeMissingSelected(s *plan.Snapshot, mark ownership.Mark, api plan.TargetAPI, object *unstructured.Unstructured, m *plan.MissingSource) {
+	var selected selection.Selection
+	selected, m.IsSelected, m.IsUnresolved = o.rules.SelectsUpsynced(s.Matcher, api, mark, s.InMailbox)
+	m.IsSuspended = selected.Suspended
+	upsynced := o.upsync.cacheOf(m.Ref.Resource)
+	m.IsCacheComplete = upsynced != nil && upsynced.knowsAll()
+	if object == nil {
+		return
+	}
+	to, ok := o.upsync.keyFor(api, s.Matcher, object)
+	m.IsIndexed = ok && to == s.Key || slices.Contains(o.upsynced.refsOf(s.Key), m.Ref)
+	if ok && o.mailbox.isFree(to) {
+		m.RenameTo = &to
 	}
 }
 
-// observeMissingSelected finds out why an object that a config selected is not upsynced any more.
-func (o *observer) observeMissingSelected(s *plan.Snapshot, u *plan.UpSnapshot) {
-	ref := upsyncSourceRef(*u.Mark)
-	target := o.target.resourceFor(ref.Resource)
-	selected, ok, unresolved := o.rules.SelectsUpsynced(s.Matcher, o.target.apiOf(ref.Resource), *u.Mark, s.InMailbox)
-	switch {
-	case unresolved:
-		u.State = plan.Unknown
-		return
-	case !ok:
-		o.observeDeselected(s, u)
-		return
-	case selected.Suspended:
-		u.State = plan.Suspended
-		return
+// observeMissingRelated reads the facts about an object that was upsynced by a relation.
+func (o *observer) observeMissingRelated(s *plan.Snapshot, mark ownership.Mark, api plan.TargetAPI, object *unstructured.Unstructured, m *plan.MissingSource) {
+	m.IsUnpublished = o.rules.HasUnpublishedRelation(mark)
+	m.IsCacheComplete = api.Resource != "" && o.upsync.knowsRelated(m.Ref.Resource)
+	m.IsClaimsComplete = o.registry.IsComplete(synchubv1alpha1.RelatedOriginTarget, m.Ref.Resource)
+	m.IsUnclaimed = object != nil && o.rules.IsUnrelatedOnTarget(s.Matcher, api, object)
+	// An upsync cache that is being filled, because a primary claims more by now, enqueues the key when it has synced; and an object that it
+	// had filtered, and a primary claims by now, is being fetched.
+	m.IsClaimed = func() bool {
+		return !o.upsync.knowsRelated(m.Ref.Resource) || o.upsync.isRelated(s.Matcher, api, m.Ref.Key)
 	}
-	u.State = plan.Unknown
-	if u.Err = o.rules.CheckUpsync(target.TargetAPI, ref.Key, s.Key); u.Err != nil {
-		// A denied upsync does not remove an object that was upsynced before.
-		return
-	}
-	upsynced := o.upsync.cacheOf(ref.Resource)
-	switch {
-	case upsynced == nil, !upsynced.HasSynced(), upsynced.Availability().Reason != "":
-	case upsynced.Get(ref.Key) != nil && slices.Contains(o.upsynced.refsOf(s.Key), ref):
-		// It appeared after the index was read; its event enqueues the key again.
-	case upsynced.Get(ref.Key) != nil:
-		// A conversion gives it another name by now.
-		if !o.awaitRename(s, target, upsynced.Get(ref.Key)) {
-			u.State, u.AbsenceVerified = plan.Deselected, true
-		}
-	case o.upsynced.isSourceDeleted(ref, u.Mark.Source.UID):
-		u.State, u.AbsenceVerified = plan.SourceNotFound, true
-	default:
-		u.Unconfirmed = &ref
-	}
-}
-
-// observeDeselected takes the verified absence of the config that selected the object. It takes the verification, so
-// that the next pass needs another one.
-func (o *observer) observeDeselected(s *plan.Snapshot, u *plan.UpSnapshot) {
-	u.State = plan.Deselected
-	u.AbsenceVerified = o.mailbox.takeVerifiedAbsence(s.Key, plan.Deselected)
-}
-
-// awaitRename reports whether the object is to be created under another name, which is free: the new one comes before the old one
-// goes. If so, it notes the rename, and the key is enqueued again when the new one is there.
-func (o *observer) awaitRename(s *plan.Snapshot, target *targetResource, object *unstructured.Unstructured) bool {
-	to, ok := o.upsync.keyFor(target.TargetAPI, s.Matcher, object)
-	if !ok || to == s.Key {
-		return false
-	}
-	isFree := func() bool {
-		inMailbox, known := o.mailbox.get(to)
-		return known && inMailbox == nil
-	}
-	if !isFree() {
-		return false
-	}
-	o.states.addRename(s.Key, to)
-	// It may have been created just before.
-	return isFree()
-}
-
-// observeMissingRelated finds out why an object that was upsynced by a relation is not upsynced any more. As long as a primary may still claim
-// the object, the state is Unknown.
-func (o *observer) observeMissingRelated(s *plan.Snapshot, u *plan.UpSnapshot) {
-	ref := upsyncSourceRef(*u.Mark)
-	target := o.target.resourceFor(ref.Resource)
-	u.State = plan.Unknown
-	if o.rules.HasUnpublishedRelation(*u.Mark) || target == nil || !o.upsync.knowsRelated(ref.Resource) {
-		return
-	}
-	if u.Err = o.rules.CheckUpsync(target.TargetAPI, ref.Key, s.Key); u.Err != nil {
-		return
-	}
-	switch {
-	case !o.registry.IsComplete(synchubv1alpha1.RelatedOriginTarget, ref.Resource):
-		// An upsync cache that is being filled, because a primary claims more by now, enqueues the key when it has synced; and an object that
-		// it had filtered, and a primary claims by now, is being fetched.
-		o.requestCompleteness(func() bool {
-			return !o.upsync.knowsRelated(ref.Resource) || o.upsync.isRelated(s.Matcher, target.TargetAPI, ref.Key)
-		})
-		return
-	case o.upsynced.isSourceDeleted(ref, u.Mark.Source.UID):
-		u.State, u.AbsenceVerified = plan.SourceNotFound, true
-		return
-	}
-	if upsynced := o.upsync.cacheOf(ref.Resource); upsynced != nil && upsynced.Get(ref.Key) != nil {
-		if o.rules.IsUnrelatedOnTarget(s.Matcher, target.TargetAPI, upsynced.Get(ref.Key)) {
-			o.observeDeselected(s, u)
-		}
-		return
-	}
-	u.Unconfirmed = &ref
 }

@@ -23,7 +23,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -34,7 +33,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/requestclass"
-	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
 )
 
 // obstructedError means that the target refuses the object because of fields that the object lacks, and that another manager owns there.
@@ -83,9 +81,8 @@ func (w *targetWriter) applyWithoutObstacles(ctx context.Context, current plan.C
 	if !changed {
 		return nil, refusal
 	}
-	edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: live.GetResourceVersion()}
-	if _, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits); apierrors.IsConflict(err) {
-		return nil, errOutdated
+	if err := w.replaceManagedFields(ctx, current, uid, live, entries); errors.Is(err, errOutdated) {
+		return nil, err
 	} else if err != nil {
 		return nil, errors.Join(refusal, fmt.Errorf("cannot take over the fields %v, which are in the way: %w", paths, err))
 	}
@@ -99,12 +96,10 @@ func mayTake(obstacle ownership.Obstacle) bool {
 
 // refusedFields returns the fields for which the target's API server refused an object; none for a refusal of another kind.
 func refusedFields(err error) (fields []string) {
-	var status apierrors.APIStatus
-	if _, immutable := errors.AsType[*immutableError](err); immutable || !apierrors.IsInvalid(err) || isAdmissionDenied(err) ||
-		!errors.As(err, &status) || status.Status().Details == nil {
+	if _, immutable := errors.AsType[*immutableError](err); immutable || isAdmissionDenied(err) {
 		return nil
 	}
-	for _, cause := range status.Status().Details.Causes {
+	for _, cause := range invalidCauses(err) {
 		fields = append(fields, cause.Field)
 	}
 	return fields

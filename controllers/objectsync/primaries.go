@@ -126,10 +126,12 @@ func (p *primaries) execute(s *plan.Snapshot, claims plan.ClaimsPlan) error {
 
 // publishDownClaims publishes the claims of a primary that is on the target, or is about to be.
 func (p *primaries) publishDownClaims(s *plan.Snapshot) error {
-	destination := s.Down.Destination
-	inMailbox := primaryObject{object: s.InMailbox, sourceNamespace: s.InMailbox.GetNamespace(), destinationNamespace: destination.Key.Namespace}
-	onTarget := primaryObject{object: destination.Object, sourceNamespace: destination.Key.Namespace, destinationNamespace: s.InMailbox.GetNamespace()}
-	return p.updateClaims(s, s.Down.Selection, inMailbox, onTarget)
+	return p.updateClaims(s, s.Down.Selection, s.Down.Destination.Object, s.Down.Destination.Key.Namespace)
+}
+
+// publishUpClaims publishes the claims of a primary that was upsynced.
+func (p *primaries) publishUpClaims(s *plan.Snapshot) error {
+	return p.updateClaims(s, s.Up.Selection, s.Up.Object, s.Up.Object.GetNamespace())
 }
 
 // primaryObject is a primary on one side, nil if absent there, with its namespaces on both sides.
@@ -138,8 +140,10 @@ type primaryObject struct {
 	sourceNamespace, destinationNamespace string
 }
 
-func (p *primaries) updateClaims(s *plan.Snapshot, selected plan.ObjectSelection, inMailbox, onTarget primaryObject) error {
+func (p *primaries) updateClaims(s *plan.Snapshot, selected plan.ObjectSelection, targetObject *unstructured.Unstructured, targetNamespace string) error {
 	key := s.Key
+	inMailbox := primaryObject{object: s.InMailbox, sourceNamespace: key.Namespace, destinationNamespace: targetNamespace}
+	onTarget := primaryObject{object: targetObject, sourceNamespace: targetNamespace, destinationNamespace: key.Namespace}
 	var errs []error
 	for i, relation := range p.tracker.relations {
 		on := inMailbox
@@ -179,12 +183,4 @@ func (p *primaries) updateClaim(s *plan.Snapshot, selected plan.ObjectSelection,
 		}
 	}
 	return nil
-}
-
-// publishUpClaims publishes the claims of a primary that was upsynced.
-func (p *primaries) publishUpClaims(s *plan.Snapshot) error {
-	object := s.Up.Object
-	inMailbox := primaryObject{object: s.InMailbox, sourceNamespace: s.Key.Namespace, destinationNamespace: object.GetNamespace()}
-	onTarget := primaryObject{object: object, sourceNamespace: object.GetNamespace(), destinationNamespace: s.Key.Namespace}
-	return p.updateClaims(s, s.Up.Selection, inMailbox, onTarget)
 }

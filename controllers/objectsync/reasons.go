@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -216,16 +217,12 @@ func IsImmutable(err error) bool { return len(immutableFields(err)) > 0 }
 
 // immutableFields returns the fields that cannot be changed, according to a refused update.
 func immutableFields(err error) []string {
-	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || isAdmissionDenied(err) || !errors.As(err, &status) || status.Status().Details == nil {
+	if isAdmissionDenied(err) || isOtherUID(err) {
+		// Another object has the name since the pass observed it, if the UID differs.
 		return nil
 	}
 	var fields []string
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Field == "metadata.uid" {
-			// Another object has the name since the pass observed it.
-			return nil
-		}
+	for _, cause := range invalidCauses(err) {
 		if immutableMessage.MatchString(causeDetail(cause.Message)) {
 			fields = append(fields, cause.Field)
 		}
@@ -240,4 +237,21 @@ func causeDetail(message string) string {
 		return message[i:]
 	}
 	return message
+}
+
+// otherUIDMessage matches the answer to a write with a UID as a precondition if another object, or none, has the name.
+var otherUIDMessage = regexp.MustCompile(`(?i)uid mismatch|precondition failed: UID`)
+
+// isOtherUID reports whether a write was refused because it would change the UID.
+func isOtherUID(err error) bool {
+	return slices.ContainsFunc(invalidCauses(err), func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
+}
+
+// invalidCauses returns the causes for which an API server calls an object invalid; none if it answered otherwise.
+func invalidCauses(err error) []metav1.StatusCause {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	return status.Status().Details.Causes
 }

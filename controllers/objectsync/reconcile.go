@@ -159,29 +159,26 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 	case c.Resource.Unpublishing:
 		return requeueIfOutdated(outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Cause(plan.Suspended)}}, c.executor.toMailbox.removeFinalizer(ctx, key, s.InMailbox))
 	}
-	var result outcome
+	var down outcome
 	if s.Down != nil {
-		var err error
 		p := c.planner.PlanDown(s)
 		trace.Planned(planning)
-		result, err = c.executor.executeDown(ctx, s, p)
-		result.placementCopy = newPlacementCopyOutcome(s, result, err)
-		result.heldBack = s.InMailbox != nil && isHeldBack(result.decision)
+		var err error
+		down, err = c.executor.executeDown(ctx, s, p)
+		down.placementCopy, down.heldBack = newPlacementCopyOutcome(s, down, err), s.InMailbox != nil && isHeldBack(p.Decision)
 		if err != nil || s.Up == nil {
-			return result, err
+			return down, err
 		}
-		planning = trace.Now()
-	}
-	if s.Up.Unconfirmed != nil {
-		trace.Planned(planning)
-		c.executor.confirmMissingSource(ctx, s)
 		planning = trace.Now()
 	}
 	p := c.planner.PlanUp(s)
 	trace.Planned(planning)
+	if p.Confirm {
+		s.Up.Missing.Answer = c.executor.confirmMissing(ctx, s)
+		p = c.planner.PlanUp(s)
+	}
 	up, err := c.executor.executeUp(ctx, s, p)
-	up.placementCopy = result.placementCopy
-	up.heldBack = result.heldBack || s.Up.Object != nil && isHeldBack(up.decision)
+	up.placementCopy, up.heldBack = down.placementCopy, up.heldBack || down.heldBack
 	return up, err
 }
 

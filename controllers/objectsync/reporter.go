@@ -146,11 +146,11 @@ func (r *reporter) restoreChanges(p pass) {
 
 // recordState records facts about the object that are reported beside its failure.
 func (r *reporter) recordState(key types.NamespacedName, outcome outcome, err error) {
-	r.states.setFormer(key, err == nil && outcome.decision.IsKept())
-	deferredChanged := r.states.setDeferred(key, outcome.deferred)
-	heldBackChanged := r.states.setHeldBack(key, err == nil && outcome.heldBack)
-	finishedChanged := r.states.setFinished(key, err == nil && outcome.decision.Cause == plan.Finished)
-	if deferredChanged || heldBackChanged || finishedChanged {
+	found := findings{deferred: outcome.deferred}
+	if err == nil {
+		found.heldBack, found.finished, found.former = outcome.heldBack, outcome.decision.Cause == plan.Finished, outcome.decision.IsKept()
+	}
+	if r.states.setFindings(key, found) {
 		r.onChange()
 	}
 }

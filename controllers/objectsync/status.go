@@ -99,7 +99,7 @@ func (s *Status) countDown(summaries map[string]*ConfigSummary, source *unstruct
 // isExcludedByUpsync reports whether an object stays in the mailbox because upsync selects its name on the target.
 func (s *Status) isExcludedByUpsync(source *unstructured.Unstructured, selected plan.ObjectSelection) bool {
 	matcher := s.matcher.Load()
-	destination, _, err := s.rules.DestinationOf(matcher, source, selected, nil)
+	destination, _, err := s.rules.DestinationOf(matcher, source, selected, nil, &plan.Wants{})
 	return err == nil && s.resource.IsExcludedByUpsync(matcher, source, destination.API, destination.Key)
 }
 

@@ -66,7 +66,7 @@ func TestSummary(t *testing.T) {
 	h.putConfigMap("first", "a: c")
 	counts("it is taken over", "2 in sync, 1 failed, 0 of a former mailbox")
 	h.waitUntilIdle()
-	h.controllers[configMapsV1].Status.states.setDeferred(types.NamespacedName{Namespace: h.namespace, Name: "second"}, []string{"data.a"})
+	h.controllers[configMapsV1].Status.states.setFindings(types.NamespacedName{Namespace: h.namespace, Name: "second"}, findings{deferred: []string{"data.a"}})
 	counts("fields of one are left to the target", "1 in sync, 1 failed, 0 of a former mailbox")
 }
 

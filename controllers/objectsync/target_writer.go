@@ -143,24 +143,24 @@ func (w *targetWriter) create(ctx context.Context, current plan.Copy, desired *t
 	}
 	ref := current.Ref()
 	w.view.writes.Started(ref)
+	extra := requestclass.With(ctx, requestclass.Extra)
 	created, err := w.connection.Create(ctx, current.API.GroupVersionResource, desired.ForCreate())
-	if mailboxwrite.IsMissingNamespace(err, current.Key.Namespace) {
-		extra := requestclass.With(ctx, requestclass.Extra)
-		if err := w.connection.EnsureNamespace(extra, current.Key.Namespace, map[string]string{ownership.EnsuredAnnotation: w.owner.EnsuredValue(mailboxwrite.NamespaceSelf(current.Key.Namespace))}); err != nil {
-			w.view.writes.Finished(ref, nil)
-			return fmt.Errorf("cannot create the namespace %s: %w", current.Key.Namespace, err)
+	if namespace := current.Key.Namespace; mailboxwrite.IsMissingNamespace(err, namespace) {
+		ensured := map[string]string{ownership.EnsuredAnnotation: w.owner.EnsuredValue(mailboxwrite.NamespaceSelf(namespace))}
+		if err = w.connection.EnsureNamespace(extra, namespace, ensured); err != nil {
+			err = fmt.Errorf("cannot create the namespace %s: %w", namespace, err)
+		} else {
+			created, err = w.connection.Create(extra, current.API.GroupVersionResource, desired.ForCreate())
 		}
-		created, err = w.connection.Create(extra, current.API.GroupVersionResource, desired.ForCreate())
 	}
+	if err == nil {
+		return w.finish(ctx, ref, created, desired)
+	}
+	w.view.writes.Finished(ref, nil)
 	if errors.Is(err, targets.ErrAlreadyExists) {
-		w.view.writes.Finished(ref, nil)
-		return w.resolveConflict(requestclass.With(ctx, requestclass.Extra), current, desired, err)
+		return w.resolveConflict(extra, current, desired, err)
 	}
-	if err != nil {
-		w.view.writes.Finished(ref, nil)
-		return err
-	}
-	return w.finish(ctx, ref, created, desired)
+	return err
 }
 
 // isCordoned reports whether nothing new may be created on the target. Existing copies stay in sync.
@@ -231,15 +231,20 @@ func (w *targetWriter) relinquishFields(ctx context.Context, current plan.Copy, 
 	if !changed {
 		return nil
 	}
-	edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
-	_, err = w.connection.PatchMetadata(extra, current.API.GroupVersionResource, current.Key, uid, edits)
-	if apierrors.IsConflict(err) {
-		return errOutdated
-	}
-	if err != nil {
+	if err := w.replaceManagedFields(extra, current, uid, object, entries); err != nil {
 		return fmt.Errorf("cannot relinquish ignored fields: %w", err)
 	}
 	return nil
+}
+
+// replaceManagedFields replaces the managedFields of the object of that UID, unless it has changed since it was read.
+func (w *targetWriter) replaceManagedFields(ctx context.Context, current plan.Copy, uid types.UID, object *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) error {
+	edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
+	_, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
+	if apierrors.IsConflict(err) {
+		return errOutdated
+	}
+	return err
 }
 
 // unknownVersionMessage matches the refusal of an apply to an object whose managedFields name a version that its CRD does not
@@ -281,11 +286,7 @@ func (w *targetWriter) applyMigratingVersion(ctx context.Context, current plan.C
 	if !moved {
 		return nil, err
 	}
-	_, failed = w.connection.PatchMetadata(ctx, resource, current.Key, uid, metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()})
-	switch {
-	case apierrors.IsConflict(failed):
-		return nil, errOutdated
-	case failed != nil:
+	if failed = w.replaceManagedFields(ctx, current, uid, object, entries); failed != nil {
 		return nil, fmt.Errorf("%w; and the managedFields of that version cannot be moved to another: %w", err, failed)
 	}
 	return w.connection.Apply(ctx, resource, desired.Object, uid)
@@ -313,12 +314,18 @@ func (w *targetWriter) replace(ctx context.Context, current plan.Copy, desired *
 func (w *targetWriter) updateMark(ctx context.Context, current plan.Copy, desired *transform.Desired, observed *plan.TargetObject) error {
 	mark := desired.Mark
 	mark.Hash, mark.Adopted = observed.Mark.Hash, observed.Mark.Adopted
-	return w.patchMetadata(ctx, current, observed.UID, metadatapatch.Patch{
+	return w.patchMark(ctx, current, desired, observed.UID, mark, nil)
+}
+
+// patchMark writes only a mark on an object whose content is left to the target.
+func (w *targetWriter) patchMark(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, mark ownership.Mark, removeAnnotations []string) error {
+	return w.patchMetadata(ctx, current, uid, metadatapatch.Patch{
 		SetLabels: map[string]string{ownership.OwnerLabel: w.owner.LabelValue()},
 		SetAnnotations: map[string]string{
 			ownership.MarkAnnotation: w.owner.Seal(mark), ownership.OverwriteAnnotation: "false",
-			ownership.IdentityAnnotation: desired.ForCopy(observed.UID).SealedIdentity(),
+			ownership.IdentityAnnotation: desired.ForCopy(uid).SealedIdentity(),
 		},
+		RemoveAnnotations: removeAnnotations,
 	})
 }
 
@@ -427,4 +434,13 @@ func (w *targetWriter) release(ctx context.Context, current plan.Copy) error {
 // of the hub.
 func mayReclaim(mark ownership.Mark) bool {
 	return mark.Policy == ownership.PolicyDelete && !mark.Adopted
+}
+
+// checkIdentity returns the error of a write to the object of that UID. If the error means that there is no such object, the cache that shows
+// it is outdated.
+func (w *targetWriter) checkIdentity(ref plan.Ref, uid types.UID, err error) error {
+	if notfound.Proves(err, ref.Resource, ref.Key.Name) || apierrors.IsConflict(err) && otherUIDMessage.MatchString(err.Error()) || isOtherUID(err) {
+		w.view.contradicted(ref, uid)
+	}
+	return err
 }

@@ -29,7 +29,7 @@ import (
 )
 
 // execute makes the write that the plan contains.
-func (w *workspace) execute(ctx context.Context, key pairKey, s *pairSnapshot, p plan.Plan) error {
+func (w *workspace) execute(ctx context.Context, key pairKey, s *pairSnapshot, p plan.UpPlan) error {
 	switch {
 	case p.Decision.Action == plan.VerifyAbsence:
 		w.Workloads.VerifyAbsence(w.cluster, key.candidate(plan.State(p.Decision.Cause)))

@@ -127,7 +127,7 @@ func reasonOf(err error) string {
 	}
 }
 
-// isTransient reports whether an error goes away by itself, so that it is no failure of the object until it has lasted.
+// isTransient reports whether a retry may succeed without a change of the object.
 func isTransient(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.DeadlineExceeded)

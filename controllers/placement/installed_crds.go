@@ -86,7 +86,7 @@ func (w *workspace) passInstalled(key pairKey) (decided bool) {
 
 // crdWait is how long a new copy waits for the CRDs of its workspace at the destination; zero if it may be created. An operator that
 // starts before its CRDs are served fails.
-func (w *workspace) crdWait(key pairKey, planned plan.Plan) time.Duration {
+func (w *workspace) crdWait(key pairKey, planned plan.UpPlan) time.Duration {
 	if planned.Decision.Action != plan.Create || waves.Of(key.resource.GroupResource()) < waves.Workloads {
 		return 0
 	}

@@ -97,7 +97,7 @@ func TestWorkloadsWaitForCRDs(t *testing.T) {
 		w.ensureObject(key).pairs[mailbox] = found
 		return found, pairKey{key, mailbox}
 	}
-	create := plan.Plan{Decision: plan.Decision{Action: plan.Create}}
+	create := plan.UpPlan{Decision: plan.Decision{Action: plan.Create}}
 	_, workload := addPair(objectKey{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, types.NamespacedName{Namespace: "shop", Name: "operator"}})
 	if wait := w.crdWait(workload, create); wait != 0 {
 		t.Errorf("without CRDs: %s", wait)
@@ -106,7 +106,7 @@ func TestWorkloadsWaitForCRDs(t *testing.T) {
 	if wait := w.crdWait(workload, create); wait != maxCRDWait {
 		t.Errorf("before the CRD is there: %s", wait)
 	}
-	if wait := w.crdWait(workload, plan.Plan{Decision: plan.Decision{Action: plan.Update}}); wait != 0 {
+	if wait := w.crdWait(workload, plan.UpPlan{Decision: plan.Decision{Action: plan.Update}}); wait != 0 {
 		t.Errorf("a workload that is there: %s", wait)
 	}
 	_, config := addPair(objectKey{configMapsResource, types.NamespacedName{Namespace: "shop", Name: "prices"}})

@@ -26,7 +26,7 @@ import (
 const (
 	statePlaced  = "placed"
 	statePending = "pending"
-	// stateWaiting: the rollout does not let the object go to the destination yet.
+	// stateWaiting: the rollout does not admit the object to the destination yet.
 	stateWaiting     = "waiting"
 	stateFailed      = "failed"
 	stateWithdrawing = "withdrawing"

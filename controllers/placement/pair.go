@@ -129,7 +129,7 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 }
 
 // repairDelay returns how long a repair must wait, because somebody keeps undoing it; 0 for any other decision.
-func (w *workspace) repairDelay(ctx context.Context, key pairKey, s *pairSnapshot, planned plan.Plan, isRemoved bool) time.Duration {
+func (w *workspace) repairDelay(ctx context.Context, key pairKey, s *pairSnapshot, planned plan.UpPlan, isRemoved bool) time.Duration {
 	if !planned.Repair && !isRemoved {
 		return 0
 	}
@@ -142,7 +142,7 @@ func (w *workspace) repairDelay(ctx context.Context, key pairKey, s *pairSnapsho
 
 // executeOrReplace executes a plan. If kcp refuses to update the copy of a source that was deleted and created
 // again, it deletes the copy. It returns the decision that was executed.
-func (w *workspace) executeOrReplace(ctx context.Context, key pairKey, s *pairSnapshot, planner plan.Planner, planned plan.Plan) (plan.Decision, error) {
+func (w *workspace) executeOrReplace(ctx context.Context, key pairKey, s *pairSnapshot, planner plan.Planner, planned plan.UpPlan) (plan.Decision, error) {
 	err := w.execute(ctx, key, s, planned)
 	if planned.Decision.Action == plan.Update && objectsync.IsImmutable(err) && planner.SupersedesInMailbox(&s.Snapshot, planned.Desired) {
 		planned.Decision = plan.Decision{Action: plan.Delete, Cause: plan.Superseded}

@@ -168,7 +168,7 @@ func (w *workspace) setBeyondLimit(entry *object) {
 	entry.isBeyondLimit = true
 	if !w.isBeyondLimit {
 		w.isBeyondLimit = true
-		// The next resolve schedules a recheck, by which time other pairs may be gone.
+		// The next resolve schedules a recheck: other pairs may be gone then.
 		w.resolveRequests.Publish(w.cluster)
 	}
 }

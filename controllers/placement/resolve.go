@@ -56,7 +56,7 @@ type outcome struct {
 	// placement takes all.
 	choice *rules.Choice
 	chosen chosenTargets
-	// upsyncDenied are the names of the SyncTargets to which spec.upsync does not apply.
+	// upsyncDenied are the names of the SyncTargets that spec.upsync does not apply to.
 	upsyncDenied []string
 	// missingAPIs are the APIs that the placement can select and that the workspace lacks.
 	missingAPIs missingAPIs
@@ -210,7 +210,7 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 	return next, nil
 }
 
-// upsyncDenied returns the names of the destinations to which the upsync of a placement does not apply.
+// upsyncDenied returns the names of the destinations that the upsync of a placement does not apply to.
 func upsyncDenied(placement *rules.Placement, resolution rules.Resolution) (names []string) {
 	for _, destination := range resolution.Destinations {
 		if len(placement.Upsync) > 0 && !destination.MayUpsync {

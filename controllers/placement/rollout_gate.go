@@ -26,7 +26,7 @@ import (
 
 // mustWait reports whether a pass would write new content to a destination that no placement's rollout admits
 // yet.
-func (w *workspace) mustWait(key pairKey, s *pairSnapshot, planned plan.Plan) bool {
+func (w *workspace) mustWait(key pairKey, s *pairSnapshot, planned plan.UpPlan) bool {
 	if !s.desired || planned.Desired == nil {
 		return false
 	}

@@ -179,8 +179,8 @@ func TestMustWait(t *testing.T) {
 	}
 	free := &resolvedPlacement{Placement: &rules.Placement{Name: "free"}, mailboxes: map[logicalcluster.Name]rules.Destination{other: {}}}
 	desired := &transform.Desired{Mark: ownership.Mark{Hash: "new"}}
-	plannedAs := func(action plan.Action) plan.Plan {
-		return plan.Plan{Decision: plan.Decision{Action: action}, Desired: desired}
+	plannedAs := func(action plan.Action) plan.UpPlan {
+		return plan.UpPlan{Decision: plan.Decision{Action: action}, Desired: desired}
 	}
 	snapshot := func(hash string) *pairSnapshot {
 		return &pairSnapshot{desired: true, Snapshot: plan.Snapshot{Up: &plan.UpSnapshot{Mark: &ownership.Mark{Hash: hash}}}}
@@ -188,7 +188,7 @@ func TestMustWait(t *testing.T) {
 	w := newTestWorkspace()
 	key := func(mailbox logicalcluster.Name) pairKey { return pairKey{objectKey{}, mailbox} }
 	w.ensureObject(objectKey{}).selectedBy = []*resolvedPlacement{one}
-	expect := func(what string, mailbox logicalcluster.Name, s *pairSnapshot, planned plan.Plan, want bool) {
+	expect := func(what string, mailbox logicalcluster.Name, s *pairSnapshot, planned plan.UpPlan, want bool) {
 		t.Helper()
 		if got := w.mustWait(key(mailbox), s, planned); got != want {
 			t.Errorf("%s: waiting is %t", what, got)
@@ -201,7 +201,7 @@ func TestMustWait(t *testing.T) {
 	expect("new content", other, snapshot("old"), plannedAs(plan.Update), true)
 	expect("a name that is taken", other, snapshot(""), plannedAs(plan.Conflict), true)
 	expect("the same content", other, snapshot("new"), plannedAs(plan.Update), false)
-	expect("a withdrawal", other, &pairSnapshot{Snapshot: snapshot("old").Snapshot}, plan.Plan{Decision: plan.Decision{Action: plan.Delete}}, false)
+	expect("a withdrawal", other, &pairSnapshot{Snapshot: snapshot("old").Snapshot}, plan.UpPlan{Decision: plan.Decision{Action: plan.Delete}}, false)
 	expect("nothing to write", other, snapshot("new"), plannedAs(plan.None), false)
 	state.reset()
 	expect("after a change", admitted, snapshot("old"), plannedAs(plan.Update), true)

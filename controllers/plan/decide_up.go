@@ -19,6 +19,8 @@ package plan
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
@@ -48,6 +50,108 @@ func DecideUp(source SourceState, inMailbox *MailboxObject, droppedPaths []strin
 		return upAbsent(source, inMailbox), nil
 	default:
 		return Decision{}, fmt.Errorf("%q is not a state of a source on the target", source.State)
+	}
+}
+
+// MissingSource holds the facts about the source of a mailbox object that is not upsynced any more.
+type MissingSource struct {
+	// Ref names the source.
+	Ref Ref
+	// IsRelated is true if the object was upsynced by a relation, and IsUnpublished if the PublishedResource of that relation is not in force
+	// any more. IsClaimsComplete is true if the claims of all primaries are known; IsUnclaimed if no primary claims the source then.
+	IsRelated, IsUnpublished, IsClaimsComplete, IsUnclaimed bool
+	// IsClaimed reports whether a primary claims the source by now, or may.
+	IsClaimed func() bool
+	// IsSelected is true if a config selects the source, by its name and the labels in the mailbox; IsSuspended if all those configs are
+	// suspended. IsUnresolved is true if it is unknown what all configs select.
+	IsSelected, IsSuspended, IsUnresolved bool
+	// Denied is why the source may not be upsynced.
+	Denied error
+	// IsCacheComplete is true if the cache has all objects of the target that may be upsynced. IsCached is true if it has the source, and
+	// IsIndexed if the source is upsynced under this key.
+	IsCacheComplete, IsCached, IsIndexed bool
+	// RenameTo is the free name under which the source is to be upsynced now; nil if there is none.
+	RenameTo *types.NamespacedName
+	// IsDeleted is true if the deletion of the source was observed.
+	IsDeleted bool
+	// AbsenceVerified is true if kcp has confirmed that no config selects the source.
+	AbsenceVerified bool
+	// Answer is the target's answer; nil if it was not asked.
+	Answer *MissingAnswer
+}
+
+// MissingAnswer is what the target answered about a source.
+type MissingAnswer struct {
+	// State is SourceNotFound, Deselected, or Unknown if the source is there.
+	State State
+	Err   error
+}
+
+// decideMissing decides why a source is not upsynced any more. The plan has what follows apart from the source's state. A cache that has
+// not synced proves nothing, so the state is Unknown then.
+func decideMissing(m *MissingSource) (SourceState, UpPlan) {
+	unknown := SourceState{State: Unknown}
+	switch {
+	case m.IsRelated:
+		return decideMissingRelated(m)
+	case m.IsUnresolved:
+		return unknown, UpPlan{}
+	case !m.IsSelected:
+		return decideDeselected(m)
+	case m.IsSuspended:
+		return SourceState{State: Suspended}, UpPlan{}
+	case m.Denied != nil:
+		// A denied upsync does not remove an object that was upsynced before.
+		return unknown, UpPlan{Err: m.Denied}
+	case !m.IsCacheComplete, m.IsCached && m.IsIndexed:
+		// It may have appeared after the index was read; its event enqueues the key again.
+		return unknown, UpPlan{}
+	case m.IsCached && m.RenameTo != nil:
+		return unknown, UpPlan{Wants: Wants{RenameTo: m.RenameTo}}
+	case m.IsCached:
+		// A conversion gives it another name by now.
+		return SourceState{State: Deselected, AbsenceVerified: true}, UpPlan{}
+	default:
+		return decideVanished(m)
+	}
+}
+
+// decideMissingRelated decides about a source that was upsynced by a relation. As long as a primary may still claim it, the state is Unknown.
+func decideMissingRelated(m *MissingSource) (SourceState, UpPlan) {
+	unknown := SourceState{State: Unknown}
+	switch {
+	case m.IsUnpublished, !m.IsCacheComplete:
+		return unknown, UpPlan{}
+	case m.Denied != nil:
+		return unknown, UpPlan{Err: m.Denied}
+	case !m.IsClaimsComplete:
+		return unknown, UpPlan{Wants: Wants{Claims: m.IsClaimed}}
+	case m.IsDeleted, !m.IsCached:
+		return decideVanished(m)
+	case m.IsUnclaimed:
+		return decideDeselected(m)
+	default:
+		return unknown, UpPlan{}
+	}
+}
+
+// decideDeselected decides about a source that nothing selects any more.
+func decideDeselected(m *MissingSource) (source SourceState, p UpPlan) {
+	if m.AbsenceVerified {
+		p.Wants.TakeAbsence = Deselected
+	}
+	return SourceState{State: Deselected, AbsenceVerified: m.AbsenceVerified}, p
+}
+
+// decideVanished decides about a source that should be there, and is not.
+func decideVanished(m *MissingSource) (SourceState, UpPlan) {
+	switch {
+	case m.IsDeleted:
+		return SourceState{State: SourceNotFound, AbsenceVerified: true}, UpPlan{}
+	case m.Answer == nil:
+		return SourceState{State: Unknown}, UpPlan{Confirm: true}
+	default:
+		return SourceState{State: m.Answer.State, AbsenceVerified: m.Answer.State != Unknown}, UpPlan{Err: m.Answer.Err}
 	}
 }
 

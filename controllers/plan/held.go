@@ -46,7 +46,7 @@ func (e *HeldError) Error() string {
 
 // hold takes from a plan whatever must wait while kcp is not known to be up to date: removals and overwrites. Creations and repairs of
 // drift go on.
-func (r *Plan) hold() {
+func (r *DownPlan) hold() {
 	var others []Operation
 	for _, operation := range r.Operations {
 		if operation.Decision.isHeld() {

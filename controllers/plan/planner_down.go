@@ -27,17 +27,20 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// Plan is the decision of one pass about one key in one direction.
-type Plan struct {
+// DownPlan is the decision of one pass about a mailbox object and its copies.
+type DownPlan struct {
 	Decision Decision
-	// Err is why the object fails. If it is set, the pass writes nothing to the other side.
-	Err error
+	// Err is why the object fails. If it is set, the pass writes nothing to the target.
+	Err   error
+	Wants Wants
 	// Finalizer says what happens to the hub's finalizer on the mailbox object.
 	Finalizer FinalizerPlan
 	// Claims says what happens to the claims of the object, which may be a primary.
 	Claims ClaimsPlan
 	// AbsenceToVerify is the absence that kcp must confirm, if it is set: whether the mailbox object is really gone, or deselected.
 	AbsenceToVerify State
+	// VersionToVerify is a version of the source that kcp must still have, if it is not zero.
+	VersionToVerify uint64
 	// Operations are the writes to the target in order. The pass tries all of them, even after a failure.
 	Operations []Operation
 	// ReturnStatus writes the status of the target object to the mailbox object.
@@ -45,14 +48,8 @@ type Plan struct {
 	// MarkFinished notes on the mailbox object that it has run to completion.
 	MarkFinished bool
 	Desired      *transform.Desired
-	// VersionToVerify is a version of the source that kcp must still have, if it is not zero.
-	VersionToVerify uint64
 	// RequeueAfter is the delay until the next pass if no event comes; zero for none.
 	RequeueAfter time.Duration
-	// Repair is true if another writer may undo the write again. Such writes are backed off.
-	Repair bool
-	// PrunedPaths are the fields of the source that the schema of the mailbox does not have.
-	PrunedPaths []string
 	// Deferred are fields that are left to the target until the source changes.
 	Deferred []string
 }
@@ -124,12 +121,17 @@ func NewPlanner(resource Resource, owner ownership.Owner, hasher ownership.Hashe
 }
 
 // PlanDown decides about a mailbox object and its copies on the target.
-func (p Planner) PlanDown(s *Snapshot) Plan {
-	d := s.Down
-	result := Plan{Decision: Decision{Action: None, Cause: Cause(d.State)}}
+func (p Planner) PlanDown(s *Snapshot) DownPlan {
+	result := p.planDown(s.Down, s)
+	result.Wants = s.Down.Wants
+	return result
+}
+
+func (p Planner) planDown(d *DownSnapshot, s *Snapshot) DownPlan {
+	result := DownPlan{Decision: Decision{Action: None, Cause: Cause(d.State)}}
 	switch {
 	case d.Err != nil:
-		return Plan{Err: d.Err, Claims: MarkClaimsUnresolved}
+		return DownPlan{Err: d.Err, Claims: MarkClaimsUnresolved}
 	case d.State == Selected:
 		return p.planPresent(d, s)
 	case d.State == Suspended:
@@ -150,8 +152,8 @@ func (p Planner) PlanDown(s *Snapshot) Plan {
 }
 
 // planPresent decides about an object that belongs on the target.
-func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) Plan {
-	result := Plan{Finalizer: ConfigureFinalizer, Claims: SetClaims, RequeueAfter: d.Destination.requeueAfter()}
+func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) DownPlan {
+	result := DownPlan{Finalizer: ConfigureFinalizer, Claims: SetClaims, RequeueAfter: d.Destination.requeueAfter()}
 	switch {
 	case d.DestinationErr != nil:
 		result.Claims, result.Err = MarkClaimsUnresolved, d.DestinationErr
@@ -282,8 +284,8 @@ func (p Planner) formerNameOperations(d *DownSnapshot) []Operation {
 }
 
 // planAbsent decides about the copies of an object that does not belong on the target.
-func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) Plan {
-	result := Plan{Decision: Decision{Action: None, Cause: Cause(d.State)}}
+func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) DownPlan {
+	result := DownPlan{Decision: Decision{Action: None, Cause: Cause(d.State)}}
 	source := SourceState{State: d.State, AbsenceVerified: d.AbsenceVerified}
 	former := len(d.Copies) > 0
 	for _, existing := range d.Copies {
@@ -311,7 +313,7 @@ func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) Plan {
 }
 
 // planEnd completes the plan when the target has no copies left, or only copies that are kept.
-func (p Planner) planEnd(result *Plan, d *DownSnapshot, s *Snapshot, former bool) {
+func (p Planner) planEnd(result *DownPlan, d *DownSnapshot, s *Snapshot, former bool) {
 	if d.MayClaim && !d.AbsenceVerified {
 		// To conclude that the primary claims nothing is as grave as to conclude that it is gone.
 		result.AbsenceToVerify = d.State

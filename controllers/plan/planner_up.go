@@ -16,17 +16,45 @@ limitations under the License.
 
 package plan
 
-import "github.com/synchub-dev/synchub/controllers/plan/transform"
+import (
+	"time"
+
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+)
+
+// UpPlan is the decision of one pass about a mailbox object that is, or was, upsynced.
+type UpPlan struct {
+	Decision Decision
+	// Err is why the object fails. If it is set, the pass writes nothing to the mailbox.
+	Err   error
+	Wants Wants
+	// Confirm is true if the target must be asked about [UpSnapshot.Missing]. The snapshot is planned again with the answer.
+	Confirm bool
+	// AbsenceToVerify is the absence that kcp must confirm, if it is set.
+	AbsenceToVerify State
+	Desired         *transform.Desired
+	// RequeueAfter is the delay until the next pass if no event comes; zero for none.
+	RequeueAfter time.Duration
+	// Repair is true if another writer may undo the write again. Such writes are backed off.
+	Repair bool
+	// PrunedPaths are the fields of the source that the schema of the mailbox does not have.
+	PrunedPaths []string
+}
 
 // PlanUp decides about the mailbox object that an object of the target is upsynced as.
-func (p Planner) PlanUp(s *Snapshot) Plan {
-	u := s.Up
-	result := Plan{}
-	source := SourceState{State: u.State, AbsenceVerified: u.AbsenceVerified}
-	if result.Err = u.Err; result.Err != nil {
+func (p Planner) PlanUp(s *Snapshot) UpPlan {
+	if s.Up.Missing == nil {
+		return p.planUp(s.Up, s, SourceState{State: s.Up.State, AbsenceVerified: s.Up.AbsenceVerified}, UpPlan{Wants: s.Up.Wants})
+	}
+	source, result := decideMissing(s.Up.Missing)
+	if result.Err != nil || result.Confirm {
 		return result
 	}
-	if u.State == Selected {
+	return p.planUp(s.Up, s, source, result)
+}
+
+func (p Planner) planUp(u *UpSnapshot, s *Snapshot, source SourceState, result UpPlan) UpPlan {
+	if source.State == Selected {
 		source, result.Err = p.desiredInMailbox(u, s, &result)
 		if result.Err != nil {
 			return result
@@ -68,7 +96,7 @@ func (u *UpSnapshot) isNonConverging(decision Decision) bool {
 }
 
 // desiredInMailbox returns the desired object in the mailbox for the object of the target.
-func (p Planner) desiredInMailbox(u *UpSnapshot, s *Snapshot, result *Plan) (SourceState, error) {
+func (p Planner) desiredInMailbox(u *UpSnapshot, s *Snapshot, result *UpPlan) (SourceState, error) {
 	desired, err := p.Up.Desired(u.Object, u.API.GroupResource(), u.Spec)
 	if err != nil {
 		return SourceState{}, err

@@ -34,8 +34,8 @@ import (
 // deletes the object before the next list; without a timeout nobody would recreate it.
 const CacheTimeout = 30 * time.Second
 
-// Snapshot holds all facts by which one pass decides about one key. The caller fills it from its caches. Later steps read a cache
-// only for bookkeeping: events, and the initial sync of primaries.
+// Snapshot holds all facts by which one pass decides about one key. The caller fills it from its caches, which it only reads: what it must
+// ask for becomes [Wants].
 type Snapshot struct {
 	Key     types.NamespacedName
 	Matcher *selection.Matcher
@@ -86,7 +86,21 @@ type DownSnapshot struct {
 	// Held is true while no copy may be removed, or overwritten, because kcp went back to an earlier state.
 	Held bool
 	// Lost is the highest version that kcp is known to have lost. The mark of a copy may have it though the source is older.
-	Lost uint64
+	Lost  uint64
+	Wants Wants
+}
+
+// Wants are what a pass asks for, beside its writes.
+type Wants struct {
+	// FullObject is true if the cache has only a part of the mailbox object. An event follows when it has all.
+	FullObject bool
+	// Claims is set if a primary that was not processed yet may claim the object: all primaries are to finish their initial sync. It
+	// reports whether the missing claim is known by now.
+	Claims func() (known bool)
+	// TakeAbsence is a verified absence by which the plan decides, if it is set. It counts once.
+	TakeAbsence State
+	// RenameTo is the name under which the source is upsynced first: the new object comes before the old one goes.
+	RenameTo *types.NamespacedName
 }
 
 // Deletion is how an object of the mailbox was deleted.
@@ -147,9 +161,7 @@ type UpSnapshot struct {
 	Object *unstructured.Unstructured
 	API    TargetAPI
 	// State is Selected if the object belongs in the mailbox, else why not, or why that is unknown.
-	State State
-	// Err is why the mailbox object fails although there is nothing to write.
-	Err       error
+	State     State
 	Selection ObjectSelection
 	// Spec is how the object changes on its way, Name its mailbox key; Denied is why it may not be there. Set if the state
 	// is Selected.
@@ -168,10 +180,11 @@ type UpSnapshot struct {
 	DroppedPaths []string
 	// WrittenBefore is true if the last write to the mailbox was for the same version of the object, and a rule reads the mailbox.
 	WrittenBefore bool
-	// Unconfirmed is an object that vanished without a delete event: the hub must ask the target about it.
-	Unconfirmed *Ref
+	// Missing is set if the source of the mailbox object is not upsynced any more. The state follows from it.
+	Missing *MissingSource
 	// Removed is the mailbox object that somebody else removed from the mailbox; nil if nobody did since the last write.
 	Removed *Removal
+	Wants   Wants
 }
 
 // ObjectSelection is why and how an object is synced.

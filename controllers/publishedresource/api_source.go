@@ -59,7 +59,8 @@ func OnTarget(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.Resou
 	return spec.Resource
 }
 
-// OldestFirst compares PublishedResources by creation time, then by name. Of those of one API the oldest is in force.
+// OldestFirst compares PublishedResources by creation time, then by name. The oldest PublishedResource of an
+// API takes effect.
 func OldestFirst(a, b synchubv1alpha1.PublishedResource) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 }
@@ -102,8 +103,9 @@ func APISourceOf(spec *synchubv1alpha1.PublishedResourceSpec) (APISource, error)
 	return source, nil
 }
 
-// selectAPISource returns the API source that the spec asks for, valid or not. The result must depend on the spec alone,
-// never on state that may change later: objects that were created by one source are invisible by another.
+// selectAPISource returns the API source that the spec requests, valid or not. The result must depend on the
+// spec alone, never on state that may change later: objects that were created through one source are invisible
+// through another.
 func selectAPISource(spec *synchubv1alpha1.PublishedResourceSpec) APISource {
 	_, native := NativeAPI(InMailbox(spec))
 	switch {
@@ -187,8 +189,8 @@ func validateForeignClaim(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	}
 }
 
-// validateOwnSchema returns an error if kcp itself serves the API. kcp would give precedence to the export: the objects of
-// that name in mailboxes would become invisible to everybody, without a way back.
+// validateOwnSchema returns an error if kcp itself serves the API. kcp would prefer the export: the existing
+// objects of that API in mailboxes would become invisible for good.
 func validateOwnSchema(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	inMailbox := InMailbox(spec)
 	served, ok := servedByKCP(inMailbox)

@@ -78,8 +78,9 @@ func (c *Compiler) Compile(published *synchubv1alpha1.PublishedResource, api API
 	return resource, nil
 }
 
-// CompileServed compiles the PublishedResource in force for a resource of a mailbox, as its users see them. served is the API as the mailbox
-// serves it, or nil if it does not; its fields Native and Exported are ignored. The PublishedResource is nil if there is none.
+// CompileServed compiles the effective PublishedResource for a resource of a mailbox, as its users see the
+// rules. served is the API that the mailbox serves, or nil if it does not; its fields Native and Exported are
+// ignored. The PublishedResource is nil if there is none.
 func CompileServed(all []synchubv1alpha1.PublishedResource, resource schema.GroupResource, served *API) (*synchubv1alpha1.PublishedResource, plan.Resource, error) {
 	api, isNative := NativeAPI(synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource})
 	switch {
@@ -101,14 +102,15 @@ func CompileServed(all []synchubv1alpha1.PublishedResource, resource schema.Grou
 	return published, compiled, nil
 }
 
-// RelatedAPI returns the resource of an API that nobody publishes and that is synced only for related objects.
+// RelatedAPI returns the resource of an API without a PublishedResource, which is synced only for related objects.
 func RelatedAPI(api API) plan.Resource {
 	resource := newResource(api, plan.TargetAPI{})
 	resource.RelatedOnly = true
 	return resource
 }
 
-// UnpublishingAPI returns the resource of an API that is no longer published, by which the hub only removes finalizers.
+// UnpublishingAPI returns the resource of an API that is no longer published. The hub only removes finalizers
+// from its objects.
 func UnpublishingAPI(published string, api API) plan.Resource {
 	return plan.Resource{
 		PublishedResource: published, GroupVersionResource: api.GroupVersionResource, Kind: api.Kind,

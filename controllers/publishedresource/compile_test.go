@@ -139,7 +139,7 @@ func TestCompileWhatIsExported(t *testing.T) {
 	}
 }
 
-// Replace and Adoption are copied to the resource, whatever the API source is.
+// Replace and Adoption are copied to the resource for every API source.
 func TestPoliciesForWhatIsInTheWay(t *testing.T) {
 	for _, replace := range []bool{false, true} {
 		for _, adoption := range []synchubv1alpha1.AdoptionPolicy{
@@ -156,7 +156,8 @@ func TestPoliciesForWhatIsInTheWay(t *testing.T) {
 	}
 }
 
-// On a target, the resource has the names in the PublishedResource where the projection replaces those of the mailbox.
+// On a target, the resource has the names in the PublishedResource, where the projection replaces them in
+// mailboxes.
 func TestOnTarget(t *testing.T) {
 	type projection = synchubv1alpha1.Projection
 	for name, test := range map[string]struct {
@@ -185,13 +186,13 @@ func TestOnTarget(t *testing.T) {
 			}
 			same := plan.TargetAPI{GroupVersionResource: resource.GroupVersionResource, Kind: resource.Kind}
 			if target == same && resource.Projected != (plan.TargetAPI{}) {
-				t.Errorf("two ways to say that nothing is projected: %+v", resource)
+				t.Errorf("an empty projection differs from no projection: %+v", resource)
 			}
 		})
 	}
 }
 
-// A resource is a container by its name on the target, whatever its name in mailboxes is.
+// A resource is a container by its name on the target. Its name in mailboxes does not matter.
 func TestContainersAreThoseOfTheTarget(t *testing.T) {
 	spec := parseSpec("- namespaces Namespace v1")
 	spec.Projection = &synchubv1alpha1.Projection{Group: new("a.io")}
@@ -213,10 +214,10 @@ func TestRelatedAPI(t *testing.T) {
 		t.Errorf("want %+v\ngot  %+v", want, got)
 	}
 	if got := publishedresource.RelatedAPI(native(t, "- namespaces - -")); !got.DeletesContents || !got.Retain {
-		t.Errorf("namespaces that travel with others: %+v", got)
+		t.Errorf("namespaces as a related API: %+v", got)
 	}
 	foreign := publishedresource.API{GroupVersionResource: schema.GroupVersionResource{Group: "a.io", Version: "v1", Resource: "as"}, Kind: "A", StatusSubresource: true}
 	if got := publishedresource.RelatedAPI(foreign); !got.StatusReturn || !got.StatusSubresource || got.Native || got.Exported {
-		t.Errorf("what another export provides: %+v", got)
+		t.Errorf("an API of another export: %+v", got)
 	}
 }

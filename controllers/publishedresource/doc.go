@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package publishedresource interprets the spec of a PublishedResource. [APISourceOf] returns how mailboxes get the API: by
-// a claim, or by a schema that the hub exports. [BuildSchema] makes that schema from a CRD. A [Compiler] compiles the rules
-// by which the hub syncs the objects.
+// Package publishedresource interprets the spec of a PublishedResource. [APISourceOf] returns how mailboxes get
+// the API: by a claim, or by a schema that the hub exports. [BuildSchema] creates that schema from a CRD. A
+// [Compiler] compiles the rules for syncing the objects.
 //
 // The package is pure, except that a [CRDStore] keeps the CRDs to install on targets. The packages apiresourceschema and
 // apiexport reconcile PublishedResources with it, and kubectl-synchub uses it without a hub.

@@ -27,7 +27,7 @@ import (
 // ReasonAnotherHub is the reason of the event on a PublishedResource that another hub publishes.
 const ReasonAnotherHub = "PublishedByAnotherHub"
 
-// Hub is the hub that publishes. Two hubs in one hosting cluster see the same PublishedResources. Each PublishedResource
+// Hub is the hub that publishes. Two hubs in one hosting cluster list the same PublishedResources. Each PublishedResource
 // belongs to the hub in status.hub, and no other hub writes it.
 type Hub struct {
 	// UID is the UID of the LogicalCluster of the hub's provider workspace, and Workspace is the path of that workspace.

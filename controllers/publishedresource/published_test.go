@@ -170,7 +170,7 @@ func TestAPISourceOfFieldsThatNeedASchema(t *testing.T) {
 		}
 		test.change(&export)
 		if got := apiSourceOf(export); got != string(publishedresource.OwnSchema) {
-			t.Errorf("%s for what is exported: %s", name, got)
+			t.Errorf("%s for an exported API: %s", name, got)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func TestErrorsNameTheirFields(t *testing.T) {
 			}
 			for _, field := range test.fields {
 				if strings.Count("\n"+err.Error(), "\n"+field) != 1 {
-					t.Errorf("nothing about %s: %v", field, err)
+					t.Errorf("the error does not name %s: %v", field, err)
 				}
 			}
 		})
@@ -148,12 +148,12 @@ func TestEqualMeaningIsEqual(t *testing.T) {
 	before := compile("b", 1, richSpec())
 	compiler.RetainOnly(func(name string) bool { return name == "b" })
 	if after := compile("b", 1, richSpec()); after != before {
-		t.Error("what is kept is forgotten")
+		t.Error("a kept program was compiled again")
 	}
 	before = compile("a", 1, richSpec())
 	compiler.RetainOnly(func(string) bool { return false })
 	if after := compile("a", 1, richSpec()); after == before {
-		t.Error("what is gone is remembered")
+		t.Error("a dropped program is still cached")
 	}
 }
 

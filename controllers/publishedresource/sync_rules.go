@@ -37,8 +37,9 @@ const (
 	maxSyncRules = 4096
 )
 
-// SyncRulesOf returns the rules of PublishedResources as their users see them. It leaves out what does not concern users, or names SyncTargets of
-// others: the source of a schema, and the messages of conditions. A spec that does not fit beside those before it by name is absent.
+// SyncRulesOf returns the rules of PublishedResources for their users. It omits the source of a schema and the
+// messages of conditions, because they do not concern users or may name other users' SyncTargets. A spec that
+// does not fit in addition to the specs before it, by name, is absent.
 func SyncRulesOf(hub Hub, protectedNamespaces []string, published []synchubv1alpha1.PublishedResource) (edgev2alpha1.SyncRulesStatus, error) {
 	rules := edgev2alpha1.SyncRulesStatus{Hub: hub.UID, ProtectedNamespaces: protectedNamespaces}
 	published = slices.Clone(published)
@@ -68,7 +69,8 @@ func SyncRulesOf(hub Hub, protectedNamespaces []string, published []synchubv1alp
 	return rules, nil
 }
 
-// FromSyncRules returns the PublishedResources that the rules describe. Absent are the names of those whose spec is absent.
+// FromSyncRules returns the PublishedResources that the rules describe. absent are the names of the
+// PublishedResources without a spec.
 func FromSyncRules(rules *edgev2alpha1.SyncRulesStatus) (published []synchubv1alpha1.PublishedResource, absent []string, err error) {
 	for _, entry := range rules.PublishedResources {
 		if entry.Spec == nil {

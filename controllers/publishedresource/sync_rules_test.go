@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// What users see compiles to the same rules, and names no SyncTarget of others.
+// The published rules compile to the same result, and name no SyncTarget of other users.
 func TestSyncRules(t *testing.T) {
 	hub := Hub{UID: "hub"}
 	widgets := fixtures.Decode[synchubv1alpha1.PublishedResource](t, `

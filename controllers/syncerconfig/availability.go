@@ -64,8 +64,8 @@ func (s UnavailableEntry) String() string {
 type Availability struct {
 	// Published are the published resources.
 	Published []plan.Resource
-	// Targets are the target's resources that each published resource is synced with. Unavailable are those of them that
-	// the target does not serve or does not permit.
+	// Targets are the target's resources that each published resource is synced with. Unavailable are the
+	// target resources that the target does not serve or does not permit.
 	Targets     map[schema.GroupResource][]plan.TargetAPI
 	Unavailable map[schema.GroupResource][]objectsync.UnavailableResource
 	// CRDs are the CRDs that the hub installs on the target, by the resource that a CRD defines.
@@ -76,12 +76,13 @@ type Availability struct {
 	// in the mailbox, with the reason.
 	MissingAPIs syncmanager.MissingAPIs
 	Hidden      map[schema.GroupResource]string
-	// InitialSyncPending are the resources of which some objects that existed at the start have not been tried yet.
+	// InitialSyncPending are the resources with objects that existed at the start and that no pass has tried
+	// yet.
 	InitialSyncPending map[schema.GroupResource]bool
 }
 
-// UnavailableEntries returns the entries of a config that cannot work now, with the reasons. The conversions are those of
-// the config.
+// UnavailableEntries returns the entries of a config that cannot work now, with the reasons. conversions are
+// the conversions of the config.
 func (s Availability) UnavailableEntries(entries []selection.Entry, conversions []conversion.Conversion) []UnavailableEntry {
 	var shortfalls []UnavailableEntry
 	// With conversions, the matcher has several entries for one entry of the config.
@@ -137,7 +138,8 @@ func (s Availability) unavailableOnTarget(entry selection.Entry, resource plan.R
 		if unavailable.IsDenied() {
 			continue
 		}
-		// "*" selects the APIs that exist; it is no fault of the config that the target serves fewer than are published.
+		// "*" selects the existing APIs. The config is valid even if the target does not serve all published
+		// APIs.
 		if isWildcard(entry) && (unavailable.Reason == plan.ReasonNotServed || unavailable.Reason == schemacheck.ReasonVersionNotServed) {
 			continue
 		}
@@ -152,8 +154,9 @@ func (s Availability) unavailableOnTarget(entry selection.Entry, resource plan.R
 	return short
 }
 
-// setVisibility records whether the hub sees the objects of a resource in the mailbox. Some time after a start, a resource that is not
-// listed yet is only untried: the first list of a large installation takes long, and disproves nothing that was counted before.
+// setVisibility records whether the hub can list the objects of a resource in the mailbox. For some time after
+// a start, a resource that is not listed yet only counts as untried: the first list of a large installation
+// takes long, and the earlier counts stay.
 func (s Availability) setVisibility(group schema.GroupResource, unreadable string, firstPassDone, keepCounts bool) {
 	isFirstList := unreadable == objectsync.NotListedReason && !firstPassDone && keepCounts
 	switch {
@@ -202,7 +205,7 @@ func (s Availability) deniedUpsync(entry selection.Entry, resource plan.Resource
 	return unavailable
 }
 
-// namespacesOf returns the namespaces that an entry names: those of its objects or, for namespaces, the objects themselves.
+// namespacesOf returns the namespaces that an entry names: the namespaces of its objects or, for namespaces, the objects themselves.
 func namespacesOf(entry selection.Entry, resource plan.Resource, target plan.TargetAPI) []string {
 	switch {
 	case target.GroupResource() == schema.GroupResource{Resource: "namespaces"}:

@@ -91,7 +91,7 @@ func TestNotPublished(t *testing.T) {
 	}
 }
 
-// check compares unavailable entries, as messages name them, with the wanted ones; "" stands for none.
+// check compares unavailable entries, formatted as in messages, with the wanted ones; "" means none.
 func check(t *testing.T, got []syncerconfig.UnavailableEntry, want ...string) {
 	t.Helper()
 	var texts []string

@@ -69,7 +69,8 @@ const (
 	// hundred mailboxes, these writes took kcp as long as a third of the objects did.
 	busyWriteSpacing     = 500 * time.Millisecond
 	maxBusyWriteInterval = 2 * time.Minute
-	// changeDelay is how long the first change waits for others. After a quiet time the status is thus almost immediate.
+	// changeDelay is how long the first change waits for further changes. After a quiet time the status is thus
+	// almost immediate.
 	changeDelay  = 200 * time.Millisecond
 	writeTimeout = 30 * time.Second
 	workers      = 4
@@ -92,8 +93,8 @@ type Controller struct {
 // writeSchedule holds the time of the last write, or of the first attempt, and the earliest time of the next one.
 type writeSchedule struct {
 	lastWrite, nextWrite time.Time
-	// busy is true if many objects of the mailbox waited at the last check. due is when the mailbox may write in its turn
-	// among the busy mailboxes. It is after lastWrite while the mailbox waits for its turn.
+	// busy is true if many objects of the mailbox waited at the last check. due is when the mailbox may write,
+	// in its turn among the busy mailboxes. It is after lastWrite while the mailbox waits for its turn.
 	busy bool
 	due  time.Time
 	// initialSyncSince is when the initial sync was first seen to be incomplete. It is zero once it is complete.
@@ -166,7 +167,7 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 	for _, resource := range syncmanager.ConfigResources {
 		configs, _ := c.mailboxes.List(resource, view.Mailbox)
 		for _, config := range configs {
-			// A terminating config selects nothing any more.
+			// A terminating config selects nothing.
 			if config.GetDeletionTimestamp() == nil && ctx.Err() == nil {
 				errs = append(errs, c.reconcileConfig(ctx, report, resource, config))
 			}
@@ -175,12 +176,12 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 	if err := errors.Join(errs...); err != nil || !report.availability.isIncomplete() {
 		return reconcile.Result{}, err
 	}
-	// No event tells that an object without changes has been tried, or that objects are visible again.
+	// No event reports that an unchanged object has been tried, or that objects are visible again.
 	return reconcile.Result{RequeueAfter: busyWriteInterval}, nil
 }
 
-// reportNotSynced sets the condition Ready of the configs of a mailbox: the hub syncs nothing. The other parts of the
-// status stay, since they were observed before.
+// reportNotSynced sets the condition Ready of the configs of a mailbox: the hub syncs nothing. The other parts
+// of the status keep their last values.
 func (c *Controller) reportNotSynced(ctx context.Context, syncTarget types.UID, halt syncmanager.NotSynced) (reconcile.Result, error) {
 	if requeueAfter := c.scheduleWriteWith(syncTarget, false, true); requeueAfter > 0 {
 		return reconcile.Result{RequeueAfter: requeueAfter}, nil
@@ -211,8 +212,8 @@ func decodeStatus(config *unstructured.Unstructured) (edgev2alpha1.SyncerConfigS
 	return read.Status, err
 }
 
-// scheduleWrite returns zero if the configs of a mailbox may be written now and records the write. Otherwise it returns
-// after how long to ask again.
+// scheduleWrite returns zero if the configs of a mailbox may be written now, and records the write. Otherwise
+// it returns the delay after which to call it again.
 func (c *Controller) scheduleWrite(syncTarget types.UID, view syncmanager.View) (requeueAfter time.Duration) {
 	waiting, known := 0, true
 	for _, controller := range view.Controllers {
@@ -287,8 +288,8 @@ func (c *Controller) addBusy(busy bool, more int) {
 	}
 }
 
-// delayUntilDue returns how long to wait for the turn of the mailbox or, within busyWriteInterval, for the end of its
-// initial sync. A single delay is short, so that the end of either wait is noticed soon.
+// delayUntilDue returns how long to wait for the turn of the mailbox or, within busyWriteInterval, for the end
+// of its initial sync. A single delay is short, so that the caller soon observes the end of either wait.
 func delayUntilDue(now time.Time, seen writeSchedule, known bool) time.Duration {
 	if !known {
 		return max(0, min(changeDelay, busyWriteInterval-now.Sub(seen.lastWrite)))
@@ -318,7 +319,7 @@ func (c *Controller) reconcileConfig(ctx context.Context, report report, resourc
 	case !inForce && report.Matcher.IsPartial():
 		observed = ObservedConfig{BeyondLimits: true, MissingAPIs: observed.MissingAPIs}
 	case mailboxes.ProjectionOf(object) != mailboxes.FullObject:
-		// The configs change: the config is about to take effect, or to lose it.
+		// The configs change: the config is about to take effect, or to stop taking effect.
 		return nil
 	}
 	observed.Generation, observed.EvictedReason = object.GetGeneration(), report.evictedReason

@@ -51,8 +51,9 @@ func TestDelayUntilDue(t *testing.T) {
 	}
 }
 
-// The configs of a single busy mailbox are written at once, and then every 15 seconds. If many mailboxes become busy at the
-// same time, each waits for its turn, the last of very many for two minutes. The same holds for the following writes.
+// The configs of a single busy mailbox are written at once, and then every 15 seconds. If many mailboxes become
+// busy at the same time, each waits for its turn, the last of very many for two minutes. The same applies to
+// the following writes.
 func TestBusyMailboxesTakeTurns(t *testing.T) {
 	for name, test := range map[string]struct {
 		others      int
@@ -100,7 +101,7 @@ func TestBusyAgain(t *testing.T) {
 	}
 }
 
-// A mailbox that alternates between busy and not busy waits no longer than others.
+// A mailbox that alternates between busy and not busy waits no longer than other mailboxes.
 func TestIntermittentlyBusy(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 	c := NewController(nil, nil, true, clock, logr.Discard())
@@ -129,12 +130,12 @@ func TestNoLongerBusy(t *testing.T) {
 			c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
 		}
 		if requeueAfter := c.scheduleWriteWith("this", false, true); requeueAfter != want {
-			t.Errorf("of %d others: put off for %v, want %v", others, requeueAfter, want)
+			t.Errorf("with %d other mailboxes: delayed for %v, want %v", others, requeueAfter, want)
 		}
 		for _, step := range []time.Duration{want, changeDelay, writeInterval} {
 			clock.Step(step)
 			if requeueAfter := c.scheduleWriteWith("this", false, true); requeueAfter != 0 {
-				t.Errorf("of %d others: put off once more, for %v", others, requeueAfter)
+				t.Errorf("with %d other mailboxes: delayed once more, for %v", others, requeueAfter)
 			}
 		}
 	}

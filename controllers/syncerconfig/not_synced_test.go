@@ -32,13 +32,14 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
-// A config is not Ready while the hub syncs nothing. The counts stay, and the message says that they are older.
+// A config is not Ready while the hub syncs nothing. The counts stay, and the message reports that they are
+// older.
 func TestNotSyncedStatus(t *testing.T) {
 	inStep := NextStatus(ObservedConfig{Tally: &objectsync.ConfigSummary{Selected: 2, Synced: 2}, Selects: true, Generation: 3}, edgev2alpha1.SyncerConfigStatus{})
 	halt := syncmanager.NotSynced{SyncTarget: "florin", Mailbox: "m", Reason: "TargetUnreachable"}
 	got := notSyncedStatus(halt, 4, inStep)
 	ready := meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionReady)
-	want := "Nothing is synced now: SyncerReady of the SyncTarget florin is not True (TargetUnreachable). What this status says of objects was observed before."
+	want := "Nothing is synced now: SyncerReady of the SyncTarget florin is not True (TargetUnreachable). The counts and objects in this status are older."
 	if ready.Status != metav1.ConditionFalse || ready.Reason != ReasonNotSynced || ready.Message != want || ready.ObservedGeneration != 4 {
 		t.Errorf("got %+v", ready)
 	}
@@ -91,7 +92,8 @@ func TestHiddenEntries(t *testing.T) {
 	}
 }
 
-// A hub that was started a moment ago has not listed the mailbox yet. Only if that lasts, or another cause is known, it says so.
+// A hub that was just started has not listed the mailbox yet. It reports that only if it lasts, or if another
+// cause is known.
 func TestTheFirstListHidesNothing(t *testing.T) {
 	group := schema.GroupResource{Resource: "configmaps"}
 	for name, test := range map[string]struct {

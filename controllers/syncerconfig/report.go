@@ -96,8 +96,8 @@ func withVersionReasons(unavailable []objectsync.UnavailableResource, fits map[s
 	return unavailable
 }
 
-// overruledVersions describes the entries of a config whose version differs from the one in which the hub writes the
-// resource. The description names the entry that decides.
+// overruledVersions describes the entries of a config whose version differs from the version that the hub
+// writes. The description names the entry that decides.
 func (r report) overruledVersions(id string) (overruled []string) {
 	for _, resource := range r.Published {
 		if resource.RelatedOnly || !resource.HasMultipleTargetVersions() {

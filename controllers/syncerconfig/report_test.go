@@ -54,7 +54,7 @@ func TestVersionsThatDoNotCount(t *testing.T) {
 			t.Errorf("%s: want %q, got %q", name, want, got)
 		}
 	}
-	// An upsync entry may name any version in which the resource is published.
+	// An upsync entry may name any published version of the resource.
 	up := selection.Entry{Up: true, Group: "example.com", Version: "v1", Kind: "Widget", Namespaces: []string{"*"}, Names: []string{"*"}}
 	if got := report.availability.UnavailableEntries([]selection.Entry{up}, nil); len(got) > 0 {
 		t.Errorf("got %v", got)

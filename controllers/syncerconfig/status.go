@@ -49,11 +49,11 @@ const (
 	ReasonSelectsNothing = "SelectsNothing"
 	// ReasonNotSynced: the hub syncs nothing with the SyncTarget now.
 	ReasonNotSynced = "NotSynced"
-	// ReasonNotVisible: the hub cannot list objects of the mailbox, so it reports nothing about them.
+	// ReasonNotVisible: the hub cannot list objects of the mailbox, so it has no counts of them.
 	ReasonNotVisible = "NotVisible"
 	// ReasonNotInSchema is the reason of the condition FieldsDropped.
 	ReasonNotInSchema = "NotInSchema"
-	// ReasonOlderVersions is the reason of the condition StoreWentBack: kcp shows older resourceVersions than the hub has seen.
+	// ReasonOlderVersions is the reason of the condition StoreWentBack: kcp shows older resourceVersions than the hub has observed.
 	ReasonOlderVersions = "OlderVersions"
 	// ReasonLeftToTarget: all objects are in sync, except fields that ignoreFields named earlier. The target keeps these
 	// fields until their objects change.
@@ -64,8 +64,8 @@ const (
 const (
 	// ReasonConversionOverruled: an older config of the mailbox determines the names of objects on the target.
 	ReasonConversionOverruled = "ConversionOverruled"
-	// ReasonVersionOverruled: another entry, of this or an older config, names the version in which the hub writes a
-	// resource to the target.
+	// ReasonVersionOverruled: another entry, of this or an older config, names the version of a resource that
+	// the hub writes to the target.
 	ReasonVersionOverruled = "VersionOverruled"
 	// ReasonSelectedUp: objects that a downsync entry selects are not downsynced, because an upsync entry selects them too.
 	ReasonSelectedUp = "SelectedUp"
@@ -90,7 +90,7 @@ type ObservedConfig struct {
 	MissingAPIs syncmanager.MissingAPIs
 	// BeyondLimits is true if the hub ignores the config because the mailbox has too many configs.
 	BeyondLimits bool
-	// OverruledVersions describes the entries whose version differs from the version in which the hub writes the resource.
+	// OverruledVersions describes the entries whose version differs from the version that the hub writes.
 	OverruledVersions []string
 	// InitialSyncPending is true until every object that existed at the start of a sync controller has been tried once.
 	InitialSyncPending bool
@@ -127,7 +127,7 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	if observed.InitialSyncPending && ready.Status == metav1.ConditionTrue &&
 		(before == nil || before.Status != metav1.ConditionTrue || before.ObservedGeneration != observed.Generation) {
 		// The condition of the previous leader stays until it is disproved.
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, ReasonSyncing, "Not all that the config selects has been tried yet."
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, ReasonSyncing, "Not all selected objects have been tried yet."
 	}
 	ready.ObservedGeneration = observed.Generation
 	meta.SetStatusCondition(&next.Conditions, ready)
@@ -159,13 +159,13 @@ func (f ObservedConfig) keepsCounts(before *metav1.Condition, ready metav1.Condi
 		isAboutCounts(before.Reason) && isUndisproved(ready.Reason)
 }
 
-// isAboutCounts reports whether a reason of the condition Ready says how many objects were in sync.
+// isAboutCounts reports whether a reason of the condition Ready describes how many objects were in sync.
 func isAboutCounts(reason string) bool {
 	return slices.Contains([]string{ReasonInSync, ReasonSyncing, ReasonObjectsFailed, ReasonLeftToTarget}, reason)
 }
 
-// isUndisproved reports whether a reason found while objects are untried can be due to just these objects, so that it
-// disproves nothing that was counted before.
+// isUndisproved reports whether the untried objects alone can explain a reason, so that the earlier counts may
+// still be right.
 func isUndisproved(reason string) bool { return reason == ReasonInSync || reason == ReasonSyncing }
 
 // isFullyVisible reports whether the hub can list all objects that the entries select, so that it can count them.
@@ -175,13 +175,13 @@ func (f ObservedConfig) isFullyVisible() bool {
 	})
 }
 
-// notSyncedStatus returns the status of a config while the hub syncs nothing. It gives only the reason: the message on the
-// SyncTarget may be confidential to users of the mailbox.
+// notSyncedStatus returns the status of a config while the hub syncs nothing. It contains only the reason: the
+// message on the SyncTarget may be confidential to users of the mailbox.
 func notSyncedStatus(halt syncmanager.NotSynced, generation int64, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
 	next := *current.DeepCopy()
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: ReasonNotSynced, ObservedGeneration: generation,
-		Message: fmt.Sprintf("Nothing is synced now: SyncerReady of the SyncTarget %s is not True (%s). What this status says of objects was observed before.", halt.SyncTarget, halt.Reason),
+		Message: fmt.Sprintf("Nothing is synced now: SyncerReady of the SyncTarget %s is not True (%s). The counts and objects in this status are older.", halt.SyncTarget, halt.Reason),
 	})
 	return next
 }
@@ -243,15 +243,15 @@ func failedMessage(tally *objectsync.ConfigSummary) string {
 	}
 }
 
-// leftToTargetMessage returns a message with the objects of which the target keeps fields that ignoreFields no longer
-// names.
+// leftToTargetMessage returns a message about the objects with fields that ignoreFields no longer names and
+// that the target still keeps.
 func leftToTargetMessage(tally *objectsync.ConfigSummary) string {
 	var objects []string
 	for _, object := range tally.Deferred {
 		objects = append(objects, fmt.Sprintf("%s (%s)", formatObjectName(object.ObjectName), strings.Join(object.Fields, ", ")))
 	}
 	slices.Sort(objects)
-	return fmt.Sprintf("%d of %d objects are in sync. Of the others the target keeps fields that ignoreFields named before, whatever the mailbox says, until the object changes there: %s.",
+	return fmt.Sprintf("%d of %d objects are in sync. Of the remaining ones the target keeps fields that ignoreFields no longer names, until the object changes in the mailbox: %s.",
 		tally.Synced, tally.Selected, joinFirst(objects))
 }
 
@@ -322,7 +322,8 @@ func overlappingCondition(tally *objectsync.ConfigSummary, versions []string) me
 	return condition
 }
 
-// objectNames returns each name once, sorted: the order in which objects are counted must make no difference.
+// objectNames returns each name once, sorted: the message must not depend on the order in which objects are
+// counted.
 func objectNames(objects []objectsync.ObjectName) []string {
 	var names []string
 	for _, object := range objects {

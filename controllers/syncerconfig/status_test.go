@@ -62,8 +62,8 @@ func TestStatus(t *testing.T) {
 	problem := selection.Problem{Field: "spec.clusterScope[0].labelSelector", Message: "oops"}
 	for name, test := range map[string]struct {
 		findings syncerconfig.ObservedConfig
-		// ready is the status and reason of the condition Ready, and message is a part of its message. others are the types
-		// of the other conditions.
+		// ready is the status and reason of the condition Ready, and message is a part of its message. others
+		// are the types of the other conditions.
 		ready, message string
 		others         []string
 	}{
@@ -77,7 +77,7 @@ func TestStatus(t *testing.T) {
 					Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Key: types.NamespacedName{Namespace: "a", Name: "x"},
 				}, Fields: []string{"spec.replicas"}}}
 			}),
-			"True LeftToTarget", "1 of 2 objects are in sync. Of the others the target keeps fields that ignoreFields named before, whatever the mailbox says, until the object changes there: deployments.apps a/x (spec.replicas).", nil,
+			"True LeftToTarget", "1 of 2 objects are in sync. Of the remaining ones the target keeps fields that ignoreFields no longer names, until the object changes in the mailbox: deployments.apps a/x (spec.replicas).", nil,
 		},
 		"of another version": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) {
@@ -173,7 +173,7 @@ func TestStatus(t *testing.T) {
 		},
 		"not all was tried": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) { f.InitialSyncPending = true }),
-			"False Syncing", "Not all that the config selects has been tried yet.", nil,
+			"False Syncing", "Not all selected objects have been tried yet.", nil,
 		},
 		"not all was tried, and some failed": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) { f.InitialSyncPending, f.Tally.Failed = true, 1 }),
@@ -189,7 +189,7 @@ func TestStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := syncerconfig.NextStatus(test.findings, edgev2alpha1.SyncerConfigStatus{})
 			if others := checkConditions(t, got.Conditions); !slices.Equal(others, test.others) {
-				t.Errorf("want the conditions %v beside Ready, got %v", test.others, others)
+				t.Errorf("want the conditions %v in addition to Ready, got %v", test.others, others)
 			}
 			ready := meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionReady)
 			if ready == nil || string(ready.Status)+" "+ready.Reason != test.ready || !strings.Contains(ready.Message, test.message) {

@@ -43,17 +43,17 @@ func TestAnnouncedKindsAreResolvedAgain(t *testing.T) {
 		return result.RequeueAfter
 	}
 	if again := reconcile("Valve.old"); again != 0 {
-		t.Errorf("a kind that nothing tells of is asked for after %s", again)
+		t.Errorf("a kind without an event is requested again after %s", again)
 	}
 	held.lastCRDEvent.Store(new(clock.Now()))
 	if again := reconcile("Valve.old"); again != requeueDelay {
-		t.Errorf("a kind that may have come is asked for after %s", again)
+		t.Errorf("a kind that may be served now is requested again after %s", again)
 	}
 	if again := reconcile("Gadget.old"); again != 0 {
-		t.Errorf("a kind that is served is asked for after %s", again)
+		t.Errorf("a served kind is requested again after %s", again)
 	}
 	clock.Step(crdEventTimeout)
 	if again := reconcile("Valve.old"); again != 0 {
-		t.Errorf("a kind that did not come is asked for after %s", again)
+		t.Errorf("a kind that is still not served is requested again after %s", again)
 	}
 }

@@ -37,8 +37,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// CachePolicy decides which objects of mailboxes are cached whole. It implements [mailboxes.CachePolicy], and is told by the
-// [Manager] what configs select.
+// CachePolicy decides which objects of mailboxes are cached whole. It implements [mailboxes.CachePolicy]. The
+// [Manager] sets the objects that configs select.
 type CachePolicy struct {
 	log logr.Logger
 	// limits are the hub's. A SyncTarget can only lower them.
@@ -56,11 +56,12 @@ func NewCachePolicy(limits mailboxes.Limits, log logr.Logger) *CachePolicy {
 	return &CachePolicy{limits: limits, log: log}
 }
 
-// mailboxSelection says which objects the configs of one mailbox select. It is immutable.
+// mailboxSelection contains which objects the configs of one mailbox select. It is immutable.
 type mailboxSelection struct {
 	matcher *selection.Matcher
 	limits  mailboxes.Limits
-	// published is the value from which resources was computed. resources holds the published resources by their GVR.
+	// published is the value that resources was computed from. resources contains the published resources by
+	// their GVR.
 	published *[]plan.Resource
 	resources map[schema.GroupVersionResource]selectableResource
 }
@@ -165,7 +166,7 @@ func (p *CachePolicy) set(mailbox logicalcluster.Name, matcher *selection.Matche
 	p.mailboxes.Store(mailbox, next)
 }
 
-// forget removes a mailbox that is not synced any more.
+// forget removes a mailbox that is no longer synced.
 func (p *CachePolicy) forget(mailbox logicalcluster.Name) { p.mailboxes.Delete(mailbox) }
 
 // publish sets the resources that mailboxes have. All cached objects must be reviewed then.
@@ -204,7 +205,7 @@ func limitReason(beyond *mailboxes.LimitError) string {
 	return plan.ReasonResourceLimitExceeded
 }
 
-// matcherOf compiles the configs that are in force.
+// matcherOf compiles the active configs.
 func matcherOf(log logr.Logger, configs configs) *selection.Matcher {
 	inForce, all := configs.withinLimits()
 	matcher := selection.CompileWithin(MaxMatcherSize,

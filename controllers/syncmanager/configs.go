@@ -37,22 +37,23 @@ type configSource interface {
 
 var _ configSource = &mailboxes.Mailboxes{}
 
-// ConfigLimits bound the configs of one mailbox that are in force, and so the cost of compiling them. The largest config that kcp
-// stores is within them.
+// ConfigLimits bound the active configs of one mailbox, and so the cost of compiling them. The largest config
+// that kcp stores is within the limits.
 var ConfigLimits = mailboxes.Limits{Objects: 256, Bytes: 16 << 20}
 
 // MaxMatcherSize bounds the matcher of a mailbox in bytes: configs within ConfigLimits can make one that is many times as large. It has
 // room for some 100,000 names.
 const MaxMatcherSize = 32 << 20
 
-// configs are the configs in force in one mailbox, by resource.
+// configs are the active configs of one mailbox, by resource.
 //
-// Without its config, the hub removes objects from the target. So a config that vanished from the cache is only an absence
-// candidate: it stays in force until its absence is verified (rule 3 of the design).
+// Without its config, the hub removes objects from the target. So a config that vanished from the cache is only
+// an absence candidate: it stays active until its absence is verified (rule 3 of the design).
 type configs map[schema.GroupVersionResource][]*unstructured.Unstructured
 
-// observe returns the configs that are in force now, given those that were before. With verify, it requests verification of
-// the absence of each config that is missing from the cache. It returns false if the mailbox cannot be observed.
+// observe returns the configs that are active now, given the active ones before. With verify, it requests
+// verification of the absence of each config that is missing from the cache. It returns false if the mailbox
+// cannot be observed.
 func (c configs) observe(view configSource, mailbox logicalcluster.Name, verify bool) (next configs, ok bool) {
 	observed := configs{}
 	for _, resource := range ConfigResources {
@@ -79,8 +80,8 @@ func (c configs) observe(view configSource, mailbox logicalcluster.Name, verify 
 	return next, true
 }
 
-// retainUnverified returns the configs that are in force now: the observed ones that are not being deleted, and those of before
-// whose absence is not verified. unverified are the keys of the latter.
+// retainUnverified returns the configs that are active now: the observed ones that are not being deleted, and
+// the former ones whose absence is not verified. unverified are the keys of the latter.
 func retainUnverified(before, observed []*unstructured.Unstructured, isAbsenceVerified func(types.NamespacedName) bool) (inForce []*unstructured.Unstructured, unverified []types.NamespacedName) {
 	found := map[types.NamespacedName]bool{}
 	for _, config := range observed {
@@ -151,8 +152,8 @@ func (s *configSubscriber) OnEvent(event mailboxes.Event) {
 	s.markStale(true)
 }
 
-// OnAbsenceDecided is called when the absence of a config has been verified or refuted. If the config exists after all, its event is
-// still to come, and another request for verification would gain nothing before that.
+// OnAbsenceDecided is called when the absence of a config has been verified or refuted. If the config exists
+// after all, its event is still to come, and until then a further verification would bring nothing new.
 func (s *configSubscriber) OnAbsenceDecided(types.NamespacedName) { s.markStale(false) }
 
 // OnReset is called after a relist of the mailbox, or a change of its binding.

@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
-// configsNamed returns configs as a mailbox shows them. One whose name ends in "-" is being deleted.
+// configsNamed returns the configs of a mailbox. A config whose name ends in "-" is being deleted.
 func configsNamed(names string) (all []*unstructured.Unstructured) {
 	for name := range strings.FieldsSeq(names) {
 		object := &unstructured.Unstructured{Object: map[string]any{}}
@@ -82,13 +82,13 @@ func TestRetainUnverified(t *testing.T) {
 				unverified = append(unverified, key.Name)
 			}
 			if got := strings.Join(unverified, " "); configNames(inForce) != test.inForce || got != test.candidates {
-				t.Errorf("want %q in force and %q suspected, got %q and %q", test.inForce, test.candidates, configNames(inForce), got)
+				t.Errorf("want %q active and %q as candidates, got %q and %q", test.inForce, test.candidates, configNames(inForce), got)
 			}
 		})
 	}
 }
 
-// Of a retained config the last observed version counts; of a changed config, the current one.
+// For a retained config the last observed version counts; for a changed config, the current one.
 func TestRetainUnverifiedTakesTheNewest(t *testing.T) {
 	before, changed := configsNamed("a b"), configsNamed("b")
 	inForce, _ := retainUnverified(before, changed, func(types.NamespacedName) bool { return false })
@@ -140,11 +140,11 @@ func TestObserveConfigs(t *testing.T) {
 			current = next
 		}
 		if got := configNames(current[ConfigResources[0]]) + "; " + configNames(current[ConfigResources[1]]); got != want {
-			t.Errorf("want %q in force, got %q", want, got)
+			t.Errorf("want %q active, got %q", want, got)
 		}
 		slices.Sort(view.asked)
 		if !slices.Equal(view.asked, asked) {
-			t.Errorf("want the proof of %q asked for, got %q", asked, view.asked)
+			t.Errorf("want a verification of %q, got %q", asked, view.asked)
 		}
 		view.asked = nil
 	}
@@ -152,7 +152,8 @@ func TestObserveConfigs(t *testing.T) {
 	view.shown[edge] = "a c"
 	observe(true, true, "a b; a c")
 
-	// All configs leave the watch, as when a claim or a binding changes. That is no proof of absence.
+	// All configs leave the watch, for example because a claim or a binding changes. That does not prove their
+	// absence.
 	view.shown = map[string]string{syncer: "", edge: ""}
 	observe(true, true, "a b; a c", "edgesyncconfigs/a", "edgesyncconfigs/c", "syncerconfigs/a", "syncerconfigs/b")
 	view.shown = map[string]string{syncer: "a", edge: "a c"}
@@ -164,7 +165,7 @@ func TestObserveConfigs(t *testing.T) {
 	observe(false, false, "a b; a c")
 	view.shown[edge] = "a"
 	observe(false, true, "a; a c")
-	// A refuted candidate stays in force. Its absence is verified again only after another event.
+	// A refuted candidate stays active. Its absence is verified again only after another event.
 	observe(false, true, "a; a c")
 	observe(true, true, "a; a c", "edgesyncconfigs/c")
 	view.proofs["edgesyncconfigs/c"] = true
@@ -206,12 +207,13 @@ func TestConfigEvents(t *testing.T) {
 		found, _ := manager.get(florin)
 		test.happens(&configSubscriber{manager: manager, state: found, syncTarget: florin})
 		if found.configsStale != test.stale || found.verifyMissing != test.ask {
-			t.Errorf("%s: the configs are to be read again: %v, and what is missing proven: %v; want %v, %v", name, found.configsStale, found.verifyMissing, test.stale, test.ask)
+			t.Errorf("%s: configsStale is %v, and verifyMissing %v; want %v, %v", name, found.configsStale, found.verifyMissing, test.stale, test.ask)
 		}
 	}
 }
 
-// Configs that are not cached because of the limits, and all younger ones, are not in force. The matcher is then partial.
+// Configs that are not cached because of the limits, and all younger ones, are not active. The matcher is then
+// partial.
 func TestConfigsBeyondLimits(t *testing.T) {
 	aged := func(name string, second int64, held bool) *unstructured.Unstructured {
 		config := configsNamed(name)[0]
@@ -237,7 +239,7 @@ func TestConfigsBeyondLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			older, all := configs{ConfigResources[0]: test.syncer, ConfigResources[1]: test.edge}.withinLimits()
 			if got := configNames(older[ConfigResources[0]]) + "; " + configNames(older[ConfigResources[1]]); got != test.want || all != test.all {
-				t.Errorf("%q are in force, all of them: %v; want %q, %v", got, all, test.want, test.all)
+				t.Errorf("%q are active, all of them: %v; want %q, %v", got, all, test.want, test.all)
 			}
 		})
 	}

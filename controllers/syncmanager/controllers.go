@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/waves"
 )
 
-// reconcileControllers starts the sync controllers that are needed and stops the others.
+// reconcileControllers starts the needed sync controllers and stops the other ones.
 func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, published []plan.Resource, publication int) error {
 	resolved, err := m.resolveTargetAPIs(state, published)
 	errs := []error{err}
@@ -84,10 +84,10 @@ func (m *Manager) stopControllers(state *targetState, wanted []plan.Resource, re
 	}
 }
 
-// startControllers starts the wanted controllers that do not run. It returns the resources of those that cannot start before the target
-// has answered. The caller holds reconcileMutex.
+// startControllers starts the wanted controllers that do not run. It returns the resources of the controllers
+// that cannot start before the target has responded. The caller holds reconcileMutex.
 func (m *Manager) startControllers(state *targetState, wanted []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs) (unstarted []schema.GroupResource) {
-	// Controllers of earlier waves start first, so that the others can wait for them.
+	// Controllers of earlier waves start first, so that later waves can wait for them.
 	slices.SortStableFunc(wanted, func(a, b plan.Resource) int {
 		return int(waves.Of(a.GroupResource()) - waves.Of(b.GroupResource()))
 	})
@@ -104,9 +104,9 @@ func (m *Manager) startControllers(state *targetState, wanted []plan.Resource, r
 	return unstarted
 }
 
-// desiredResources returns the published resources that need a controller: the selected ones, those related to them, and those in
-// the written resources that are not emptied yet. If the emptiness of a resource cannot be determined, the resource is included. The
-// error then says why; it does not affect the other resources.
+// desiredResources returns the published resources that need a controller: the selected ones, resources related
+// to them, and written resources that are not emptied yet. If it cannot determine whether a resource is empty,
+// it includes the resource and returns the error, which does not affect the other resources.
 func desiredResources(state *targetState, published []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs, emptied func(plan.Resource) (bool, error)) ([]plan.Resource, error) {
 	var chosen []plan.Resource
 	var errs []error
@@ -142,8 +142,8 @@ func isSelected(matcher *selection.Matcher, resource plan.Resource, targets []pl
 		slices.ContainsFunc(targets, func(target plan.TargetAPI) bool { return matcher.SelectsUp(target.GroupResource(), target.Kind) })
 }
 
-// isEmptied reports whether a pair that nothing selects has left no object on the target or in the mailbox. Both the caches and a
-// list on the target, which does not depend on the caches, must be empty.
+// isEmptied reports whether an unselected pair has no object on the target or in the mailbox. Both the caches
+// and a list on the target, which does not depend on the caches, must be empty.
 func (m *Manager) isEmptied(state *targetState, resource plan.Resource) (bool, error) {
 	running, ok := state.syncControllers[resource.GroupResource()]
 	if !ok {
@@ -157,8 +157,9 @@ func (m *Manager) isEmptied(state *targetState, resource plan.Resource) (bool, e
 	return m.isListedEmpty(state, resource)
 }
 
-// storeWrittenResources records, if that changed, which resources of the target the hub may write, and whether objects fit there. Entries of
-// resources that are no longer published stay, because their objects are still on the target.
+// storeWrittenResources records, if that changed, which resources of the target the hub may write, and whether
+// objects fit there. Entries of resources that are no longer published stay, because their objects are still on
+// the target.
 func (m *Manager) storeWrittenResources(ctx context.Context, state *targetState, wanted, published []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs) error {
 	next := WrittenResources{}
 	for _, resource := range wanted {
@@ -259,7 +260,8 @@ func (t *targetState) predecessors(resource plan.Resource) []<-chan struct{} {
 	return before
 }
 
-// onObjectsChanged is called by a sync controller when its objects changed. The delayed reconcile stops a sync controller whose resource is emptied.
+// onObjectsChanged is called by a sync controller when its objects changed. The delayed reconcile stops a sync
+// controller whose resource is empty.
 func (m *Manager) onObjectsChanged(syncTarget types.UID) {
 	m.ObjectsChanged.Publish(syncTarget)
 	m.enqueueAfter(requeueDelay, syncTarget)

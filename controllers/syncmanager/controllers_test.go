@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 )
 
-// setMatcher gives the manager the configs of a mailbox as if it had read them.
+// setMatcher sets the configs of a mailbox as if the manager had read them.
 func setMatcher(manager *Manager, matcher *selection.Matcher) { setMatcherOf(manager, florin, matcher) }
 
 func setMatcherOf(manager *Manager, syncTarget types.UID, matcher *selection.Matcher) {
@@ -54,7 +54,7 @@ type fixture struct {
 	target  Target
 }
 
-// newFixture publishes three resources and assigns a SyncTarget of which one was written before.
+// newFixture publishes three resources and assigns a SyncTarget. One of the resources was written before.
 func newFixture(t *testing.T) *fixture {
 	manager, notes := newManager(t)
 	manager.Publish(resources("configmaps", "secrets", "deployments.apps"))
@@ -107,7 +107,7 @@ func TestNothingRunsBeforeItIsRecorded(t *testing.T) {
 	}
 	f.store.fail = apierrors.NewConflict(schema.GroupResource{Resource: "synctargets"}, "florin", errors.New("no"))
 	if result, err := f.manager.Reconcile(t.Context(), florin); err != nil || result.RequeueAfter == 0 {
-		t.Errorf("a record that lost a race: %v, %v", result, err)
+		t.Errorf("after a conflict in the ledger: %v, %v", result, err)
 	}
 	if running := f.manager.running(florin); len(running) > 0 {
 		t.Errorf("%v run without a record", running)
@@ -129,7 +129,7 @@ func TestControllersFollowTheConfigs(t *testing.T) {
 	before := f.controllers()
 	f.expectReconciled([]string{"configmaps", "secrets"})
 	if !reflect.DeepEqual(f.controllers(), before) {
-		t.Error("controllers were started anew for nothing")
+		t.Error("controllers were restarted without a reason")
 	}
 	// While the target is down, no resource can be found empty.
 	setMatcher(f.manager, selecting("deployments.apps"))
@@ -148,7 +148,7 @@ func TestControllersFollowPublications(t *testing.T) {
 	f.expectReconciled([]string{"configmaps", "secrets"})
 	after := f.controllers()
 	if after["configmaps"] == before["configmaps"] || !after["configmaps"].Resource.Orphan || after["secrets"] != before["secrets"] {
-		t.Error("not exactly the controller with another policy was started anew")
+		t.Error("not exactly the controller with another policy was restarted")
 	}
 
 	f.manager.Publish(published[1:])
@@ -181,7 +181,7 @@ func TestUnassignEndsAll(t *testing.T) {
 	f.manager.StopSync(florin)
 	f.expectReconciled([]string{})
 	if err := f.manager.reconcileGone(t.Context(), held); err != nil || f.manager.Status(florin).ConfigsKnown {
-		t.Errorf("what was unassigned goes on: %v", err)
+		t.Errorf("controllers of an unassigned SyncTarget still run: %v", err)
 	}
 }
 

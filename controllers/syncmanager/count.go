@@ -27,9 +27,10 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 )
 
-// Counts say how widely a resource is synced.
+// Counts are the numbers of mailboxes, targets and objects of a resource.
 type Counts struct {
-	// Mailboxes counts those that serve the API, Targets those that are synced with it, and Objects the objects on these targets.
+	// Mailboxes is the number of mailboxes that serve the API, Targets the number of targets that are synced
+	// with it, and Objects the number of objects on these targets.
 	Mailboxes, Targets, Objects int64
 }
 
@@ -39,8 +40,8 @@ func (c *Counts) add(share Counts) {
 	c.Objects += share.Objects
 }
 
-// countTimeout limits how long a SyncTarget, or a controller that was just started, may leave counts unknown. An unreachable target
-// must not withhold the counts of all others for ever.
+// countTimeout limits how long a SyncTarget, or a controller that was just started, may leave counts unknown.
+// An unreachable target must not block the counts of all other targets for ever.
 const countTimeout = 2 * time.Minute
 
 // countOf returns the share of a SyncTarget of the counts of a mailbox resource.
@@ -87,8 +88,8 @@ func (m *Manager) areCountsKnown(state *targetState) bool {
 	return len(state.syncControllers) > 0 || state.isCountKnown(schema.GroupResource{}, publication, now)
 }
 
-// ObjectState returns how far the hub has come with a version of a copy that a placement made in the mailbox of a SyncTarget. known is
-// false before the first pass for the object.
+// ObjectState returns the sync status of a version of a copy that a placement made in the mailbox of a
+// SyncTarget. known is false before the first pass for the object.
 func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (found objectsync.ObjectState, known bool) {
 	state, ok := m.get(syncTarget)
 	if !ok {
@@ -106,8 +107,9 @@ func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResourc
 	return found, known
 }
 
-// Copies returns how far the hub has come with all copies that placements made in the mailbox of a SyncTarget. known is false while some
-// copies are not observed yet, as for [FleetCounter.Count]. The mailbox is empty if the SyncTarget is not synced here.
+// Copies returns the sync statuses of all copies that placements made in the mailbox of a SyncTarget. known is
+// false while some copies are not observed yet, as for [FleetCounter.Count]. The mailbox is empty if this
+// process does not sync the SyncTarget.
 func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.PlacementCopy, mailbox logicalcluster.Name, known bool) {
 	state, ok := m.get(syncTarget)
 	if !ok {

@@ -45,7 +45,8 @@ func (m *Manager) SetCRDs(crds []crd.Installation) {
 	m.enqueueAll()
 }
 
-// updateCRDs tells the CRD controller which CRDs the target needs, and starts the controller if needed. The caller holds reconcileMutex.
+// updateCRDs sets the CRDs that the target needs, and starts the CRD controller if needed. The caller holds
+// reconcileMutex.
 func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 	needed := m.neededCRDs(state, wanted)
 	target := state.currentTarget()
@@ -70,8 +71,8 @@ func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 	}
 }
 
-// neededCRDs returns the CRDs that the target needs: for the wanted resources, and those that a config of the mailbox names. A CRD that
-// the mailbox has as an object is synced as an object.
+// neededCRDs returns the CRDs that the target needs: for the wanted resources, and the CRDs that a config of
+// the mailbox names. A CRD that the mailbox has as an object is synced as an object.
 func (m *Manager) neededCRDs(state *targetState, wanted []plan.Resource) (needed []crd.Installation) {
 	m.lock.Lock()
 	all := m.crds

@@ -17,10 +17,11 @@ limitations under the License.
 // Package syncmanager decides which resources are synced with each target. For each resource of a
 // SyncTarget it runs one sync controller of package objectsync.
 //
-// A sync controller runs while the configs of the mailbox select the resource, and afterwards until nothing of the resource is
-// left on the target. That must survive a crash: the manager records the resource in the hub's ledger before the controller's
-// first write. It removes the record only after a list on the target came back empty. So a hub that starts after the last config has vanished
-// still finds the objects that the config brought to the target.
+// A sync controller runs while the configs of the mailbox select the resource, and afterwards until the target
+// has no synced object of the resource. That must survive a crash: the manager records the resource in the
+// hub's ledger before the controller's first write. It removes the record only after a list on the target was
+// empty. So a hub that starts after the last config was deleted still finds the objects that the config brought
+// to the target.
 //
 // Package synctarget calls [Manager.StartSync], [Manager.StopSync] and [Manager.Resume]. Package apiexport calls
 // [Manager.Publish] and [Manager.SetSchemas], and package controllers wires [Manager.SetCRDs]. The manager also runs the

@@ -29,8 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// emptinessChecks are lists on a target that find out whether objects of a resource are left that nothing selects. They run in the
-// background.
+// emptinessChecks are lists on a target that check whether unselected resources have objects left. They run in
+// the background.
 type emptinessChecks struct {
 	lock gosync.Mutex
 	all  map[schema.GroupResource]*emptinessCheck
@@ -62,7 +62,8 @@ func (m *Manager) isListedEmpty(state *targetState, resource plan.Resource) (boo
 			}
 			empty, err := target.Connection.HasNoObjects(requestclass.With(ctx, requestclass.Background), resource.TargetAPI().GroupVersionResource, objectsync.Selector(owner), namespaces...)
 			if apierrors.IsForbidden(err) && len(namespaces) > 0 {
-				// The hub may leave objects for ever in namespaces that it may no longer list. The status of the SyncTarget reports that.
+				// The hub may leave objects for ever in namespaces that it may no longer list. The status of
+				// the SyncTarget reports these objects.
 				err = nil
 			}
 			state.emptinessChecks.finish(started, empty, err)

@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// unresponsiveTarget is a target that reports to be up, and then never answers. It records the requests.
+// unresponsiveTarget is a target that counts as up, and then never responds. It records the requests.
 func unresponsiveTarget(t *testing.T) (connection *targets.Connection, asked <-chan string) {
 	t.Helper()
 	paths := make(chan string, 1000)
@@ -61,7 +61,7 @@ func unresponsiveTarget(t *testing.T) (connection *targets.Connection, asked <-c
 	return connection, paths
 }
 
-// Targets that never answer block no worker, however many they are, so a healthy target is still reconciled.
+// Any number of unresponsive targets block no worker, so a healthy target is still reconciled.
 func TestTargetsThatNeverAnswerHoldUpNoWorker(t *testing.T) {
 	manager, _ := newManager(t)
 	manager.Publish(append(resources("configmaps"), widgets()))
@@ -88,7 +88,7 @@ func TestTargetsThatNeverAnswerHoldUpNoWorker(t *testing.T) {
 	setMatcherOf(manager, florin, selecting("configmaps"))
 	check(florin)
 	if len(looked) != workers+2 {
-		t.Errorf("%d of %d looks have ended", len(looked), workers+2)
+		t.Errorf("%d of %d checks have ended", len(looked), workers+2)
 	}
 	if running := manager.running(florin); len(running) != 1 {
 		t.Errorf("of the healthy one %v run", running)
@@ -96,7 +96,7 @@ func TestTargetsThatNeverAnswerHoldUpNoWorker(t *testing.T) {
 	select {
 	case <-asked:
 	case <-time.After(time.Minute):
-		t.Error("the silent target was not asked at all")
+		t.Error("the unresponsive target got no request")
 	}
 }
 
@@ -114,7 +114,7 @@ func TestEmptinessChecksCountOnce(t *testing.T) {
 	}
 	l.finish(made, true, nil)
 	if known, again := l.resultOrNew(secrets, first); again != nil || !known.empty {
-		t.Error("what was found is not told")
+		t.Error("the result of the check is missing")
 	}
 	_, made = l.resultOrNew(secrets, first)
 	l.forget(secrets)
@@ -124,6 +124,6 @@ func TestEmptinessChecksCountOnce(t *testing.T) {
 		t.Error("it counts though something may have been written since")
 	}
 	if _, other := l.resultOrNew(secrets, &targets.Connection{}); other == nil {
-		t.Error("what was asked through another connection is waited for")
+		t.Error("a check through another connection still counts")
 	}
 }

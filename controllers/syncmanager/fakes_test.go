@@ -37,7 +37,7 @@ import (
 
 const florin = types.UID("florin-uid")
 
-// fakeWrittenResourceStore is a WrittenResourceStore that keeps them in memory, and fails on demand.
+// fakeWrittenResourceStore is a WrittenResourceStore in memory, which fails on demand.
 type fakeWrittenResourceStore struct {
 	manager *Manager
 	records []string
@@ -69,7 +69,7 @@ func (m *Manager) running(syncTarget types.UID) []string {
 	return names
 }
 
-// newManager returns a manager that cannot observe any mailbox, and knows only the data that a test gives it.
+// newManager returns a manager that cannot observe any mailbox, and has only the data that a test sets.
 func newManager(t *testing.T) (*Manager, *fakeWrittenResourceStore) {
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))

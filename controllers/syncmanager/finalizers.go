@@ -46,8 +46,8 @@ func (m *Manager) AllowsCascade(resource schema.GroupResource) bool {
 	})
 }
 
-// RemoveFinalizers removes the hub's finalizer from all objects of a mailbox whose target is not synced any more. Otherwise the mailbox
-// could not be deleted. Only resources that the hub exports itself have the finalizer.
+// RemoveFinalizers removes the hub's finalizer from all objects of a mailbox whose target is no longer synced.
+// Otherwise the mailbox could not be deleted. Only resources that the hub exports itself have the finalizer.
 func (m *Manager) RemoveFinalizers(ctx context.Context, mailbox logicalcluster.Name) error {
 	var errs []error
 	for _, resource := range m.Published() {
@@ -68,7 +68,7 @@ func (m *Manager) removeFinalizersOf(ctx context.Context, mailbox logicalcluster
 		return errMailboxUnreachable
 	}
 	objects := client.Resource(resource.GroupVersionResource)
-	// The cache may be behind, and an object that it misses would keep its finalizer for ever.
+	// The cache may be stale, and an object that it lacks would keep its finalizer for ever.
 	ctx = requestclass.With(ctx, requestclass.Extra)
 	options := metav1.ListOptions{Limit: finalizerPageSize}
 	var errs []error
@@ -79,7 +79,7 @@ func (m *Manager) removeFinalizersOf(ctx context.Context, mailbox logicalcluster
 		}
 		if apierrors.IsForbidden(err) && m.Mailboxes.IsKnownNotServed(mailbox, resource.GroupResource()) {
 			// A mailbox without the API has no objects of it.
-			m.Log.Info("the mailbox does not have the API, so nothing of it is freed", "mailbox", mailbox, "resource", resource.GroupResource().String())
+			m.Log.Info("the mailbox does not have the API, so there are no finalizers to remove", "mailbox", mailbox, "resource", resource.GroupResource().String())
 			return nil
 		}
 		if err != nil {

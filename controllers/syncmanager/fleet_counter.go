@@ -29,7 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// Ledger is the part of [ledger.Store] that has the SyncTargets of the hub, and the summaries of those that other replicas own.
+// Ledger is the part of [ledger.Store] with the SyncTargets of the hub, and the summaries of SyncTargets that
+// other replicas own.
 type Ledger interface {
 	IsLoaded() bool
 	Each(visit func(types.UID, *ledger.Entry))
@@ -64,8 +65,8 @@ func (d *FleetCounter) Count(resource schema.GroupResource) (counts Counts, know
 	return counts, known
 }
 
-// IsUnpublished reports whether no object of a resource that is about to be unpublished has the hub's finalizer in any mailbox, as
-// all owners have found out. Mailboxes of SyncTargets that are not synced do not count.
+// IsUnpublished reports whether no object of a resource that is about to be unpublished has the hub's finalizer
+// in any mailbox, according to all owners. Mailboxes of SyncTargets that are not synced do not count.
 func (d *FleetCounter) IsUnpublished(resource schema.GroupResource) bool {
 	published := d.Published()
 	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.Unpublishing && r.GroupResource() == resource })
@@ -86,7 +87,7 @@ func (d *FleetCounter) SyncTargetsMissingAPI(resource schema.GroupResource) (syn
 	return syncTargets
 }
 
-// share is what one SyncTarget contributes to the sums about a resource.
+// share is the part of one SyncTarget in the sums of a resource.
 type share struct {
 	syncTarget      types.UID
 	name, inventory string
@@ -98,8 +99,8 @@ type share struct {
 	unpublished, missing bool
 }
 
-// shares returns what each SyncTarget contributes. unpublishing is the UID of the PublishedResource that is being deleted, if that is
-// asked for.
+// shares returns the share of each SyncTarget. unpublishing is the UID of the PublishedResource that is being
+// deleted, if the caller needs its finalizers.
 func (d *FleetCounter) shares(resource schema.GroupResource, unpublishing types.UID) []share {
 	var all []share
 	d.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) {
@@ -118,7 +119,8 @@ func (d *FleetCounter) shares(resource schema.GroupResource, unpublishing types.
 	return all
 }
 
-// setSummary sets what the owner has written into the ledger, if it has. Without a mailbox there is nothing to count.
+// setSummary sets the values that the owner has written into the ledger, if there are any. Without a mailbox
+// there is nothing to count.
 func (s *share) setSummary(summary *ledger.SyncSummary, isUnused bool, resource string, unpublishing types.UID) {
 	switch {
 	case isUnused || summary != nil && !summary.Synced:
@@ -136,7 +138,7 @@ func (s *share) setSummary(summary *ledger.SyncSummary, isUnused bool, resource 
 	}
 }
 
-// setOwn sets what this replica, as the owner, observes.
+// setOwn sets the values that this replica observes as the owner.
 func (d *FleetCounter) setOwn(own *share, resource schema.GroupResource, unpublishing types.UID) {
 	var state *targetState
 	if state, own.isDecided = d.decision(own.syncTarget); state == nil {

@@ -94,8 +94,8 @@ func TestFleetCounter(t *testing.T) {
 	for name, test := range map[string]struct {
 		ledger entries
 		holds  ownedTargets
-		// assigned is true if the manager syncs florin, and observed if it has observed all objects of it, of which there are none. stopped is
-		// true if it has decided not to sync it.
+		// assigned is true if the manager syncs florin, and observed if it has observed all objects of florin,
+		// which has none. stopped is true if the manager has decided not to sync it.
 		assigned, observed, stopped bool
 		later                       time.Duration
 		want                        Counts
@@ -165,7 +165,7 @@ func TestFleetCounter(t *testing.T) {
 	}
 }
 
-// An API is withdrawn from a mailbox once the publication is in force there.
+// An API is withdrawn from a mailbox once the publication applies there.
 func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	f := newFixture(t)
 	f.manager.Role.Shards = ownedTargets{florin: true}
@@ -183,7 +183,7 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 			t.Errorf("%s: %v", what, got)
 		}
 		if got := slices.Contains(f.manager.summary(florin).Unpublished, "u"); got != want {
-			t.Errorf("%s: the answer says %v", what, got)
+			t.Errorf("%s: got %v", what, got)
 		}
 	}
 	is("the controller may add finalizers", false)
@@ -192,7 +192,7 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	published[idle].Unpublishing, published[idle].UID = true, "idle"
 	f.manager.Publish(published)
 	if slices.Contains(f.manager.summary(florin).Unpublished, "idle") {
-		t.Error("the publication is not in force")
+		t.Error("the publication is not applied")
 	}
 	if _, err := f.manager.Reconcile(t.Context(), florin); err != nil {
 		t.Fatal(err)
@@ -201,11 +201,11 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	f.manager.Clock.(*testclock.FakeClock).Step(countTimeout)
 	is("the mailbox cannot be observed", true)
 	if !slices.Contains(f.manager.summary(florin).Unpublished, "idle") {
-		t.Error("no controller of it runs")
+		t.Error("no controller of the resource runs")
 	}
 	f.manager.Forget(florin)
 	if sharded.IsUnpublished(schema.GroupResource{Resource: "configmaps"}) {
-		t.Error("a former owner is believed")
+		t.Error("the summary of a former owner counts")
 	}
 }
 
@@ -321,7 +321,7 @@ func TestNextAnswer(t *testing.T) {
 			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
 		}
 		if test.stored != nil && test.stored.Synced && !reflect.DeepEqual(test.stored, stored()) {
-			t.Errorf("%s: the stored answer was changed", name)
+			t.Errorf("%s: the stored summary was changed", name)
 		}
 	}
 }

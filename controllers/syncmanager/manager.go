@@ -52,8 +52,9 @@ import (
 )
 
 const (
-	// workers is how many SyncTargets are reconciled concurrently, beside the slow ones. A reconcile waits for kcp, never for its target:
-	// requests to the target run in the background, and their answers enqueue the SyncTarget.
+	// workers is how many SyncTargets are reconciled concurrently, in addition to the slow ones. A reconcile
+	// waits for kcp, never for its target: requests to the target run in the background, and their responses
+	// enqueue the SyncTarget.
 	workers = 32
 	// requeueDelay is the delay of a reconcile after a change of objects, and between polls for a kind that may be served soon.
 	requeueDelay = 500 * time.Millisecond
@@ -76,7 +77,8 @@ type Target struct {
 	UID                types.UID
 	Name               string
 	InventoryWorkspace logicalcluster.Name
-	// Labels and Annotations are those of the SyncTarget that mutations may read. They are immutable.
+	// Labels and Annotations are the labels and annotations of the SyncTarget that mutations may read. They are
+	// immutable.
 	Labels, Annotations map[string]string
 	// Mailbox is the logical cluster of its mailbox.
 	Mailbox    logicalcluster.Name
@@ -85,22 +87,24 @@ type Target struct {
 	Cordoned bool
 	// Held is true while the hub removes and overwrites nothing on the target, because kcp went back to an earlier state.
 	Held bool
-	// Adoption says which objects of the target the hub may adopt, in addition to the PublishedResources. Empty stands for none.
+	// Adoption is the policy for adopting objects of the target, in addition to the PublishedResources. Empty
+	// means none.
 	Adoption synchubv1alpha1.AdoptionPolicy
 	// Namespaces restricts the namespaces of the target, in addition to those that the hub protects.
 	Namespaces *edgev2alpha1.TargetNamespaces
-	// WrittenNamespaces are the namespaces in which the hub may have written. The empty namespace, or none, stands for the whole
-	// cluster.
+	// WrittenNamespaces are the namespaces in which the hub may have written. The empty namespace, or none,
+	// means the whole cluster.
 	WrittenNamespaces []string
-	// Limits bound the cached objects of the mailbox, where they are lower than the hub's. Zero stands for the hub's.
+	// Limits bound the cached objects of the mailbox, where they are lower than the hub's. Zero means the hub's
+	// limit.
 	Limits mailboxes.Limits
 	// WrittenResources holds the objects that the hub may have written, by resource of the target.
 	WrittenResources WrittenResources
-	// TrustedUntil says until when the compatibility in WrittenResources counts without a request to the target. It applies to the
-	// first connection only.
+	// TrustedUntil is until when the compatibility in WrittenResources counts without a request to the target.
+	// It applies to the first connection only.
 	TrustedUntil time.Time
-	// Prepare is true on a replica that does not lead. The manager then fills the caches of what is in WrittenResources, and writes
-	// nothing until StartSync is called again without it.
+	// Prepare is true on a replica that is not the leader. The manager then fills the caches of the resources
+	// in WrittenResources, and writes nothing until StartSync is called again without Prepare.
 	Prepare bool
 }
 
@@ -130,16 +134,16 @@ type Options struct {
 	// StateChanged notifies about SyncTargets whose configs became known, or whose written resources, resource states or missing APIs
 	// changed. ObjectsChanged notifies about SyncTargets whose configs, or the objects that they select, changed.
 	StateChanged, ObjectsChanged *topic.Topic[types.UID]
-	// ObjectStateChanged notifies about copies of placements whose [Manager.ObjectState] changed. A reference to no object stands for all copies
-	// of a SyncTarget that is not synced any more.
+	// ObjectStateChanged publishes the copies of placements whose [Manager.ObjectState] changed. A reference
+	// without an object means all copies of a SyncTarget that is no longer synced.
 	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
-	// CachePolicy is that of the mailboxes.
+	// CachePolicy is the cache policy of the mailboxes.
 	CachePolicy *CachePolicy
-	// Role says which work this replica does.
+	// Role decides which SyncTargets this replica works for.
 	Role leadership.Role
 	// LeaderOnly is true if a standby prepares nothing.
 	LeaderOnly bool
-	// AggregateMetrics makes the series of a SyncTarget those of all its resources together.
+	// AggregateMetrics makes the hub sum the metrics of a SyncTarget over its resources.
 	AggregateMetrics bool
 	// Tracer records traces of changed objects; nil records none.
 	Tracer *tracing.Tracer
@@ -169,7 +173,8 @@ type Manager struct {
 	// crds are the CRDs that targets must have.
 	crds    []crd.Installation
 	schemas map[schema.GroupResource]schemacheck.Schema
-	// decisions has the SyncTargets that this replica owns or prepares, from the first call of StartSync or StopSync to that of Forget.
+	// decisions has the SyncTargets that this replica owns or prepares, from the first call of StartSync or
+	// StopSync to the call of Forget.
 	decisions map[types.UID]syncDecision
 }
 
@@ -181,7 +186,7 @@ type syncDecision struct {
 	notSynced NotSynced
 }
 
-// request asks for a reconcile of a SyncTarget after a delay.
+// request requests a reconcile of a SyncTarget after a delay.
 type request struct {
 	syncTarget types.UID
 	delay      time.Duration
@@ -276,7 +281,7 @@ func (m *Manager) Published() []plan.Resource {
 	return m.published
 }
 
-// newTargetState returns the state of a target that is not synced yet, which follows the configs of its mailbox.
+// newTargetState returns the state of a target that is not synced yet. It observes the configs of the mailbox.
 func (m *Manager) newTargetState(target Target) *targetState {
 	state := &targetState{
 		target:               target,
@@ -350,7 +355,7 @@ func (m *Manager) StartSync(target Target) {
 	}
 }
 
-// updateCachePolicy tells the cache policy the configs and limits of a mailbox.
+// updateCachePolicy sets the configs and limits of a mailbox in the cache policy.
 func (m *Manager) updateCachePolicy(state *targetState) {
 	state.lock.Lock()
 	mailbox, limits, matcher, known := state.target.Mailbox, state.target.Limits, state.matcher, state.configsKnown
@@ -385,7 +390,8 @@ func (m *Manager) StopSync(syncTarget types.UID) {
 	m.stop(syncTarget, decided.state)
 }
 
-// Forget does the same for a SyncTarget that is gone or that this replica no longer owns, and drops all that is known of it.
+// Forget does the same for a SyncTarget that was deleted or that this replica no longer owns, and drops its
+// state.
 func (m *Manager) Forget(syncTarget types.UID) {
 	m.lock.Lock()
 	decided := m.decisions[syncTarget]

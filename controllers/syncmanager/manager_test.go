@@ -72,7 +72,7 @@ func TestObserveReconnect(t *testing.T) {
 	rose := func(what string, want bool) {
 		t.Helper()
 		if got := found.observeReconnect(); got != want {
-			t.Errorf("%s: it rose: want %v, got %v", what, want, got)
+			t.Errorf("%s: the target has come up: want %v, got %v", what, want, got)
 		}
 	}
 	rose("away", false)

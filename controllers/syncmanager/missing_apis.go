@@ -43,7 +43,8 @@ const (
 	maxNamedAPIs = 20
 )
 
-// MissingAPIs are the published APIs that a mailbox lacks because kcp does not bind them. The zero value stands for none.
+// MissingAPIs are the published APIs that a mailbox lacks because kcp does not bind them. The zero value means
+// none.
 type MissingAPIs struct {
 	Resources []schema.GroupResource
 	// Message names the APIs, the cause and the remedy.
@@ -159,7 +160,7 @@ func (m *Manager) setMissingAPIs(state *targetState, missing MissingAPIs) {
 	m.StateChanged.Publish(syncTarget)
 }
 
-// missingAPIsMessage says which APIs a mailbox lacks, why, and what a user can do about that.
+// missingAPIsMessage returns which APIs a mailbox lacks, why, and how a user can fix that.
 func missingAPIsMessage(resources []schema.GroupResource, conflict string, state nameClearing) string {
 	var names []string
 	for _, resource := range resources {
@@ -169,7 +170,7 @@ func missingAPIsMessage(resources []schema.GroupResource, conflict string, state
 	if more := len(names) - maxNamedAPIs; more > 0 {
 		names = append(names[:maxNamedAPIs], fmt.Sprintf("%d more", more))
 	}
-	text := fmt.Sprintf("The mailbox does not have %s: kcp does not bind what has a name that is taken there.", strings.Join(names, ", "))
+	text := fmt.Sprintf("The mailbox does not have %s: kcp does not bind an API if one of its names is taken there.", strings.Join(names, ", "))
 	crds := strings.Join(state.finding.BlockingCRDs, ", ")
 	switch {
 	case state.forbidden != "":

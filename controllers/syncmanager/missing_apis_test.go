@@ -63,7 +63,7 @@ func clearsAsExpected(t *testing.T, findings ...namelock.ClearResult) (asked []s
 		names := &fakeNameClearer{finding: finding}
 		manager.NameClearer = names
 		if again := manager.clearNames(t.Context(), held, taken, &mailboxes.NamingConflict{}); again != clearNamesInterval {
-			t.Errorf("looks again after %s", again)
+			t.Errorf("rechecks after %s", again)
 		}
 		asked = append(asked, strings.Join(names.asked, ", "))
 		clock.Step(clearNamesInterval)
@@ -100,7 +100,7 @@ func TestClearNamesWaitsForItsInterval(t *testing.T) {
 		manager.clearNames(t.Context(), held, taken, &mailboxes.NamingConflict{})
 	}
 	if len(names.asked) != 1 {
-		t.Errorf("kcp was asked: %q", names.asked)
+		t.Errorf("requests to kcp: %q", names.asked)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestStoppableContext(t *testing.T) {
 	before, cancel := held.stoppableContext(t.Context())
 	defer cancel()
 	if before.Err() != nil {
-		t.Error("it ends although nothing is stopped")
+		t.Error("the sync ends without a stop")
 	}
 	held.reconcileMutex.Lock()
 	stopped := make(chan struct{})

@@ -21,17 +21,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// NotSynced says why a SyncTarget is not synced now. The zero value says that it is synced.
+// NotSynced is why a SyncTarget is not synced now. The zero value means that it is synced.
 type NotSynced struct {
 	// SyncTarget is its name, Mailbox the logical cluster of its mailbox.
 	SyncTarget string
 	Mailbox    logicalcluster.Name
-	// Reason is that of its condition SyncerReady.
+	// Reason is the reason of its condition SyncerReady.
 	Reason string
 }
 
-// SetNotSynced sets why a SyncTarget is not synced. It publishes a change, because the status of the configs must not say meanwhile
-// that all objects are in sync.
+// SetNotSynced sets why a SyncTarget is not synced. It publishes a change, because the status of the configs
+// must not report that all objects are in sync while they are not synced.
 func (m *Manager) SetNotSynced(syncTarget types.UID, notSynced NotSynced) {
 	m.lock.Lock()
 	decided := m.decisions[syncTarget]

@@ -25,7 +25,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 )
 
-// Controllers are told once when a SyncTarget stops being synced, once when it is synced again, and not otherwise.
+// Controllers are notified once when a SyncTarget stops being synced, once when it is synced again, and not
+// otherwise.
 func TestNotSynced(t *testing.T) {
 	manager, _ := newManager(t)
 	manager.ObjectsChanged = &topic.Topic[types.UID]{}
@@ -41,12 +42,12 @@ func TestNotSynced(t *testing.T) {
 	}{{NotSynced{}, 0}, {away, 1}, {away, 1}, {NotSynced{}, 2}, {NotSynced{}, 2}} {
 		manager.SetNotSynced(florin, step.halt)
 		if got := manager.NotSynced(florin); got != step.halt || told != step.told {
-			t.Errorf("step %d: got %+v, told %d times", i, got, told)
+			t.Errorf("step %d: got %+v, notified %d times", i, got, told)
 		}
 	}
 	manager.SetNotSynced(florin, away)
 	manager.Forget(florin)
 	if told != 4 || len(manager.decisions) > 0 {
-		t.Errorf("told %d times, left are %v", told, manager.decisions)
+		t.Errorf("notified %d times, left are %v", told, manager.decisions)
 	}
 }

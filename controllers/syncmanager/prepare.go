@@ -26,8 +26,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// prepare starts, on a replica that does not lead, the controllers of the resources that the leader syncs. They fill their caches and
-// wait for [Manager.startPrepared]. It writes nothing, neither to the target nor into the ledger. The caller holds reconcileMutex.
+// prepare starts, on a replica that is not the leader, the controllers of the resources that the leader syncs.
+// They fill their caches and wait for [Manager.startPrepared]. It writes nothing, neither to the target nor
+// into the ledger. The caller holds reconcileMutex.
 func (m *Manager) prepare(state *targetState, published []plan.Resource, publication int) (reconcile.Result, error) {
 	requeueAfter, unanswered := m.chooseVersions(state, published)
 	if unanswered != nil {
@@ -38,7 +39,7 @@ func (m *Manager) prepare(state *targetState, published []plan.Resource, publica
 	if err != nil {
 		m.Log.V(1).Info("cannot resolve all kinds while preparing", "syncTarget", state.currentTarget().Name, "error", err.Error())
 	}
-	// Only the leader finds out whether something that nothing selects has left objects.
+	// Only the leader checks whether unselected resources have objects left.
 	wanted, err := desiredResources(state, published, resolved, func(plan.Resource) (bool, error) { return false, nil })
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", state.currentTarget().Name, err)
@@ -53,8 +54,8 @@ func (m *Manager) prepare(state *targetState, published []plan.Resource, publica
 	return reconcile.Result{RequeueAfter: requeueAfter}, nil
 }
 
-// hasRecorded reports whether the written resources say that the leader may write the resource as all of these APIs. The caller holds
-// reconcileMutex.
+// hasRecorded reports whether the written resources contain the resource with all of these APIs, so that the
+// leader may write it. The caller holds reconcileMutex.
 func (t *targetState) hasRecorded(resource plan.Resource, resolved resolvedAPIs) bool {
 	return !slices.ContainsFunc(resolved.apis, func(target plan.TargetAPI) bool {
 		record := t.writtenResources[target.GroupResource()]
@@ -65,21 +66,22 @@ func (t *targetState) hasRecorded(resource plan.Resource, resolved resolvedAPIs)
 	})
 }
 
-// isKnownToFit reports whether the leader has found that objects of the resource fit, or does not ask. The caller holds reconcileMutex.
+// isKnownToFit reports whether the leader has found that objects of the resource fit, or does not check it. The
+// caller holds reconcileMutex.
 func (m *Manager) isKnownToFit(state *targetState, resource plan.Resource) bool {
 	known, ok := m.schemaFor(resource)
 	return !ok || known.WarnOnly || state.isAccepted(resource)
 }
 
-// canContinueWith reports whether the conclusions of the state hold for the target. They do not if the mailbox was made anew, nor if
-// the leader has recorded other written resources since it was prepared.
+// canContinueWith reports whether the conclusions of the state still apply to the target. They do not if the
+// mailbox was created again, or if the leader has recorded other written resources since the preparation.
 func (t *targetState) canContinueWith(target Target) bool {
 	before := t.currentTarget()
 	return before.Mailbox == target.Mailbox &&
 		(!t.isPreparing() || maps.EqualFunc(before.WrittenResources, target.WrittenResources, WrittenResource.equal))
 }
 
-// isPreparing reports whether the replica does not lead, so that nothing may be written.
+// isPreparing reports whether the replica is not the leader, so that nothing may be written.
 func (t *targetState) isPreparing() bool {
 	select {
 	case <-t.writesAllowed:
@@ -89,7 +91,7 @@ func (t *targetState) isPreparing() bool {
 	}
 }
 
-// startPrepared lets the prepared controllers work, since this replica leads now.
+// startPrepared starts the work of the prepared controllers, since this replica leads now.
 func (m *Manager) startPrepared(state *targetState, target Target) {
 	now := m.Clock.Now()
 	state.lock.Lock()

@@ -32,8 +32,8 @@ func prepared(t *testing.T) *fixture {
 	return f
 }
 
-// A replica that does not lead runs what the leader has recorded, records nothing, and tells nothing. When it leads, the same
-// controllers go on.
+// A replica that is not the leader runs the controllers that the leader has recorded, records nothing, and
+// reports nothing. When it leads, the same controllers continue.
 func TestPreparedControllersGoOnWhenTheReplicaLeads(t *testing.T) {
 	f := prepared(t)
 	f.expectReconciled([]string{"secrets"})
@@ -51,27 +51,27 @@ func TestPreparedControllersGoOnWhenTheReplicaLeads(t *testing.T) {
 	f.manager.StartSync(f.target)
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
 	if f.controllers()["secrets"] != before {
-		t.Error("the prepared controller was started anew")
+		t.Error("the prepared controller was restarted")
 	}
 	if _, ok := f.manager.View(florin); !ok {
 		t.Error("there is no view though the replica leads")
 	}
 }
 
-// What the leader has recorded since a SyncTarget was prepared counts, so nothing of before does.
+// If the leader has recorded a change since a SyncTarget was prepared, the preparation is discarded.
 func TestPreparedWithAnotherInventoryBeginsAnew(t *testing.T) {
 	f := prepared(t)
 	f.expectReconciled([]string{"secrets"})
 	before, _ := f.manager.get(florin)
 	f.manager.StartSync(f.target)
 	if found, _ := f.manager.get(florin); found != before {
-		t.Error("it began anew for nothing")
+		t.Error("the state was replaced without a reason")
 	}
 	f.target.WrittenResources = parseWritten("configmaps/v1 secrets/v1")
 	f.target.Prepare = false
 	f.manager.StartSync(f.target)
 	if found, _ := f.manager.get(florin); found == before || found.isPreparing() {
-		t.Error("it goes on with an inventory of before")
+		t.Error("an outdated state is still used")
 	}
 	setMatcher(f.manager, selecting("configmaps"))
 	f.expectReconciled([]string{"configmaps", "secrets"})

@@ -75,7 +75,7 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 	}
 }
 
-// shorterDelay returns the shorter of two delays, of which zero stands for ever.
+// shorterDelay returns the shorter of two delays; zero means never.
 func shorterDelay(one, other time.Duration) time.Duration {
 	if one == 0 || other == 0 {
 		return max(one, other)

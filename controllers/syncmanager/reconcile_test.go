@@ -83,7 +83,8 @@ func TestDesiredResources(t *testing.T) {
 		published names
 		matcher   *selection.Matcher
 		recorded  names
-		// emptied are the resources that are known to be empty on the target. asked are those whose emptiness was checked.
+		// emptied are the resources that are known to be empty on the target. asked are the resources whose
+		// emptiness was checked.
 		emptied, asked, want names
 	}{
 		"nothing":                 {},
@@ -122,7 +123,7 @@ func TestDesiredResources(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			broken := errors.New("the target does not say")
+			broken := errors.New("the target does not respond")
 			var asked []string
 			got, err := desiredResources(&targetState{matcher: test.matcher, writtenResources: writtenOf(test.recorded...)}, resources(test.published...), withDirectAPIs(converting(), test.published...), func(resource plan.Resource) (bool, error) {
 				asked = append(asked, resource.Resource)
@@ -132,7 +133,7 @@ func TestDesiredResources(t *testing.T) {
 				return slices.Contains(test.emptied, resource.Resource), nil
 			})
 			if !slices.Equal(namesOf(got), test.want) || !slices.Equal(asked, test.asked) {
-				t.Errorf("want %v after asking about %v\ngot  %v after asking about %v", test.want, test.asked, namesOf(got), asked)
+				t.Errorf("want %v after checking %v\ngot  %v after checking %v", test.want, test.asked, namesOf(got), asked)
 			}
 			if errors.Is(err, broken) != slices.Contains(test.asked, "broken") {
 				t.Errorf("got the error %v", err)

@@ -25,7 +25,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
 
-// relationsTo returns the relations of any published resource by which objects of the given resource are related objects.
+// relationsTo returns the relations of all published resources that have related objects of the given resource.
 func relationsTo(published []plan.Resource, resource plan.Resource) []*related.Relation {
 	var relations []*related.Relation
 	for _, primary := range published {
@@ -54,8 +54,9 @@ func withRelated(chosen, published []plan.Resource) []plan.Resource {
 	}
 }
 
-// updatePrimaries tells the registry which PublishedResources contribute related objects, before any controller asks the registry. A
-// PublishedResource whose resource is no longer wanted is removed from the registry; objects that came by its relations stay.
+// updatePrimaries sets the PublishedResources that contribute related objects in the registry, before any
+// controller reads them. A PublishedResource whose resource is no longer wanted is removed from the registry;
+// the objects of its relations stay.
 func (t *targetState) updatePrimaries(wanted []plan.Resource) {
 	primaries := map[string]bool{}
 	for _, resource := range wanted {
@@ -80,14 +81,15 @@ func (t *targetState) lacksController(resource plan.Resource) bool {
 	return !runs
 }
 
-// isPublished reports whether a PublishedResource of that name is in force.
+// isPublished reports whether a PublishedResource of that name is published.
 func (m *Manager) isPublished(publishedResource string) bool {
 	return slices.ContainsFunc(m.Published(), func(resource plan.Resource) bool {
 		return !resource.Unpublishing && resource.PublishedResource == publishedResource
 	})
 }
 
-// requestCompleteness asks every primary's controller to finish its initial sync of relations to the resource. answered is passed on.
+// requestCompleteness requests that every primary's controller finishes its initial sync of relations to the
+// resource. answered is passed on.
 func (t *targetState) requestCompleteness(related plan.Resource, answered func() bool) {
 	t.lock.Lock()
 	t.completenessRequests[related.GroupResource()] = related

@@ -148,7 +148,7 @@ func TestDesiredResourcesWithRelated(t *testing.T) {
 	}
 }
 
-// A resource that is about to be unpublished is wanted neither for itself nor as a related resource.
+// A resource that is about to be unpublished is wanted neither as a primary nor as a related resource.
 func TestDesiredResourcesOfUnpublishing(t *testing.T) {
 	published := relating(t, "+a b", "+b")
 	published[1].Unpublishing = true
@@ -193,7 +193,8 @@ func TestInventoryOfAProjection(t *testing.T) {
 	}
 }
 
-// The former name of a resource stays among its forms until the target is known to hold nothing under that name.
+// The former name of a resource stays among its forms until the target is known to have no objects under that
+// name.
 func TestFormsOfAProjection(t *testing.T) {
 	manager, _ := newManager(t)
 	projected := widgets()
@@ -212,8 +213,8 @@ func TestFormsOfAProjection(t *testing.T) {
 	}
 }
 
-// Relations add the target resources of their objects. APIs that the target does not serve are reported. While the target cannot
-// be asked, the controller keeps its forms.
+// Relations add the target resources of their objects. APIs that the target does not serve are reported. While
+// the target does not respond, the controller keeps its forms.
 func TestFormsOfRelations(t *testing.T) {
 	relatedTo := func(resources ...string) (relations []*related.Relation) {
 		for _, primary := range relating(t, "primary "+strings.Join(resources, " ")) {
@@ -244,10 +245,10 @@ func TestFormsOfRelations(t *testing.T) {
 			t.Errorf("%s: want %q without %q\ngot  %q without %q", name, test.served, test.unresolved, served, unresolved)
 		}
 		if options := (objectsync.Options{TargetAPIs: forms.apis, UnresolvedKinds: forms.unresolved, Relations: test.relations}); !forms.equal(options) {
-			t.Errorf("%s: it would be started anew for nothing", name)
+			t.Errorf("%s: it would be restarted without a reason", name)
 		}
 		if options := (objectsync.Options{TargetAPIs: forms.apis, UnresolvedKinds: forms.unresolved, Relations: relatedTo("others")}); forms.equal(options) {
-			t.Errorf("%s: it is not started anew for another relation", name)
+			t.Errorf("%s: it is not restarted for another relation", name)
 		}
 	}
 }
@@ -263,7 +264,8 @@ func unrelated(registry *related.Registry, resource, name string) bool {
 	return registry.IsUnrelated(synchubv1alpha1.RelatedOriginMailbox, schema.ParseGroupResource(resource), related.Object{Key: types.NamespacedName{Namespace: "shop", Name: name}})
 }
 
-// The registry knows every contributor before any controller can ask, for as long as the contributor is wanted and runs.
+// The registry has every contributor before any controller can read it, for as long as the contributor is
+// wanted and runs.
 func TestUpdatePrimaries(t *testing.T) {
 	f := newFixture(t)
 	published := relating(t, "+configmaps secrets", "secrets", "+deployments.apps secrets configmaps")
@@ -274,24 +276,24 @@ func TestUpdatePrimaries(t *testing.T) {
 	state, _ := f.manager.get(florin)
 	registry := state.registry
 	if !unrelated(registry, "secrets", "x") {
-		t.Error("before anything is published something is to be said")
+		t.Error("before the first publish an initial sync is requested")
 	}
 	// The target reveals none of its objects, so no initial sync completes.
 	f.manager.reconcileAnyway(t)
 	if unrelated(registry, "secrets", "x") || unrelated(registry, "configmaps", "x") {
-		t.Error("before all have spoken it is sure that nobody wants something")
+		t.Error("an absence is known before all initial syncs are done")
 	}
 	source := published[0]
 	wants(registry, source.PublishedResource, source.Related()[0], "x")
 	registry.CompleteInitialSync("of-configmaps")
 	registry.CompleteInitialSync("of-deployments")
 	if unrelated(registry, "secrets", "x") || !unrelated(registry, "secrets", "y") {
-		t.Error("what was said does not count")
+		t.Error("a finished initial sync does not count")
 	}
 	// Nothing changed, so the claims stay.
 	f.manager.reconcileAnyway(t)
 	if unrelated(registry, "secrets", "x") || !unrelated(registry, "secrets", "y") {
-		t.Error("what was said is to be said again for nothing")
+		t.Error("a finished initial sync is requested again")
 	}
 	// The PublishedResource changed: the controller restarts, and its former claims hold until its next initial sync is complete.
 	changed := slices.Clone(published)
@@ -299,20 +301,20 @@ func TestUpdatePrimaries(t *testing.T) {
 	f.manager.Publish(changed)
 	f.manager.reconcileAnyway(t)
 	if unrelated(registry, "secrets", "x") || unrelated(registry, "secrets", "y") {
-		t.Error("a pair that begins anew has nothing to say")
+		t.Error("a restarted pair needs no initial sync")
 	}
 	if _, found := registry.Find(synchubv1alpha1.RelatedOriginMailbox, schema.GroupResource{Resource: "secrets"}, related.Object{Key: types.NamespacedName{Namespace: "shop", Name: "x"}}); !found {
-		t.Error("what was said before does not hold on")
+		t.Error("the former relations are not kept")
 	}
-	// The resource is no longer published, so nobody waits for its initial sync.
+	// The resource is no longer published, so no controller waits for its initial sync.
 	f.manager.Publish(changed[1:])
 	f.manager.reconcileAnyway(t)
 	registry.CompleteInitialSync("of-deployments")
 	if !unrelated(registry, "secrets", "x") || !unrelated(registry, "secrets", "y") {
-		t.Error("what is not published any more is waited for")
+		t.Error("an unpublished resource is still waited for")
 	}
 	if f.manager.isPublished("of-configmaps") || !f.manager.isPublished("of-deployments") {
-		t.Error("it is not known what is published")
+		t.Error("the published resources are unknown")
 	}
 }
 

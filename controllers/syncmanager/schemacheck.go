@@ -63,7 +63,8 @@ func (m *Manager) prunerFor(resource plan.Resource) *transform.Pruner {
 	return m.schemas[resource.GroupResource()].Kept
 }
 
-// updateSchemaCheck tells the schema check which resources to compare, and takes over its results. The caller holds reconcileMutex.
+// updateSchemaCheck sets the resources that the schema check compares, and reads its results. The caller holds
+// reconcileMutex.
 func (m *Manager) updateSchemaCheck(state *targetState, wanted []plan.Resource) {
 	if m.Checker == nil {
 		return
@@ -91,8 +92,9 @@ func (m *Manager) updateSchemaCheck(state *targetState, wanted []plan.Resource) 
 	m.updateCompatibility(state, wanted)
 }
 
-// updateCompatibility takes over the compatibility states of the wanted resources. A state that is not known anew stays as it was,
-// even across a restart. So states do not flap, and the hub does not write incompatible objects while the target cannot be asked.
+// updateCompatibility updates the compatibility states of the wanted resources. A state without a new result
+// stays, even across a restart. So states do not flap, and the hub does not write incompatible objects while
+// the target does not respond.
 func (m *Manager) updateCompatibility(state *targetState, wanted []plan.Resource) {
 	next := maps.Clone(state.compatibilityStates)
 	maps.DeleteFunc(next, func(target schema.GroupResource, _ schemacheck.State) bool {
@@ -154,7 +156,8 @@ func (m *Manager) unblockedChannels(state *targetState, resource plan.Resource) 
 	return nil
 }
 
-// isIncompatibleEmpty reports whether the target holds no objects of an incompatible resource that nothing selects any more.
+// isIncompatibleEmpty reports whether the target has no objects of an incompatible resource that is no longer
+// selected.
 func (m *Manager) isIncompatibleEmpty(state *targetState, resource plan.Resource) (bool, error) {
 	if !m.isIncompatible(state, resource) {
 		state.emptinessChecks.forget(resource.GroupResource())
@@ -167,7 +170,7 @@ func (m *Manager) isIncompatibleEmpty(state *targetState, resource plan.Resource
 	return empty, err
 }
 
-// reportStates publishes StateChanged if the states differ from those reported last.
+// reportStates publishes StateChanged if the states have changed since the last report.
 func (m *Manager) reportStates(state *targetState) {
 	syncTarget := state.currentTarget().UID
 	states := m.States(syncTarget)
@@ -178,8 +181,8 @@ func (m *Manager) reportStates(state *targetState) {
 	}
 }
 
-// States returns for each resource of a SyncTarget's target whether mailbox objects fit, and whether the resource is usable at all.
-// Resources whose state is not known are absent.
+// States returns for each resource of a SyncTarget's target whether mailbox objects fit, and whether the
+// resource is usable at all. Resources with an unknown state are absent.
 func (m *Manager) States(syncTarget types.UID) map[schema.GroupResource]schemacheck.State {
 	found, ok := m.get(syncTarget)
 	if !ok {
@@ -202,7 +205,8 @@ func (m *Manager) States(syncTarget types.UID) map[schema.GroupResource]schemach
 	return states
 }
 
-// incompatibleResources returns the resources of which nothing is written, with the reason. The caller holds state.lock.
+// incompatibleResources returns the resources whose objects are not written, with the reason. The caller holds
+// state.lock.
 func (m *Manager) incompatibleResources(state *targetState, published []plan.Resource) map[schema.GroupResource]schemacheck.State {
 	incompatible := map[schema.GroupResource]schemacheck.State{}
 	for _, resource := range published {

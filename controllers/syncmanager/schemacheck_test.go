@@ -64,13 +64,13 @@ func incompatibleState() schemacheck.State {
 	return schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceIncompatible, Reason: schemacheck.ReasonSchemaIncompatible, Message: "No."}
 }
 
-// An incompatible resource is not synced, whether or not the target can be asked, unless the PublishedResource allows it. Its
-// written resource stays.
+// An incompatible resource is not synced, whether or not the target responds, unless the PublishedResource
+// allows it. Its written resource stays.
 func TestIncompatibleResourcesAreNotSynced(t *testing.T) {
 	f := newSchemaCheckFixture(t, incompatibleState())
 	f.expectReconciled([]string{"secrets"})
 	if view, _ := f.manager.View(florin); view.Incompatible[deployments] != incompatibleState() {
-		t.Errorf("the view does not say so: %+v", view.Incompatible)
+		t.Errorf("the view does not contain the incompatible resource: %+v", view.Incompatible)
 	}
 	if states := f.manager.States(florin); states[deployments] != incompatibleState() {
 		t.Errorf("the states are %+v", states)
@@ -79,12 +79,12 @@ func TestIncompatibleResourcesAreNotSynced(t *testing.T) {
 	f.expectReconciled([]string{"deployments.apps", "secrets"})
 	f.manager.SetSchemas(schemasOf(false))
 	f.expectReconciled([]string{"secrets"})
-	// Without an answer of the target, the resource is not known to be empty.
+	// Without a response of the target, it is unknown whether the resource is empty.
 	setMatcher(f.manager, selecting("configmaps"))
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 deployments.apps/v1 secrets/v1")
 }
 
-// A controller runs while the compatibility is unknown, but a new one writes nothing before it is known.
+// A controller runs while the compatibility is unknown, but a new one writes nothing before the comparison.
 func TestPossiblyCompatibleResourcesAreSynced(t *testing.T) {
 	for name, test := range map[string]struct {
 		before schemacheck.State
@@ -145,8 +145,8 @@ func TestCompatibleResourcesAreTrusted(t *testing.T) {
 	}
 }
 
-// Reports about all SyncTargets wait for the lock of one of them, but keep nobody else waiting: the holder of that lock may need the
-// manager's.
+// A report about all SyncTargets waits for the lock of one of them, but must block nothing else: the holder of
+// that lock may need the manager's.
 func TestReportsAboutAllDoNotHoldTheManager(t *testing.T) {
 	f := newSchemaCheckFixture(t, incompatibleState())
 	counter := NewFleetCounter(f.manager, entries{florin: entryWith("f", nil)})

@@ -66,9 +66,9 @@ func (m *Manager) summary(syncTarget types.UID) (summary localSummary) {
 	return summary
 }
 
-// isUnpublishedBy reports whether no object of a resource that is about to be unpublished has the hub's finalizer in the mailbox of a
-// SyncTarget, or gets one. It is false until this replica has put the publication into force there, but not for ever if the mailbox cannot
-// be observed.
+// isUnpublishedBy reports whether no object of a resource that is about to be unpublished has the hub's
+// finalizer in the mailbox of a SyncTarget, or will get it. It returns false until this replica has applied the
+// publication there, but not for ever if the mailbox cannot be observed.
 func (m *Manager) isUnpublishedBy(state *targetState, resource plan.Resource, publication int) bool {
 	if !resource.Unpublishing || resource.UID == "" || state.isPreparing() {
 		return false

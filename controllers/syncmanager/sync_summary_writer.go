@@ -43,7 +43,7 @@ import (
 const (
 	// summaryInterval is how often the numbers of objects of a SyncTarget are written, if they change. All else is written at once.
 	summaryInterval = time.Minute
-	// summaryDelay is how long an event waits for others of the same SyncTarget.
+	// summaryDelay is how long an event waits for further events of the same SyncTarget.
 	summaryDelay = 500 * time.Millisecond
 	// unpublishInterval is how often a owner finds out whether objects have the finalizer of an API that is being withdrawn.
 	unpublishInterval = 2 * time.Second
@@ -51,8 +51,8 @@ const (
 	summaryWorkers = 8
 )
 
-// SyncSummaryWriter writes into the ledger what the leader must know of the SyncTargets that this replica holds: whether they are Ready, and the
-// summaries from which a [FleetCounter] sums. It runs on every replica.
+// SyncSummaryWriter writes the facts that the leader needs about the SyncTargets of this replica into the
+// ledger: whether they are Ready, and the summaries that a [FleetCounter] adds up. It runs on every replica.
 type SyncSummaryWriter struct {
 	sync      *Manager
 	ledger    *ledger.Store
@@ -63,18 +63,19 @@ type SyncSummaryWriter struct {
 	held map[types.UID]*heldState
 }
 
-// heldState is what an SyncSummaryWriter knows of a SyncTarget that this replica holds.
+// heldState is the SyncSummaryWriter's state of a SyncTarget that this replica owns.
 type heldState struct {
 	// since is when the writer found out that this replica holds the SyncTarget. nextCounts is when numbers of objects may be written.
 	since, nextCounts time.Time
 }
 
-// NewSyncSummaryWriter returns a writer for what the Role of the sync manager holds.
+// NewSyncSummaryWriter returns a writer for the SyncTargets that the Role of the sync manager owns.
 func NewSyncSummaryWriter(sync *Manager, entries *ledger.Store, ready *readiness.Registry, log logr.Logger) *SyncSummaryWriter {
 	return &SyncSummaryWriter{sync: sync, ledger: entries, readiness: ready, log: log, held: map[types.UID]*heldState{}}
 }
 
-// Register adds the writer to the manager of the hosting cluster. Each replica writes the summaries of what it owns.
+// Register adds the writer to the manager of the hosting cluster. Each replica writes the summaries of its own
+// SyncTargets.
 func (w *SyncSummaryWriter) Register(hosting manager.Manager) error {
 	added, err := controller.NewTyped("syncanswers", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: summaryWorkers,
@@ -124,7 +125,7 @@ func (w *SyncSummaryWriter) enqueueRegularly(ctx context.Context, queue summaryQ
 	}
 }
 
-// enqueueAll enqueues what this replica holds, spread over a time.
+// enqueueAll enqueues the SyncTargets that this replica owns, spread over a time.
 func (w *SyncSummaryWriter) enqueueAll(queue summaryQueue, spread time.Duration) {
 	all, _ := w.ledger.SyncTargets()
 	for _, syncTarget := range all {
@@ -203,7 +204,7 @@ func (w *SyncSummaryWriter) setNextCounts(syncTarget types.UID, next time.Time) 
 	}
 }
 
-// forgetShards forgets since when this replica has held the SyncTargets of shards, which it has got or lost.
+// forgetShards drops since when this replica has owned the SyncTargets of shards that it acquired or released.
 func (w *SyncSummaryWriter) forgetShards(changed shards.Set) {
 	w.lock.Lock()
 	defer w.lock.Unlock()

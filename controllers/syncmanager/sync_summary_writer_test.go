@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/configmaps"
 )
 
-// answering is an SyncSummaryWriter with a ledger in memory that counts writes.
+// answering is a SyncSummaryWriter with a ledger in memory that counts writes.
 type answering struct {
 	*fixture
 	*WithT
@@ -83,7 +83,7 @@ func (a *answering) expect(what string, writes int) (requeueAfter time.Duration)
 
 func (a *answering) entry() ledger.Entry { return a.ledger.Get(florin) }
 
-// Numbers of objects are written once a minute at most, all else at once, and nothing twice.
+// Numbers of objects are written at most once a minute, all other values at once, and nothing twice.
 func TestAnswersAreWrittenWhenTheyChange(t *testing.T) {
 	a := newAnswering(t)
 	a.expect("the ledger has no entry", 0)
@@ -127,7 +127,7 @@ func TestAnswersAreWrittenWhenTheyChange(t *testing.T) {
 	a.Expect(a.expect("an API is withdrawn", 1)).To(Equal(unpublishInterval))
 	a.Expect(a.entry().SyncSummary.Unpublished).To(ConsistOf(types.UID("u")))
 
-	// The SyncTarget goes to another replica and comes back.
+	// The SyncTarget moves to another replica and back.
 	a.manager.Role.Shards = ownedTargets{}
 	a.manager.StopSync(florin)
 	a.expect("another replica holds it", 0)
@@ -143,7 +143,8 @@ func TestAnswersAreWrittenWhenTheyChange(t *testing.T) {
 	a.expect("nothing has changed", 0)
 }
 
-// A shard that was lost and came back soon, before its SyncTargets were reconciled, has been held since then only.
+// If a shard is released and acquired again before its SyncTargets were reconciled, this replica counts as its
+// owner only since then.
 func TestAShardThatComesBack(t *testing.T) {
 	a := newAnswering(t)
 	known := &ledger.SyncSummary{Synced: true, Objects: map[string]int64{"configmaps": 3}}

@@ -30,15 +30,15 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// resolvedAPIs are the APIs of the target in which the hub may write objects of one mailbox resource.
+// resolvedAPIs are the APIs of the target that the hub may write objects of one mailbox resource to.
 type resolvedAPIs struct {
-	// apis begins with the resource itself. The others result from conversions, also from earlier ones.
+	// apis begins with the resource itself. The following ones result from conversions, including earlier ones.
 	apis []plan.TargetAPI
 	// unresolved are the kinds that conversions and relations name but the target does not serve, or the hub refuses.
 	unresolved []objectsync.UnavailableResource
-	// relations are those by which objects of the resource are related objects of others.
+	// relations are the relations that make objects of the resource related objects.
 	relations []*related.Relation
-	// unknown is true if the target cannot be asked for further APIs now.
+	// unknown is true if the target does not respond to requests for further APIs now.
 	unknown bool
 }
 
@@ -50,7 +50,7 @@ func (r resolvedAPIs) equal(options objectsync.Options) bool {
 	return slices.Equal(r.apis, options.TargetAPIs) && slices.Equal(r.unresolved, options.UnresolvedKinds) && slices.Equal(r.relations, options.Relations)
 }
 
-// resolveTargetAPIsOf returns the APIs of a resource. If they cannot be determined now, it returns those of the running controller.
+// resolveTargetAPIsOf returns the APIs of a resource. If they cannot be determined now, it returns the running controller's.
 func (m *Manager) resolveTargetAPIsOf(state *targetState, resource plan.Resource, relations []*related.Relation, published []plan.Resource) (resolvedAPIs, error) {
 	result := resolvedAPIs{apis: []plan.TargetAPI{resource.TargetAPI()}, relations: relations}
 	var errs []error
@@ -88,7 +88,8 @@ func (m *Manager) resolveTargetAPIsOf(state *targetState, resource plan.Resource
 	return result, errors.Join(errs...)
 }
 
-// writtenVersion returns the version in which objects of a target kind are written if a PublishedResource has several, else otherwise.
+// writtenVersion returns the version that objects of a target kind are written in if a PublishedResource has
+// several, else otherwise.
 func writtenVersion(published []plan.Resource, kind schema.GroupKind, otherwise string) string {
 	for _, resource := range published {
 		target := resource.TargetAPI()
@@ -118,8 +119,8 @@ func (r resolvedAPIs) with(found plan.TargetAPI, asked schema.GroupVersionResour
 	return r, nil
 }
 
-// errTargetDown means that the target cannot be asked now. The manager is enqueued when it can.
-var errTargetDown = errors.New("the target is away")
+// errTargetDown means that the target is down. The manager is enqueued when it is up.
+var errTargetDown = errors.New("the target is down")
 
 func resolveKind(connection *targets.Connection, kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 	if !connection.IsUp() {

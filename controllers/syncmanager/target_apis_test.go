@@ -209,7 +209,7 @@ func TestFormsOfATargetThatIsAway(t *testing.T) {
 	state, _ := f.manager.get(florin)
 	state.writtenResources = parseWritten("configmaps/v1 widgets.new/v1 gadgets.old/v2<widgets.new")
 	setMatcher(f.manager, convertingTo("Widget.old"))
-	// The target's return is an event, so nothing is retried until then.
+	// An event reports when the target is up, so nothing is retried until then.
 	if result, err := f.manager.Reconcile(t.Context(), florin); err != nil || !result.IsZero() {
 		t.Errorf("got %+v, %v", result, err)
 	}

@@ -45,7 +45,8 @@ type targetState struct {
 	stopped          bool
 	writtenResources WrittenResources
 	configs          configs
-	// registry holds which objects are related to which. primaries are the PublishedResources that contribute to it.
+	// registry contains the relations between objects. primaries are the PublishedResources that contribute to
+	// it.
 	registry           *related.Registry
 	primaries          map[string]bool
 	unsubscribeConfigs []func()
@@ -57,7 +58,7 @@ type targetState struct {
 	// last event of one of their CRDs.
 	multiVersion     atomic.Pointer[map[schema.GroupResource]bool]
 	lastVersionEvent atomic.Pointer[time.Time]
-	// emptinessChecks are the checks of resources that nothing selects any more.
+	// emptinessChecks are the checks of resources that are no longer selected.
 	emptinessChecks emptinessChecks
 	// schemaCheck has no controller until a schema is compared. Guarded by reconcileMutex.
 	schemaCheck schemaCheck
@@ -65,13 +66,13 @@ type targetState struct {
 	crdController atomic.Pointer[crdController]
 	// cordoned is true if the hub must not create objects on the target.
 	cordoned atomic.Bool
-	// held is true if the hub removed and overwrote nothing on the target when the SyncTarget was reconciled last.
+	// held is true if the SyncTarget was held, because kcp went back, when it was last reconciled.
 	held atomic.Bool
 	// adoption is the [synchubv1alpha1.AdoptionPolicy] of the SyncTarget.
 	adoption atomic.Value
-	// mutationInput is what mutations read of the SyncTarget.
+	// mutationInput contains the fields of the SyncTarget that mutations read.
 	mutationInput atomic.Pointer[mutationInput]
-	// namespaces says which namespaces of the target the hub may use.
+	// namespaces decides which namespaces of the target the hub may use.
 	namespaces atomic.Pointer[policy.NamespacePolicy]
 
 	// nameClearing is the state of resolving naming conflicts. Guarded by reconcileMutex.
@@ -94,19 +95,20 @@ type targetState struct {
 	configsKnown bool
 	// syncStartedAt is when the sync of the SyncTarget started.
 	syncStartedAt time.Time
-	// appliedMatcher is the matcher, and appliedPublication the publication, for which the running controllers were chosen.
-	// unstarted are the resources whose controllers cannot start before the target has answered.
+	// appliedMatcher and appliedPublication are the matcher and the publication that the running controllers
+	// were chosen by. unstarted are the resources whose controllers cannot start before the target has
+	// responded.
 	appliedMatcher     *selection.Matcher
 	appliedPublication int
 	unstarted          []schema.GroupResource
 	syncControllers    map[schema.GroupResource]*syncController
 	// completenessRequests are the related resources for which a controller has requested completeness.
 	completenessRequests map[schema.GroupResource]plan.Resource
-	// chosenVersions are the versions in which objects are written to the target, by mailbox resource, for resources that are
-	// published in several. Only the owner of reconcileMutex writes it.
+	// chosenVersions are the versions that objects are written to the target in, by mailbox resource, for
+	// resources that are published in several. Only the owner of reconcileMutex writes it.
 	chosenVersions map[schema.GroupResource]string
-	// compatibilityStates are the known states by resource of the target. reportedStates are those that were reported last. Only
-	// the owner of reconcileMutex writes them.
+	// compatibilityStates are the known states by resource of the target. reportedStates are the last reported
+	// states. Only the owner of reconcileMutex writes them.
 	compatibilityStates, reportedStates map[schema.GroupResource]schemacheck.State
 	// unsubscribeConnection ends the subscription to the connection.
 	unsubscribeConnection func()
@@ -144,13 +146,14 @@ func (t *targetState) setConnection(connection *targets.Connection, listener tar
 	return true
 }
 
-// mutationInput is what mutations read of a SyncTarget, and the labels and annotations from which it was made.
+// mutationInput contains the fields of a SyncTarget that mutations read, and the labels and annotations that
+// they were made from.
 type mutationInput struct {
 	labels, annotations map[string]string
 	value               map[string]any
 }
 
-// setMutationInput stores what mutations read of the SyncTarget, and reports whether that changed.
+// setMutationInput stores the fields of the SyncTarget that mutations read, and reports whether they changed.
 func (t *targetState) setMutationInput(target Target) (changed bool) {
 	before := t.mutationInput.Load()
 	if before != nil && maps.Equal(before.labels, target.Labels) && maps.Equal(before.annotations, target.Annotations) {
@@ -261,7 +264,7 @@ func (t *targetState) controllers() []*objectsync.Controller {
 	return controllers
 }
 
-// runner is the goroutine of a controller. The zero value stands for none.
+// runner is the goroutine of a controller. The zero value means none.
 type runner struct {
 	cancel context.CancelFunc
 	done   chan struct{}

@@ -23,7 +23,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// unpublishing returns the resources that are about to be unpublished, and of which mailbox objects still have the hub's finalizer.
+// unpublishing returns the resources that are about to be unpublished, and whose mailbox objects still have the
+// hub's finalizer.
 func (m *Manager) unpublishing(state *targetState, published []plan.Resource) []plan.Resource {
 	mailbox := state.currentTarget().Mailbox
 	var withFinalizers []plan.Resource
@@ -38,8 +39,8 @@ func (m *Manager) unpublishing(state *targetState, published []plan.Resource) []
 	return withFinalizers
 }
 
-// mayHaveFinalizers reports whether objects of a resource that is about to be unpublished have the hub's finalizer in the mailbox of a
-// SyncTarget, or may get one.
+// mayHaveFinalizers reports whether objects of a resource that is about to be unpublished have the hub's
+// finalizer in the mailbox of a SyncTarget, or may get it.
 func (m *Manager) mayHaveFinalizers(state *targetState, resource plan.Resource) bool {
 	state.lock.Lock()
 	running, runs := state.syncControllers[resource.GroupResource()]

@@ -30,13 +30,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// versionPollInterval is how often the hub asks a target that does not serve the preferred version of a resource. No event tells of
-// every change: built-in kinds change with an upgrade only, and some targets do not let the hub watch CRDs.
+// versionPollInterval is how often the hub polls a target that does not serve the preferred version of a
+// resource. Not every change causes an event: built-in kinds change with an upgrade only, and some targets do
+// not let the hub watch CRDs.
 const versionPollInterval = 5 * time.Minute
 
-// chooseVersions chooses the version in which objects are written to the target, for each resource that is published in several. It
-// returns when to choose again, zero if only after an event. Requests to the target run in the background. The error is only for the
-// log, and does not delay anything. The caller holds reconcileMutex.
+// chooseVersions chooses the version that objects are written to the target in, for each resource that is
+// published in several. It returns when to choose again, zero if only after an event. Requests to the target
+// run in the background. The caller only logs the error. The caller holds reconcileMutex.
 func (m *Manager) chooseVersions(state *targetState, published []plan.Resource) (requeueAfter time.Duration, err error) {
 	var chosen map[schema.GroupResource]string
 	var multiVersion map[schema.GroupResource]bool
@@ -71,7 +72,8 @@ func (t *targetState) mayBeSynced(resource plan.Resource, published []plan.Resou
 		isSelected(t.matcher, resource, []plan.TargetAPI{resource.TargetAPI()})
 }
 
-// chooseVersion chooses the version of one resource. The error is about the target; the choice is valid all the same.
+// chooseVersion chooses the version of one resource. The error is the target's; the choice is valid
+// nevertheless.
 func (t *targetState) chooseVersion(resource plan.Resource) (targetversion.Choice, error) {
 	target, published := targetversion.Target{Previous: t.writtenVersion(resource)}, resource.TargetVersions()
 	if named := resource.NamedVersions(t.matcher); len(named) > 0 {
@@ -92,7 +94,8 @@ func (t *targetState) chooseVersion(resource plan.Resource) (targetversion.Choic
 	return targetversion.Choose(published, "", target), err
 }
 
-// writtenVersion returns the version in which objects of a resource may have been written last, empty if none were.
+// writtenVersion returns the version that objects of a resource may have been written in last; empty if none
+// were.
 func (t *targetState) writtenVersion(resource plan.Resource) string {
 	target := resource.TargetAPI().GroupResource()
 	record := t.writtenResources[target]
@@ -102,7 +105,8 @@ func (t *targetState) writtenVersion(resource plan.Resource) string {
 	return ""
 }
 
-// forgetCompatibility drops the compatibility state of a resource if the state is about another version than the given one.
+// forgetCompatibility drops the compatibility state of a resource if the state refers to another version than
+// the given one.
 func (t *targetState) forgetCompatibility(target schema.GroupResource, version string) {
 	record, ok := t.writtenResources[target]
 	if !ok || record.Version == version {

@@ -99,7 +99,7 @@ func TestChooseVersions(t *testing.T) {
 	}
 }
 
-// While a target is down it keeps its last version. Resources that nothing selects are not resolved.
+// While a target is down, its last version stays. Unselected resources are not resolved.
 func TestChooseVersionsOfATargetThatIsAway(t *testing.T) {
 	manager, _ := newManager(t)
 	published := []plan.Resource{oldWidgets("v2", "v1")}
@@ -113,7 +113,7 @@ func TestChooseVersionsOfATargetThatIsAway(t *testing.T) {
 	}
 }
 
-// The compatibility of one version says nothing about another.
+// The compatibility of one version is no evidence for another.
 func TestAnotherVersionIsComparedAnew(t *testing.T) {
 	manager, _ := newManager(t)
 	group := schema.GroupResource{Group: "old", Resource: "widgets"}

@@ -33,16 +33,16 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
-// View is a snapshot from which the status of the configs of one mailbox is computed.
+// View is a snapshot for computing the status of the configs of one mailbox.
 type View struct {
 	Mailbox     logicalcluster.Name
 	Matcher     *selection.Matcher
 	Controllers []*objectsync.Controller
-	// Published are the resources that mailboxes have, each in the version in which the hub writes it to the target.
+	// Published are the resources that mailboxes have, each in the version that the hub writes to the target.
 	Published []plan.Resource
 	// CRDs are the states of the CRDs that the hub installs on the target, by the resource that they define.
 	CRDs map[schema.GroupResource]crd.State
-	// Namespaces says which namespaces of the target the hub may use.
+	// Namespaces decides which namespaces of the target the hub may use.
 	Namespaces *policy.NamespacePolicy
 	// Unstarted are the resources that are not synced before the target has answered.
 	Unstarted []schema.GroupResource
@@ -52,7 +52,7 @@ type View struct {
 	MissingAPIs MissingAPIs
 	// Held is true while nothing is removed from the target, or overwritten there, because kcp went back to an earlier state.
 	Held bool
-	// Compatibility says for resources of the target whether mailbox objects fit, as far as that is known.
+	// Compatibility contains whether mailbox objects fit into resources of the target; unknown ones are absent.
 	Compatibility map[schema.GroupResource]schemacheck.State
 }
 
@@ -73,17 +73,20 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	return view, found.configsKnown && found.appliedMatcher == found.matcher
 }
 
-// Status is what the status of a SyncTarget shows of its mailbox. The zero value stands for a SyncTarget that is not synced.
+// Status contains the mailbox's part of a SyncTarget's status. The zero value means that the SyncTarget is not
+// synced.
 type Status struct {
 	// ConfigsKnown is true once the hub has read the configs of the mailbox.
 	ConfigsKnown bool
 	// MissingAPIs are the published APIs that the mailbox lacks. They are valid only if MissingAPIsKnown is true.
 	MissingAPIs      MissingAPIs
 	MissingAPIsKnown bool
-	// BeyondLimits is a message about the objects that are not synced because of limits. BeyondLimitsReason says which limit is exceeded
-	// first: that of the whole mailbox, of a resource, or of the configs. Both are empty if all is synced.
+	// BeyondLimits is a message about the objects that are not synced because of limits. BeyondLimitsReason is
+	// the limit that is exceeded first: the limit of the whole mailbox, of a resource, or of the configs. Both
+	// are empty if no limit is exceeded.
 	BeyondLimits, BeyondLimitsReason string
-	// Evicted is true if the mailbox, or the set of its configs, exceeds its limits so far that the hub syncs nothing of it.
+	// Evicted is true if the mailbox, or the set of its configs, exceeds its limits so far that the hub syncs
+	// none of its objects.
 	Evicted bool
 	// Rebound is true if the mailbox was bound again, so that the hub removes nothing from the target.
 	Rebound bool

@@ -30,20 +30,21 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// WrittenResources describes the resources of the target of which the hub may have written objects.
+// WrittenResources are the resources of the target in which the hub may have written objects.
 type WrittenResources map[schema.GroupResource]WrittenResource
 
 // WrittenResource describes the objects that the hub may have written of one resource of a target.
 type WrittenResource struct {
-	// Version is the version in which the hub writes.
+	// Version is the version that the hub writes.
 	Version string
 	// Direct is true if objects of the same resource of the mailbox are synced with this one.
 	Direct bool
 	// ConvertedFrom are the mailbox resources whose objects conversions turn into this one, sorted.
 	ConvertedFrom []schema.GroupResource
-	// Compatibility says whether the mailbox objects fit; the zero value if that is not known.
+	// Compatibility is whether the mailbox objects fit; the zero value if that is unknown.
 	Compatibility schemacheck.State
-	// Served is true if the target has served the resource to the hub, so that it may have objects of it even while it does not.
+	// Served is true if the target has served the resource to the hub. It may then have objects of the resource
+	// even while it does not serve it.
 	Served bool
 }
 

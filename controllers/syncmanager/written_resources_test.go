@@ -28,9 +28,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// parseWritten parses written resources. The form is "resource.group/version" for the mailbox's own objects. "<" and mailbox resources
-// separated by commas follow if these are converted into the resource. Then "+" after the version says that the resource has
-// the mailbox's own objects, too.
+// parseWritten parses written resources. The form is "resource.group/version" for the mailbox's own objects.
+// "<" and mailbox resources separated by commas follow if these are converted into the resource. Then "+" after
+// the version means that the resource also has the mailbox's own objects.
 func parseWritten(text string) WrittenResources {
 	all := WrittenResources{}
 	for field := range strings.FieldsSeq(text) {

@@ -47,9 +47,9 @@ import (
 const (
 	// pollInterval is how often the controller finds new workspaces. That takes no request.
 	pollInterval = 15 * time.Second
-	// compareInterval is how often the controller reads all SyncRules, to write again what somebody else has changed.
+	// compareInterval is how often the controller reads all SyncRules, to undo changes by other writers.
 	compareInterval = 10 * time.Minute
-	// passDuration bounds the writes of one pass, so that later ones write the rules as they are by then.
+	// passDuration bounds the writes of one pass, so that later passes write the then current rules.
 	passDuration = 5 * time.Second
 	// writePause is the pause after each write: a change of a rule is written to every workspace.
 	writePause = 20 * time.Millisecond
@@ -72,10 +72,10 @@ type Workspaces interface {
 
 // Options configure a [Controller].
 type Options struct {
-	// Hosting is the cluster that holds the PublishedResources, and Hub the owner of those whose rules are published.
+	// Hosting is the cluster that contains the PublishedResources. Hub is the owner of the published rules.
 	Hosting client.Reader
 	Hub     publishedresource.Hub
-	// ProtectedNamespaces are the hub's.
+	// ProtectedNamespaces are the protected namespaces of the hub.
 	ProtectedNamespaces []string
 	// Workspaces are the mailboxes, and the workload workspaces.
 	Workspaces []Workspaces
@@ -88,7 +88,7 @@ type Controller struct {
 	published []*published
 }
 
-// published remembers what the workspaces of one kind have.
+// published records the rules that the workspaces of one kind have.
 type published struct {
 	Workspaces
 	hashes map[logicalcluster.Name]hash
@@ -116,7 +116,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 		Complete(c)
 }
 
-// Reconcile writes the SyncRules of the workspaces that have others.
+// Reconcile writes the SyncRules of the workspaces whose rules differ.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	ctx = requestclass.With(ctx, requestclass.Background)
 	var list synchubv1alpha1.PublishedResourceList
@@ -179,7 +179,7 @@ func statusHash(object *unstructured.Unstructured) hash {
 	return found
 }
 
-// hashOf returns the hash of a JSON object, whatever the order of its fields.
+// hashOf returns the hash of a JSON object. It does not depend on the order of the fields.
 func hashOf(content []byte) (hash, error) {
 	var fields any
 	if err := json.Unmarshal(content, &fields); err != nil {
@@ -189,7 +189,8 @@ func hashOf(content []byte) (hash, error) {
 	return sha256.Sum256(sorted), err
 }
 
-// write writes the SyncRules of the workspaces that have others. It reports whether it has tried all of them before the deadline.
+// write writes the SyncRules of the workspaces whose rules differ. It reports whether it has tried all of them
+// before the deadline.
 func (c *Controller) write(ctx context.Context, kind *published, desired []byte, wanted hash, deadline time.Time) (isComplete bool, err error) {
 	var errs []error
 	bound := map[logicalcluster.Name]struct{}{}
@@ -221,8 +222,8 @@ func (c *Controller) write(ctx context.Context, kind *published, desired []byte,
 	return true, errors.Join(errs...)
 }
 
-// writeRules replaces the status of the SyncRules of a workspace, and creates them if they do not exist. If it is not known whether they
-// do, and with which status, it reads them first.
+// writeRules replaces the status of the SyncRules of a workspace, and creates them if they do not exist. If
+// isKnown is false, it reads them first.
 func writeRules(ctx context.Context, client dynamic.ResourceInterface, isKnown bool, status []byte, wanted hash) error {
 	if !isKnown {
 		found, err := client.Get(ctx, edgev2alpha1.SyncRulesName, metav1.GetOptions{})

@@ -178,11 +178,11 @@ func TestRulesAreWrittenOncePerChange(t *testing.T) {
 	delete(h.mailboxes.clients, "three")
 	h.expect("a workspace less")
 	if len(h.published[0].hashes) != 2 {
-		t.Errorf("it remembers %v", h.published[0].hashes)
+		t.Errorf("got the recorded hashes %v", h.published[0].hashes)
 	}
 }
 
-// What a user of a workspace changes is written again at the next comparison.
+// The next comparison undoes a change by a user of a workspace.
 func TestRulesAreRepaired(t *testing.T) {
 	h := newHarness(t, named("widgets"))
 	h.requests()
@@ -209,7 +209,7 @@ func TestRulesAreRepaired(t *testing.T) {
 	}
 }
 
-// A workspace that refuses the rules does not keep the others from them, and a failed list proves nothing.
+// A workspace that refuses the rules does not block other workspaces. A failed list is no evidence of a change.
 func TestRulesOfOthersAreWritten(t *testing.T) {
 	h := newHarness(t, named("widgets"))
 	h.mailboxes.clients["one"].PrependReactor("create", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -225,7 +225,7 @@ func TestRulesOfOthersAreWritten(t *testing.T) {
 	}
 }
 
-// Later passes write the rest, by the rules as they are then.
+// Later passes write the remaining workspaces, with the then current rules.
 func TestPassesAreBounded(t *testing.T) {
 	h := newHarness(t, named("widgets"))
 	for _, client := range h.mailboxes.clients {

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package syncrules publishes the rules by which the hub syncs objects to those whose objects they are about. It keeps one SyncRules in
-// each mailbox and each workload workspace.
+// Package syncrules publishes the hub's sync rules to the users whose objects it syncs. It keeps one SyncRules
+// in each mailbox and each workload workspace.
 //
-// The hub only writes SyncRules. It compares them with its own rules now and then to write again what somebody else has changed, and
-// decides nothing else by them.
+// The hub only writes SyncRules. It compares them with its own rules regularly to undo changes by other
+// writers, and makes no decisions based on them.
 package syncrules

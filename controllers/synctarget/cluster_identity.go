@@ -73,7 +73,7 @@ type clusterIdentities struct {
 	byCluster map[string][]types.UID
 }
 
-// set stores a claim, and returns the other SyncTargets whose conflicts may change by that.
+// set stores a claim, and returns the other SyncTargets whose conflicts the claim may change.
 func (c *clusterIdentities) set(next clusterIdentity) (concerned []types.UID) {
 	before, ok := c.bySyncTarget[next.uid]
 	if ok && before == next {
@@ -93,7 +93,7 @@ func (c *clusterIdentities) set(next clusterIdentity) (concerned []types.UID) {
 	return concerned
 }
 
-// delete removes the claim of a SyncTarget, and returns the SyncTargets whose conflicts may change by that.
+// delete removes the claim of a SyncTarget, and returns the SyncTargets whose conflicts the removal may change.
 func (c *clusterIdentities) delete(syncTarget types.UID) (concerned []types.UID) {
 	before, ok := c.bySyncTarget[syncTarget]
 	if !ok {
@@ -109,8 +109,9 @@ func (c *clusterIdentities) delete(syncTarget types.UID) (concerned []types.UID)
 	return slices.Clone(others)
 }
 
-// conflictingTarget returns the oldest SyncTarget that claims the same cluster, is in the same inventory workspace, and is older
-// than own; nil if there is none. Claims of other workspaces do not count: a tenant could let its own server claim any identity.
+// conflictingTarget returns the oldest SyncTarget that claims the same cluster, is in the same inventory
+// workspace, and is older than own; nil if there is none. Claims in other workspaces do not count: a tenant
+// could make its own server claim any identity.
 func (c *clusterIdentities) conflictingTarget(own clusterIdentity) *clusterIdentity {
 	var oldest *clusterIdentity
 	for _, uid := range c.byCluster[own.cluster] {
@@ -122,8 +123,8 @@ func (c *clusterIdentities) conflictingTarget(own clusterIdentity) *clusterIdent
 	return oldest
 }
 
-// otherInventoryTarget returns a SyncTarget of another inventory workspace whose cluster claims the same identity, nil if there
-// is none.
+// otherInventoryTarget returns a SyncTarget of another inventory workspace whose cluster claims the same
+// identity; nil if there is none.
 func (c *clusterIdentities) otherInventoryTarget(own clusterIdentity) *clusterIdentity {
 	for _, uid := range c.byCluster[own.cluster] {
 		if other := c.bySyncTarget[uid]; other.inventory != own.inventory {
@@ -133,8 +134,8 @@ func (c *clusterIdentities) otherInventoryTarget(own clusterIdentity) *clusterId
 	return nil
 }
 
-// expectCluster tells the registry which cluster the connections of the SyncTarget must lead to. It returns how long findings of
-// the previous leader about that cluster count.
+// expectCluster sets the cluster in the registry that the connections of the SyncTarget must lead to. It
+// returns how long findings of the previous leader about that cluster count.
 func (c *Controller) expectCluster(syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) *restartTrust {
 	known := c.Ledger.Get(syncTarget.UID)
 	if state.restartTrust == nil {
@@ -144,8 +145,9 @@ func (c *Controller) expectCluster(syncTarget *edgev2alpha1.SyncTarget, state *s
 	return state.restartTrust
 }
 
-// identifyCluster records in the ledger which cluster the SyncTarget stands for, and finds the SyncTargets that claim the same
-// cluster. It accepts only a cluster that a connection observed, or that the ledger holds from an earlier observation.
+// identifyCluster records in the ledger which cluster the SyncTarget stands for, and finds the SyncTargets that
+// claim the same cluster. It accepts only a cluster that a connection observed, or that the ledger contains
+// from an earlier observation.
 func (c *Controller) identifyCluster(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found *observedState, state *syncTargetState) error {
 	known := c.Ledger.Get(syncTarget.UID)
 	cluster := known.Cluster
@@ -187,7 +189,7 @@ func (c *Controller) updateIdentity(request mcreconcile.Request, syncTarget *edg
 	conflicting, other, changed := c.setIdentity(own)
 	found.clusterShared = other != nil
 	if other != nil && changed {
-		c.Log.Info("two SyncTargets of different inventory workspaces lead to what says to be the same cluster",
+		c.Log.Info("two SyncTargets of different inventory workspaces lead to clusters with the same identity",
 			"cluster", cluster, "syncTarget", own.name, "inventory", own.inventory, "otherSyncTarget", other.name, "otherInventory", other.inventory)
 	}
 	return conflicting

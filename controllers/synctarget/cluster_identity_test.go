@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Of several SyncTargets of one cluster the oldest is synced, in whatever order they are observed.
+// Among several SyncTargets of one cluster the oldest is synced, in any order of observation.
 func TestConflictingTarget(t *testing.T) {
 	at := func(uid types.UID, second int64, cluster string) clusterIdentity {
 		return clusterIdentity{uid: uid, name: string(uid), created: time.Unix(second, 0), cluster: cluster}
@@ -68,7 +68,7 @@ func TestConflictingTarget(t *testing.T) {
 	}
 }
 
-// A changed claim enqueues the SyncTargets whose conflicts it affects.
+// A changed claim enqueues the SyncTargets whose conflicts it changes.
 func TestClusterIdentitiesReturnTheConcerned(t *testing.T) {
 	var known clusterIdentities
 	expect := func(got []types.UID, want ...types.UID) {
@@ -91,7 +91,8 @@ func TestClusterIdentitiesReturnTheConcerned(t *testing.T) {
 	expect(known.delete("a"))
 }
 
-// A SyncTarget that the previous leader refused stays refused while the new hub has not observed the conflicting one yet.
+// A SyncTarget that the previous leader refused stays refused while the new hub has not observed the
+// conflicting one yet.
 func TestEffectiveConflict(t *testing.T) {
 	older := &clusterIdentity{uid: "older"}
 	for name, test := range map[string]struct {

@@ -70,11 +70,11 @@ import (
 // heartbeatInterval is how often the hub writes the heartbeat of a healthy target. A quiet SyncTarget has no other status writes.
 const heartbeatInterval = time.Minute
 
-// quotaRetryInterval is how often the hub looks whether the quota has been decided.
+// quotaRetryInterval is how often the hub checks whether the quota has been decided.
 const quotaRetryInterval = time.Second
 
-// workers is how many SyncTargets are reconciled at once, beside the slow ones: a reconcile waits for kcp, for admission webhooks of the
-// inventory and the mailbox, and for sync controllers that stop.
+// workers is how many SyncTargets are reconciled at once, in addition to the slow ones: a reconcile waits for
+// kcp, for admission webhooks of the inventory and the mailbox, and for sync controllers that stop.
 const workers = 32
 
 // Options are the dependencies of a [Controller].
@@ -86,18 +86,18 @@ type Options struct {
 	// the status of SyncTargets, because users may write that status.
 	Ledger    *ledger.Store
 	Mailboxes mailbox.Locator
-	// ConnectionChanged and StateChanged carry SyncTargets whose connection or sync state changed, and Unauthorized those whose
-	// credentials the target refused in a probe.
+	// ConnectionChanged and StateChanged carry SyncTargets whose connection or sync state changed. Unauthorized
+	// carries SyncTargets whose credentials the target refused in a probe.
 	ConnectionChanged, StateChanged, Unauthorized *topic.Topic[types.UID]
 
-	// Readiness is told which SyncTargets are Ready; nil tells nobody.
+	// Readiness receives which SyncTargets are Ready; it may be nil.
 	Readiness *readiness.Registry
-	// History knows whether kcp went back to an earlier state; nil knows of none.
+	// History reports whether kcp went back to an earlier state; nil means that it did not.
 	History *storehistory.Guard
 	// Role is the part of the work that this replica does.
 	Role leadership.Role
-	// OtherOwners is true if replicas beside the leader own SyncTargets. Without, they prepare the SyncTargets for the time when they lead,
-	// and only the leader needs the results.
+	// OtherOwners is true if replicas other than the leader own SyncTargets. Otherwise they only prepare the
+	// SyncTargets, and only the leader needs the results.
 	OtherOwners bool
 
 	// Replica is the name of this replica, for status.hub.
@@ -178,7 +178,8 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		return reconcile.Result{}, err
 	}
 	if inventories.TooLarge(&syncTarget) != "" {
-		// The mailbox controller reports it. The hub does not know the spec of such an object, and must not stop anything because of it.
+		// The mailbox controller reports this. The hub does not know the spec of such an object, and must not
+		// stop anything because of it.
 		return reconcile.Result{}, nil
 	}
 	// A SyncTarget that is tracked is reconciled again when its owner changes, so it is tracked before the owner is read.
@@ -206,11 +207,11 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	return c.reconcileNormal(ctx, request, inventory, &syncTarget)
 }
 
-// reconcileNormal reconciles a SyncTarget that is not being deleted, once it has a mailbox. One without gets no connection either, so that it
-// costs nothing.
+// reconcileNormal reconciles a SyncTarget that is not being deleted, once it has a mailbox. Without a mailbox
+// it gets no connection either, so that it costs nothing.
 func (c *Controller) reconcileNormal(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	if c.Ledger.Get(syncTarget.UID).CleanedUp {
-		// The former owner has seen its deletion, which this replica's cache does not show yet.
+		// The former owner has observed the deletion, which this replica's cache does not show yet.
 		return reconcile.Result{}, nil
 	}
 	if granted, result, err := c.awaitQuota(ctx, request, inventory, syncTarget); !granted || err != nil {
@@ -251,14 +252,14 @@ func (c *Controller) reconcileTarget(ctx context.Context, request mcreconcile.Re
 	c.renewToken(ctx, inventory, syncTarget, observed.connection, state)
 	result, err := c.updateStatus(ctx, inventory, syncTarget, observed, state)
 	if err == nil && (isDraining && observed.drain == nil || observed.conflictingTarget != nil && observed.conflictingTarget.uid == "") {
-		// No event tells when the missing knowledge arrives, so the SyncTarget is requeued.
+		// No event reports the missing facts, so the SyncTarget is requeued.
 		result.RequeueAfter = time.Second
 	}
 	return result, err
 }
 
-// quotaState returns whether the quota grants the SyncTarget a mailbox. A SyncTarget that has had a mailbox keeps its place, also while the
-// mailbox is made again: objects may be on its target.
+// quotaState returns whether the quota grants the SyncTarget a mailbox. A SyncTarget that has had a mailbox keeps it, also while the
+// mailbox is created again: its target may have objects.
 func (c *Controller) quotaState(request mcreconcile.Request, syncTarget types.UID) mailbox.QuotaState {
 	entry := c.Ledger.Get(syncTarget)
 	if entry.MayHaveObjects() {
@@ -267,8 +268,9 @@ func (c *Controller) quotaState(request mcreconcile.Request, syncTarget types.UI
 	return c.Mailboxes.Quota.State(request, syncTarget)
 }
 
-// awaitQuota reports whether the quota grants the SyncTarget a mailbox. If it does not, the status says so. The leader requeues a SyncTarget
-// until that is decided; it makes the mailbox, so that the ledger enqueues the SyncTarget on another replica.
+// awaitQuota reports whether the quota grants the SyncTarget a mailbox. If it does not, it sets the condition.
+// The leader requeues a SyncTarget until the quota has decided. The leader also creates the mailbox, and the
+// ledger then enqueues the SyncTarget on another replica.
 func (c *Controller) awaitQuota(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (granted bool, result reconcile.Result, err error) {
 	switch c.quotaState(request, syncTarget.UID) {
 	case mailbox.QuotaGranted:
@@ -297,8 +299,8 @@ func (c *Controller) patchStatus(ctx context.Context, inventory cluster.Cluster,
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// startOrStopSync starts or stops the sync of the SyncTarget. It starts only for an identified cluster: the ledger
-// must say which cluster the hub writes to before the hub writes there.
+// startOrStopSync starts or stops the sync of the SyncTarget. It starts only for an identified cluster: the
+// ledger must contain which cluster the hub writes to before the hub writes there.
 func (c *Controller) startOrStopSync(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, observed observedState) {
 	if observed.connection == nil || !observed.identified || observed.conflictingTarget != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || observed.mailbox == "" {
 		c.Sync.StopSync(syncTarget.UID)
@@ -325,7 +327,8 @@ func (c *Controller) stopWork(syncTarget types.UID) {
 	c.endWork(syncTarget)
 }
 
-// stopAndDisconnect ends what this replica does for a SyncTarget. It returns once the replica no longer writes to the target.
+// stopAndDisconnect ends this replica's work for a SyncTarget. It returns once the replica no longer writes to
+// the target.
 func (c *Controller) stopAndDisconnect(syncTarget types.UID) {
 	c.stopSync(syncTarget)
 	c.Registry.Disconnect(syncTarget)
@@ -337,21 +340,22 @@ func (c *Controller) stopSync(syncTarget types.UID) {
 	c.Sync.Forget(syncTarget)
 }
 
-// track stores the UID of the SyncTarget that has the request's name now. It forgets the SyncTarget that had this name before.
+// track stores the UID of the SyncTarget with the request's name. It drops the former SyncTarget of this name.
 func (c *Controller) track(request mcreconcile.Request, syncTarget types.UID) {
 	if replaced, ok := c.setUID(request, syncTarget); ok {
 		c.forget(replaced)
 	}
 }
 
-// untrack forgets the SyncTarget of a name that the cache no longer shows.
+// untrack drops the SyncTarget of a name that the cache no longer shows.
 func (c *Controller) untrack(request mcreconcile.Request) {
 	if syncTarget, ok := c.deleteUID(request); ok {
 		c.forget(syncTarget)
 	}
 }
 
-// forget stops all work for a SyncTarget that is gone, and drops its state. It deletes nothing on the target or in kcp.
+// forget stops all work for a SyncTarget that was deleted, and drops its state. It deletes nothing on the
+// target or in kcp.
 func (c *Controller) forget(syncTarget types.UID) {
 	c.Stop(syncTarget)
 	c.delete(syncTarget)
@@ -393,7 +397,7 @@ func limitsOf(syncTarget *edgev2alpha1.SyncTarget) kcp.Limits {
 	return kcp.Limits{QPS: float32(ptr.Deref(set.QPS, 0)), Burst: int(ptr.Deref(set.Burst, 0))}
 }
 
-// namespacesOf returns the namespaces of the target to which the SyncTarget restricts the hub, nil without a restriction.
+// namespacesOf returns the namespaces of the target to which the SyncTarget restricts the hub; nil without a restriction.
 func namespacesOf(syncTarget *edgev2alpha1.SyncTarget) []string {
 	if syncTarget.Spec.Namespaces == nil {
 		return nil
@@ -401,7 +405,8 @@ func namespacesOf(syncTarget *edgev2alpha1.SyncTarget) []string {
 	return syncTarget.Spec.Namespaces.Only
 }
 
-// writtenNamespaces returns the namespaces in which the hub may have written. The empty namespace stands for the whole cluster.
+// writtenNamespaces returns the namespaces in which the hub may have written. The empty namespace means the
+// whole cluster.
 func writtenNamespaces(known ledger.Entry) []string {
 	namespaces := slices.Clone(known.Namespaces)
 	for i := range namespaces {

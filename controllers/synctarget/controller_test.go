@@ -175,7 +175,7 @@ func TestTrackAndUntrack(t *testing.T) {
 			t.Errorf("want %v connected, got %v", want, got)
 		}
 	}
-	// told returns the SyncTarget that is enqueued when a connection's health changes.
+	// enqueued returns the SyncTarget that is enqueued when a connection's health changes.
 	enqueued := func(uid types.UID) string {
 		controller.enqueue(uid)
 		if queue.Len() == 0 {
@@ -193,20 +193,20 @@ func TestTrackAndUntrack(t *testing.T) {
 	controller.track(request("florin"), "f1")
 	connected("f1", "g1")
 	if got := enqueued("f1") + " " + enqueued("g1") + " " + enqueued("f2"); got != "florin guilder " {
-		t.Errorf("told of %q", got)
+		t.Errorf("enqueued %q", got)
 	}
 
 	controller.track(request("florin"), "f2")
 	connected("g1")
 	connect(t, registry, "f2", kcp.Limits{})
 	if got := enqueued("f1") + " " + enqueued("f2"); got != " florin" {
-		t.Errorf("told of %q", got)
+		t.Errorf("enqueued %q", got)
 	}
 
 	controller.untrack(request("florin"))
 	connected("g1")
 	if got := enqueued("f2") + " " + enqueued("g1"); got != " guilder" {
-		t.Errorf("told of %q", got)
+		t.Errorf("enqueued %q", got)
 	}
 	controller.untrack(request("florin"))
 	controller.untrack(request("never"))

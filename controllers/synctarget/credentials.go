@@ -37,11 +37,11 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
-// blocker says why the hub cannot work with the target. Conditions show its reason and message.
+// blocker is why the hub cannot work with the target. Conditions contain its reason and message.
 type blocker struct{ reason, message string }
 
-// connect returns the connection for the credentials of the SyncTarget, or says why there is none. It closes the existing
-// connection if the credentials are missing or refused, because that connection's credentials are no longer the SyncTarget's.
+// connect returns the connection for the credentials of the SyncTarget, or why there is none. If the
+// credentials are missing or refused, it closes the existing connection, which uses former credentials.
 func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) (*targets.Connection, *blocker, error) {
 	content, problem, err := c.kubeconfig(ctx, inventory, syncTarget, state)
 	if err != nil {
@@ -70,13 +70,14 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 	case errors.As(err, &refused):
 		return nil, &blocker{ReasonCredentialsRefused, refused.Error() + "."}, nil
 	case err != nil:
-		return nil, &blocker{ReasonCredentialsRefused, "No connection can be made from the kubeconfig."}, nil //nolint:nilerr // the blocker says so
+		return nil, &blocker{ReasonCredentialsRefused, "No connection can be made from the kubeconfig."}, nil //nolint:nilerr // the blocker reports it
 	}
 	return connection, nil, nil
 }
 
-// admitTunnel lets the cluster of a SyncTarget open a tunnel to this replica, which another one works for. So the replica has a tunnel when
-// it takes the SyncTarget over. Without valid credentials no tunnel is admitted.
+// admitTunnel lets the cluster of a SyncTarget open a tunnel to this replica, while another replica owns the
+// SyncTarget. So this replica has a tunnel when it becomes the owner. Without valid credentials no tunnel is
+// admitted.
 func (c *Controller) admitTunnel(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
 	if !hasTunnel(syncTarget) || syncTarget.DeletionTimestamp != nil {
 		c.Registry.RemoveTunnel(syncTarget.UID)
@@ -129,9 +130,10 @@ func (c *Controller) kubeconfig(ctx context.Context, inventory cluster.Cluster, 
 	return kubeconfig, nil, nil
 }
 
-// notAllowedMessage names the command by which an editor of the Secret allows the SyncTarget to use it.
+// notAllowedMessage contains the command that allows the SyncTarget to use the Secret, for editors of the
+// Secret.
 func notAllowedMessage(secret *corev1.Secret, syncTarget *edgev2alpha1.SyncTarget) string {
-	return fmt.Sprintf("The Secret %s/%s does not say that this SyncTarget may use it. Whoever may change the Secret, and means to, says so with %s.",
+	return fmt.Sprintf("The Secret %s/%s does not say that this SyncTarget may use it. A user who may change the Secret can allow it with %s.",
 		secret.Namespace, secret.Name, kubeconfig.AllowCommand(secret, syncTarget.Name, syncTarget.UID))
 }
 
@@ -169,7 +171,7 @@ func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, s
 	return state.secret, nil
 }
 
-// cachedSecret returns the Secret as it was read from kcp, nil if the cache shows a later version of it.
+// cachedSecret returns the Secret as the hub read it from kcp; nil if the cache has a later version.
 func (s *syncTargetState) cachedSecret(cached *metav1.PartialObjectMetadata, key string) *corev1.Secret {
 	if s.secret == nil || s.secret.UID != cached.UID {
 		return nil

@@ -155,7 +155,7 @@ func TestWhenASecretIsRead(t *testing.T) {
 
 	for reads := range 3 {
 		controller.onUnauthorized(nil, "florin")
-		expect("the credentials are bad, and no others are there", "3", reads+4)
+		expect("the credentials are bad, and there are no new ones", "3", reads+4)
 		expect("which is found out once", "3", reads+4)
 	}
 	failure = errors.New("kcp does not answer")
@@ -172,9 +172,9 @@ func TestWhenASecretIsRead(t *testing.T) {
 	failure, stored = nil, version("5")
 	expect("there is another", "5", 11)
 	inventory.secret = version("5")
-	inventory.secret.UID = "made anew"
+	inventory.secret.UID = "created again"
 	stored = inventory.secret
-	expect("the cache shows one that was made anew", "5", 12)
+	expect("the cache shows a Secret that was created again", "5", 12)
 	reference.Key = "other"
 	expect("another key is asked for", "5", 13)
 	expect("which is not there", "5", 13)
@@ -184,7 +184,8 @@ func TestWhenASecretIsRead(t *testing.T) {
 	controller.onUnauthorized(nil, "florin")
 }
 
-// Of a Secret the hub holds only the parts that its SyncTarget needs. It still refuses a kubeconfig that is too large.
+// The hub keeps only the parts of a Secret that its SyncTarget needs. It still refuses a kubeconfig that is too
+// large.
 func TestTrimSecret(t *testing.T) {
 	secret := version("1")
 	secret.Labels = map[string]string{"long": strings.Repeat("x", 60)}

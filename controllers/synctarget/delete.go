@@ -43,9 +43,9 @@ import (
 )
 
 const (
-	// forceGracePeriod is how long a forced removal waits for the cleanup of a target that answers.
+	// forceGracePeriod is how long a forced removal waits for the cleanup of a target that responds.
 	forceGracePeriod = 30 * time.Second
-	// pingTimeout is how long a target may take to answer before a forced removal treats it as gone.
+	// pingTimeout is how long a target may take to respond before a forced removal treats it as gone.
 	pingTimeout = 3 * time.Second
 	// repeatCleanedUpAfter is how long the leader may take from the deletion of an entry in the ledger to the end of the SyncTarget.
 	repeatCleanedUpAfter = 15 * time.Second
@@ -67,10 +67,10 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 	}
 	terminatingReason, err := mailbox.InventoryTerminating(ctx, inventory)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("cannot tell whether the inventory workspace itself is going: %w", err)
+		return reconcile.Result{}, fmt.Errorf("cannot find out whether the inventory workspace itself is being deleted: %w", err)
 	}
 	if terminatingReason != "" {
-		// The inventory workspace is being deleted; nobody asked to remove this target's workload.
+		// The inventory workspace is being deleted. Nobody requested the removal of this target's workload.
 		c.Stop(uid)
 		return reconcile.Result{}, nil
 	}
@@ -114,7 +114,8 @@ func (c *Controller) cleanUpTarget(ctx context.Context, request mcreconcile.Requ
 	return c.forceRemoval(ctx, inventory, syncTarget, running.progressMessage())
 }
 
-// isResponding reports whether the target answers now. A hanging target counts as up until some probes have failed.
+// isResponding reports whether the target responds now. A hanging target counts as up until some probes have
+// failed.
 func isResponding(ctx context.Context, connection *targets.Connection) bool {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -148,7 +149,8 @@ func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluste
 	}
 }
 
-// forceRemoval gives up the cleanup although objects may be left on the target, and lists them in an event and in the status.
+// forceRemoval ends the cleanup although objects may be left on the target, and lists them in an event and in
+// the status.
 func (c *Controller) forceRemoval(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, remaining string) (reconcile.Result, error) {
 	c.stopDrain(syncTarget.UID)
 	if err := events.WarnSyncTarget(ctx, inventory.GetClient(), c.Clock.Now(), syncTarget, ReasonRemovalForced, "The SyncTarget is let go. "+remaining); err != nil {
@@ -191,8 +193,8 @@ func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
 	return c.get(syncTarget).isCleanedUp
 }
 
-// repeatCleanedUp records again that the target is cleaned up if the entry in the ledger is gone and the SyncTarget stays: the leader has
-// ended between the two, and the next one knows nothing of it.
+// repeatCleanedUp records again that the target is cleaned up if the entry in the ledger is gone and the
+// SyncTarget still exists: the leader ended between the two steps, and the next one does not know about it.
 func (c *Controller) repeatCleanedUp(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	if !c.OtherOwners || c.Ledger.Get(syncTarget.UID).CleanedUp {
 		return reconcile.Result{}, nil
@@ -235,7 +237,8 @@ func isForced(syncTarget *edgev2alpha1.SyncTarget) bool {
 // maxNamed is how many resources or objects a message names.
 const maxNamed = 5
 
-// remainingMessage says which objects may be left on a target that the hub cannot list; empty if none can be.
+// remainingMessage returns which objects may be left on a target that the hub cannot list; empty if there are
+// none.
 func remainingMessage(recorded []ledger.Resource, cleanup *edgev2alpha1.CleanupStatus) string {
 	if len(recorded) == 0 {
 		return ""
@@ -254,7 +257,7 @@ func remainingMessage(recorded []ledger.Resource, cleanup *edgev2alpha1.CleanupS
 
 // cleanupMessage describes the progress of a cleanup or drain.
 func cleanupMessage(report edgev2alpha1.CleanupStatus) string {
-	text := "How many objects are still to go cannot be told."
+	text := "The number of remaining objects is unknown."
 	if report.Remaining != nil {
 		text = fmt.Sprintf("%d objects are still to go, %d are gone.", *report.Remaining, report.Removed)
 	}

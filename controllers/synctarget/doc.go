@@ -16,11 +16,12 @@ limitations under the License.
 
 // Package synctarget is the controller of SyncTargets, the registrations of target clusters in inventory workspaces.
 //
-// [Controller.Reconcile] reads the kubeconfig Secret of a SyncTarget, has package targets connect, and verifies which
-// cluster answers. It then assigns the target to the sync manager, or drains the target, and writes the status. The
-// package also renews tokens and, for a SyncTarget that is being deleted, cleans up the target.
+// [Controller.Reconcile] reads the kubeconfig Secret of a SyncTarget, makes package targets connect, and
+// verifies which cluster responds. It then assigns the target to the sync manager, or drains the target, and
+// writes the status. The package also renews tokens and, for a SyncTarget that is being deleted, cleans up the
+// target.
 //
-// The package does not sync objects; package syncmanager does. Nor does it create or delete mailboxes: package mailbox
-// does, and asks [Controller.IsCleanedUp] before it deletes one. Connections and the sync manager
-// publish their changes on topics, to which the controller subscribes.
+// The package does not sync objects; package syncmanager does. It does not create or delete mailboxes: package
+// mailbox does, and calls [Controller.IsCleanedUp] before it deletes one. Connections and the sync manager
+// publish their changes on topics that the controller subscribes to.
 package synctarget

@@ -177,7 +177,7 @@ func getFromServer(ctx context.Context, inventory cluster.Cluster, syncTarget *e
 	return current, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, current)
 }
 
-// writtenResources returns the resources of the target of which the hub may have written objects.
+// writtenResources returns the resources of the target in which the hub may have written objects.
 func writtenResources(recorded []ledger.Resource) []schema.GroupVersionResource {
 	var resources []schema.GroupVersionResource
 	for _, entry := range recorded {

@@ -88,8 +88,8 @@ func (i *fakeInventory) ServeHTTP(writer http.ResponseWriter, request *http.Requ
 	_ = json.NewEncoder(writer).Encode(found)
 }
 
-// removalFixture is a SyncTarget that is being deleted, whose target has objects of the hub and answers, or does not. The drain of the target
-// is under way and never ends.
+// removalFixture is a SyncTarget that is being deleted. Its target has objects of the hub, and may respond or not. The drain of
+// the target is in progress and never ends.
 type removalFixture struct {
 	*Controller
 	inventory  *fakeInventory
@@ -169,8 +169,8 @@ func (f *removalFixture) cleanUp(t *testing.T) (again time.Duration, reason, mes
 	return result.RequeueAfter, reason, message
 }
 
-// A removal by force gives a target that answers some time to be cleaned up. After that, or if the target does not answer, the SyncTarget goes,
-// and says what is left.
+// A forced removal gives a target that responds some time to be cleaned up. After that, or if the target does not respond, the
+// hub removes the SyncTarget and reports the remaining objects.
 func TestForcedRemovalWaitsForATargetThatAnswers(t *testing.T) {
 	g := NewWithT(t)
 	f := newRemovalFixture(t, true)
@@ -267,7 +267,7 @@ func TestRemovalOfATargetThatCannotBeReached(t *testing.T) {
 	}
 }
 
-// A SyncTarget that was replaced under its name tells nothing about the one that is being deleted.
+// A SyncTarget that was created again under the same name is no evidence about the one that is being deleted.
 func TestRemovalOfAReplacedSyncTarget(t *testing.T) {
 	f := newRemovalFixture(t, true)
 	f.syncTarget.UID = "another"

@@ -43,7 +43,8 @@ var runningControllers = metrics.New(collectConditions, conditionStates)
 // Collectors returns the package's metrics. Register them once.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{info, runningControllers} }
 
-// measuredConditions are the conditions that the metric has. Whoever may write the status of a SyncTarget can add others.
+// measuredConditions are the conditions in the metric. Users who may write the status of a SyncTarget can add
+// other conditions.
 var measuredConditions = []string{
 	edgev2alpha1.ConditionReady, edgev2alpha1.ConditionMailboxReady, edgev2alpha1.ConditionHeartbeatHealthy, edgev2alpha1.ConditionSyncerAuthorized,
 	edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionClusterShared, edgev2alpha1.ConditionMailboxLimitExceeded, edgev2alpha1.ConditionAPIsMissing, edgev2alpha1.ConditionResourcesUnreadable,
@@ -87,7 +88,7 @@ func collectConditions(running []*Controller, metrics chan<- prometheus.Metric) 
 	}
 }
 
-// setConditions notes the conditions of a SyncTarget for the metric.
+// setConditions records the conditions of a SyncTarget for the metric.
 func (s *store) setConditions(state *syncTargetState, conditions []metav1.Condition) {
 	measured := measure(conditions)
 	s.lock.Lock()

@@ -69,7 +69,7 @@ func TestInfo(t *testing.T) {
 	expect("one was lost", "guilder-1")
 }
 
-// The metric has the hub's own conditions, whatever somebody writes into the status.
+// The metric has only the hub's own conditions, and none that users add to the status.
 func TestConditionStates(t *testing.T) {
 	controller := NewController(Options{Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	defer runningControllers.Add(controller)()

@@ -31,9 +31,10 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// takeOver begins the work for a SyncTarget that this replica owns now. It reads what the former owner recorded last, because the cache of
-// the ledger may be behind: all SyncTargets of the shards that this replica got at a time share one list. An entry that the leader has deleted
-// since, while another replica owned the SyncTarget, is written again.
+// takeOver starts the work for a SyncTarget that this replica owns now. It reads the former owner's last
+// record, because the cache of the ledger may be stale: all SyncTargets of the shards that this replica
+// acquired together share one list. If the leader has deleted an entry while another replica owned the
+// SyncTarget, takeOver writes it again.
 func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
 	c.ownedState(syncTarget)
 	if err := c.Ledger.EnsureFresh(ctx, c.ownedSince(syncTarget)); err != nil || !c.OtherOwners || c.Ledger.Has(syncTarget) {
@@ -42,8 +43,8 @@ func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
 	return c.Ledger.Update(ctx, syncTarget, func(*ledger.Entry) {})
 }
 
-// reconcileUnowned does what this replica does for a SyncTarget of another owner. If that is the leader, this replica may be the next one,
-// and prepares. Otherwise it follows the owner.
+// reconcileUnowned reconciles a SyncTarget of another owner. If the owner is the leader, this replica may
+// become the next leader, so it prepares. Otherwise it records the owner's findings.
 func (c *Controller) reconcileUnowned(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	if !c.OtherOwners {
 		return reconcile.Result{}, c.prepare(ctx, request, inventory, syncTarget)
@@ -51,8 +52,9 @@ func (c *Controller) reconcileUnowned(ctx context.Context, request mcreconcile.R
 	return c.followOwner(ctx, request, inventory, syncTarget)
 }
 
-// prepare connects a SyncTarget and fills its caches, so that this replica can continue at once when it owns the SyncTarget. It writes
-// nothing. It believes the ledger, not the SyncTarget, and prepares only what the owner has placed before.
+// prepare connects a SyncTarget and fills its caches, so that this replica can continue at once when it owns
+// the SyncTarget. It writes nothing. It relies on the ledger, not on the SyncTarget, and prepares only what the
+// owner has recorded there.
 func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
 	known := c.Ledger.Get(syncTarget.UID)
 	if !mayPrepare(syncTarget, known) {
@@ -86,14 +88,15 @@ func mayPrepare(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry) bool {
 		known.Mailbox != "" && known.Cluster != (ledger.Cluster{}) && !known.ClusterConflict
 }
 
-// followOwner stops the work for a SyncTarget of another owner, and records which cluster it stands for, to compare with those of this
-// replica's own SyncTargets. The leader also records whether it is Ready, as the owner has written into the ledger, and reports an exceeded quota.
+// followOwner stops the work for a SyncTarget of another owner, and records which cluster it stands for, to
+// compare that with the clusters of this replica's own SyncTargets. The leader also records from the ledger
+// whether the SyncTarget is Ready, and reports an exceeded quota.
 func (c *Controller) followOwner(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	known := c.Ledger.Get(syncTarget.UID)
 	if known.Ready != nil && c.Role.Leads() {
 		c.Readiness.Set(syncTarget.UID, *known.Ready, c.Clock.Now())
 	} else {
-		// A reconcile that ran when the shard was lost may have set it.
+		// A reconcile that ran when the shard was released may have set it.
 		c.Readiness.Forget(syncTarget.UID)
 	}
 	if err := c.keepSchemaConnection(ctx, request, inventory, syncTarget); err != nil {
@@ -129,7 +132,7 @@ func (c *Controller) StopShard(shard int) {
 	for _, syncTarget := range c.inShard(shard) {
 		stopping.Go(func() {
 			c.stopAndDisconnect(syncTarget)
-			// If it comes back, it must be found out again.
+			// If the SyncTarget returns, its readiness must be observed again.
 			c.Readiness.Forget(syncTarget)
 		})
 	}

@@ -142,7 +142,8 @@ func TestShardsChange(t *testing.T) {
 	controller.StopShard(own)
 }
 
-// A replica that begins to lead reconciles all SyncTargets. Of what it observed before it keeps no more than the Secrets.
+// A replica that becomes the leader reconciles all SyncTargets. It keeps only the Secrets of its earlier
+// observations.
 func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
 	g := NewWithT(t)
 	elected := make(chan struct{})
@@ -163,7 +164,8 @@ func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
 	g.Expect(controller.ownedState("f1")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
 }
 
-// The leader learns from the ledger whether SyncTargets of other owners are Ready. Another replica does not need to.
+// The leader reads in the ledger whether SyncTargets of other owners are Ready. Other replicas do not need
+// that.
 func TestReadinessOfOtherOwners(t *testing.T) {
 	g := NewWithT(t)
 	elected := make(chan struct{})
@@ -192,7 +194,7 @@ func TestReadinessOfOtherOwners(t *testing.T) {
 	expect("the owner has written nothing", nil, false, false)
 }
 
-// A SyncTarget that was served keeps its place while its mailbox is made again: objects are on its target.
+// A SyncTarget that was synced stays accepted while its mailbox is created again: its target has objects.
 func TestWhoIsServedKeepsItsPlace(t *testing.T) {
 	g := NewWithT(t)
 	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard()})
@@ -211,8 +213,8 @@ func TestWhoIsServedKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// The leader deletes the entry of a SyncTarget that is cleaned up from the ledger, and then removes the finalizer. If it ends in between, the next
-// leader must learn again that the target is cleaned up.
+// The leader deletes the entry of a SyncTarget that is cleaned up from the ledger, and then removes the
+// finalizer. If it ends in between, the next leader must record again that the target is cleaned up.
 func TestRepeatCleanedUp(t *testing.T) {
 	g := NewWithT(t)
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
@@ -241,5 +243,5 @@ func TestRepeatCleanedUp(t *testing.T) {
 	g.Expect(controller.Ledger.Get("a")).To(And(HaveField("CleanedUp", BeTrue()), HaveField("Name", "florin")))
 
 	g.Expect(controller.Ledger.Delete(t.Context(), "a")).To(Succeed())
-	g.Expect(repeat()).To(Equal(repeatCleanedUpAfter), "the time begins anew")
+	g.Expect(repeat()).To(Equal(repeatCleanedUpAfter), "the time starts again")
 }

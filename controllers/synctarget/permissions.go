@@ -40,8 +40,8 @@ const (
 // maxListedResources is how many resources a message about missing permissions lists.
 const maxListedResources = 20
 
-// authorizedCondition says whether the credentials have the permissions that the synced resources need. Missing permissions do
-// not make a SyncTarget unready: the hub syncs all other resources.
+// authorizedCondition returns whether the credentials have the permissions that the synced resources need.
+// Missing permissions do not make a SyncTarget unready: the hub syncs all other resources.
 func authorizedCondition(access targets.Permissions, health targets.Health, problem *blocker) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: metav1.ConditionUnknown}
 	switch {
@@ -64,8 +64,9 @@ func authorizedCondition(access targets.Permissions, health targets.Health, prob
 	return condition
 }
 
-// neededResources returns the resources that the hub uses on a target. It takes them from the ledger, which records them before the
-// first write. The view may be nil; with a view, the result tells which resources are only upsynced and which CRDs the hub installs.
+// neededResources returns the resources that the hub uses on a target. It reads them from the ledger, where the
+// hub records them before the first write. The view may be nil. With a view, the result contains which
+// resources are only upsynced and which CRDs the hub installs.
 func neededResources(recorded []ledger.Resource, view *syncmanager.View) []rbac.Resource {
 	var resources []rbac.Resource
 	for _, entry := range recorded {
@@ -91,7 +92,7 @@ func isClusterScoped(entry ledger.Resource, view *syncmanager.View) bool {
 	})
 }
 
-// isUpsyncOnly reports whether the configs select a resource for upsync and for nothing else.
+// isUpsyncOnly reports whether the configs select a resource for upsync only.
 func isUpsyncOnly(entry ledger.Resource, name schema.GroupResource, view *syncmanager.View) bool {
 	position := slices.IndexFunc(view.Published, func(resource plan.Resource) bool { return resource.GroupResource() == name })
 	if position < 0 || len(entry.ConvertedFrom) > 0 {

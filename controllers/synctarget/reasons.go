@@ -36,7 +36,7 @@ const (
 	ReasonSharedCluster = "SharedCluster"
 	// ReasonOtherInventory: a SyncTarget of another inventory workspace leads to a cluster that claims the same identity.
 	ReasonOtherInventory = "OtherInventory"
-	// ReasonOlderVersions: kcp shows older resourceVersions than the hub has seen.
+	// ReasonOlderVersions: kcp shows older resourceVersions than the hub has observed.
 	ReasonOlderVersions = "OlderVersions"
 	// ReasonNamespacesUnlisted: the hub used namespaces before that the SyncTarget no longer lists.
 	ReasonNamespacesUnlisted = "NamespacesUnlisted"
@@ -44,7 +44,7 @@ const (
 	ReasonDraining = "Draining"
 	ReasonDrained  = "Drained"
 	// ReasonCleaningUp: the SyncTarget is being deleted, and the hub cleans up its target. ReasonCleanupBlocked: the cleanup
-	// cannot go on now. ReasonCleanedUp: the cleanup is finished.
+	// cannot continue now. ReasonCleanedUp: the cleanup is finished.
 	ReasonCleaningUp     = "CleaningUp"
 	ReasonCleanupBlocked = "CleanupBlocked"
 	ReasonCleanedUp      = "CleanedUp"

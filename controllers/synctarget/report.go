@@ -48,7 +48,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
-// observedState is one reconcile's knowledge of a SyncTarget, from which updateStatus derives the conditions.
+// observedState contains one reconcile's observations of a SyncTarget. updateStatus derives the conditions from
+// it.
 type observedState struct {
 	connection *targets.Connection
 	problem    *blocker
@@ -57,9 +58,10 @@ type observedState struct {
 	// mailbox is the logical cluster of the mailbox, empty until the mailbox is ready. mailboxPath is its workspace path.
 	mailbox     logicalcluster.Name
 	mailboxPath string
-	// identified is true once the ledger says which cluster the SyncTarget stands for.
+	// identified is true once the ledger contains which cluster the SyncTarget stands for.
 	identified bool
-	// conflictingTarget is an older SyncTarget of the same cluster, because of which the hub does not sync this one.
+	// conflictingTarget is an older SyncTarget of the same cluster. While there is one, the hub does not sync
+	// this one.
 	conflictingTarget *clusterIdentity
 	// clusterShared is true if a SyncTarget of another inventory workspace leads to a cluster that claims the same identity.
 	clusterShared bool
@@ -121,8 +123,8 @@ func (c *Controller) setRecordedStatus(ctx context.Context, syncTarget *edgev2al
 	})
 }
 
-// isSynced reports whether the hub syncs the target, by the conditions that it has just set. ConditionReady also depends on one that
-// the mailbox controller sets, which somebody may have changed meanwhile.
+// isSynced reports whether the hub syncs the target, by the conditions that it has just set. ConditionReady
+// also depends on a condition that the mailbox controller sets, and that a user may have changed in between.
 func isSynced(syncTarget *edgev2alpha1.SyncTarget) bool {
 	return meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionHeartbeatHealthy) &&
 		meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
@@ -144,7 +146,7 @@ type statusView struct {
 	// rewind is set while nothing is removed from the target, or overwritten there, because kcp went back to an earlier state.
 	rewind *storehistory.Rewind
 	now    time.Time
-	// clockSkew is how far the target's clock is ahead of the hub's.
+	// clockSkew is the difference between the clocks; positive if the target's clock is ahead of the hub's.
 	clockSkew time.Duration
 	// unreadable are the resources that the target serves but that the hub cannot read now, with the reasons.
 	unreadable map[schema.GroupResource]string
@@ -183,7 +185,7 @@ func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *syncTarget
 	v.setClusterSharedCondition(syncTarget)
 	v.setCredentialsStatus(status, state.renewal)
 	// The hub never sets these fields, so another client has set them.
-	status.Allocatable, status.Capacity, status.VirtualWorkspaces = nil, nil, nil //nolint:staticcheck // others may set them all the same
+	status.Allocatable, status.Capacity, status.VirtualWorkspaces = nil, nil, nil //nolint:staticcheck // other writers may set them
 	if health.Version != "" {
 		status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
 	}
@@ -241,12 +243,12 @@ func (v statusView) setMailboxLimitCondition(syncTarget *edgev2alpha1.SyncTarget
 func (v statusView) setClusterSharedCondition(syncTarget *edgev2alpha1.SyncTarget) {
 	conditions.SetIf(v.clusterShared, &syncTarget.Status.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionClusterShared, Reason: ReasonOtherInventory, ObservedGeneration: syncTarget.Generation,
-		Message: "A SyncTarget of another inventory workspace leads to a cluster that says to be the same one. Neither is stopped by that. " +
+		Message: "A SyncTarget of another inventory workspace leads to a cluster with the same identity. That stops neither SyncTarget. " +
 			"If this cluster is not meant to be shared, ask the hub's operator: its log names both.",
 	})
 }
 
-// setTunnelStatus says where the cluster opens its tunnel, and sets or removes the condition TunnelRefused.
+// setTunnelStatus sets where the cluster opens its tunnel, and sets or removes the condition TunnelRefused.
 func (v statusView) setTunnelStatus(syncTarget *edgev2alpha1.SyncTarget) {
 	syncTarget.Status.Tunnel = v.tunnel.DeepCopy()
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionTunnelRefused, Reason: ReasonTunnelNotVerified, ObservedGeneration: syncTarget.Generation}
@@ -383,7 +385,7 @@ func (v statusView) setCredentialsStatus(status *edgev2alpha1.SyncTargetStatus, 
 	}
 }
 
-// shortestDelay returns the shorter of two delays. Zero means no delay was asked for.
+// shortestDelay returns the shorter of two delays. Zero means no delay.
 func shortestDelay(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -398,7 +400,7 @@ func advanceHeartbeat(status *edgev2alpha1.SyncTargetStatus, health targets.Heal
 		if wait := first.Sub(now); wait > 0 {
 			return max(wait, time.Second)
 		}
-		// A heartbeat from the future was written by another replica whose clock was ahead.
+		// Another replica whose clock was ahead wrote a heartbeat from the future.
 		if age := health.LastSeen.Sub(last.Time); age >= 0 && age < heartbeatInterval {
 			return max(heartbeatInterval-age, time.Second)
 		}
@@ -423,14 +425,14 @@ func heartbeatCondition(health targets.Health, problem *blocker) metav1.Conditio
 	return condition
 }
 
-// syncerReadyCondition says whether the hub syncs the target now.
+// syncerReadyCondition returns whether the hub syncs the target now.
 func syncerReadyCondition(syncTarget *edgev2alpha1.SyncTarget, v statusView, health targets.Health) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerReady, Status: metav1.ConditionFalse}
 	switch {
 	case syncTarget.Spec.Suspend:
 		condition.Reason, condition.Message = ReasonSuspended, "Nothing is synced while spec.suspend is true."
 	case syncTarget.Spec.Drain:
-		condition.Reason, condition.Message = ReasonDraining, "Nothing is synced while spec.drain is true; the condition Drained tells how far that is."
+		condition.Reason, condition.Message = ReasonDraining, "Nothing is synced while spec.drain is true; see the condition Drained for the progress."
 	case v.mailbox == "":
 		condition.Reason, condition.Message = ReasonMailboxNotReady, "The mailbox workspace is not ready."
 	case v.problem != nil:
@@ -449,8 +451,8 @@ func syncerReadyCondition(syncTarget *edgev2alpha1.SyncTarget, v statusView, hea
 		condition.Reason, condition.Message = plan.ReasonMailboxLimitExceeded, "Nothing is synced, because the mailbox exceeds its limits; see the condition MailboxLimitExceeded for the numbers and the remedy."
 	case v.Rebound:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonMailboxRebound
-		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but removes nothing from it: the mailbox was bound again, after kcp had deleted with the former binding "+
-			"what it stored, such as configs. Put back what is missing. To have removals again, delete the workspace %s: the hub makes another, and takes over what is put there.", v.mailboxPath)
+		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but removes nothing from it: the mailbox was bound again, and kcp deleted the objects of the former binding, "+
+			"such as configs. Restore the missing objects. To allow removals again, delete the workspace %s: the hub creates another one, and takes over the objects that are restored there.", v.mailboxPath)
 	case v.Hidden.Count > 0:
 		example := v.Hidden.Example
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonObjectsHidden
@@ -458,7 +460,7 @@ func syncerReadyCondition(syncTarget *edgev2alpha1.SyncTarget, v statusView, hea
 			"Their copies stay as they are. Change something of each in the mailbox, such as an annotation: then kcp shows it again.",
 			v.Hidden.Count, example.Resource.GroupResource(), strings.TrimPrefix(example.Key.String(), "/"))
 	default:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonSyncing, "The hub syncs the target with its mailbox; status.counts and status.failures tell how far it is."
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonSyncing, "The hub syncs the target with its mailbox; status.counts and status.failures show the progress."
 	}
 	return condition
 }

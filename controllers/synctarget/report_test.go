@@ -44,7 +44,7 @@ func TestConditions(t *testing.T) {
 	const (
 		noMailbox = "False MailboxNotReady: The mailbox workspace is not ready."
 		paused    = "False Suspended: Nothing is synced while spec.suspend is true."
-		syncing   = "True Syncing: The hub syncs the target with its mailbox; status.counts and status.failures tell how far it is."
+		syncing   = "True Syncing: The hub syncs the target with its mailbox; status.counts and status.failures show the progress."
 		ready     = "True Ready: The hub syncs the target with its mailbox."
 	)
 	for name, test := range map[string]struct {

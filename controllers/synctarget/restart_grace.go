@@ -33,7 +33,8 @@ import (
 const (
 	// staleHeartbeatAge is how old a heartbeat may be for the findings of the previous leader to count.
 	staleHeartbeatAge = 2 * time.Minute
-	// restartGracePeriod is how long a starting hub keeps the stored conditions of a target if the previous leader is long gone.
+	// restartGracePeriod is how long a starting hub keeps the stored conditions of a target if the previous
+	// leader ended long ago.
 	restartGracePeriod = 10 * time.Second
 	// countRetryInterval is when the hub tries again to count objects that it has not all observed yet.
 	countRetryInterval = 5 * time.Second
@@ -42,9 +43,9 @@ const (
 // pendingReasons are the reasons of conditions that this replica has not determined yet.
 var pendingReasons = []string{targets.ReasonConnecting, ReasonStarting, ReasonUnknownPermissions}
 
-// restartGrace returns how long the hub keeps a condition as the previous leader stored it, while this replica only has a pending
-// reason. Otherwise a restart or a change of the leader would change the statuses of a whole fleet. The time is short, so
-// that no condition stays True for long while no hub observes the target.
+// restartGrace returns how long the hub keeps a condition of the previous leader, while this replica only has a
+// pending reason. Otherwise a restart or a change of the leader would change the statuses of a whole fleet. The
+// time is short, so that no condition stays True for long while no hub observes the target.
 func restartGrace(stored *metav1.Condition, next metav1.Condition, heartbeat *metav1.Time, since, now time.Time) time.Duration {
 	if stored == nil || !slices.Contains(pendingReasons, next.Reason) || !stored.LastTransitionTime.Time.Before(since.Truncate(time.Second)) {
 		return 0
@@ -53,15 +54,16 @@ func restartGrace(stored *metav1.Condition, next metav1.Condition, heartbeat *me
 	if heartbeat != nil {
 		until = latest(until, earliest(heartbeat.Add(staleHeartbeatAge), since.Add(staleHeartbeatAge)))
 		if next.Reason != targets.ReasonConnecting {
-			// The heartbeat continues meanwhile, so its age says nothing about this condition.
+			// The heartbeat continues during that time, so its age is no evidence about this condition.
 			until = since.Add(staleHeartbeatAge)
 		}
 	}
 	return max(until.Sub(now), 0)
 }
 
-// throttleMessage keeps the stored message of a condition if only the message differs and was last changed within a minute. It
-// returns when the message may change. A target may word the same problem differently in each answer.
+// throttleMessage keeps the stored message of a condition if only the message differs and was last changed
+// within a minute. It returns when the message may change. A target may word the same problem differently in
+// each response.
 func (s *syncTargetState) throttleMessage(stored, next *metav1.Condition, now time.Time) (requeueAfter time.Duration) {
 	if stored == nil || stored.Status != next.Status || stored.Reason != next.Reason || stored.Message == next.Message {
 		return 0
@@ -88,10 +90,10 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// trustAfterRestart returns until when the findings of the previous leader about a target count without asking the target again. So
-// after a restart, or a change of the leader, the hub syncs first and does not query the whole fleet at once. It
-// returns zero if the previous leader is long gone or had not verified the SyncTarget, or if the SyncTarget has changed. led is
-// when the previous leader led last.
+// trustAfterRestart returns until when the findings of the previous leader about a target count without a
+// request to the target. So after a restart, or a change of the leader, the hub syncs first and does not query
+// the whole fleet at once. It returns zero if the previous leader ended long ago or had not verified the
+// SyncTarget, or if the SyncTarget has changed. led is when the previous leader was last active.
 func trustAfterRestart(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, led, since time.Time) time.Time {
 	if known.VerifiedGeneration == 0 || known.VerifiedGeneration != syncTarget.Generation || known.Cluster.ID == "" || led.IsZero() || since.Sub(led).Abs() > staleHeartbeatAge {
 		return time.Time{}

@@ -166,7 +166,7 @@ func TestStatusWritesOfAQuietTarget(t *testing.T) {
 		t.Errorf("restarts were written as %s", bad)
 	}
 
-	// After a long outage there is one write, since the target answers.
+	// After a long outage there is one write, since the target responds.
 	l.log = nil
 	l.view.now = l.view.now.Add(time.Hour)
 	l.restart()
@@ -215,8 +215,8 @@ func TestUnknownInsteadOfStale(t *testing.T) {
 	}
 }
 
-// Findings of the previous leader count for a while after a quick restart, if they were good and nothing has changed. The status does not
-// count, since users may write it.
+// Findings of the previous leader count for some time after a quick restart, if they were good and nothing has
+// changed. The status does not count, since users may write it.
 func TestTrustAfterRestart(t *testing.T) {
 	type given struct {
 		*edgev2alpha1.SyncTarget
@@ -272,7 +272,8 @@ func TestTrustAfterRestart(t *testing.T) {
 	}
 }
 
-// The next hub may rely on findings of this one, not on conditions that this one has only kept from its predecessor.
+// The next hub may rely on findings of this one, but not on conditions that this one has only kept from its
+// predecessor.
 func TestVerified(t *testing.T) {
 	up := targets.Health{Up: true, Reason: targets.ReasonConnected}
 	all := statusView{observedState: observedState{mailbox: "m"}, health: up, Status: syncmanager.Status{ConfigsKnown: true}, permissions: targets.Permissions{Known: true}, now: noon}

@@ -33,8 +33,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// The target of a SyncTarget is cleaned up only if the SyncTarget itself was deleted, with the hub's finalizer. Nobody asks for that when the
-// whole workspace goes.
+// The target of a SyncTarget is cleaned up only if the SyncTarget itself was deleted, with the hub's finalizer.
+// The deletion of the whole workspace does not request that.
 func TestWhenATargetIsCleanedUp(t *testing.T) {
 	for name, test := range map[string]struct {
 		finalizer, terminating bool
@@ -66,7 +66,8 @@ func TestWhenATargetIsCleanedUp(t *testing.T) {
 	}
 }
 
-// A drain goes on only in its mode and over its connection: objects that were to stay must not be deleted, nor those of another cluster.
+// A drain continues only in its mode and over its connection: it must not delete objects that should stay, or
+// objects of another cluster.
 func TestCurrentDrain(t *testing.T) {
 	for name, test := range map[string]struct {
 		mode  cleanup.Mode
@@ -85,7 +86,7 @@ func TestCurrentDrain(t *testing.T) {
 			connection = &targets.Connection{}
 		}
 		if got := f.currentDrain(f.syncTarget.UID, test.mode, connection) != nil; got != test.want || canceled == test.want || f.get(f.syncTarget.UID).drain != nil != test.want {
-			t.Errorf("%s: it goes on: %t, canceled: %t", name, got, canceled)
+			t.Errorf("%s: it continues: %t, canceled: %t", name, got, canceled)
 		}
 	}
 }
@@ -175,7 +176,8 @@ func TestIdentifyCluster(t *testing.T) {
 	}
 }
 
-// Nothing is synced to a cluster that is not known, that another SyncTarget stands for, or that is not to be synced.
+// Nothing is synced to a cluster that is unknown, that another SyncTarget stands for, or whose sync is
+// suspended.
 func TestWhatIsNotSynced(t *testing.T) {
 	for name, change := range map[string]func(*removalFixture, *observedState){
 		"no connection":      func(_ *removalFixture, o *observedState) { o.connection = nil },
@@ -197,7 +199,7 @@ func TestWhatIsNotSynced(t *testing.T) {
 	}
 }
 
-// What the previous leader found out counts for the first connection only.
+// Findings of the previous leader count for the first connection only.
 func TestTrustIsForOneConnection(t *testing.T) {
 	until, first, second := time.Unix(2000, 0), &targets.Connection{}, &targets.Connection{}
 	trust := &restartTrust{until: until}

@@ -30,9 +30,10 @@ type secretKey struct {
 	types.NamespacedName
 }
 
-// secretIndex maps Secrets to the SyncTargets whose kubeconfig they hold. It replaces a field index, which the manager would add to
-// the cache of an inventory workspace while other goroutines already read the cache. That is a data race, and the Go runtime aborts
-// the process (multicluster-runtime 0.24, multicluster-provider 0.8).
+// secretIndex maps Secrets to the SyncTargets whose kubeconfig they contain. It replaces a field index, which
+// the manager would add to the cache of an inventory workspace while other goroutines already read the cache.
+// That is a data race, and the Go runtime aborts the process (multicluster-runtime 0.24, multicluster-provider
+// 0.8).
 type secretIndex struct {
 	secretOf      map[mcreconcile.Request]secretKey
 	syncTargetsOf map[secretKey][]mcreconcile.Request

@@ -38,20 +38,22 @@ const (
 	// minPrefetch is from how many unread Secrets on a workspace is listed. A read of one costs kcp 4 to 5 ms of processor time, and a
 	// list of a hundred 50 ms (RESULTS.md, "A restart").
 	minPrefetch = 8
-	// maxListedPerSecret bounds a list, relative to the Secrets that are wanted: a workspace may have any number of others.
+	// maxListedPerSecret bounds a list, relative to the number of wanted Secrets: a workspace may have any
+	// number of other Secrets.
 	maxListedPerSecret = 2
 	// maxPrefetches is how many workspaces are listed at once. Each list holds one page of Secrets.
 	maxPrefetches = 2
-	// prefetchTimeout bounds a list. What it has not found by then is read one by one.
+	// prefetchTimeout bounds a list. Secrets that it has not returned by then are read one by one.
 	prefetchTimeout = 10 * time.Second
-	// prefetchLifetime is after how long a list is outdated. The next list that is added deletes it, with what nobody has taken.
+	// prefetchLifetime is how long a list is valid. The next added list deletes an outdated one with its unused
+	// Secrets.
 	prefetchLifetime = time.Minute
 )
 
 // secretPrefetch reads the Secrets of an inventory workspace in one list, when this replica is about to read many of them: after a start.
 type secretPrefetch struct {
 	clock clock.PassiveClock
-	// list lists Secrets from kcp, past the cache. unread returns those that are about to be read.
+	// list lists Secrets from kcp, past the cache. unread returns the Secrets that are about to be read.
 	list   func(ctx context.Context, inventory cluster.Cluster) iter.Seq2[*corev1.Secret, error]
 	unread func(ctx context.Context, inventory cluster.Cluster) map[types.NamespacedName][]secretUse
 	slots  chan struct{}
@@ -80,8 +82,9 @@ type secretUse struct {
 	key        string
 }
 
-// take returns the trimmed Secret of a SyncTarget from the list of its workspace, nil if it is not in there or there is no
-// list. The Secret may be older than the one that the cache shows. The first call for a workspace makes the list, and others wait for it.
+// take returns the trimmed Secret of a SyncTarget from the list of its workspace, nil if the list lacks it or
+// there is no list. The Secret may be older than the cached one. The first call for a workspace makes the list,
+// and concurrent calls wait for it.
 func (p *secretPrefetch) take(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) *corev1.Secret {
 	list, isNew := p.getOrAdd(logicalcluster.From(syncTarget), p.clock.Now())
 	if isNew {
@@ -111,7 +114,7 @@ func (p *secretPrefetch) getOrAdd(workspace logicalcluster.Name, now time.Time) 
 	return list, true
 }
 
-// fill reads the Secrets that SyncTargets of the workspace are about to need, if they are many.
+// fill reads the Secrets that SyncTargets of the workspace are about to need, if there are many.
 func (p *secretPrefetch) fill(ctx context.Context, inventory cluster.Cluster, list *secretList) {
 	defer close(list.done)
 	wanted := p.unread(ctx, inventory)

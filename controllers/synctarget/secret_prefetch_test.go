@@ -117,7 +117,7 @@ func (f *prefetchFixture) add(t *testing.T, name string) {
 	}
 }
 
-// readAll reads the Secrets of all SyncTargets at once, as reconciles do, and checks what they get.
+// readAll reads the Secrets of all SyncTargets at once, as reconciles do, and checks the results.
 func (f *prefetchFixture) readAll(t *testing.T) {
 	t.Helper()
 	var group gosync.WaitGroup
@@ -148,7 +148,7 @@ func TestSecretsAreReadInOneListAfterAStart(t *testing.T) {
 	f.expect(t, 1, 0)
 	f.readAll(t)
 	f.expect(t, 1, 0)
-	// A SyncTarget that comes later is read alone, also when the list has been forgotten.
+	// The Secret of a later SyncTarget is read alone, even when the list has been dropped.
 	f.add(t, "later")
 	f.readAll(t)
 	f.clock.Step(2 * prefetchLifetime)
@@ -157,7 +157,8 @@ func TestSecretsAreReadInOneListAfterAStart(t *testing.T) {
 	f.expect(t, 1, 2)
 }
 
-// An older or newer version than the cache shows does not count, and neither does a key that nobody asked for.
+// A Secret with another version than the cached one does not count, and neither does a key that no SyncTarget
+// needs.
 func TestOnlyTheVersionThatTheCacheShowsIsTakenFromAList(t *testing.T) {
 	f := newPrefetchFixture(t, minPrefetch)
 	older := f.listed[0].DeepCopy()
@@ -175,7 +176,7 @@ func TestFewSecretsAreReadOneByOne(t *testing.T) {
 	f.expect(t, 0, minPrefetch-1)
 }
 
-// The SyncTargets that a user has just made, in any number, cause no list: each costs what it is allowed to cost.
+// New SyncTargets of a user, in any number, cause no list: each causes the requests that it is allowed.
 func TestUnknownSyncTargetsCauseNoList(t *testing.T) {
 	f := newPrefetchFixture(t, minPrefetch)
 	for i := range f.syncTargets[1:] {

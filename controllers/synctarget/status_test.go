@@ -93,7 +93,7 @@ func TestSuspendedIsACondition(t *testing.T) {
 	}
 }
 
-// If a mailbox was bound again, the status says why the hub removes nothing, and how a user can end that.
+// If a mailbox was bound again, the status contains why the hub removes nothing, and how a user can end that.
 func TestReboundMailbox(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	// The status must not make a user delete another workspace.
@@ -148,7 +148,7 @@ func TestMailboxLimitExceeded(t *testing.T) {
 			}
 		}
 		if got != step.want {
-			t.Errorf("%+v: the condition says %q", step, got)
+			t.Errorf("%+v: the condition is %q", step, got)
 		}
 	}
 }

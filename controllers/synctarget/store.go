@@ -33,8 +33,8 @@ import (
 
 type requestQueue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 
-// store has what the controller keeps of each SyncTarget between two reconciles, from its first event until it is gone. Its lock is never
-// held over a request.
+// store contains the controller's state of each SyncTarget between two reconciles, from its first event until
+// it is gone. Its lock is never held over a request.
 type store struct {
 	clock clock.Clock
 
@@ -117,7 +117,7 @@ func (s *store) setUID(request mcreconcile.Request, syncTarget types.UID) (repla
 	return replaced, isKnown && replaced != syncTarget
 }
 
-// deleteUID notes that no SyncTarget has the request's name any more, and returns the UID of the one that had it.
+// deleteUID records that no SyncTarget has the request's name any more, and returns the UID of the former one.
 func (s *store) deleteUID(request mcreconcile.Request) (syncTarget types.UID, known bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -127,7 +127,7 @@ func (s *store) deleteUID(request mcreconcile.Request) (syncTarget types.UID, kn
 	return syncTarget, known
 }
 
-// delete removes a SyncTarget that is gone.
+// delete removes a deleted SyncTarget.
 func (s *store) delete(syncTarget types.UID) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -135,8 +135,8 @@ func (s *store) delete(syncTarget types.UID) {
 	deleteInfo(syncTarget)
 }
 
-// endWork drops the results of work for a SyncTarget, and what this replica still has to do for it. It enqueues the SyncTargets whose conflicts may
-// change by that.
+// endWork drops the results of work for a SyncTarget, and this replica's remaining work for it. It enqueues the
+// SyncTargets whose conflicts that may change.
 func (s *store) endWork(syncTarget types.UID) {
 	s.lock.Lock()
 	if found := s.entries[syncTarget]; found != nil {
@@ -177,8 +177,8 @@ func (s *store) enqueueLocked(found *entry) {
 	}
 }
 
-// ConnectForSchemas makes this replica connect to the cluster of a SyncTarget, whichever replica owns it. Schemas are read through this
-// connection, nothing is written.
+// ConnectForSchemas makes this replica connect to the cluster of a SyncTarget, no matter which replica owns it.
+// The connection only reads schemas.
 func (s *store) ConnectForSchemas(syncTarget types.UID) {
 	s.update(syncTarget, func(found *entry) {
 		if !found.isSchemaSource {
@@ -188,8 +188,8 @@ func (s *store) ConnectForSchemas(syncTarget types.UID) {
 	})
 }
 
-// resetShards enqueues the SyncTargets of shards that this replica got or lost. Nothing of their states is kept, except that the new owner
-// keeps the Secrets.
+// resetShards enqueues the SyncTargets of shards that this replica acquired or released. It drops their states,
+// except that a new owner keeps the Secrets.
 func (s *store) resetShards(changed shards.Set, owns func(types.UID) bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -236,8 +236,8 @@ func (s *store) stateLocked(syncTarget types.UID) *syncTargetState {
 	return &syncTargetState{since: s.clock.Now()}
 }
 
-// ownedState returns the state of a tracked SyncTarget that this replica owns. A new owner keeps the Secret, but nothing else that it
-// observed before.
+// ownedState returns the state of a tracked SyncTarget that this replica owns. A new owner keeps the Secret,
+// but no other earlier observation.
 func (s *store) ownedState(syncTarget types.UID) *syncTargetState {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -317,9 +317,9 @@ func (s *store) requestsForSecret(secret secretKey) []reconcile.Request {
 	return requests
 }
 
-// setIdentity stores which cluster a SyncTarget claims to stand for, and enqueues the SyncTargets whose conflicts may change by that. changed
-// is true if there are any. conflicting is the older SyncTarget of the same workspace that claims the cluster, other one of another workspace,
-// and both are nil if there is none.
+// setIdentity stores which cluster a SyncTarget claims to stand for, and enqueues the SyncTargets whose
+// conflicts may change. changed is true if there are any. conflicting is the older SyncTarget of the same
+// workspace that claims the cluster, and other is one of another workspace. Both are nil if there is none.
 func (s *store) setIdentity(own clusterIdentity) (conflicting, other *clusterIdentity, changed bool) {
 	s.lock.Lock()
 	concerned := s.identities.set(own)
@@ -329,7 +329,7 @@ func (s *store) setIdentity(own clusterIdentity) (conflicting, other *clusterIde
 	return conflicting, other, len(concerned) > 0
 }
 
-// setDrain replaces the drain of a SyncTarget, and returns the one before; nil stands for none.
+// setDrain replaces the drain of a SyncTarget, and returns the former one; nil means none.
 func (s *store) setDrain(syncTarget types.UID, next *drainRun) (before *drainRun) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// Nothing is left of a SyncTarget that is gone, in whichever order the parts of the hub have noted something.
+// The state of a deleted SyncTarget is dropped, in any order of the events.
 func TestMemoryOfSyncTargetsThatAreGone(t *testing.T) {
 	g := NewWithT(t)
 	controller := NewController(Options{

@@ -26,8 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
-// setStoreWentBack sets the condition StoreWentBack and what belongs to it while a rewind holds the SyncTarget, else removes them. The
-// counts in the status stay as they are.
+// setStoreWentBack sets the condition StoreWentBack and the related fields while a rewind holds the SyncTarget,
+// and otherwise removes them. The counts in the status stay as they are.
 func setStoreWentBack(syncTarget *edgev2alpha1.SyncTarget, rewind *storehistory.Rewind) {
 	status := &syncTarget.Status
 	if rewind == nil {
@@ -45,7 +45,8 @@ func storeWentBackStatus(rewind *storehistory.Rewind) *edgev2alpha1.StoreWentBac
 	return &edgev2alpha1.StoreWentBackStatus{ID: rewind.ID, DetectedAt: metav1.NewTime(rewind.Detected)}
 }
 
-// storeWentBackMessage does not say which object shows it: that may be another tenant's. The hub's log says that.
+// storeWentBackMessage does not name the object that showed it, which may be another tenant's. The hub's log
+// names it.
 func storeWentBackMessage(name string, status *edgev2alpha1.StoreWentBackStatus) string {
 	counts := ""
 	if status != nil && status.Removals+status.Overwrites > 0 {

@@ -61,6 +61,6 @@ func TestSyncedResources(t *testing.T) {
 		})
 	}
 	if got := syncedResources(nil, nil, nil); got != nil {
-		t.Errorf("of nothing: %v", got)
+		t.Errorf("without resources: %v", got)
 	}
 }

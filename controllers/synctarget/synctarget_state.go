@@ -24,9 +24,9 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// syncTargetState is the controller's state of a SyncTarget between two reconciles. It is only a cache: a hub that loses it loses
-// nothing. Only the goroutine that reconciles the SyncTarget uses it, except for
-// what the lock of the store guards.
+// syncTargetState is the controller's state of a SyncTarget between two reconciles. It is only a cache, which
+// the hub may lose. Only the goroutine that reconciles the SyncTarget uses it, except for the fields that the
+// lock of the store guards.
 type syncTargetState struct {
 	// since is when this replica first observed the SyncTarget, as its owner if it is the owner.
 	since time.Time
@@ -50,7 +50,8 @@ type syncTargetState struct {
 	// conflictSeen is true once this replica has observed an older SyncTarget of the same cluster. After that SyncTarget is gone, the
 	// conflict that the ledger records does not count.
 	conflictSeen bool
-	// conditions are those that the metric has, as the hub has set them last. The lock of the store guards them.
+	// conditions are the conditions in the metric, with the hub's last values. The lock of the store guards
+	// them.
 	conditions []conditionState
 	// formerHub is status.hub as this replica found it, nil until the first reconcile.
 	formerHub *string
@@ -58,7 +59,7 @@ type syncTargetState struct {
 	cleanedUpMissing time.Time
 }
 
-// restartTrust says until when findings of the previous leader about a target count.
+// restartTrust is until when findings of the previous leader about a target count.
 type restartTrust struct {
 	// connection is the first connection to the target, nil if the first reconcile found none.
 	connection  *targets.Connection
@@ -79,8 +80,8 @@ func (t *restartTrust) forConnection(connection *targets.Connection) time.Time {
 	return t.until
 }
 
-// isForgedHub reports whether status.hub names neither this replica nor the one that wrote the status before this one observed it. The
-// name of the latter stays until there is something else to write.
+// isForgedHub reports whether status.hub names neither this replica nor the replica that wrote the status
+// before this one observed it. The former replica's name stays until the next write.
 func (s *syncTargetState) isForgedHub(shown, own string) bool {
 	if s.formerHub == nil {
 		s.formerHub = &shown

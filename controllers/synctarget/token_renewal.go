@@ -50,7 +50,7 @@ type renewal struct {
 	nextAttempt time.Time
 	// renewedAt is when the last successful attempt was made.
 	renewedAt time.Time
-	// problem says why the last attempt failed.
+	// problem is why the last attempt failed.
 	problem string
 }
 
@@ -61,8 +61,8 @@ func hashJitter(syncTarget types.UID, purpose string) float64 {
 	return float64(sum.Sum64()>>11) / (1 << 53)
 }
 
-// renewalDue returns when a token is to be renewed: when a third of its lifetime is left, or up to a fifteenth of the lifetime
-// earlier. The jitter keeps SyncTargets that were registered together from renewing together.
+// renewalDue returns when a token must be renewed: when a third of its lifetime is left, or up to a fifteenth
+// of the lifetime earlier. The jitter keeps SyncTargets that were registered together from renewing together.
 func renewalDue(token kubeconfig.Token, syncTarget types.UID) time.Time {
 	left := float64(token.Lifetime()) / 3 * (1 + hashJitter(syncTarget, "renewal")/5)
 	return token.ExpiresAt.Add(-time.Duration(left))
@@ -93,7 +93,7 @@ func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, 
 	}
 	err := c.replaceToken(requestclass.With(ctx, requestclass.Background), inventory, syncTarget, connection, state)
 	if errors.Is(err, targets.ErrPending) {
-		// The answer of the target enqueues the SyncTarget again.
+		// The response of the target enqueues the SyncTarget again.
 		return
 	}
 	state.renewal.nextAttempt = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(targetNow)))
@@ -140,7 +140,8 @@ type writeError struct{ error }
 
 func (e *writeError) Unwrap() error { return e.error }
 
-// renewalFailureMessage says when the token ends, why it was not renewed, and how an operator can replace it.
+// renewalFailureMessage returns when the token ends, why it was not renewed, and how an operator can replace
+// it.
 func renewalFailureMessage(token kubeconfig.Token, syncTarget string, err error, described string) string {
 	ends := token.ExpiresAt.Format(dateFormat)
 	if _, inventory := errors.AsType[*writeError](err); apierrors.IsForbidden(err) && !inventory {

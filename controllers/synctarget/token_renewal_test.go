@@ -84,11 +84,11 @@ func TestRenewalFailureMessage(t *testing.T) {
 		got := renewalFailureMessage(token, "florin", test.err, "described")
 		for _, part := range test.says {
 			if !strings.Contains(got, part) {
-				t.Errorf("%s: %q does not say %q", name, got, part)
+				t.Errorf("%s: %q does not contain %q", name, got, part)
 			}
 		}
 		if strings.Contains(got, test.not) {
-			t.Errorf("%s: %q says %q", name, got, test.not)
+			t.Errorf("%s: %q contains %q", name, got, test.not)
 		}
 	}
 }

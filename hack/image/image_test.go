@@ -20,6 +20,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -31,6 +32,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -48,6 +50,7 @@ const (
 	version = "v0.0.0-test"
 	tag     = "0.0.0-test"
 	commit  = "0123abcd"
+	date    = "2026-02-03T04:05:06+01:00"
 )
 
 // TestBase compares the base with the one that .ko.yaml names.
@@ -103,24 +106,20 @@ func TestImages(t *testing.T) {
 	defer server.Close()
 	project := strings.TrimPrefix(server.URL, "http://") + "/synchub-dev"
 	one, two := makeImages(t, "one"), makeImages(t, "two", "PUSH="+project)
-	refs, err := filepath.Glob(filepath.Join(two, "*.ref"))
-	if err != nil || len(refs) == 0 {
-		t.Fatalf("no image: %v", err)
-	}
-	for _, ref := range refs {
-		program := strings.TrimSuffix(filepath.Base(ref), ".ref")
+	for program, showVersion := range map[string]string{"synchub": "version", "synchub-tunnel": "--version"} {
 		t.Run(program, func(t *testing.T) {
 			image := imageIn(t, filepath.Join(one, program))
 			if again := imageIn(t, filepath.Join(two, program)); digestOf(t, again) != digestOf(t, image) {
 				t.Errorf("the same commit makes %s, and then %s", digestOf(t, image), digestOf(t, again))
 			}
 			checkConfig(t, image, program)
-			checkProgram(t, image)
+			checkProgram(t, image, showVersion)
 			checkSBOM(t, filepath.Join(one, program+"-linux-"+runtime.GOARCH+".spdx.json"))
 			pushed := project + "/" + program + ":" + tag
 			checkPushed(t, pushed, image)
-			if want := pushed + "@" + digestOf(t, image); strings.TrimSpace(string(read(t, ref))) != want {
-				t.Errorf("%s has %s, want %s", ref, read(t, ref), want)
+			ref := string(read(t, filepath.Join(two, program+".ref")))
+			if want := pushed + "@" + digestOf(t, image); strings.TrimSpace(ref) != want {
+				t.Errorf("make names %s, want %s", ref, want)
 			}
 		})
 	}
@@ -130,11 +129,21 @@ func TestImages(t *testing.T) {
 func makeImages(t *testing.T, name string, more ...string) string {
 	t.Helper()
 	dir := "dist/test-image/" + name
-	args := append([]string{"-C", root, "image", "IMAGE_DIR=" + dir, "PLATFORMS=linux/" + runtime.GOARCH, "VERSION=" + version, "COMMIT=" + commit}, more...)
+	args := append([]string{"-C", root, "image", "IMAGE_DIR=" + dir, "PLATFORMS=linux/" + runtime.GOARCH, "VERSION=" + version, "COMMIT=" + commit, "DATE=" + date, fmt.Sprintf("EPOCH=%d", created(t).Unix())}, more...)
 	if out, err := exec.CommandContext(t.Context(), "make", args...).CombinedOutput(); err != nil {
 		t.Fatalf("make %v: %v\n%s", args, err, out)
 	}
 	return filepath.Join(root, dir)
+}
+
+// created returns the time of the commit.
+func created(t *testing.T) time.Time {
+	t.Helper()
+	parsed, err := time.Parse(time.RFC3339, date)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
 }
 
 // imageIn reads a layout as other tools do.
@@ -164,14 +173,14 @@ func checkConfig(t *testing.T, image v1.Image, program string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.Config.User != "65532:65532" || config.Architecture != runtime.GOARCH || config.Created.IsZero() || !strings.HasSuffix(config.Config.Entrypoint[0], "/"+program) {
+	if config.Config.User != "65532:65532" || config.Architecture != runtime.GOARCH || !config.Created.Equal(created(t)) || !strings.HasSuffix(config.Config.Entrypoint[0], "/"+program) {
 		t.Errorf("the configuration is %+v", config)
 	}
 	manifest, err := image.Manifest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for label, want := range map[string]string{"title": program, "version": version, "revision": commit, "licenses": "Apache-2.0"} {
+	for label, want := range map[string]string{"title": program, "version": version, "revision": commit, "created": date, "licenses": "Apache-2.0"} {
 		label = "org.opencontainers.image." + label
 		if config.Config.Labels[label] != want || manifest.Annotations[label] != want {
 			t.Errorf("%s is %q as a label and %q as an annotation, want %q", label, config.Config.Labels[label], manifest.Annotations[label], want)
@@ -180,7 +189,7 @@ func checkConfig(t *testing.T, image v1.Image, program string) {
 }
 
 // checkProgram unpacks an image, and runs its program there as its user.
-func checkProgram(t *testing.T, image v1.Image) {
+func checkProgram(t *testing.T, image v1.Image, argument string) {
 	t.Helper()
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -188,7 +197,7 @@ func checkProgram(t *testing.T, image v1.Image) {
 	}
 	unpacked := t.TempDir()
 	unpack(t, image, unpacked)
-	command := exec.CommandContext(t.Context(), config.Config.Entrypoint[0], "version")
+	command := exec.CommandContext(t.Context(), config.Config.Entrypoint[0], argument)
 	command.Env, command.Dir = config.Config.Env, config.Config.WorkingDir
 	command.SysProcAttr = &syscall.SysProcAttr{Chroot: unpacked, Credential: &syscall.Credential{Uid: userID, Gid: userID}}
 	if os.Geteuid() != 0 {

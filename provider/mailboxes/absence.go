@@ -36,6 +36,7 @@ import (
 // absenceVerifier is an [absence.Verifier]. In tests it records the calls of the caches.
 type absenceVerifier interface {
 	Verify(ctx context.Context, mailbox logicalcluster.Name, candidate absence.Candidate)
+	HasVerified(mailbox logicalcluster.Name, candidate absence.Candidate) bool
 	TakeVerified(mailbox logicalcluster.Name, candidate absence.Candidate) bool
 	WasRebound(mailbox logicalcluster.Name) bool
 	HiddenObjects(mailbox logicalcluster.Name) absence.HiddenObjects
@@ -59,6 +60,11 @@ func (m *Mailboxes) VerifyAbsence(mailbox logicalcluster.Name, candidate absence
 	if slices.Contains(m.resources, candidate.Resource) {
 		m.absence.Verify(m.ctx, mailbox, candidate)
 	}
+}
+
+// HasVerifiedAbsence reports whether the absence is verified. [Mailboxes.TakeVerifiedAbsence] uses the verification up.
+func (m *Mailboxes) HasVerifiedAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) bool {
+	return m.absence.HasVerified(mailbox, candidate)
 }
 
 // TakeVerifiedAbsence reports whether the absence was verified since the object was last visible. Each verification counts once.

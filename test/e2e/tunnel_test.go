@@ -226,6 +226,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 			hostile[name], err = faults.OpenHostileTunnel(ctx, admitted.SyncTarget.Status.Tunnel.URL, []byte(admitted.SyncTarget.Status.Tunnel.CertificateAuthority), string(admitted.SyncTarget.UID), admitted.Token, attack)
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(hostile[name].Close)
+			Eventually(reasonOf(ctx, inventory, admitted.SyncTarget.Name, edgev2alpha1.ConditionMailboxReady)).WithContext(ctx).Should(HavePrefix("True"))
 			apply(ctx, mailboxConfig(ctx, inventory, admitted.SyncTarget.Name), documents(namespace(ns), configMap(ns, "settings", "first"), everythingIn(ns)))
 		}
 		for name, one := range hostile {

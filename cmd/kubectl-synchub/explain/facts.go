@@ -110,8 +110,8 @@ func (r mailboxReader) NamespaceLabels(name string) (labels map[string]string, k
 // PartOf implements [observe.Mailbox].
 func (mailboxReader) PartOf(*unstructured.Unstructured) observe.Part { return observe.Whole }
 
-// RequestWhole implements [observe.Mailbox].
-func (mailboxReader) RequestWhole(*unstructured.Unstructured) error { return nil }
+// LimitError implements [observe.Mailbox].
+func (mailboxReader) LimitError(*unstructured.Unstructured) error { return nil }
 
 // targetReader implements [observe.Target] with the one object that the user may read on the target.
 type targetReader struct{ *observation }

@@ -73,10 +73,10 @@ type observation struct {
 	// down has what the hub observes of the object and its copy, and planned is its decision. filterErr is set if the result of the filter is
 	// unknown; then down and planned assume that the object passes.
 	down      *plan.DownSnapshot
-	planned   plan.Plan
+	planned   plan.DownPlan
 	filterErr error
 	// up is what the hub decides about the target's object, if the mailbox does not have the object and a config selects it for upsync.
-	up *plan.Plan
+	up *plan.UpPlan
 	// goesDown is true if the hub downsyncs the object because of its own selection, and belongs if it does so for whatever reason, unless the
 	// object's place on the target is selected for upsync.
 	goesDown, belongs bool
@@ -178,7 +178,7 @@ func (o *observation) newObserver(resource plan.Resource) {
 	input := mutation.SyncTarget(o.SyncTarget.Name, o.SyncTarget.Labels, parameters.Of(o.SyncTarget))
 	o.observer = observe.New(observe.Observer{
 		Mailbox: mailboxReader{o.Facts}, Target: targetReader{o}, Planner: &o.planner,
-		Registry: related.NewRegistry(), RequestCompleteness: func(func() bool) {},
+		Registry: related.NewRegistry(),
 		// Primaries are not read, so whether one still claims the object is as unknown as if its PublishedResource were gone.
 		IsPublished:     func(string) bool { return false },
 		SyncTargetInput: func() map[string]any { return input }, ReadsCopies: true,
@@ -198,7 +198,7 @@ func (o *observation) targetRef() (TargetRef, error) {
 	case object != nil:
 		selected := plan.ObjectSelection{Selection: o.selected}
 		selected.Policy = cmp.Or(selected.Policy, ownership.PolicyDelete)
-		destination, _, err := o.observer.DestinationOf(o.matcher, object, selected, nil)
+		destination, _, err := o.observer.DestinationOf(o.matcher, object, selected, nil, &plan.Wants{})
 		if destination.Key.Name != "" {
 			// The hub may not use the place, which is known nevertheless.
 			err = nil

@@ -179,8 +179,8 @@ func toJSON(content any) (string, error) {
 	return string(bytes.TrimSpace(text.Bytes())), err
 }
 
-// encodeWithoutDescriptions returns the JSON of a CRD without descriptions. The hub leaves them out of a schema of such a
-// size, too. The error tells the size if the CRD is too large even so.
+// encodeWithoutDescriptions returns the JSON of a CRD without descriptions. The hub also drops the descriptions
+// from a schema of such a size. If the CRD is still too large, the error contains the size.
 func encodeWithoutDescriptions(object *unstructured.Unstructured, crd *apiextensionsv1.CustomResourceDefinition) (string, error) {
 	small := crd.DeepCopy()
 	structural.RemoveDescriptions(small)

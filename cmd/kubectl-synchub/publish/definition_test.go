@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// widgets returns the CRD of widgets. The properties are those of the spec, as YAML in flow style.
+// widgets returns the CRD of widgets. properties are the properties of the spec, as YAML in flow style.
 func widgets(t *testing.T, properties string) *unstructured.Unstructured {
 	t.Helper()
 	return fixtures.Object(t, `apiVersion: apiextensions.k8s.io/v1
@@ -56,7 +56,7 @@ status: {storedVersions: [v1]}
 `)
 }
 
-// described returns properties, one of which is named description, whose descriptions together have the given size.
+// described returns properties with descriptions of the given total size. One property is named description.
 func described(bytes int) string {
 	return "description: {type: string, maxLength: 7, description: " + strings.Repeat("x", bytes/2) + "}, size: {type: integer, description: " + strings.Repeat("y", bytes/2) + "}"
 }
@@ -103,7 +103,7 @@ func TestPlanDefinition(t *testing.T) {
 	}
 }
 
-// definitionSummary describes a plan, and checks what each ConfigMap must have.
+// definitionSummary describes a plan, and checks the required parts of each ConfigMap.
 func definitionSummary(t *testing.T, planned publish.Definition, err error) string {
 	t.Helper()
 	if err != nil {

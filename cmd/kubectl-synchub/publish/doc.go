@@ -17,7 +17,6 @@ limitations under the License.
 // Package publish plans the PublishedResources that give all mailboxes resources of one target, or of a file of
 // CustomResourceDefinitions. `kubectl synchub` calls [Plan] or [PlanDefinition] and creates the objects; this package writes
 // nothing.
-//
-// A resource that is already published from another source is left alone, whatever its schema is: a second
-// PublishedResource of the same resource would only report that the older one wins.
+// A resource that is already published from another source is not changed, even if its schema differs: a second
+// PublishedResource of the same resource would only report that the older one takes precedence.
 package publish

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package render shows the effect of a PublishedResource without a hub, by the same code as the hub. [New] renders the
-// schema or the claim by which mailboxes get the API, and [Rendering.Down] the target object of a mailbox object. The
-// package is pure: the caller passes the CRD and the objects. `kubectl synchub` calls it.
+// Package render shows the effect of a PublishedResource without a hub, with the hub's code. [New] renders the
+// schema or the claim for mailboxes, and [Rendering.Down] the target object of a mailbox object. The package is
+// pure: the caller passes the CRD and the objects. `kubectl synchub` calls it.
 package render

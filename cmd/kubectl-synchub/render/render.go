@@ -41,11 +41,11 @@ import (
 // ErrNoCRD means that the API needs a schema from the hub, and that no CRD was given to make the schema from.
 var ErrNoCRD = errors.New("the definition of the API is needed for its schema")
 
-// Environment holds the facts beside the objects that rules can refer to.
+// Environment contains the facts, apart from the objects, that rules can refer to.
 type Environment struct {
 	// Mailbox is the logical cluster of the mailbox, and SyncTarget is the name of its SyncTarget.
 	Mailbox, SyncTarget string
-	// Labels and Annotations are those of the SyncTarget.
+	// Labels and Annotations are the SyncTarget's.
 	Labels, Annotations map[string]string
 }
 
@@ -76,8 +76,8 @@ func New(ctx context.Context, resource *synchubv1alpha1.PublishedResource, defin
 	return preview, err
 }
 
-// Served returns the rendering of the PublishedResource in force for a resource that a mailbox serves, without the objects by which mailboxes
-// get the API. It is nil if there is no PublishedResource.
+// Served returns the rendering of the effective PublishedResource for a resource that a mailbox serves, without
+// the schema or the claim. It is nil if there is no PublishedResource.
 func Served(all []synchubv1alpha1.PublishedResource, resource schema.GroupResource, served *publishedresource.API, environment Environment) (*Rendering, error) {
 	published, compiled, err := publishedresource.CompileServed(all, resource, served)
 	if published == nil || err != nil {
@@ -97,7 +97,7 @@ func (p *Rendering) api(ctx context.Context, resource *synchubv1alpha1.Published
 	case publishedresource.ForeignClaim:
 		claimed := publishedresource.ForeignAPI(spec)
 		p.setClaim(claimed, spec.API.IdentityHash)
-		// Only a mailbox could tell the other properties. They matter only for the return of the status.
+		// Only a mailbox knows the other properties. They matter only for the return of the status.
 		return publishedresource.API{GroupVersionResource: claimed, Kind: publishedresource.InMailbox(spec).Kind, Namespaced: true, Versions: []string{claimed.Version}}, nil
 	case publishedresource.OwnSchema:
 	}

@@ -71,7 +71,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// A writer that returns within ten minutes gets the same waits; one that returns later starts anew.
+// A writer that returns within ten minutes gets the same waits. For one that returns later, the waits start
+// from the beginning.
 func TestBackoffIsReset(t *testing.T) {
 	for name, test := range map[string]struct {
 		quiet time.Duration

@@ -87,7 +87,7 @@ func newWarning(about corev1.ObjectReference, reason, message string, now time.T
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: cmp.Or(about.Namespace, metav1.NamespaceDefault),
-			// Some object names are no legal names of events, such as that of the role system:node.
+			// Some object names, such as the role system:node, are not valid names of events.
 			Name: recordutil.GenerateEventName(about.Name, now.UnixNano()),
 		},
 		InvolvedObject: about, Reason: reason, Message: Truncate(message), Type: corev1.EventTypeWarning,

@@ -88,7 +88,7 @@ func TestLongMessages(t *testing.T) {
 		}
 	}
 	if message := recordedOf("a\xffb"); message != "a\uFFFDb" {
-		t.Errorf("what is no text: %q", message)
+		t.Errorf("a message that is not UTF-8: %q", message)
 	}
 }
 

@@ -35,7 +35,8 @@ const objectTimeout = 10 * time.Second
 
 var eventsResource = corev1.SchemeGroupVersion.WithResource("events")
 
-// WarnObject writes a warning about an object into its workspace. The caller sees to it that there is one per object and reason.
+// WarnObject writes a warning about an object into its workspace. The caller makes sure that it writes one per
+// object and reason.
 func WarnObject(ctx context.Context, workspace dynamic.Interface, object *unstructured.Unstructured, reason, message string, now time.Time) error {
 	event := objectWarning(object, reason, message, now)
 	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Extra), objectTimeout)

@@ -46,7 +46,7 @@ func TestObjectWarning(t *testing.T) {
 	}
 }
 
-// Whatever an object may be called, its event can be made, in a namespace where its reader looks.
+// An event can be created for an object with any name, in a namespace where users find it.
 func TestEventsOfAnyName(t *testing.T) {
 	for _, name := range []string{"a", "system:node", "Shop.Reader", "a b", strings.Repeat("x", 253)} {
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}}

@@ -14,6 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package expectations remembers the hub's own writes until a cache shows them, as the controller of ReplicaSets remembers the
-// Pods that it has created. Without that, a reconcile between a write and its watch event would write again.
+// Package expectations stores the hub's own writes until a cache shows them, as the controller of ReplicaSets
+// stores the Pods that it has created. Without the stored writes, a reconcile between a write and its watch
+// event would write again.
 package expectations

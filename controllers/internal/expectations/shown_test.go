@@ -24,8 +24,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Somebody who waits for a write is told once, when the cache shows it: by an event, by a reconcile that finds it there, or at
-// once if that was before the answer.
+// The callback is called once, when the cache shows the write: by an event, by a reconcile that finds it there,
+// or at once if the cache showed it before the response.
 func TestOnShown(t *testing.T) {
 	type steps = []func(*testWrites)
 	begin := func(m *testWrites) { m.Started(someKey) }
@@ -41,7 +41,7 @@ func TestOnShown(t *testing.T) {
 		return func(m *testWrites) { m.Current(someKey, object) }
 	}
 	for name, test := range map[string]struct {
-		// before is what happens until somebody waits, and after what follows.
+		// before are the steps before the callback is set, and after the following ones.
 		before, after steps
 		want          int
 	}{
@@ -75,7 +75,7 @@ func TestOnShown(t *testing.T) {
 				step(m)
 			}
 			if told != test.want {
-				t.Errorf("told %d times, not %d", told, test.want)
+				t.Errorf("called %d times, not %d", told, test.want)
 			}
 		})
 	}

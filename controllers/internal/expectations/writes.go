@@ -33,9 +33,9 @@ import (
 	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
-// maxExpectationTimeout bounds the wait for a created object while the cache has not reached the create's resourceVersion: a server
-// that is too busy to send events must not be asked to create again. The wait ends all the same, because a restored server may count
-// resourceVersions anew.
+// maxExpectationTimeout bounds the wait for a created object while the cache has not reached the create's
+// resourceVersion: a server that is too busy to send events must not get the create again. The wait has an end
+// because a restored server may restart its resourceVersions.
 const maxExpectationTimeout = 5 * time.Minute
 
 // Object is a pointer to an object as the cache of its side holds it.
@@ -50,12 +50,12 @@ type Writes[K comparable, O Object] struct {
 	clock clock.PassiveClock
 	// CacheHasReached reports whether the cache has, or may have, reached a resourceVersion.
 	CacheHasReached func(key K, resourceVersion string) bool
-	// Side is where the writes are made, and Cached returns what the side's cache has of a key. With Cached, the trace of a pass records when
-	// the cache shows its write.
+	// Side is the destination of the writes. Cached returns the object of a key in the destination's cache.
+	// With Cached, the trace of a pass records when the cache shows the write.
 	Side   requestmetrics.Destination
 	Cached func(key K) O
-	// Size is the memory of the remembered responses: a target may respond with anything and never show it. It is counted only
-	// if OnGrowth is set, which is called when it grows.
+	// Size is the memory of the stored responses, which a target may never confirm in a cache. It is counted
+	// only if OnGrowth is set, which is called when it grows.
 	Size     cachesize.Counter
 	OnGrowth func()
 
@@ -126,12 +126,12 @@ func (m *Writes[K, O]) Written(ctx context.Context, key K, object O) {
 func (m *Writes[K, O]) traceShown(ctx context.Context, key K) {
 	if shown := tracing.FromContext(ctx).Acknowledgement(string(m.Side)); shown != nil && m.Cached != nil {
 		m.OnShown(key, shown)
-		// The event may have come before the response.
+		// The event may have arrived before the response.
 		m.Observed(key, m.Cached(key))
 	}
 }
 
-// remember keeps the response to a write, and reports whether it did.
+// remember stores the response to a write, and reports whether it did.
 func (m *Writes[K, O]) remember(key K, object O) bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -177,7 +177,8 @@ func (m *Writes[K, O]) OnShown(key K, shown func()) {
 	shown()
 }
 
-// Observed is called when the cache has got an object, which may be the last write. Only [Writes.OnShown] needs it.
+// Observed is called when the cache has received an object, which may be the last write. Only [Writes.OnShown]
+// needs it.
 func (m *Writes[K, O]) Observed(key K, cached O) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -194,7 +195,7 @@ func (w *pendingWrite[O]) notifyShown() {
 	}
 }
 
-// DeletionObserved drops the write of an object whose delete event came.
+// DeletionObserved drops the write of an object after its delete event.
 func (m *Writes[K, O]) DeletionObserved(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()

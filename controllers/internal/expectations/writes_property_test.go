@@ -41,7 +41,7 @@ type cacheModel struct {
 	events []*unstructured.Unstructured
 	cached *unstructured.Unstructured
 	ends   []types.UID
-	// written is the last answer to a write of ours, until the object is deleted.
+	// written is the last response to a write, until the object is deleted.
 	written *unstructured.Unstructured
 }
 
@@ -64,7 +64,7 @@ func (w *cacheModel) remove() {
 
 func (w *cacheModel) newUID() types.UID { return types.UID("u" + strconv.Itoa(w.clock+1)) }
 
-// pass lets some time pass: events arrive.
+// pass advances the time: events arrive.
 func (w *cacheModel) pass(steps int) {
 	for range steps {
 		switch {
@@ -76,19 +76,19 @@ func (w *cacheModel) pass(steps int) {
 				w.ends = append(w.ends, before.GetUID())
 			}
 		case len(w.ends) > 0:
-			w.log("the handler is told of the end of %s", w.ends[0])
+			w.log("the handler gets the delete event of %s", w.ends[0])
 			w.memory.DeletionObserved(someKey, w.ends[0])
 			w.ends = w.ends[1:]
 		}
 	}
 }
 
-// read reads what the hub believes, and checks that it knows of its own writes.
+// read reads the hub's view, and checks that it contains the hub's own writes.
 func (w *cacheModel) read() *unstructured.Unstructured {
 	seen, deleted := w.memory.Current(someKey, w.cached)
 	w.log("the hub sees %s (deleted: %v)", describeVersion(seen), deleted)
 	if w.written != nil && (seen == nil || isOlder(seen, w.written) || deleted) {
-		w.t.Fatalf("the hub has written %s and sees %s:\n%v", describeVersion(w.written), describeVersion(seen), w.history)
+		w.t.Fatalf("the hub has written %s and observes %s:\n%v", describeVersion(w.written), describeVersion(seen), w.history)
 	}
 	if deleted {
 		return nil
@@ -96,7 +96,7 @@ func (w *cacheModel) read() *unstructured.Unstructured {
 	return seen
 }
 
-// write creates or updates, as the hub would from what it sees.
+// write creates or updates the object, based on the hub's view.
 func (w *cacheModel) write() {
 	seen := w.read()
 	w.memory.Started(someKey)
@@ -139,8 +139,8 @@ func (w *cacheModel) delete() {
 	}
 }
 
-// Whatever happens on the target and however late it is seen, the hub never forgets a write of its own before the cache
-// shows it, and in the end believes what the cache shows.
+// After any events on the target, with any delay, the hub never drops its own write before the cache shows it,
+// and in the end its view equals the cache.
 func TestWritesOfAnyHistory(t *testing.T) {
 	for seed := range uint64(3000) {
 		w := &cacheModel{t: t, random: rand.New(rand.NewPCG(seed, 1)), memory: newTestWrites[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))} //nolint:gosec // a repeatable history
@@ -174,10 +174,10 @@ func TestWritesOfAnyHistory(t *testing.T) {
 		}
 		seen, deleted := w.memory.Current(someKey, w.cached)
 		if seen != w.stored || deleted {
-			t.Fatalf("seed %d: the target holds %s, the hub sees %s (deleted: %v):\n%v", seed, describeVersion(w.stored), describeVersion(seen), deleted, w.history)
+			t.Fatalf("seed %d: the target has %s, the hub observes %s (deleted: %v):\n%v", seed, describeVersion(w.stored), describeVersion(seen), deleted, w.history)
 		}
 		if len(w.memory.pending) > 0 {
-			t.Fatalf("seed %d: something is remembered for ever:\n%v", seed, w.history)
+			t.Fatalf("seed %d: a write is stored for ever:\n%v", seed, w.history)
 		}
 	}
 }

@@ -37,7 +37,7 @@ var someKey = types.NamespacedName{Namespace: "shop", Name: "till"}
 
 type testWrites = Writes[types.NamespacedName, *unstructured.Unstructured]
 
-// newTestWrites returns the writes to one side, of a cache that does not tell how far it has got.
+// newTestWrites returns the writes to one side, for a cache without a current resourceVersion.
 func newTestWrites[K comparable](clock clock.PassiveClock) *Writes[K, *unstructured.Unstructured] {
 	memory := New[K, *unstructured.Unstructured](&gosync.Mutex{}, clock)
 	return &memory
@@ -130,7 +130,7 @@ func TestWritesOfTargets(t *testing.T) {
 	}
 }
 
-// What the cache has shown is not remembered any longer, so that a deletion that it shows next is believed.
+// A write that the cache has shown is dropped, so that a deletion in the cache counts.
 func TestWriteEndsWhenTheCacheShowsIt(t *testing.T) {
 	memory := newTestWrites[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))
 	memory.Started(someKey)
@@ -179,16 +179,16 @@ func TestWritesPerTargetRef(t *testing.T) {
 	memory.Finished(here, version("a", "7"))
 	memory.SetDroppedPaths(here, []string{".spec.x"})
 	if object, _ := memory.Current(there, nil); object != nil || memory.DroppedPaths(there) != nil {
-		t.Errorf("what was written to one place is remembered of another: %s", describeVersion(object))
+		t.Errorf("a write to one key is stored under another: %s", describeVersion(object))
 	}
 	memory.DeletionObserved(there, "a")
 	if object, _ := memory.Current(here, nil); object == nil || memory.DroppedPaths(here) == nil {
-		t.Error("what ended in another place is forgotten")
+		t.Error("the deletion of another key's object drops the write")
 	}
 }
 
-// A create whose echo never comes must not count for ever: the watch broke before it, and the object was deleted before
-// the next list. While the watch is behind, the echo may still come.
+// A create whose event never arrives must not count for ever: the watch broke before the event, and the object
+// was deleted before the next list. While the watch is behind, the event may still arrive.
 func TestWriteOfACreateThatTheCacheNeverShows(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reached bool
@@ -216,7 +216,7 @@ func TestWriteOfACreateThatTheCacheNeverShows(t *testing.T) {
 	}
 }
 
-// What a target answers counts until its cache shows it, however the memory of it ends.
+// A response counts until the cache shows it, or until the write is dropped for another reason.
 func TestWritesCountTheirSize(t *testing.T) {
 	answer := version("a", "7")
 	answer.Object["status"] = strings.Repeat("x", 10000)
@@ -238,7 +238,7 @@ func TestWritesCountTheirSize(t *testing.T) {
 				memory.Finished(someKey, answer)
 			}
 			if objects, bytes := memory.Size.Objects(), memory.Size.Bytes(); objects != 1 || bytes != cachesize.SizeOf(answer) || grown != 2 {
-				t.Errorf("after two writes %d objects of %d bytes are held, told %d times", objects, bytes, grown)
+				t.Errorf("after two writes %d objects of %d bytes are stored, OnGrowth was called %d times", objects, bytes, grown)
 			}
 			end(memory)
 			if objects, bytes := memory.Size.Objects(), memory.Size.Bytes(); objects != 0 || bytes != 0 {

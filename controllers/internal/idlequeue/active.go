@@ -69,7 +69,8 @@ func (a *activeQueue[K]) GetWithPriority() (key K, priority int, shutdown bool) 
 	return key, priority, shutdown || !a.acceptItem(key, priority)
 }
 
-// acceptItem reports whether the worker processes the item. If the queue is inactive by now, the item is kept for later.
+// acceptItem reports whether the worker processes the item. If the queue is inactive now, it keeps the item for
+// later.
 func (a *activeQueue[K]) acceptItem(key K, priority int) bool {
 	if priority == stopPriority {
 		// The next worker stops, too.
@@ -115,7 +116,7 @@ func (a *activeQueue[K]) ShutDown() {
 	a.PriorityQueue.ShutDown()
 }
 
-// stopWorker adds the zero key before all others.
+// stopWorker adds the zero key before all other keys.
 func (a *activeQueue[K]) stopWorker() {
 	var zero K
 	a.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{Priority: new(stopPriority)}, zero)

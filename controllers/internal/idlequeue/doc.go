@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package idlequeue runs the workers of a controller only while there is work. An idle controller of controller-runtime needs
-// nine goroutines, and a quiet fleet has thousands of controllers. Each SyncTarget has its own, so that no slow target takes
-// workers from others.
+// Package idlequeue runs the workers of a controller only while there is work. An idle controller of
+// controller-runtime needs nine goroutines, and a quiet fleet has thousands of controllers. Each SyncTarget has
+// its own controllers, so that no slow target blocks the workers of other targets.
 package idlequeue

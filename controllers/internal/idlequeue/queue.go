@@ -32,7 +32,7 @@ import (
 
 // Options are the settings of a [Queue].
 type Options[K comparable] struct {
-	// Name is that of the controller, in logs and metrics. Controllers of one kind share it.
+	// Name is the name of the controller in logs and metrics. Controllers of one kind share it.
 	Name       string
 	Reconciler reconcile.TypedReconciler[K]
 	// MaxConcurrentReconciles is the number of workers.
@@ -50,8 +50,9 @@ type Options[K comparable] struct {
 	Clock clock.Clock
 }
 
-// Queue is a rate-limited priority queue with workers. While it has keys, or had some a moment ago, it is active and its workers run.
-// An idle queue needs no goroutine but that of [Queue.Run]. The zero key is reserved. Create a queue with [New].
+// Queue is a rate-limited priority queue with workers. While it has keys, or had some a moment ago, it is
+// active and its workers run. An idle queue needs only the goroutine of [Queue.Run]. The zero key is reserved.
+// Create a queue with [New].
 type Queue[K comparable] struct {
 	options Options[K]
 	limiter workqueue.TypedRateLimiter[K]
@@ -118,7 +119,7 @@ func (q *Queue[K]) runUntilIdle(ctx context.Context) error {
 
 func (q *Queue[K]) newWorkers(active *activeQueue[K]) (controller.TypedController[K], error) {
 	return controller.NewTypedUnmanaged(q.options.Name, controller.TypedOptions[K]{
-		// controller-runtime never frees names, and hundreds of controllers come and go.
+		// controller-runtime never frees names, and hundreds of controllers start and stop.
 		SkipNameValidation:      new(true),
 		MaxConcurrentReconciles: q.options.MaxConcurrentReconciles,
 		ReconciliationTimeout:   q.options.ReconciliationTimeout,

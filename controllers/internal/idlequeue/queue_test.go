@@ -57,7 +57,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// Workers stop when the queue is shut down, whatever the queue holds and gets, and whether they wait or work.
+// Workers stop when the queue is shut down, for any keys in the queue, and whether they wait or work.
 func TestQueueShutsDown(t *testing.T) {
 	for round := range 200 {
 		queue := newTestQueue(clock.RealClock{}, nil).activate()
@@ -234,7 +234,7 @@ func TestKeysHandedOutTooLateAreKept(t *testing.T) {
 		t.Fatal("the queue does not become idle")
 	}
 	if active.acceptItem("key", highPriority) || active.acceptItem("", stopPriority) {
-		t.Error("a worker goes on although the queue is idle")
+		t.Error("a worker continues although the queue is idle")
 	}
 	active.ShutDown()
 	next := queue.activate()
@@ -272,7 +272,8 @@ func TestWorkersComeBack(t *testing.T) {
 	}
 }
 
-// A key is reconciled at the time that the reconciler asks for, or earlier if it is added. A queue that waits long has no workers.
+// A key is reconciled when the reconciler requests it, or earlier if the key is added. A queue with only long
+// delays has no workers.
 func TestLongDelaysNeedNoWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -336,7 +337,7 @@ func TestBackoff(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if again := len(times) - attempts; again < 3 {
-			t.Errorf("a key whose backoff was forgotten was tried %d times in a second", again)
+			t.Errorf("a key whose backoff was reset was tried %d times in a second", again)
 		}
 		cancel()
 		if err := <-ended; err != nil {

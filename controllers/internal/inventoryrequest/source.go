@@ -47,9 +47,9 @@ func Handler(name multicluster.ClusterName, inventory cluster.Cluster) handler.T
 	})(name, inventory)
 }
 
-// Engagement returns a source that enqueues each inventory workspace when its SyncTargets and Locations are cached, and
-// again when the hub loses the workspace. Without it, a workspace would cause no event whose Locations become readable
-// after its SyncTargets, and which has no Location.
+// Engagement returns a source that enqueues each inventory workspace when its SyncTargets and Locations are
+// cached, and again when the hub loses the workspace. Otherwise a workspace without a Location would cause no
+// event if its Locations become readable after its SyncTargets.
 func Engagement() mcsource.TypedSource[client.Object, mcreconcile.Request] { return engagement{} }
 
 type engagement struct{}

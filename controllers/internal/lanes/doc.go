@@ -14,7 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package lanes keeps slow reconciles away from workers that all tenants share. A reconcile waits for servers, and a tenant's
-// workspace may take half a minute for each request: an admission webhook there is the tenant's own. A worker therefore waits only
-// a moment. A reconcile that lasts longer goes on without it, in the lane of its tenant, and the worker takes the next key.
+// Package lanes keeps slow reconciles away from workers that all tenants share. A reconcile waits for servers,
+// and a tenant's workspace may take half a minute for each request: the tenant controls the admission webhooks
+// there. A worker therefore waits only for a moment. A slower reconcile continues in the lane of its tenant
+// without the worker, which takes the next key.
 package lanes

@@ -40,12 +40,12 @@ const (
 // Options are the settings of a [Reconciler].
 type Options[K, L comparable] struct {
 	Reconciler reconcile.TypedReconciler[K]
-	// LaneOf returns the lane of a key: the tenant whose answers its reconcile waits for.
+	// LaneOf returns the lane of a key: the tenant whose servers its reconcile waits for.
 	LaneOf func(K) L
 	// Patience is how long a worker waits for a reconcile.
 	Patience time.Duration
-	// Timeout bounds a reconcile; zero is no limit. It replaces the controller's ReconciliationTimeout, which must be zero: that one
-	// would end a reconcile when its worker leaves it.
+	// Timeout bounds a reconcile; zero is no limit. It replaces the controller's ReconciliationTimeout, which
+	// must be zero: otherwise the controller would end a reconcile when its worker leaves it.
 	Timeout time.Duration
 	// MaxSlow bounds the slow reconciles of a lane. Beyond it, keys wait in the lane.
 	MaxSlow int
@@ -54,8 +54,8 @@ type Options[K, L comparable] struct {
 	Clock    clock.PassiveClock
 }
 
-// Reconciler runs reconciles for the workers of a controller. It never runs two reconciles of a key at once. Create it with [New], and
-// give it the controller's queue with [Reconciler.Source] or [Reconciler.SetQueue].
+// Reconciler runs reconciles for the workers of a controller. It never runs two reconciles of a key at once.
+// Create it with [New], and set the controller's queue with [Reconciler.Source] or [Reconciler.SetQueue].
 type Reconciler[K, L comparable] struct {
 	options Options[K, L]
 	// limiter delays keys after slow reconciles that failed. The controller has forgotten their failures.
@@ -120,7 +120,7 @@ func PerKey[K comparable](reconciler reconcile.TypedReconciler[K], timeout time.
 	})
 }
 
-// Source returns a source without events, from which the reconciler takes the queue of its controller.
+// Source returns a source without events. It passes the queue of the controller to the reconciler.
 func (r *Reconciler[K, L]) Source() source.TypedSource[K] {
 	return source.TypedFunc[K](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[K]) error {
 		r.SetQueue(queue.AddAfter)
@@ -149,8 +149,8 @@ func (r *Reconciler[K, L]) Start(ctx context.Context) error {
 // NeedLeaderElection makes a manager stop the reconciler after the controllers of the leader.
 func (r *Reconciler[K, L]) NeedLeaderElection() bool { return false }
 
-// Reconcile runs a reconcile, and returns its result if it ends within the patience of a worker. Otherwise the key returns to the queue
-// when the reconcile has ended and says so.
+// Reconcile runs a reconcile, and returns its result if it ends within Patience. Otherwise the key returns to
+// the queue when the reconcile has ended and requests it.
 func (r *Reconciler[K, L]) Reconcile(ctx context.Context, key K) (reconcile.Result, error) {
 	current := r.begin(key)
 	if current == nil {
@@ -318,7 +318,7 @@ func (r *Reconciler[K, L]) leaveLane(of L, key K, isFast bool) (released []K, is
 	return released, isOver
 }
 
-// wait adds a key to those that wait for a slot.
+// wait adds a key to the keys that wait for a slot.
 func (l *lane[K]) wait(key K) {
 	if _, ok := l.queued[key]; !ok {
 		l.queued[key] = struct{}{}

@@ -32,7 +32,7 @@ type fixture struct {
 	*Reconciler[string, byte]
 	started chan string
 	outcome map[string]chan outcome
-	// expire makes the worker of the only fast reconcile lose its patience.
+	// expire ends the patience of the only fast reconcile's worker.
 	expire   chan time.Time
 	enqueued chan added
 	changed  chan byte

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Elected is closed once this replica leads, as that of a manager is. A replica that loses the leadership ends. A nil Elected stands
-// for a replica that always leads.
+// Elected is closed once this replica leads, like the channel of a manager. A replica that loses the leadership
+// ends. A nil Elected means that the replica always leads.
 type Elected <-chan struct{}
 
 // Leads reports whether this replica leads.

@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/shards"
 )
 
-// Shards are the SyncTargets that this replica owns, which are those for which it works.
+// Shards are the SyncTargets that this replica owns and works for.
 type Shards interface {
 	Owns(syncTarget types.UID) bool
 	// Fence returns the fence of writes for a SyncTarget.
@@ -39,7 +39,7 @@ var _ Shards = &shards.Shards{}
 type Role struct {
 	Elected
 	Shards
-	// Changed carries the shards that this replica got or lost.
+	// Changed carries the shards that this replica acquired or released.
 	Changed *topic.Topic[shards.Set]
 }
 

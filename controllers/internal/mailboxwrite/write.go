@@ -47,8 +47,9 @@ func IsMissingNamespace(err error, namespace string) bool {
 	return details != nil && details.Kind == "namespaces" && details.Name == namespace
 }
 
-// Merge returns the mailbox object with the content of the desired one. Identity, owners, finalizers, status, the rules of an
-// aggregated ClusterRole, kcp's own labels and annotations, and what the hub notes about the run of an object stay.
+// Merge returns the mailbox object with the content of the desired one. Identity, owners, finalizers, status,
+// the rules of an aggregated ClusterRole, kcp's own labels and annotations, and the hub's annotations about an
+// object's run stay.
 func Merge(inMailbox, desired *unstructured.Unstructured) *unstructured.Unstructured {
 	result := &unstructured.Unstructured{Object: maps.Clone(desired.Object)}
 	if _, ok := result.Object["status"]; !ok {
@@ -122,7 +123,7 @@ func hasNullField(value any) bool {
 	return false
 }
 
-// withKCPEntries adds kcp's own entries to the desired ones, and what the hub notes about the run of an object.
+// withKCPEntries adds kcp's own entries, and the hub's entries about the run of an object, to the desired ones.
 func withKCPEntries(desired, inMailbox map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, desired)

@@ -70,9 +70,9 @@ func TestMergeIntoMailboxObject(t *testing.T) {
 			if !reflect.DeepEqual(got.Object, test.want) {
 				t.Errorf("want %v\ngot  %v", test.want, got.Object)
 			}
-			// Both are read by others at the same time.
+			// Other goroutines read both at the same time.
 			if !reflect.DeepEqual(held, heldBefore) || !reflect.DeepEqual(wanted, wantedBefore) {
-				t.Errorf("what was given has changed: %v, %v", held, wanted)
+				t.Errorf("the arguments have changed: %v, %v", held, wanted)
 			}
 			if again := Merge(got, wanted); !reflect.DeepEqual(again, got) {
 				t.Errorf("first %v\nthen  %v", got, again)
@@ -95,7 +95,7 @@ func TestWithKCPs(t *testing.T) {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
 		}
 		if !reflect.DeepEqual(test.held, held) {
-			t.Errorf("%s: what is held was changed: %v", name, test.held)
+			t.Errorf("%s: the present entries were changed: %v", name, test.held)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func decode(t *testing.T, text string) map[string]any {
 	return content
 }
 
-// upsyncedObject is what a mailbox holds of an object that came up, with what kcp and the mailbox's users have put on it.
+// upsyncedObject returns an upsynced mailbox object, with entries that kcp and the mailbox's users have added.
 func upsyncedObject(t *testing.T) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: decode(t, `{
 		"apiVersion": "apps/v1", "kind": "Deployment",

@@ -36,12 +36,13 @@ import (
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
-// Errors of a write, beside the response of kcp.
+// Errors of a write, in addition to the responses of kcp.
 var (
-	// ErrUnreachable means that nothing was sent, because no endpoint shows the workspace now. Its objects are enqueued again when one does.
+	// ErrUnreachable means that no request was sent, because no endpoint serves the workspace now. Its objects
+	// are enqueued again when one does.
 	ErrUnreachable = errors.New("the workspace cannot be reached now")
-	// ErrOutdated means that nothing was written, because the object has changed since the cache showed it. The cache is about to show the
-	// newer one.
+	// ErrOutdated means that nothing was written, because the object has changed since the cache read it. The
+	// cache is about to show the newer one.
 	ErrOutdated = errors.New("the object has changed since the hub read it")
 	// ErrExists means that nothing was created, because an object that the cache does not show yet has the name.
 	ErrExists = errors.New("an object of this name exists")
@@ -63,7 +64,7 @@ type Object struct {
 type Writer[K comparable] struct {
 	Workspaces   Workspaces
 	FieldManager string
-	// Locate returns which object a key stands for.
+	// Locate returns the object of a key.
 	Locate func(key K) Object
 	// Expectations get the responses until the cache shows them; nil if no decision depends on that.
 	Expectations *expectations.Writes[K, *unstructured.Unstructured]
@@ -172,8 +173,8 @@ func (w *Writer[K]) PatchStatus(ctx context.Context, key K, patch Patch, isSubre
 	return err
 }
 
-// Release removes the hub's mark from an object, which stays. By ensured the hub may take it over again, see [ownership.Owner.EnsuredValue];
-// an empty text leaves no trace of the hub.
+// Release removes the hub's mark from an object, which stays. With ensured, the hub may take it over again, see
+// [ownership.Owner.EnsuredValue]. An empty text leaves no trace of the hub.
 func (w *Writer[K]) Release(ctx context.Context, key K, object *unstructured.Unstructured, ensured string, keepsLabel bool) error {
 	annotations := map[string]any{ownership.MarkAnnotation: nil}
 	if ensured != "" {
@@ -191,8 +192,8 @@ func (w *Writer[K]) Release(ctx context.Context, key K, object *unstructured.Uns
 	return err
 }
 
-// SetFinalizers replaces the finalizers of an object. It returns [ErrOutdated] if the object has changed. Without a finalizer, a terminating
-// object is gone.
+// SetFinalizers replaces the finalizers of an object. It returns [ErrOutdated] if the object has changed. A
+// terminating object without finalizers is deleted.
 func (w *Writer[K]) SetFinalizers(ctx context.Context, key K, object *unstructured.Unstructured, finalizers []string) error {
 	patch, err := FinalizersPatch(object, finalizers)
 	if err != nil {
@@ -242,7 +243,7 @@ func (w *Writer[K]) begin(key K) (Object, dynamic.ResourceInterface, error) {
 	return at, client.Resource(at.Resource).Namespace(at.Name.Namespace), nil
 }
 
-// failed expects nothing after a write that failed.
+// failed expects no object after a failed write.
 func (w *Writer[K]) failed(key K) {
 	if w.Expectations != nil {
 		w.Expectations.Finished(key, nil)

@@ -54,7 +54,7 @@ func (o oneWorkspace) Client(logicalcluster.Name) (dynamic.Interface, bool) {
 	return o.client, o.client != nil
 }
 
-// respond is what the API server responds to a request; handled is false for the response of an ordinary one.
+// respond returns the API server's response to a request; handled is false for an ordinary response.
 type respond func(action clienttesting.Action) (handled bool, object runtime.Object, err error)
 
 // refuse refuses the requests of a verb for ConfigMaps.
@@ -96,7 +96,7 @@ func wantExpected(t *testing.T, writer *Writer[string], uid types.UID) {
 	object, _ := writer.Expectations.Current("till", nil)
 	switch {
 	case object == nil && uid != "":
-		t.Errorf("want %s to be expected, got nothing", uid)
+		t.Errorf("want an expectation for %s, got none", uid)
 	case object != nil && object.GetUID() != uid:
 		t.Errorf("want %q to be expected, got %s", uid, object.GetUID())
 	}
@@ -221,7 +221,7 @@ func TestDeletionIsExpected(t *testing.T) {
 	}
 	writer, _ := newTestWriter(refuse("patch", errGone))
 	if err := writer.SetFinalizers(t.Context(), "till", terminating, nil); err != nil {
-		t.Errorf("a terminating object that is gone: %v", err)
+		t.Errorf("a terminating object that was deleted: %v", err)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestReleaseLeavesWhatIsAsked(t *testing.T) {
 	}
 }
 
-// Without expectations nothing is remembered.
+// Without expectations no write is stored.
 func TestWriterWithoutExpectations(t *testing.T) {
 	writer, _ := newTestWriter(nil)
 	writer.Expectations = nil

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package patch writes changes to objects that several controllers of the hub share. Every patch carries the
-// resourceVersion. A conflict is no error: the result asks for a requeue. [Status] patches the status, [Object] metadata
-// and spec.
+// Package patch writes changes to objects that several controllers of the hub share. Every patch contains the
+// resourceVersion. A conflict is not an error: the result requests a requeue. [Status] patches the status,
+// [Object] metadata and spec.
 package patch

@@ -34,12 +34,12 @@ func IgnoreHeartbeats() predicate.Predicate {
 	}}
 }
 
-// isHeartbeatOnly reports whether two versions of a SyncTarget differ only in the heartbeat, the fields that are written
-// with it, the labels, and the annotations that are parameters. Controllers that read those also use [predicate.LabelChangedPredicate] and
-// [predicate.AnnotationChangedPredicate].
+// isHeartbeatOnly reports whether two versions of a SyncTarget differ only in the heartbeat, the fields that
+// are written with it, the labels, and the annotations that are parameters. Controllers that read labels or
+// parameters also use [predicate.LabelChangedPredicate] and [predicate.AnnotationChangedPredicate].
 func isHeartbeatOnly(before, after *edgev2alpha1.SyncTarget) bool {
 	if before.ResourceVersion == after.ResourceVersion {
-		// A resync of the cache asks for a reconcile of every object.
+		// A resync of the cache requests a reconcile of every object.
 		return false
 	}
 	return apiequality.Semantic.DeepEqual(withoutHeartbeat(before), withoutHeartbeat(after))

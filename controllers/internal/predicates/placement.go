@@ -46,7 +46,7 @@ func changesPlacement(before, after *edgev2alpha1.SyncTarget) bool {
 	return before.UID != after.UID || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 		before.Spec.Unschedulable != after.Spec.Unschedulable || before.Spec.Drain != after.Spec.Drain || before.Spec.Suspend != after.Spec.Suspend ||
 		changesCondition(before, after, edgev2alpha1.ConditionReady) || changesCondition(before, after, edgev2alpha1.ConditionMailboxReady) ||
-		// The annotations are parameters, and say whether the cache could read the SyncTarget.
+		// The annotations contain parameters, and whether the cache could read the SyncTarget.
 		changesLabelsOrAnnotations(before, after)
 }
 

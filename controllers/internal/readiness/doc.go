@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package readiness knows which SyncTargets are Ready, as this hub has found out since its start. The condition Ready tells users
-// the same, but users may write conditions, so nothing may be decided by them.
+// Package readiness contains which SyncTargets are Ready, as this hub has observed since its start. The
+// condition Ready contains the same, but users may write conditions, so the hub must not base decisions on it.
 package readiness

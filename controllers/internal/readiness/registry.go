@@ -30,8 +30,8 @@ type state struct {
 	since time.Time
 }
 
-// Registry holds the states of SyncTargets. The zero value is ready to use; a nil registry knows nothing. All methods may be called
-// concurrently.
+// Registry contains the states of SyncTargets. The zero value is ready to use; a nil registry is empty. All
+// methods may be called concurrently.
 type Registry struct {
 	changes topic.Topic[types.UID]
 
@@ -59,7 +59,7 @@ func (r *Registry) Set(syncTarget types.UID, ready bool, now time.Time) {
 	}
 }
 
-// Forget drops a SyncTarget that is gone.
+// Forget drops a deleted SyncTarget.
 func (r *Registry) Forget(syncTarget types.UID) {
 	if r == nil {
 		return
@@ -69,8 +69,8 @@ func (r *Registry) Forget(syncTarget types.UID) {
 	delete(r.states, syncTarget)
 }
 
-// Of reports whether a SyncTarget is Ready, and since when the hub has found it so. known is false until the hub has found it out since
-// its start.
+// Of reports whether a SyncTarget is Ready, and since when the hub has observed that. known is false if the hub has not observed the
+// SyncTarget since its start.
 func (r *Registry) Of(syncTarget types.UID) (ready bool, since time.Time, known bool) {
 	if r == nil {
 		return false, time.Time{}, false

@@ -14,10 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package topic carries changes from the component that owns a thing to the controllers that follow it, so that no component
-// knows who follows it.
+// Package topic carries changes from the component that owns a thing to the controllers that need them, so that
+// no component depends on its readers.
 //
-// controller-runtime's channel sources block who sends before a controller has started, or while it is slow, and they queue the
-// same change many times. A [Topic] puts a change straight into the queue of each controller, which never blocks and keeps each
-// request once.
+// controller-runtime's channel sources block the sender before a controller has started, or while it is slow,
+// and they queue the same change many times. A [Topic] adds a change directly to the queue of each controller,
+// which never blocks and keeps each request once.
 package topic

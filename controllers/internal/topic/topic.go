@@ -32,8 +32,8 @@ type Topic[K comparable] struct {
 
 type subscriber[K comparable] struct{ enqueue func(K) }
 
-// Publish tells all controllers that have started that a thing changed. It never blocks. Controllers that start later reconcile
-// everything then.
+// Publish notifies all started controllers that a thing changed. It never blocks. Controllers that start later
+// reconcile everything at their start.
 func (t *Topic[K]) Publish(key K) {
 	if t == nil {
 		return
@@ -64,8 +64,8 @@ func (t *Topic[K]) Subscribe(ctx context.Context, follow func(K)) {
 	})
 }
 
-// Source returns a source for a controller. From the start of the controller to its end, enqueue is called for each published key
-// and adds the requests that follow from it. It must not block or publish.
+// Source returns a source for a controller. From the start of the controller to its end, enqueue is called for
+// each published key, and adds the resulting requests. It must not block or publish.
 func Source[K, R comparable](t *Topic[K], enqueue func(queue workqueue.TypedRateLimitingInterface[R], key K)) source.TypedSource[R] {
 	return source.TypedFunc[R](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
 		t.Subscribe(ctx, func(key K) { enqueue(queue, key) })

@@ -42,8 +42,9 @@ func (s setting) String() string {
 	return fmt.Sprintf("%s (%s)", s.path, text)
 }
 
-// settings returns, for each leaf below a type, the values of the type in which only that leaf is set. The leaf differs
-// from zero and from its default; an enum takes each of its other values. The schema is that of the type's generated CRD.
+// settings returns, for each leaf below a type, the values of the type with only that leaf set. The leaf
+// differs from zero and from its default; an enum gets each of its other values. schema is the schema in the
+// type's generated CRD.
 func settings(t *testing.T, path string, goType reflect.Type, schema apiextensionsv1.JSONSchemaProps) []setting {
 	t.Helper()
 	switch goType {
@@ -75,14 +76,14 @@ func settings(t *testing.T, path string, goType reflect.Type, schema apiextensio
 		return structSettings(t, path, goType, schema)
 	case reflect.Slice:
 		if schema.Items == nil || schema.Items.Schema == nil {
-			t.Fatalf("%s: the schema says nothing about the items of the list", path)
+			t.Fatalf("%s: the schema does not describe the items of the list", path)
 		}
 		return wrap(settings(t, path+"[]", goType.Elem(), *schema.Items.Schema), func(value reflect.Value) reflect.Value {
 			return reflect.Append(reflect.MakeSlice(goType, 0, 1), value)
 		})
 	case reflect.Map:
 		if schema.AdditionalProperties == nil || schema.AdditionalProperties.Schema == nil {
-			t.Fatalf("%s: the schema says nothing about the values of the map", path)
+			t.Fatalf("%s: the schema does not describe the values of the map", path)
 		}
 		return wrap(settings(t, path, goType.Elem(), *schema.AdditionalProperties.Schema), func(value reflect.Value) reflect.Value {
 			entries := reflect.MakeMap(goType)

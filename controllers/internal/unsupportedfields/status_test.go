@@ -118,12 +118,12 @@ func TestEveryFieldIsToldOrDeprecated(t *testing.T) {
 				}
 				// A field that is set may have a field below it that is not.
 				if !says && !deprecated {
-					t.Errorf("%s says nothing that this test knows of, and its type does not say so", path)
+					t.Errorf("%s has no test, and its type does not document that it is unused", path)
 				}
 			})
 			for field := range reportedFields[kind.name] {
 				if !used[field] {
-					t.Errorf("%s is no field of the status", field)
+					t.Errorf("%s is not a field of the status", field)
 				}
 			}
 			deprecatedFields := map[string]bool{}

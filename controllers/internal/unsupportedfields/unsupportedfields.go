@@ -50,8 +50,8 @@ func (l *fieldList) addIf(field string, set bool) {
 // SyncTarget returns the fields of a SyncTarget that are set without effect.
 func SyncTarget(spec *edgev2alpha1.SyncTargetSpec) []string {
 	var fields fieldList
-	fields.addIf("spec.evictAfter", spec.EvictAfter != nil)                     //nolint:staticcheck // deprecated is why it is told
-	fields.addIf("spec.supportedAPIExports", len(spec.SupportedAPIExports) > 0) //nolint:staticcheck // deprecated is why it is told
-	fields.addIf("spec.cells", len(spec.Cells) > 0)                             //nolint:staticcheck // deprecated is why it is told
+	fields.addIf("spec.evictAfter", spec.EvictAfter != nil)                     //nolint:staticcheck // it is reported because it is deprecated
+	fields.addIf("spec.supportedAPIExports", len(spec.SupportedAPIExports) > 0) //nolint:staticcheck // it is reported because it is deprecated
+	fields.addIf("spec.cells", len(spec.Cells) > 0)                             //nolint:staticcheck // it is reported because it is deprecated
 	return fields
 }

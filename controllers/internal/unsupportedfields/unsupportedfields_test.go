@@ -239,9 +239,9 @@ func TestEveryFieldActsOrIsReported(t *testing.T) {
 				}
 				switch {
 				case acts && len(reported) > 0:
-					t.Errorf("%s is said to do something here and to do nothing by the package", setting)
+					t.Errorf("%s has an effect according to this test, and none according to the package", setting)
 				case !acts && len(reported) == 0:
-					t.Errorf("%s does nothing that this test knows of, and nobody tells its user", setting)
+					t.Errorf("%s has no effect in this test, and is not reported as unsupported", setting)
 				case len(reported) > 1:
 					t.Errorf("%s is reported %d times: %v", setting, len(reported), reported)
 				}
@@ -251,7 +251,7 @@ func TestEveryFieldActsOrIsReported(t *testing.T) {
 			}
 			for field := range acting {
 				if !used[field] {
-					t.Errorf("%s is no field that can be set", field)
+					t.Errorf("%s is not a field that can be set", field)
 				}
 			}
 		})

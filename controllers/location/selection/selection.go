@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package selection says which SyncTargets a Location selects, and which workspaces may use it. It is pure.
+// Package selection decides which SyncTargets a Location selects, and which workspaces may use it. It is pure.
 package selection
 
 import (
@@ -32,8 +32,8 @@ import (
 // childrenSuffix ends a path in spec.availableTo that names all children of a workspace.
 const childrenSuffix = ":*"
 
-// Selector returns the compiled selector of a Location's instances. An absent or empty instanceSelector selects all
-// SyncTargets. The error says why an instanceSelector is invalid; the Location then selects nothing.
+// Selector returns the compiled selector of a Location's instances. An absent or empty instanceSelector selects
+// all SyncTargets. It returns an error for an invalid instanceSelector; the Location then selects nothing.
 func Selector(spec *edgev2alpha1.LocationSpec) (k8slabels.Selector, error) {
 	if spec.InstanceSelector == nil {
 		return k8slabels.Everything(), nil
@@ -58,12 +58,12 @@ func IsAvailable(syncTarget *edgev2alpha1.SyncTarget) bool {
 		meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady)
 }
 
-// IsUnschedulable reports whether an operator asks for no new objects on a SyncTarget.
+// IsUnschedulable reports whether an operator requests no new objects on a SyncTarget.
 func IsUnschedulable(spec *edgev2alpha1.SyncTargetSpec) bool { return spec.Unschedulable || spec.Drain }
 
-// IsAvailableTo reports whether spec.availableTo of a Location names a workspace, given by its path. The caller must
-// have verified that the path belongs to the workspace. The answer for an empty path is always false. The workspace of
-// the Location itself needs no entry, which the caller decides.
+// IsAvailableTo reports whether spec.availableTo of a Location names a workspace, given by its path. The caller
+// must have verified that the path belongs to the workspace. For an empty path it returns false. The Location's
+// own workspace needs no entry, which the caller checks.
 func IsAvailableTo(availableTo *edgev2alpha1.AvailableTo, workspacePath string) bool {
 	return workspacePath != "" && slices.ContainsFunc(availableTo.Workspaces, func(entry string) bool {
 		parent, isPattern := strings.CutSuffix(entry, childrenSuffix)

@@ -33,14 +33,14 @@ import (
 // The caller adds what it remembers.
 func (o *Observer) Down(s *plan.Snapshot) *plan.DownSnapshot {
 	d := &plan.DownSnapshot{Copies: o.Target.CopiesOf(s.Key)}
-	d.State, d.Selection, d.Err = o.downState(s, d.Copies)
+	d.State, d.Selection, d.Err = o.downState(s, d)
 	switch {
 	case d.Err != nil:
 	case d.State == plan.Selected:
-		d.Destination, d.Spec, d.DestinationErr = o.DestinationOf(s.Matcher, s.InMailbox, d.Selection, d.Copies)
+		d.Destination, d.Spec, d.DestinationErr = o.DestinationOf(s.Matcher, s.InMailbox, d.Selection, d.Copies, &d.Wants)
 		if d.DestinationErr == nil {
 			d.Excluded = len(d.Copies) == 0 && o.resource().IsExcludedByUpsync(s.Matcher, s.InMailbox, d.Destination.API, d.Destination.Key)
-			if o.askMayBelongToCopy(s, d) {
+			if o.mayBelongToCopy(s, d) {
 				d.State = plan.Unknown
 			}
 		}
@@ -59,13 +59,13 @@ func (o *Observer) setSuspendedDestination(s *plan.Snapshot, d *plan.DownSnapsho
 	case len(d.Copies) > 0:
 		d.Destination = d.Copies[0]
 	default:
-		d.Destination, d.Spec, d.DestinationErr = o.DestinationOf(s.Matcher, s.InMailbox, d.Selection, nil)
+		d.Destination, d.Spec, d.DestinationErr = o.DestinationOf(s.Matcher, s.InMailbox, d.Selection, nil, &d.Wants)
 	}
 }
 
 // DestinationOf returns the place on the target where a mailbox object belongs, and how the object changes on its way there. It
-// reuses the observed copies.
-func (o *Observer) DestinationOf(matcher *selection.Matcher, source *unstructured.Unstructured, selected plan.ObjectSelection, copies []plan.Copy) (plan.Copy, transform.SyncSpec, error) {
+// reuses the observed copies, and adds to wants what else must be known.
+func (o *Observer) DestinationOf(matcher *selection.Matcher, source *unstructured.Unstructured, selected plan.ObjectSelection, copies []plan.Copy, wants *plan.Wants) (plan.Copy, transform.SyncSpec, error) {
 	spec, err := o.downSpec(selected, source)
 	if err != nil {
 		return plan.Copy{}, spec, err
@@ -88,7 +88,7 @@ func (o *Observer) DestinationOf(matcher *selection.Matcher, source *unstructure
 	}
 	if destination.Observed != nil && spec.Relation != "" {
 		candidate := o.relatedObjectInMailbox(matcher, source)
-		spec.Relation = o.relationForMark(synchubv1alpha1.RelatedOriginMailbox, o.resource().GroupResource(), candidate, spec.Relation, destination.Observed.Mark.Relation)
+		spec.Relation = o.relationForMark(synchubv1alpha1.RelatedOriginMailbox, o.resource().GroupResource(), candidate, spec.Relation, destination.Observed.Mark.Relation, wants)
 	}
 	return destination, spec, nil
 }
@@ -118,9 +118,9 @@ func (o *Observer) copyNamed(name conversion.Name, existing []plan.Copy) (plan.C
 }
 
 // downState returns whether the mailbox object belongs on the target, and how it is selected. The error is why the object fails.
-func (o *Observer) downState(s *plan.Snapshot, copies []plan.Copy) (plan.State, plan.ObjectSelection, error) {
+func (o *Observer) downState(s *plan.Snapshot, d *plan.DownSnapshot) (plan.State, plan.ObjectSelection, error) {
 	if s.InMailbox == nil {
-		if o.isSuspended(s.Matcher, o.SelectionObjectByName(s.Key)) || o.isRelatedSuspended(s.Matcher, s.Key, copies) {
+		if o.isSuspended(s.Matcher, o.SelectionObjectByName(s.Key)) || o.isRelatedSuspended(s.Matcher, s.Key, d.Copies) {
 			return plan.Suspended, plan.ObjectSelection{}, nil
 		}
 		return plan.SourceNotFound, plan.ObjectSelection{}, nil
@@ -131,9 +131,10 @@ func (o *Observer) downState(s *plan.Snapshot, copies []plan.Copy) (plan.State, 
 	}
 	switch {
 	case !ok || s.InMailbox.GetDeletionTimestamp() != nil:
-		return o.unselectedState(s, selected, ok, copies), selected, nil
+		return o.unselectedState(s, d, selected, ok), selected, nil
 	case o.Mailbox.PartOf(s.InMailbox) != Whole:
-		beyondLimit := o.Mailbox.RequestWhole(s.InMailbox)
+		beyondLimit := o.Mailbox.LimitError(s.InMailbox)
+		d.Wants.FullObject = beyondLimit == nil
 		if _, byConfig := o.resource().Selects(s.Matcher, s.InMailbox); byConfig || selected.Related != nil {
 			return plan.Unknown, selected, beyondLimit
 		}
@@ -150,15 +151,15 @@ func (o *Observer) downState(s *plan.Snapshot, copies []plan.Copy) (plan.State, 
 }
 
 // unselectedState returns the state of an object that nothing selects, or that is being deleted.
-func (o *Observer) unselectedState(s *plan.Snapshot, selected plan.ObjectSelection, ok bool, copies []plan.Copy) plan.State {
+func (o *Observer) unselectedState(s *plan.Snapshot, d *plan.DownSnapshot, selected plan.ObjectSelection, ok bool) plan.State {
 	switch terminating := s.InMailbox.GetDeletionTimestamp() != nil; {
 	case o.isSuspended(s.Matcher, o.resource().SelectionObject(s.InMailbox)), terminating && ok && selected.Related != nil && selected.Suspended:
 		return plan.Suspended
 	case terminating:
 		return plan.Terminating
-	case o.isUnresolved(s.Matcher, s.InMailbox), len(copies) > 0 && o.askMayBeRelated(s.Matcher, s.InMailbox, copies):
+	case o.isUnresolved(s.Matcher, s.InMailbox), len(d.Copies) > 0 && o.mayBeRelated(s, d):
 		return plan.Unknown
-	case len(copies) > 0 && plan.IsUpsyncedBy(o.Planner.Down.Owner.ForPlacements(), s.InMailbox):
+	case len(d.Copies) > 0 && plan.IsUpsyncedBy(o.Planner.Down.Owner.ForPlacements(), s.InMailbox):
 		// The hub placed the object. It withdraws one by deleting it from the mailbox, so somebody else has changed the config for placements,
 		// or the object's label, and the hub is about to repair that.
 		return plan.Unknown

@@ -34,8 +34,8 @@ type Mailbox interface {
 	NamespaceLabels(name string) (labels map[string]string, known bool)
 	// PartOf returns how much of a mailbox object is known.
 	PartOf(object *unstructured.Unstructured) Part
-	// RequestWhole asks for the rest of an object of which only a part is known. It returns an error if a limit keeps the rest out.
-	RequestWhole(object *unstructured.Unstructured) error
+	// LimitError returns the limit that keeps the rest of an object out, of which only a part is known; nil if the rest can be fetched.
+	LimitError(object *unstructured.Unstructured) error
 }
 
 // Part is the part of a mailbox object that is known.
@@ -78,8 +78,6 @@ type Observer struct {
 	Planner *plan.Planner
 	// Registry contains the claims of primaries on related objects.
 	Registry *related.Registry
-	// RequestCompleteness asks for the claims of all primaries, unless answered returns true by then.
-	RequestCompleteness func(answered func() bool)
 	// IsPublished reports whether a PublishedResource of this name is in force.
 	IsPublished func(publishedResource string) bool
 	// SyncTargetInput returns the SyncTarget's fields as mutations read them.

@@ -117,26 +117,24 @@ func relatedSpec(selected plan.ObjectSelection, object *unstructured.Unstructure
 	return spec
 }
 
-// askMayBeRelated reports whether a primary that was not processed yet may claim the object: then its deselection is unknown. It
-// asks for the initial sync of the primaries.
-func (o *Observer) askMayBeRelated(matcher *selection.Matcher, source *unstructured.Unstructured, existing []plan.Copy) bool {
-	if slices.ContainsFunc(existing, func(p plan.Copy) bool { return o.HasUnpublishedRelation(p.Observed.Mark) }) {
+// mayBeRelated reports whether a primary that was not processed yet may claim the object: then its deselection is unknown.
+func (o *Observer) mayBeRelated(s *plan.Snapshot, d *plan.DownSnapshot) bool {
+	if slices.ContainsFunc(d.Copies, func(p plan.Copy) bool { return o.HasUnpublishedRelation(p.Observed.Mark) }) {
 		return true
 	}
-	if o.Registry.IsUnrelated(synchubv1alpha1.RelatedOriginMailbox, o.resource().GroupResource(), o.relatedObjectInMailbox(matcher, source)) {
+	if o.Registry.IsUnrelated(synchubv1alpha1.RelatedOriginMailbox, o.resource().GroupResource(), o.relatedObjectInMailbox(s.Matcher, s.InMailbox)) {
 		return false
 	}
-	o.RequestCompleteness(func() bool {
-		_, related := o.SelectRelatedDown(matcher, source)
+	d.Wants.Claims = func() bool {
+		_, related := o.SelectRelatedDown(s.Matcher, s.InMailbox)
 		return related
-	})
+	}
 	return true
 }
 
-// askMayBelongToCopy reports whether a related object belongs elsewhere by the claims that are known now, but may yet turn out to belong
+// mayBelongToCopy reports whether a related object belongs elsewhere by the claims that are known now, but may yet turn out to belong
 // where it has a copy. During the initial sync claims appear in any order, and the first of several decides about the namespace.
-// It asks for the initial sync of the primaries if that can decide.
-func (o *Observer) askMayBelongToCopy(s *plan.Snapshot, d *plan.DownSnapshot) bool {
+func (o *Observer) mayBelongToCopy(s *plan.Snapshot, d *plan.DownSnapshot) bool {
 	if d.Selection.Related == nil || len(d.Copies) == 0 || hasCopyAt(d.Copies, d.Destination.Ref()) {
 		return false
 	}
@@ -145,11 +143,11 @@ func (o *Observer) askMayBelongToCopy(s *plan.Snapshot, d *plan.DownSnapshot) bo
 		if !related {
 			return false
 		}
-		destination, _, err := o.DestinationOf(s.Matcher, s.InMailbox, selected, d.Copies)
+		destination, _, err := o.DestinationOf(s.Matcher, s.InMailbox, selected, d.Copies, &plan.Wants{})
 		return err == nil && hasCopyAt(d.Copies, destination.Ref())
 	}
 	if !o.Registry.IsComplete(synchubv1alpha1.RelatedOriginMailbox, o.resource().GroupResource()) {
-		o.RequestCompleteness(belongs)
+		d.Wants.Claims = belongs
 		return true
 	}
 	// The claim may have appeared since the pass began. Its event enqueues the key again.
@@ -190,7 +188,7 @@ func publishedResourceOf(relation string) string {
 // relationForMark returns the relation that the mark names from now on, given the one found now and the one that it names. If
 // primaries of several PublishedResources claim the object, the mark keeps the one that it names as long as that claim holds.
 // During the initial sync claims appear in any order, so the mark stays as it is.
-func (o *Observer) relationForMark(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate related.Object, found, named string) string {
+func (o *Observer) relationForMark(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate related.Object, found, named string, wants *plan.Wants) string {
 	stillWanted := func() bool { return o.Registry.IsWantedBy(publishedResourceOf(named), origin, resource, candidate) }
 	switch {
 	case found == "" || named == "":
@@ -198,7 +196,7 @@ func (o *Observer) relationForMark(origin synchubv1alpha1.RelatedOrigin, resourc
 	case publishedResourceOf(found) == publishedResourceOf(named), stillWanted():
 		return named
 	case !o.Registry.IsComplete(origin, resource):
-		o.RequestCompleteness(stillWanted)
+		wants.Claims = stillWanted
 		return named
 	default:
 		return found

@@ -34,7 +34,7 @@ type noNamespaces struct{}
 
 func (noNamespaces) NamespaceLabels(string) (map[string]string, bool) { return nil, false }
 func (noNamespaces) PartOf(*unstructured.Unstructured) Part           { return Whole }
-func (noNamespaces) RequestWhole(*unstructured.Unstructured) error    { return nil }
+func (noNamespaces) LimitError(*unstructured.Unstructured) error      { return nil }
 
 // The mark of an object names the same relation as long as that claims it, and another one only when it is certain that it does not: in
 // whatever order primaries are processed at a start, nothing is written.
@@ -57,9 +57,7 @@ related:
 	o := New(Observer{Mailbox: noNamespaces{}, Planner: &plan.Planner{Resource: plan.Resource{GroupVersionResource: secrets}}, Registry: related.NewRegistry()})
 	o.Registry.BeginInitialSync("boxes", boxes)
 	o.Registry.BeginInitialSync("robots", compiled())
-	demanded := 0
 	var answered func() bool
-	o.RequestCompleteness = func(question func() bool) { demanded, answered = demanded+1, question }
 	object := fixtures.Object(t, "{apiVersion: v1, kind: Secret, metadata: {name: one, namespace: shop, uid: u}}")
 	matcher := selection.Compile(nil, nil)
 	claim := func(name string) {
@@ -72,10 +70,13 @@ related:
 	}
 	expect := func(when, found, named, want string, demands bool) {
 		t.Helper()
-		demanded = 0
-		got := o.relationForMark(synchubv1alpha1.RelatedOriginMailbox, secrets.GroupResource(), o.relatedObjectInMailbox(matcher, object), found, named)
-		if got != want || (demanded > 0) != demands {
-			t.Errorf("%s: want %q, got %q, demanded %d times", when, want, got, demanded)
+		var wants plan.Wants
+		got := o.relationForMark(synchubv1alpha1.RelatedOriginMailbox, secrets.GroupResource(), o.relatedObjectInMailbox(matcher, object), found, named, &wants)
+		if got != want || (wants.Claims != nil) != demands {
+			t.Errorf("%s: want %q, got %q, wants claims: %v", when, want, got, wants.Claims != nil)
+		}
+		if wants.Claims != nil {
+			answered = wants.Claims
 		}
 	}
 	expect("a config selects it", "", "boxes/key", "", false)

@@ -51,7 +51,8 @@ func (o *Observer) Up(s *plan.Snapshot, mark *ownership.Mark, api plan.TargetAPI
 // setNameInMailbox finds out how the object changes on its way to the mailbox, and its name there.
 func (o *Observer) setNameInMailbox(s *plan.Snapshot, u *plan.UpSnapshot) {
 	if s.InMailbox != nil && o.Mailbox.PartOf(s.InMailbox) != Whole {
-		u.Incomplete, u.IncompleteErr = true, o.Mailbox.RequestWhole(s.InMailbox)
+		u.Incomplete, u.IncompleteErr = true, o.Mailbox.LimitError(s.InMailbox)
+		u.Wants.FullObject = u.IncompleteErr == nil
 	}
 	u.Spec = o.UpSpec(u.Selection, u.Object)
 	u.Spec.Inputs.SyncTarget = o.SyncTargetInput()
@@ -60,7 +61,7 @@ func (o *Observer) setNameInMailbox(s *plan.Snapshot, u *plan.UpSnapshot) {
 	}
 	if u.Mark != nil {
 		candidate := o.relatedObjectOnTarget(s.Matcher, u.Object)
-		u.Spec.Relation = o.relationForMark(synchubv1alpha1.RelatedOriginTarget, u.API.GroupResource(), candidate, u.Spec.Relation, u.Mark.Relation)
+		u.Spec.Relation = o.relationForMark(synchubv1alpha1.RelatedOriginTarget, u.API.GroupResource(), candidate, u.Spec.Relation, u.Mark.Relation, &u.Wants)
 	}
 	if name, err := o.Planner.Up.Name(u.Object, u.Spec); err == nil {
 		u.Name = types.NamespacedName{Namespace: name.Namespace, Name: name.Name}

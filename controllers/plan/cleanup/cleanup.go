@@ -25,16 +25,16 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// Mode says which objects a drain deletes, releases or keeps.
+// Mode decides which objects a drain deletes, releases or keeps.
 type Mode string
 
 const (
-	// ModeDelete deletes the objects that may be deleted, and releases all others.
+	// ModeDelete deletes the objects that may be deleted, and releases all other objects.
 	ModeDelete Mode = "Delete"
 	// ModeOrphan releases all objects.
 	ModeOrphan Mode = "Orphan"
-	// ModeDrain deletes the objects that may be deleted. All others keep their marks: the SyncTarget stays, and without marks
-	// these objects would be conflicts when the hub syncs it again.
+	// ModeDrain deletes the objects that may be deleted. All other objects keep their marks: the SyncTarget
+	// stays, and without marks these objects would be conflicts when the hub syncs it again.
 	ModeDrain Mode = "Drain"
 )
 
@@ -46,7 +46,7 @@ const (
 	ActionIgnore Action = "Ignore"
 	// ActionDelete deletes the object.
 	ActionDelete Action = "Delete"
-	// ActionWait: the object is to be deleted, and is terminating already.
+	// ActionWait: the object must be deleted, and is terminating already.
 	ActionWait Action = "Wait"
 	// ActionRelease removes the marks from the object.
 	ActionRelease Action = "Release"
@@ -56,9 +56,9 @@ const (
 
 // Reasons in status.cleanup why an object stays on the target.
 const (
-	// ReasonOrphaned: the SyncTarget, a config or the PublishedResource asks to keep the object.
+	// ReasonOrphaned: the SyncTarget, a config or the PublishedResource requests to keep the object.
 	ReasonOrphaned = "Orphaned"
-	// ReasonCreatedOnce: the hub was told to create the object once and to leave it alone afterwards.
+	// ReasonCreatedOnce: a rule makes the hub create the object once and never change it.
 	ReasonCreatedOnce = "CreatedOnce"
 	// ReasonAdopted: the object has contents that would be deleted with it, and existed before the hub adopted it.
 	ReasonAdopted = "Adopted"
@@ -88,7 +88,7 @@ func (o Object) self() ownership.Self {
 // isContainer reports whether other objects are deleted with the object.
 func (o Object) isContainer() bool { return o.Resource == Namespaces || o.Resource == CRDs }
 
-// Decision is the action for one object. Reason says why the object stays, and is empty if it does not.
+// Decision is the action for one object. Reason is why the object stays, and is empty if it does not.
 type Decision struct {
 	Action Action
 	Reason string
@@ -159,7 +159,7 @@ func keepReason(mode Mode, object Object, mark ownership.Mark, installed bool, c
 	}
 }
 
-// MarkKeys returns the keys of the labels and annotations by which the owner recognizes the object.
+// MarkKeys returns the keys of the labels and annotations that the owner recognizes the object by.
 func MarkKeys(owner ownership.Owner, object Object) (labels, annotations []string) {
 	labels, annotations = owner.MarkKeys(object.Labels, object.Annotations)
 	if object.Labels[ownership.InstalledByLabel] == owner.LabelValue() {

@@ -169,7 +169,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Plan asks about the cascade with the mailbox resource that the object came from.
+// Plan calls the cascade function with the mailbox resource that the object came from.
 func TestPlanAsksForTheSource(t *testing.T) {
 	converted := namespace(func(m *ownership.Mark) { m.Source.Group, m.Source.Resource = "example.com", "rooms" })
 	cascades := func(resource schema.GroupResource) bool {
@@ -183,9 +183,9 @@ func TestPlanAsksForTheSource(t *testing.T) {
 	}
 }
 
-// On random targets, a drain deletes only objects with our label and our mark for themselves. It releases only those, and namespaces
-// that the hub ensured. ModeDrain releases nothing.
-func TestPlanTouchesOnlyOurs(t *testing.T) { //nolint:gocyclo // a list of what must hold
+// On random targets, a drain deletes only objects with our label and our mark for themselves. It releases only
+// such objects, and namespaces that the hub ensured. ModeDrain releases nothing.
+func TestPlanTouchesOnlyOurs(t *testing.T) { //nolint:gocyclo // a list of invariants
 	tier.Thorough(t)
 	random := rand.New(rand.NewPCG(7, 8)) //nolint:gosec // repeatable objects
 	pick := func(values ...string) string { return values[random.IntN(len(values))] }

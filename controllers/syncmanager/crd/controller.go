@@ -55,9 +55,9 @@ type Options struct {
 	Log      logr.Logger
 }
 
-// Controller keeps all CRDs in sync that one target must have. It reconciles a CRD when it is first desired and when the target
-// reports a change of it, and retries failures with backoff. While the target is down it makes no requests. Create it with [New]
-// and run it with [Controller.Run].
+// Controller keeps all CRDs in sync that one target must have. It reconciles a CRD when it is first desired and
+// when the target reports a change of it, and retries failures with backoff. While the target is down it sends
+// no requests. Create it with [New] and run it with [Controller.Run].
 type Controller struct {
 	Options
 	installer *Installer
@@ -104,8 +104,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.queue.Run(ctx)
 }
 
-// SetInstallations replaces the set of CRDs that the target must have. If two are for the same resource, the first counts. CRDs that
-// are no longer desired stay on the target. It may be called at any time, and does no work for unchanged installations.
+// SetInstallations replaces the set of CRDs that the target must have. If two are for the same resource, the
+// first counts. CRDs that are no longer desired stay on the target. It may be called at any time, and does no
+// work for unchanged installations.
 func (c *Controller) SetInstallations(all []Installation) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -141,7 +142,7 @@ func (c *Controller) addInstallation(resource schema.GroupResource, desired *Ins
 	c.queue.Add(resource)
 }
 
-// States returns the states of the desired CRDs, and of those that the hub installed and no longer manages.
+// States returns the states of the desired CRDs, and of the CRDs that the hub installed and no longer manages.
 func (c *Controller) States() map[schema.GroupResource]State {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -175,7 +176,7 @@ func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResourc
 	}
 	state, err := c.installer.Ensure(ctx, *desired)
 	if ctx.Err() != nil {
-		return reconcile.Result{}, nil //nolint:nilerr // the controller is being stopped, so the error says nothing about the CRD
+		return reconcile.Result{}, nil //nolint:nilerr // the controller is being stopped, so the error does not concern the CRD
 	}
 	if state.Reason == ReasonTargetUnreachable {
 		c.Connection.ProbeNow()
@@ -185,8 +186,8 @@ func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResourc
 	case err != nil:
 		return reconcile.Result{}, errors.New(c.Connection.RedactError(err))
 	case state.Reason == ReasonNotNeeded:
-		// No event tells when an API without a CRD comes or goes. And discovery still shows an API for a moment after its CRD was
-		// deleted.
+		// No event reports that an API without a CRD appears or disappears. And discovery still shows an API
+		// for a moment after its CRD was deleted.
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // RequeueAfter would end the backoff
 	default:
 		return reconcile.Result{RequeueAfter: state.RequeueAfter}, nil
@@ -221,7 +222,7 @@ func (c *Controller) finishReconcile(resource schema.GroupResource, state State,
 	}
 }
 
-// stopManaging forgets a CRD that is no longer desired, or keeps its state if the hub installed it.
+// stopManaging drops a CRD that is no longer desired, or keeps its state if the hub installed it.
 func (c *Controller) stopManaging(resource schema.GroupResource) {
 	c.lock.Lock()
 	found, ok := c.entries[resource]

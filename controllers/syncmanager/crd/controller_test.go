@@ -160,7 +160,8 @@ func TestControllerRechecksOnceTheWatchHasSynced(t *testing.T) {
 	g.Expect(controller.waitForReason(t, source, crd.ReasonInSync).Installed).To(BeTrue())
 }
 
-// A few CRDs are reconciled concurrently. So one slow response delays nothing, and many CRDs do not overload the target.
+// A few CRDs are reconciled concurrently. So one slow response causes no delay, and many CRDs do not overload
+// the target.
 func TestControllerBoundsConcurrency(t *testing.T) {
 	t.Parallel()
 	const limit = 4
@@ -189,7 +190,7 @@ func TestControllerBoundsConcurrency(t *testing.T) {
 	controller := startController(t, way)
 	controller.SetInstallations(all)
 	suite.Eventually(t, func(g Gomega) { g.Expect(now.Load()).To(BeEquivalentTo(limit)) })
-	// A further request would have come by the time of some more probes.
+	// A further request would have arrived after some more probes.
 	waitForProbe(t, way)
 	release()
 	suite.Eventually(t, func(g Gomega) {
@@ -200,11 +201,11 @@ func TestControllerBoundsConcurrency(t *testing.T) {
 	g.Expect(most.Load()).To(BeEquivalentTo(limit))
 }
 
-// The controller tries nothing while the target is down, and everything when it is up again.
+// The controller sends nothing while the target is down, and tries everything when it is up again.
 func TestControllerWaitsForTheTarget(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	// With this clock the target is probed only when a caller asks for a probe.
+	// With this clock the target is probed only when a caller requests a probe.
 	way := newTestTarget(t, clocktesting.NewFakeClock(time.Now()))
 	source, second := unique("v1"), unique("v1")
 	var away atomic.Bool

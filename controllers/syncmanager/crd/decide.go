@@ -64,7 +64,7 @@ const (
 	ReasonNotOwned = "NotOwned"
 	// ReasonNewer: the CRD has versions that the hub would remove.
 	ReasonNewer = "Newer"
-	// ReasonVersionNotServed: the CRD does not serve the version in which the hub writes objects.
+	// ReasonVersionNotServed: the CRD does not serve the version that the hub writes objects in.
 	ReasonVersionNotServed = "VersionNotServed"
 )
 
@@ -73,14 +73,14 @@ type Decision struct {
 	Action Action
 	// Reason is one of the Reason constants. Message is a sentence for users.
 	Reason, Message string
-	// Usable is true if the observed CRD serves the version in which the hub writes objects.
+	// Usable is true if the observed CRD serves the version that the hub writes objects in.
 	Usable bool
 	// Installed is true if the hub owns the observed CRD.
 	Installed bool
 }
 
-// Decide compares the CRD that a target must have, as [Desired] returns it, with the observed one, nil if there is none. version is
-// the version in which the hub writes objects.
+// Decide compares the CRD that a target must have, from [Desired], with the observed one, nil if there is none.
+// version is the version that the hub writes objects in.
 func Decide(desired, observed *apiextensionsv1.CustomResourceDefinition, owner ownership.Owner, version string) Decision {
 	if observed == nil {
 		return Decision{Action: ActionInstall, Reason: ReasonMissing, Message: "The target does not have the definition."}
@@ -95,7 +95,7 @@ func Decide(desired, observed *apiextensionsv1.CustomResourceDefinition, owner o
 		return decision.leaveAlone(ActionForeign, ReasonNotOwned, fmt.Sprintf("The definition on the target is not the hub's: %v", notOwned))
 	case len(missing) > 0:
 		return decision.leaveAlone(ActionNewer, ReasonNewer, fmt.Sprintf("The definition on the target has %s, which the published one lacks. "+
-			"The hub takes no version away: remove it there, also from status.storedVersions, to have the definition brought in sync", strings.Join(missing, ", ")))
+			"The hub removes no version. To sync the definition, remove the version there, also from status.storedVersions", strings.Join(missing, ", ")))
 	case !isUpToDate(desired, observed):
 		decision.Action, decision.Reason, decision.Message = ActionUpdate, ReasonChanged, "The definition on the target is not as it must be."
 	case reason == ReasonNotEstablished, reason == ReasonNamesNotAccepted:
@@ -104,7 +104,7 @@ func Decide(desired, observed *apiextensionsv1.CustomResourceDefinition, owner o
 	return decision
 }
 
-// leaveAlone returns the decision with an action that does not touch the CRD. The CRD may be usable all the same.
+// leaveAlone returns the decision with an action that does not change the CRD. The CRD may still be usable.
 func (d Decision) leaveAlone(action Action, reason, why string) Decision {
 	d.Action = action
 	if !d.Usable {
@@ -133,7 +133,7 @@ func usability(observed *apiextensionsv1.CustomResourceDefinition, version strin
 	}
 }
 
-// namesProblem says which names of the CRD are taken by another CRD, empty if none are.
+// namesProblem returns which names of the CRD another CRD has; empty if there are none.
 func namesProblem(observed *apiextensionsv1.CustomResourceDefinition) string {
 	condition := apihelpers.FindCRDCondition(observed, apiextensionsv1.NamesAccepted)
 	if condition == nil || condition.Status != apiextensionsv1.ConditionFalse {
@@ -149,7 +149,7 @@ var (
 	errNotLabelled  = errors.New("somebody has taken the hub's label " + ownership.InstalledByLabel + " off it")
 )
 
-// checkOwned returns nil if the owner installed the CRD, else an error that says why not.
+// checkOwned returns nil if the owner installed the CRD, else an error with the reason.
 func checkOwned(observed *apiextensionsv1.CustomResourceDefinition, owner ownership.Owner) error {
 	mark, err := owner.Verify(observed.Annotations, ownership.Self{Group: apiextensionsv1.GroupName, Kind: crdKind, Name: observed.Name})
 	switch {

@@ -33,7 +33,7 @@ import (
 type decideCase struct {
 	// version defaults to v2.
 	version string
-	// wanted changes the source, observed the CRD that the target has of it.
+	// wanted changes the source, and observed changes the target's CRD.
 	wanted, observed func(*apiextensionsv1.CustomResourceDefinition)
 
 	action            crd.Action
@@ -254,7 +254,7 @@ func TestDecide(t *testing.T) {
 	g.Expect(missing.Usable || missing.Installed).To(BeFalse())
 }
 
-// Equal specs are equal in whatever notation.
+// Equal specs are equal in any notation.
 func TestDecideComparesByValue(t *testing.T) {
 	t.Parallel()
 	const manifest = `

@@ -52,7 +52,7 @@ func newCRD(plural, kind string, versions ...string) *apiextensionsv1.CustomReso
 // group is the API group of the CRDs that tests make up.
 const group = "tests.example.org"
 
-// installationOf returns the installation that a PublishedResource asks for.
+// installationOf returns the installation of a CRD for a PublishedResource.
 func installationOf(object *apiextensionsv1.CustomResourceDefinition) crd.Installation {
 	return crd.Installation{PublishedResource: "published", UID: "published-uid", CRD: object}
 }

@@ -45,12 +45,12 @@ const (
 
 // Installation is a CRD that a target must have.
 type Installation struct {
-	// PublishedResource and UID are those of the PublishedResource that asks for the CRD.
+	// PublishedResource and UID identify the PublishedResource that requests the CRD.
 	PublishedResource string
 	UID               types.UID
 	// CRD is the CRD of the source. It must not be changed any more.
 	CRD *apiextensionsv1.CustomResourceDefinition
-	// Version is the version in which the hub writes objects. Empty stands for the preferred one.
+	// Version is the version that the hub writes objects in. Empty means the preferred one.
 	Version string
 }
 
@@ -67,7 +67,7 @@ func (i Installation) version() string {
 	return schemas.PreferredVersion(i.CRD)
 }
 
-// equal reports whether both installations ask for the same. That is cheap if they share the CRD.
+// equal reports whether both installations request the same CRD. That is cheap if they share the CRD.
 func (i Installation) equal(other Installation) bool {
 	if i.PublishedResource != other.PublishedResource || i.UID != other.UID || i.Version != other.Version {
 		return false
@@ -77,9 +77,9 @@ func (i Installation) equal(other Installation) bool {
 		i.CRD.Annotations[approved] == other.CRD.Annotations[approved] && apiequality.Semantic.DeepEqual(i.CRD.Spec, other.CRD.Spec)
 }
 
-// Desired returns the CRD that the owner's target must have. Of the source it takes only the spec, in the form in which an API server
-// stores it. It drops the conversion between versions, because the target could not reach the source's webhook. The error says why no
-// target could accept the CRD.
+// Desired returns the CRD that the owner's target must have. It takes only the spec of the source, in the form
+// that an API server stores. It drops the conversion between versions, because the target could not reach the
+// source's webhook. It returns an error if no target could accept the CRD.
 func Desired(desired Installation, owner ownership.Owner) (*apiextensionsv1.CustomResourceDefinition, error) {
 	name := desired.Resource().String()
 	if desired.CRD.Spec.Group == "" || desired.CRD.Spec.Names.Plural == "" {

@@ -50,7 +50,7 @@ const (
 	ReasonFailed = "Failed"
 )
 
-// IsPending reports whether the target may come to serve the API without anybody's help.
+// IsPending reports whether the target may serve the API later without user action.
 func (s State) IsPending() bool {
 	switch s.Reason {
 	case ReasonPending, ReasonMissing, ReasonChanged, ReasonNotEstablished, ReasonTerminating, ReasonTargetUnreachable:

@@ -100,7 +100,7 @@ func TestRaces(t *testing.T) {
 		theirs.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "theirs"
 		way.beforeWriting(source.Name, func() { createCRD(t, theirs) })
 		state, err := crd.NewInstaller(way.Connection, testOwner, clock.RealClock{}).Ensure(ctx, installationOf(source))
-		g.Expect(err).NotTo(HaveOccurred(), "it is read once more, and that says all")
+		g.Expect(err).NotTo(HaveOccurred(), "one more read is enough")
 		g.Expect(state.Installed).To(BeFalse())
 		g.Expect(way.writes(source.Name)).To(HaveLen(1))
 		g.Expect(way.reads(source.Name)).To(HaveLen(2))

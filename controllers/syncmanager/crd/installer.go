@@ -48,8 +48,9 @@ type State struct {
 	RequeueAfter time.Duration
 }
 
-// Installer installs CRDs on one target and keeps them in sync. It remembers its writes, so that it does not repeat a write of which
-// the target does not keep everything. It is safe for concurrent use, except for two calls about the same CRD.
+// Installer installs CRDs on one target and keeps them in sync. It records its writes, so that it does not
+// repeat a write that the target did not keep in full. It is safe for concurrent use, except for two calls
+// about the same CRD.
 type Installer struct {
 	connection *targets.Connection
 	owner      ownership.Owner
@@ -114,7 +115,8 @@ func (t *task) run(ctx context.Context) (State, error) {
 	return t.execute(requestclass.With(ctx, requestclass.Extra), observed, t.install)
 }
 
-// execute carries out the decision about the observed CRD. The caller decides what install does if there is no CRD.
+// execute executes the decision about the observed CRD. The caller decides what install does if there is no
+// CRD.
 func (t *task) execute(ctx context.Context, observed *observedCRD, install func(context.Context, Decision) (State, error)) (State, error) {
 	decision := Decide(t.desired, observed.crd(), t.owner, t.version)
 	switch decision.Action {
@@ -210,8 +212,8 @@ func (t *task) stateAfterWrite(response *unstructured.Unstructured) (State, erro
 	return stateForDecision(decision), nil
 }
 
-// partiallyAppliedState returns the state of a CRD that differs from the desired one even after a write. Either the target does not
-// keep everything, or other managers own more of it.
+// partiallyAppliedState returns the state of a CRD that differs from the desired one even after a write. Either
+// the target does not keep every field, or other managers own some of the fields.
 func (t *task) partiallyAppliedState(observed *observedCRD) State {
 	reason, message := usability(observed.typed, t.version)
 	return State{
@@ -223,7 +225,7 @@ func (t *task) partiallyAppliedState(observed *observedCRD) State {
 func (t *task) get(ctx context.Context) (*observedCRD, error) {
 	object, err := t.connection.Get(ctx, crdResource, types.NamespacedName{Name: t.desired.Name})
 	if notfound.Proves(err, crdResource.GroupResource(), t.desired.Name) {
-		return nil, nil //nolint:nilnil // that there is none is an answer
+		return nil, nil //nolint:nilnil // no CRD is a valid result
 	}
 	if err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ func toUnstructured(desired *apiextensionsv1.CustomResourceDefinition) (*unstruc
 	return object, nil
 }
 
-// contentionMessage says which managers keep changing the CRD, and which fields.
+// contentionMessage names the managers that keep changing the CRD, and the fields.
 func (t *task) contentionMessage(observed *observedCRD) string {
 	const unknown = "Somebody keeps changing the definition; the hub repairs it less and less often."
 	desired, err := toUnstructured(t.desired)

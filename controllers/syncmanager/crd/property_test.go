@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// anyDefinition returns a CRD with a random subset of a few versions, one of which is the storage version.
+// anyDefinition returns a CRD with a random subset of a few versions. One of them is the storage version.
 func anyDefinition(random *rand.Rand) *apiextensionsv1.CustomResourceDefinition {
 	names := []string{"v1alpha1", "v1beta1", "v1", "v2", "v10", "edge"}
 	random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -104,13 +104,13 @@ func TestDecideInvariants(t *testing.T) {
 		decision := crd.Decide(ours, observed, testOwner, "v1")
 		seen[decision.Action]++
 		if decision.Action == crd.ActionInstall {
-			t.Errorf("seed %d: what is there is not installed", seed)
+			t.Errorf("seed %d: an existing CRD is not installed", seed)
 		}
 		if decision.Installed != isOwned(observed) {
 			t.Errorf("seed %d: Installed is %t", seed, decision.Installed)
 		}
 		if decision.Usable && observed.DeletionTimestamp != nil {
-			t.Errorf("seed %d: what is being deleted is not usable", seed)
+			t.Errorf("seed %d: a terminating CRD is not usable", seed)
 		}
 		if decision.Action == crd.ActionUpdate {
 			if !isOwned(observed) || observed.DeletionTimestamp != nil {

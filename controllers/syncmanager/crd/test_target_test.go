@@ -91,7 +91,7 @@ func (w *testTarget) probes() (count int) {
 	return count
 }
 
-// writes returns the requests so far that write a CRD, reads those that read it.
+// writes returns the requests so far that write a CRD, and reads the requests that read it.
 func (w *testTarget) writes(name string) []string { return w.requests(name, false) }
 func (w *testTarget) reads(name string) []string  { return w.requests(name, true) }
 

@@ -24,7 +24,7 @@ import (
 
 // writeHistory is an installer's knowledge of one CRD.
 type writeHistory struct {
-	// ready and installed are those of the last state.
+	// ready and installed are the values of the last state.
 	ready, installed bool
 	// desired is the content that was last written, and response the content that the target returned.
 	desired, response fingerprint
@@ -32,7 +32,8 @@ type writeHistory struct {
 	repairs driftbackoff.Backoff
 }
 
-// isKnownResponse reports whether observed is the target's response to desired, so that another write would change nothing.
+// isKnownResponse reports whether observed is the target's response to desired, so that another write would
+// change nothing.
 func (h *writeHistory) isKnownResponse(desired, observed fingerprint) bool {
 	return h.desired == desired && h.response == observed
 }

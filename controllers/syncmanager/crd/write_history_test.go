@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// The first write of a content is no repair, and a changed content starts again without a delay.
+// The first write of a content is not a repair. For a changed content, the delays start from the beginning.
 func TestWriteHistoryBackoff(t *testing.T) {
 	t.Parallel()
 	ours, others, now := fingerprint{1}, fingerprint{2}, time.Unix(0, 0)
@@ -57,6 +57,6 @@ func TestWriteHistoryKnowsTheResponse(t *testing.T) {
 	h.recordWrite(fingerprint{1}, fingerprint{})
 	h.recordWrite(fingerprint{2}, fingerprint{3})
 	if !h.isKnownResponse(fingerprint{2}, fingerprint{3}) || h.isKnownResponse(fingerprint{1}, fingerprint{3}) || h.isKnownResponse(fingerprint{2}, fingerprint{2}) {
-		t.Error("an answer is that to what was written last")
+		t.Error("a response to an earlier write counts as known")
 	}
 }

@@ -112,7 +112,7 @@ func FuzzFreeNames(f *testing.F) {
 			return notes
 		}
 		if !reflect.DeepEqual(others(annotation), others(freed)) {
-			t.Errorf("notes about other names changed: %q became %q", annotation, freed)
+			t.Errorf("records of other names changed: %q became %q", annotation, freed)
 		}
 	})
 }

@@ -59,7 +59,7 @@ type Clearer struct {
 	ConfigFor func(workspace string) *rest.Config
 }
 
-// ClearResult tells why a mailbox does not have APIs.
+// ClearResult contains why a mailbox does not have APIs.
 type ClearResult struct {
 	// BlockingCRDs are the CRDs in the mailbox that have the name of an API and serve objects. Somebody must delete them.
 	BlockingCRDs []string
@@ -76,7 +76,7 @@ func (c *Clearer) Clear(ctx context.Context, mailbox logicalcluster.Name, missin
 	if err != nil {
 		return ClearResult{}, err
 	}
-	// Read before the CRDs: creating a CRD meanwhile changes the LogicalCluster, and the patch below fails.
+	// Read before the CRDs: creating a CRD in between changes the LogicalCluster, and the patch below fails.
 	cluster, err := client.Resource(logicalClusters).Get(ctx, corev1alpha1.LogicalClusterName, metav1.GetOptions{})
 	if err != nil {
 		return ClearResult{}, fmt.Errorf("cannot get the LogicalCluster of the mailbox: %w", err)
@@ -168,7 +168,7 @@ func conditionStatus(definition *unstructured.Unstructured, condition string) an
 	return nil
 }
 
-// expiredTime is an expiry in the past, whatever the clocks say.
+// expiredTime is an expiry in the past for any clock.
 const expiredTime = "2000-01-01T00:00:00Z"
 
 // freeNames returns the annotation without the reservations of CRDs that serve nothing. The record of a CRD that is gone

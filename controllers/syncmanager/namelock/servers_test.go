@@ -67,7 +67,7 @@ func TestClearOnKCP(t *testing.T) {
 	tier.Thorough(t)
 	w := newFixture(t)
 	// The order matters, since a bound API stays bound.
-	t.Run("a name that kcp keeps for a definition that is gone", w.testKept)
+	t.Run("a name that kcp keeps for a deleted definition", w.testKept)
 	t.Run("a name that a definition has had only for its kind", w.testBindAgain)
 }
 
@@ -104,7 +104,7 @@ func (w *fixture) testBindAgain(t *testing.T) {
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{{Group: group, Resource: "widgets"}})).To(Equal(namelock.ClearResult{}))
 	})
-	// No more often than the hub does: if the APIBinding keeps changing, kcp does not get to bind.
+	// Retry as rarely as the hub does: if the APIBinding keeps changing, kcp never finishes binding.
 	g.Eventually(func(g Gomega) {
 		if bound := w.bound(t); !slices.Contains(bound, any("widgets")) {
 			g.Expect(w.clearer.RetryBinding(t.Context(), w.mailbox, w.binding(t).GetName(), time.Now())).To(Succeed())
@@ -198,7 +198,7 @@ func (w *fixture) bound(t *testing.T) (names []any) {
 	return names
 }
 
-// notes returns the annotation in which kcp records the owners of names.
+// notes returns the annotation with kcp's records of the owners of names.
 func (w *fixture) notes(t *testing.T) string {
 	t.Helper()
 	cluster, err := framework.Get(t.Context(), w.Workspace(mailboxPath), logicalClusters, "", "cluster")

@@ -32,17 +32,18 @@ import (
 
 // Schema is the schema of a resource that the hub publishes to mailboxes.
 type Schema struct {
-	// Name is that of the APIResourceSchema, whose content never changes. Version is the version that is synced.
+	// Name is the name of the APIResourceSchema, whose content never changes. Version is the version that is
+	// synced.
 	Name, Version string
 	// OpenAPI is the schema of the version. It must not be changed.
 	OpenAPI *apiextensionsv1.JSONSchemaProps
 	// Kept prunes the fields of an object that the schema does not keep.
 	Kept *transform.Pruner
-	// WarnOnly is true if objects are to be synced even if some of them do not fit.
+	// WarnOnly is true if objects must be synced even if some of them do not fit.
 	WarnOnly bool
 }
 
-// ID identifies the schema among those of its resource.
+// ID identifies the schema among the schemas of its resource.
 func (s Schema) ID() string { return s.Name + "/" + s.Version }
 
 // Resource is a resource to compare.
@@ -63,7 +64,8 @@ func (r Resource) isSameCheck(other Resource) bool {
 // maxCachedResults is for how many pairs of schemas the result is cached.
 const maxCachedResults = 4096
 
-// Checker compares the schemas of mailboxes with those of targets. All targets share one; it is safe for concurrent use.
+// Checker compares the schemas of mailboxes with the schemas of targets. All targets share one; it is safe for
+// concurrent use.
 type Checker struct {
 	documents *discovery.OpenAPICache
 	results   *lru.Cache
@@ -88,7 +90,7 @@ type Session struct {
 // WorkDuration returns how long the session read and compared schemas, without the time that it waited for the target.
 func (s *Session) WorkDuration() time.Duration { return s.reader.WorkDuration() }
 
-// Check compares one resource. The error says why the target could not be asked.
+// Check compares one resource. The error is why the target could not be read.
 func (s *Session) Check(ctx context.Context, desired Resource) (State, error) {
 	served, err := s.reader.ServedSchema(ctx, desired.Target, desired.Kind)
 	if err != nil {
@@ -115,8 +117,8 @@ func (s *Session) Check(ctx context.Context, desired Resource) (State, error) {
 	return state, nil
 }
 
-// stateOrError returns the state that an error leads to. It returns the error, too, if the target may answer otherwise to another
-// request.
+// stateOrError returns the state for an error. It also returns the error if the target may respond differently
+// to another request.
 func stateOrError(err error, version string) (State, error) {
 	state, known := stateForError(err, version)
 	if known {

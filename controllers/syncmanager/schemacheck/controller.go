@@ -41,16 +41,16 @@ const (
 	idleTimeout = time.Second
 	// checkTimeout bounds all requests for one resource.
 	checkTimeout = 30 * time.Second
-	// A comparison that failed for lack of an answer is retried after minRetryDelay. The delay doubles each time, up to
+	// A comparison without a response is retried after minRetryDelay. The delay doubles each time, up to
 	// maxRetryDelay.
 	minRetryDelay = time.Second
 	maxRetryDelay = 5 * time.Minute
-	// The comparisons for a target may take workBurst of processor time, which suffices for hundreds, and then one workDivisor-th
-	// of the time. So a target whose CRDs change all the time takes a twentieth of one processor.
+	// The comparisons for a target may take workBurst of CPU time, which suffices for hundreds, and then one
+	// workDivisor-th of the time. So a target whose CRDs change all the time takes a twentieth of one CPU.
 	workBurst   = 10 * time.Second
 	workDivisor = 20
-	// resyncInterval is how often all resources are compared without an event, jittered by resyncJitter. Built-in kinds change
-	// only with an upgrade, and no event tells of that or of changed permissions.
+	// resyncInterval is how often all resources are compared without an event, jittered by resyncJitter.
+	// Built-in kinds change only with an upgrade, and no event reports an upgrade or changed permissions.
 	resyncInterval = 10 * time.Minute
 	resyncJitter   = 0.2
 )
@@ -174,8 +174,9 @@ func (c *Controller) State(resource schema.GroupResource) (state State, ok bool)
 	return found.state, true
 }
 
-// Unblocked returns a channel that closes once the resource was compared and its objects may be written. It also closes once the
-// target failed to answer, because an unreadable schema must not block objects. It returns nil if the resource is not compared.
+// Unblocked returns a channel that closes once the resource was compared and its objects may be written. It
+// also closes once the target failed to respond, because an unreadable schema must not block objects. It
+// returns nil if the resource is not compared.
 func (c *Controller) Unblocked(resource schema.GroupResource) <-chan struct{} {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -219,7 +220,8 @@ func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResourc
 	return reconcile.Result{RequeueAfter: time.Duration(jitter * float64(resyncInterval))}, nil
 }
 
-// take returns the resource to compare, and the session that must not be used for it. A trusted resource is no longer trusted.
+// take returns the resource to compare, and the session that must not be used for it. A trusted resource is no
+// longer trusted afterwards.
 func (c *Controller) take(resource schema.GroupResource) (desired Resource, outdated *Session, ok bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -240,8 +242,8 @@ func (c *Controller) skipIfDown() bool {
 	return isDown
 }
 
-// resume is called when the target has come up. If a reconcile was skipped, all resources are compared again: the target may serve
-// other schemas than before.
+// resume is called when the target has come up. If a reconcile was skipped, all resources are compared again:
+// the target may serve different schemas now.
 func (c *Controller) resume() {
 	c.lock.Lock()
 	hasSkipped := c.skipped

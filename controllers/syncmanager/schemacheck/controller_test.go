@@ -74,7 +74,8 @@ func TestTrustedResourcesAreComparedLater(t *testing.T) {
 	}
 }
 
-// Trust ends with the first reconcile, even if the target is down then: it is compared when the target has come up.
+// Trust ends with the first reconcile, even if the target is down then: the resource is compared when the
+// target has come up.
 func TestTrustEndsWithTheFirstReconcile(t *testing.T) {
 	controller := New(Options{Clock: clock.RealClock{}})
 	resource := schema.GroupResource{Resource: "widgets"}
@@ -92,7 +93,7 @@ func TestTrustEndsWithTheFirstReconcile(t *testing.T) {
 	}
 }
 
-// A target that comes up is asked again only if a comparison was skipped.
+// Resources of a target that comes up are compared again only if a comparison was skipped.
 func TestResume(t *testing.T) {
 	controller := New(Options{Clock: clock.RealClock{}})
 	resource := schema.GroupResource{Resource: "widgets"}
@@ -129,11 +130,11 @@ func TestSessionsAreSharedUntilTheyAreOutdated(t *testing.T) {
 	}
 	controller.setResult(unchanged, controller.entries[unchanged].resource, notAnsweredState, errors.New("no answer"))
 	if _, outdated, _ := controller.take(unchanged); outdated != shared {
-		t.Error("a failed comparison is repeated with what the session has read")
+		t.Error("a failed comparison is repeated with the session's cached schemas")
 	}
 }
 
-// Each version has its own schema, so another version is compared before anything is written.
+// Each version has its own schema, so another version is compared before any object is written.
 func TestAnotherVersionIsNotKnown(t *testing.T) {
 	controller := New(Options{Clock: clock.RealClock{}})
 	group := schema.GroupResource{Group: "example.org", Resource: "widgets"}

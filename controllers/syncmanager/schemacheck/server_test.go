@@ -72,7 +72,7 @@ func (c *counter) take() (paths []string) {
 	return paths
 }
 
-// countingClient returns a client of the cluster whose requests are counted.
+// countingClient returns a client of the cluster that counts its requests.
 func countingClient(t *testing.T) (*discovery.Client, *counter) {
 	t.Helper()
 	counter := &counter{}
@@ -122,7 +122,8 @@ func defaultResources(t *testing.T) (all []schemacheck.Resource) {
 	return all
 }
 
-// All resources of the chart fit into the Kubernetes version that the chart is made for. A second equal cluster costs almost nothing.
+// All resources of the chart fit into the chart's Kubernetes version. A second equal cluster causes almost no
+// work.
 func TestDefaultResourcesAreCompatible(t *testing.T) {
 	checker := schemacheck.NewChecker(clock.RealClock{})
 	all := defaultResources(t)
@@ -189,7 +190,7 @@ func TestControllerFollowsTheCRD(t *testing.T) {
 	})
 	framework.RunInTest(t, controller.Run)
 	if _, known := controller.State(resource); known {
-		t.Error("something is known of what nobody wants")
+		t.Error("a resource that is not desired has a state")
 	}
 	controller.SetResources(map[schema.GroupResource]schemacheck.Resource{resource: desired})
 	becomes := func(what, reason, says string) {
@@ -225,12 +226,12 @@ func TestControllerFollowsTheCRD(t *testing.T) {
 	becomes("with another version", schemacheck.ReasonVersionNotServed, "v2")
 	controller.SetResources(nil)
 	if _, known := controller.State(resource); known {
-		t.Error("what is not wanted any more is not forgotten")
+		t.Error("a resource that is no longer desired still has a state")
 	}
 }
 
-// A controller compares all resources that are due at once by the same requests as one session does. It asks nothing while the
-// target is down, and compares what changed meanwhile when the target has come up.
+// A controller compares all resources that are due at once with the same requests as one session. It sends no
+// request while the target is down, and compares changed resources when the target has come up.
 func TestControllerSharesRequests(t *testing.T) {
 	g, target, counted := NewWithT(t), suite.Target(t), &counter{}
 	proxy, err := faults.NewProxy(t.Context(), target.Config)

@@ -31,7 +31,7 @@ import (
 
 // Reasons of a [State].
 const (
-	// ReasonPending: the schemas were not compared yet. ReasonNotAnswered: the target did not answer.
+	// ReasonPending: the schemas were not compared yet. ReasonNotAnswered: the target did not respond.
 	ReasonPending     = "Pending"
 	ReasonNotAnswered = "NotAnswered"
 	// ReasonCompatible: every object that the mailbox accepts fits.
@@ -52,7 +52,7 @@ const (
 	ReasonForbidden = "Forbidden"
 )
 
-// State says whether objects of one resource fit into a target. The zero value means that this is not known.
+// State is whether objects of one resource fit into a target. The zero value means that this is unknown.
 type State struct {
 	edgev2alpha1.SyncedResourceState
 	// Reason is one of the Reason constants. Message is a sentence for users.
@@ -93,8 +93,9 @@ const (
 	maxFindingsLength = 1024
 )
 
-// stateForFindings returns the state that findings lead to. For a built-in kind, missing fields or values mean that the target is older
-// than the mailbox's schema. The message then says so, but that is no reason to hold back the objects that use none of them.
+// stateForFindings returns the state for findings. For a built-in kind, missing fields or values mean that the
+// target is older than the mailbox's schema. The message then reports that, but objects that use none of the
+// missing fields are synced.
 func stateForFindings(findings []compatibility.Finding, builtIn bool) State {
 	var serious []compatibility.Finding
 	for _, finding := range findings {
@@ -131,8 +132,8 @@ var notAnsweredState = State{
 	SyncedResourceState: edgev2alpha1.SyncedResourcePending, Reason: ReasonNotAnswered, Message: "The target could not be asked for its schema; it is asked again.",
 }
 
-// stateForError returns the state that an error of the target leads to; used is the version that the hub asked about. ok is false if
-// the target may answer otherwise to another request.
+// stateForError returns the state for an error of the target; used is the version in the hub's request. ok is
+// false if the target may respond differently to another request.
 func stateForError(err error, used string) (state State, ok bool) {
 	version, otherVersion := errors.AsType[*discovery.VersionNotServedError](err)
 	unusable, isUnusable := errors.AsType[*discovery.UnusableError](err)

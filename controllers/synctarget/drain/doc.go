@@ -16,12 +16,13 @@ limitations under the License.
 
 // Package drain removes the hub's objects from a target, or releases them, and lists the objects that stay.
 //
-// [Run] is the entry point: it lists the objects that may be the hub's, calls [cleanup.Plan] for each, and acts. It deletes in
-// the reverse of the order in which the hub creates objects on a target.
+// [Run] is the entry point: it lists the objects that the hub may own, calls [cleanup.Plan] for each, and executes the
+// action. It deletes in the reverse of the order in which the hub creates objects on a target.
 //
-// All state is on the target, in the marks of the objects, so a drain can be cancelled at any point and started again.
-// Only a released object bears no mark any more; so the drain reports an object before it releases the object.
+// All state is on the target, in the marks of the objects, so a drain can be cancelled at any point and started
+// again. Only a released object has no mark any more, so the drain reports an object before it releases the
+// object.
 //
-// Package synctarget calls Run when spec.drain is set or a SyncTarget is being deleted. It also starts and cancels drains;
-// this package has no goroutine of its own that outlives Run.
+// Package synctarget calls Run when spec.drain is set or a SyncTarget is being deleted. It also starts and
+// cancels drains. This package has no goroutine that outlives Run.
 package drain

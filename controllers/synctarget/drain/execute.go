@@ -43,8 +43,8 @@ type failure struct {
 
 func newFailures() *failures { return &failures{items: map[types.UID]failure{}} }
 
-// add records that the hub could not delete or release an object. An answer of the target concerns only that object. Any other
-// error is fatal for the pass, since further requests would fail as well.
+// add records that the hub could not delete or release an object. A response of the target concerns only that
+// object. Any other error is fatal for the pass, since further requests would fail as well.
 func (f *failures) add(item item, err error) {
 	if err == nil {
 		return

@@ -48,8 +48,9 @@ func (i item) key() types.NamespacedName {
 // listing holds the objects of a target that are, or may be, the hub's.
 type listing struct {
 	items []item
-	// forbidden are the locations whose objects the target does not let the hub list. outOfScope are those among them that the hub
-	// is no longer meant to read. notServed are resources that the target does not serve now, although it may still have objects of them.
+	// forbidden are the locations whose objects the target does not let the hub list. outOfScope are the
+	// forbidden locations that the hub should no longer read. notServed are resources that the target does not
+	// serve now, although it may still have objects of them.
 	forbidden, outOfScope, notServed []location
 	// pages is how many pages were read, and size roughly how many bytes the items take.
 	pages, size int64
@@ -185,7 +186,8 @@ func (r *drainer) recordNotServed(ctx context.Context, request listRequest, resu
 	return err
 }
 
-// namespacesFor returns the namespaces in which the drain lists a resource. The empty namespace stands for the whole cluster.
+// namespacesFor returns the namespaces in which the drain lists a resource. The empty namespace means the whole
+// cluster.
 func (r *drainer) namespacesFor(namespaced bool) []string {
 	if !namespaced || len(r.ReadableNamespaces) == 0 {
 		return []string{""}
@@ -229,8 +231,8 @@ func (r *drainer) listNamespace(ctx context.Context, request listRequest, kind, 
 	return slices.Clip(items), nil
 }
 
-// resolve returns a served version of the resource, its kind, and whether it is namespaced. The target may no longer serve the
-// version in which the hub wrote the objects.
+// resolve returns a served version of the resource, its kind, and whether it is namespaced. The target may no
+// longer serve the version that the hub wrote.
 func (r *drainer) resolve(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionResource, string, bool, error) {
 	kind, namespaced, err := r.Target.ResolveResource(ctx, resource)
 	if resource.Version != "" && !errors.Is(err, targets.ErrNotServed) {

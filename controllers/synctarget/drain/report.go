@@ -31,7 +31,8 @@ import (
 // maxListed is how many objects that stay the report names.
 const maxListed = 100
 
-// Reasons why an object that is to be deleted still exists. The reasons of the target's answers may occur as well.
+// Reasons why an object that must be deleted still exists. The reasons of the target's responses may occur as
+// well.
 const (
 	// ReasonTerminating: the object is terminating, and something on the target delays that.
 	ReasonTerminating = "Terminating"

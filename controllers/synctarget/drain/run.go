@@ -70,15 +70,15 @@ type Options struct {
 	Target Target
 	Owner  ownership.Owner
 	Mode   cleanup.Mode
-	// Resources are the resources of the target of which the hub may have written objects.
+	// Resources are the resources of the target in which the hub may have written objects.
 	Resources []schema.GroupVersionResource
-	// ServedResources are those of Resources that the target has served to the hub. If it does not serve one now, it may still have
-	// objects of it.
+	// ServedResources are the Resources that the target has served to the hub. If it does not serve one now, it
+	// may still have objects of the resource.
 	ServedResources []schema.GroupResource
-	// ReadableNamespaces are the only namespaces in which the hub is meant to read; none stands for the whole cluster.
-	// WrittenNamespaces are those in which the hub may have written; the empty one stands for the whole cluster. If the target
-	// forbids a list outside ReadableNamespaces, the drain reports the namespace and goes on: nobody intends to give the hub access
-	// to that namespace again.
+	// ReadableNamespaces are the only namespaces that the hub should read; none means the whole cluster.
+	// WrittenNamespaces are the namespaces that the hub may have written in; the empty one means the whole
+	// cluster. If the target forbids a list outside ReadableNamespaces, the drain reports the namespace and
+	// continues, because the hub is not meant to get access to that namespace again.
 	ReadableNamespaces, WrittenNamespaces []string
 	// AllowsCascade reports whether a namespace or CRD that came from this mailbox resource may be deleted with its contents.
 	AllowsCascade func(schema.GroupResource) bool
@@ -102,7 +102,7 @@ func Run(ctx context.Context, options Options) error {
 	r := &drainer{Options: options, report: newReport(options.Mode, options.PreviousStatus)}
 	pause := minPause
 	for {
-		// A connection that leads to another cluster by now does not count as up.
+		// A connection that now leads to another cluster does not count as up.
 		if err := r.Target.WaitUntilUp(ctx); err != nil {
 			return err
 		}
@@ -127,7 +127,8 @@ func Run(ctx context.Context, options Options) error {
 	}
 }
 
-// pass lists all objects, and deletes or releases those that can be now. It reports whether nothing was left to do.
+// pass lists all objects, and deletes or releases every object that can be deleted or released now. It reports
+// whether nothing was left to do.
 func (r *drainer) pass(ctx context.Context) (done bool, err error) {
 	all, err := r.listObjects(ctx, allResources)
 	if err != nil {
@@ -152,7 +153,7 @@ func (r *drainer) pass(ctx context.Context) (done bool, err error) {
 			return false, err
 		}
 	}
-	// Only the next pass, which lists everything, can tell that nothing is left.
+	// Only the next pass, which lists everything, can find that nothing is left.
 	r.report.setFailing(failed)
 	return false, r.storeReportIfDue(ctx)
 }

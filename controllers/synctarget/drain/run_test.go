@@ -36,8 +36,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// downTarget is a target that is not up, like one whose address leads to another cluster. Any request to it fails the test by a nil
-// pointer.
+// downTarget is a target that is not up, like one whose address leads to another cluster. Any request to it
+// fails the test with a nil pointer dereference.
 type downTarget struct{ Target }
 
 func (downTarget) WaitUntilUp(context.Context) error { return context.DeadlineExceeded }
@@ -116,7 +116,7 @@ func TestDeletionWaitByTheTargetsClock(t *testing.T) {
 	}
 }
 
-// forbiddingTarget lets nobody list Secrets.
+// forbiddingTarget forbids lists of Secrets.
 type forbiddingTarget struct {
 	endlessTarget
 	listed []string
@@ -130,7 +130,7 @@ func (f *forbiddingTarget) ListMetadata(_ context.Context, resource schema.Group
 	return &metav1.PartialObjectMetadataList{}, nil
 }
 
-// A drain lists what the ledger records, and reports what it may not list.
+// A drain lists the resources in the ledger, and reports the ones that it may not list.
 func TestForbiddenListsAreReported(t *testing.T) {
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	for name, test := range map[string]struct {

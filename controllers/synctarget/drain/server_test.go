@@ -275,15 +275,15 @@ func keysOf(m map[string]string) (keys []string) {
 	return keys
 }
 
-// A drain that is cancelled again and again deletes the hub's objects in reverse order. It releases and lists those that must stay,
-// and touches nothing else.
+// A drain that is cancelled again and again deletes the hub's objects in reverse order. It releases and lists
+// the objects that must stay, and does not change any other object.
 func TestDelete(t *testing.T) {
 	w := newTestEnv(t, "delete", owner)
 	foreign := w.populate()
 	report, seen := w.drain(cleanup.ModeDelete, 47)
 
 	if len(seen.early) > 0 {
-		t.Errorf("let go before it was reported: %v", seen.early)
+		t.Errorf("released before it was reported: %v", seen.early)
 	}
 	if !slices.IsSortedFunc(seen.removed, func(a, b waves.Wave) int { return int(b - a) }) {
 		t.Errorf("removed in the order %v", seen.removed)
@@ -319,7 +319,7 @@ func TestOrphan(t *testing.T) {
 	before := w.contents()
 	report, seen := w.drain(cleanup.ModeOrphan, 91)
 	if len(seen.removed) > 0 || len(seen.early) > 0 {
-		t.Errorf("removed %v, let go too early %v", seen.removed, seen.early)
+		t.Errorf("removed %v, released too early %v", seen.removed, seen.early)
 	}
 	w.expectForeign(foreign)
 	after := w.contents()
@@ -341,7 +341,7 @@ func TestOrphan(t *testing.T) {
 		}
 	}
 	if len(after) != 247 {
-		t.Errorf("%d objects are there", len(after))
+		t.Errorf("%d objects exist", len(after))
 	}
 	// These are 244 objects of the hub, the ensured namespace, and the object that another version marked.
 	if len(report.Left) != 100 || report.LeftMore != 146 || *report.Remaining != 0 {

@@ -162,6 +162,18 @@ func (v *Verifier) Verify(ctx context.Context, mailbox logicalcluster.Name, cand
 	v.running.Go(func() { v.run(ctx, mailbox) })
 }
 
+// HasVerified reports whether the absence of a candidate is verified. [Verifier.TakeVerified] uses the verification up.
+func (v *Verifier) HasVerified(mailbox logicalcluster.Name, candidate Candidate) bool {
+	v.lock.Lock()
+	defer v.lock.Unlock()
+	state, ok := v.states[mailbox]
+	if !ok {
+		return false
+	}
+	_, ok = state.verified[candidate]
+	return ok
+}
+
 // TakeVerified reports whether the absence was verified since the object was last visible. Each verification counts once.
 func (v *Verifier) TakeVerified(mailbox logicalcluster.Name, candidate Candidate) bool {
 	v.lock.Lock()

@@ -53,7 +53,9 @@ func TestVerifiedAbsences(t *testing.T) {
 	g.Expect(v.TakeVerified(here, c)).To(BeFalse())
 	g.Expect(v.TakeVerified(here, Candidate{Resource: a.Resource, Key: a.Key})).To(BeFalse(), "that is another candidate")
 	g.Expect(v.TakeVerified(there, a)).To(BeFalse())
+	g.Expect(v.HasVerified(here, a)).To(BeTrue())
 	g.Expect(v.TakeVerified(here, a)).To(BeTrue())
+	g.Expect(v.HasVerified(here, a)).To(BeFalse())
 	g.Expect(v.TakeVerified(here, a)).To(BeFalse(), "a verification counts once")
 
 	// A verification that was not taken becomes invalid when the object comes back.

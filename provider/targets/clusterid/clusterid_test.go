@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Whatever a target calls itself, it is compared and shown as a name, and what is another before is another then.
+// The ID of a cluster is compared and shown as a name, for any answer, and different IDs stay different.
 func FuzzPrintable(f *testing.F) {
 	f.Add("2f4a1a34-5a1b-4d7e-8a39-1f6b0d6f7a01", "x")
 	f.Add("\x1b[31m", strings.Repeat("a", 65))

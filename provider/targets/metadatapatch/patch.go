@@ -32,8 +32,8 @@ type Patch struct {
 	RemoveLabels, RemoveAnnotations []string
 	// ManagedFields replace all existing entries, unless they are nil.
 	ManagedFields []metav1.ManagedFieldsEntry
-	// ResourceVersion, if it is set, must be that of the object, else there is a Conflict error. ManagedFields require it,
-	// because they would be wrong for a field that was written meanwhile.
+	// ResourceVersion, if it is set, must equal the object's, else the target returns a Conflict error. ManagedFields require
+	// it, because they would be wrong for a field that was written after the caller read the object.
 	ResourceVersion string
 }
 

@@ -1,0 +1,106 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package bind
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
+)
+
+// bindingOptions are the flags of commands that change the APIBinding of a workspace.
+type bindingOptions struct {
+	*cli.InventoryOptions
+	// workspace and provider are paths. An empty workspace is that of the current context.
+	workspace, provider string
+	cli.WaitFlags
+}
+
+func newBindingOptions(streams genericiooptions.IOStreams) bindingOptions {
+	return bindingOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
+}
+
+func (o *bindingOptions) addFlags(command *cobra.Command) {
+	o.InventoryOptions.AddFlags(command)
+	flags := command.Flags()
+	flags.StringVar(&o.workspace, "workspace", "", "path of the workspace; the default is the workspace of the current context")
+	flags.StringVar(&o.provider, "provider-workspace", cli.DefaultProvider, "path of the hub's provider workspace")
+	for _, flag := range []string{"workspace", "provider-workspace"} {
+		_ = command.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+	}
+	command.ValidArgsFunction = cobra.NoFileCompletions
+}
+
+// check validates the flags. inventory is "" if the command has no such argument.
+func (o *bindingOptions) check(inventory string) error {
+	if err := o.Complete(); err != nil {
+		return err
+	}
+	for _, path := range []struct{ what, value string }{{"INVENTORY_WORKSPACE", inventory}, {"--workspace", o.workspace}, {"--provider-workspace", o.provider}} {
+		if path.value == "" && path.what != "--provider-workspace" {
+			continue
+		}
+		if err := bindcompute.ValidatePath(path.value); err != nil {
+			return fmt.Errorf("%s: %w", path.what, err)
+		}
+	}
+	return o.CheckTimeout()
+}
+
+// workspaceConfig returns the client configuration for the workspace.
+func (o *bindingOptions) workspaceConfig() (*rest.Config, error) {
+	config, err := o.Cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	if o.workspace == "" {
+		return config, nil
+	}
+	return cli.InWorkspace(config, o.workspace)
+}
+
+// binder returns what binds an export in the workspace. It sends no requests.
+func (o *bindingOptions) binder() (*exportbinding.Binder, error) {
+	config, err := o.workspaceConfig()
+	if err != nil {
+		return nil, err
+	}
+	workspace, err := cli.ClientOf(config)
+	if err != nil {
+		return nil, err
+	}
+	inProvider, err := cli.InWorkspace(config, o.provider)
+	if err != nil {
+		return nil, err
+	}
+	provider, err := client.New(inProvider, client.Options{Scheme: cli.Scheme})
+	if err != nil {
+		return nil, err
+	}
+	return &exportbinding.Binder{
+		Client: workspace, DryRun: o.DryRun != cli.DryRunNone,
+		ProviderPath: o.provider, Provider: provider,
+		Timeout: o.Limit(), Report: o.Report, Info: o.Note,
+	}, nil
+}

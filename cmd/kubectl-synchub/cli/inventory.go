@@ -1,0 +1,335 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
+)
+
+// Values of --dry-run.
+const (
+	DryRunNone   = "none"
+	DryRunClient = "client"
+	DryRunServer = "server"
+)
+
+// Scheme has the types that the commands read and write.
+var Scheme = newScheme()
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, coordinationv1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme, authenticationv1.AddToScheme,
+		apisv1alpha2.AddToScheme, edgev2alpha1.AddToScheme, synchubv1alpha1.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
+}
+
+// WorkspaceOptions are the flags that select the inventory workspace. Its context is the current one by default.
+type WorkspaceOptions struct {
+	genericiooptions.IOStreams
+	Cluster *genericclioptions.ConfigFlags
+}
+
+// NewWorkspaceOptions returns the options with their defaults.
+func NewWorkspaceOptions(streams genericiooptions.IOStreams) WorkspaceOptions {
+	return WorkspaceOptions{IOStreams: streams, Cluster: NewClusterFlags(true)}
+}
+
+// Client returns a client for the workspace. It sends no requests.
+func (o *WorkspaceOptions) Client() (client.WithWatch, error) {
+	config, err := o.Cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return ClientOf(config)
+}
+
+// Clients returns a client for the workspace, and a reader of all kinds in it. It sends no requests.
+func (o *WorkspaceOptions) Clients() (client.WithWatch, *Reader, error) {
+	config, err := o.Cluster.ToRESTConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	workspace, err := ClientOf(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	reader, err := NewReader(config)
+	return workspace, reader, err
+}
+
+// ReaderIn returns a reader of all kinds in another workspace of the same kcp.
+func (o *WorkspaceOptions) ReaderIn(workspace string) (*Reader, error) {
+	config, err := o.Cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	if config, err = InWorkspace(config, workspace); err != nil {
+		return nil, err
+	}
+	return NewReader(config)
+}
+
+// InventoryOptions are the flags of all commands that change SyncTargets.
+type InventoryOptions struct {
+	WorkspaceOptions
+	Output *genericclioptions.PrintFlags
+	DryRun string
+
+	// Manifests prints whole objects. It is nil if the command only prints names.
+	Manifests printers.ResourcePrinter
+}
+
+// NewInventoryOptions returns the options with their defaults.
+func NewInventoryOptions(streams genericiooptions.IOStreams) *InventoryOptions {
+	return &InventoryOptions{WorkspaceOptions: NewWorkspaceOptions(streams), Output: genericclioptions.NewPrintFlags("").WithTypeSetter(Scheme)}
+}
+
+// AddFlags adds the flags to a command, whose argument is the name of a SyncTarget.
+func (o *InventoryOptions) AddFlags(command *cobra.Command) {
+	flags := command.Flags()
+	o.Cluster.AddFlags(flags)
+	o.Output.AddFlags(command)
+	flags.StringVar(&o.DryRun, "dry-run", DryRunNone, "none, client or server: with client nothing is sent but questions, with server all is sent and nothing stored")
+	flags.Lookup("dry-run").NoOptDefVal = DryRunClient
+	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{DryRunNone, DryRunClient, DryRunServer}, cobra.ShellCompDirectiveNoFileComp))
+	SetFormats(command, o.Output.AllowedFormats())
+	command.Args = OneSyncTarget
+	command.ValidArgsFunction = o.CompleteName
+}
+
+// OneSyncTarget refuses all arguments but one name.
+func OneSyncTarget(command *cobra.Command, args []string) error {
+	if len(args) == 1 && args[0] != "" {
+		return nil
+	}
+	return WithAdvice(command, errors.New("give the name of one SyncTarget"))
+}
+
+// CompleteName completes the names of SyncTargets. The user waits for it, so on any problem it returns nothing.
+func (o *WorkspaceOptions) CompleteName(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	workspace, err := o.Client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var list edgev2alpha1.SyncTargetList
+	if err := workspace.List(command.Context(), &list); err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []cobra.Completion
+	for _, syncTarget := range list.Items {
+		if strings.HasPrefix(syncTarget.Name, prefix) {
+			names = append(names, syncTarget.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompletePlacement completes the names of EdgePlacements. The user waits for it, so on any problem it returns nothing.
+func (o *WorkspaceOptions) CompletePlacement(command *cobra.Command, args []string, prefix string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	workspace, err := o.Client()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var list edgev2alpha1.EdgePlacementList
+	if err := workspace.List(command.Context(), &list); err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, placement := range list.Items {
+		if strings.HasPrefix(placement.Name, prefix) {
+			names = append(names, placement.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// Complete validates the flags. Callers must call it before any other method.
+func (o *InventoryOptions) Complete() error {
+	switch o.DryRun {
+	case DryRunNone, DryRunClient, DryRunServer:
+	default:
+		return fmt.Errorf("--dry-run: %q is none of none, client and server", o.DryRun)
+	}
+	printer, err := o.Output.ToPrinter()
+	if err != nil {
+		return fmt.Errorf("--output: %w", err)
+	}
+	if format := *o.Output.OutputFormat; format != "" && format != "name" {
+		o.Manifests = printer
+	}
+	return nil
+}
+
+// ClientOf returns a client for a configuration. It sends no requests.
+func ClientOf(config *rest.Config) (client.WithWatch, error) {
+	return client.NewWithWatch(config, client.Options{Scheme: Scheme})
+}
+
+// Inventory returns a client for the inventory workspace, which writes nothing in a dry run.
+func (o *InventoryOptions) Inventory() (*registration.Inventory, error) {
+	workspace, err := o.Client()
+	if err != nil {
+		return nil, err
+	}
+	namespace, _, err := o.Cluster.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	return &registration.Inventory{Client: o.WithDryRun(workspace), DryRun: o.DryRun != DryRunNone, Namespace: namespace, Report: o.Report}, nil
+}
+
+// WithDryRun returns a client that writes nothing in a dry run.
+func (o *InventoryOptions) WithDryRun(writes client.Client) client.Client {
+	if o.DryRun == DryRunNone {
+		return writes
+	}
+	return client.NewDryRunClient(writes)
+}
+
+// Report prints the change of an object.
+func (o *InventoryOptions) Report(change registration.Change) {
+	if err := o.Print(change.Object, string(change.Result)); err != nil {
+		fmt.Fprintln(o.ErrOut, "error:", SanitizeLines(err.Error()))
+	}
+}
+
+// Print prints an object, or its name and what was done with it.
+func (o *InventoryOptions) Print(object client.Object, done string) error {
+	if o.Manifests != nil {
+		return PrintSafely(o.Manifests, object, o.Out)
+	}
+	if o.DryRun != DryRunNone {
+		done += " (" + o.DryRun + " dry run)"
+	}
+	o.Output.NamePrintFlags.Operation = done
+	printer, err := o.Output.ToPrinter()
+	if err != nil {
+		return err
+	}
+	return PrintSafely(printer, object, o.Out)
+}
+
+// Note prints a message that is not a result, to standard error.
+func (o *InventoryOptions) Note(text string) { fmt.Fprintln(o.ErrOut, SanitizeLines(text)) }
+
+// ConfirmFunc returns a function that asks the operator to confirm. With confirmed, or in a dry run, the
+// function only prints the question. Without a terminal it returns an error.
+func (o *InventoryOptions) ConfirmFunc(confirmed bool) func(context.Context, string) error {
+	return func(ctx context.Context, question string) error {
+		o.Note(question)
+		switch {
+		case confirmed || o.DryRun != DryRunNone:
+			return nil
+		case !printers.IsTerminal(o.In):
+			return errors.New("nothing was changed: say --yes if that is to be so")
+		}
+		fmt.Fprint(o.ErrOut, "Is that to be so? [y/N] ")
+		answer := make(chan string, 1)
+		go func() {
+			line, _ := bufio.NewReader(o.In).ReadString('\n')
+			answer <- strings.ToLower(strings.TrimSpace(line))
+		}()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case line := <-answer:
+			if line == "y" || line == "yes" {
+				return nil
+			}
+			return errors.New("nothing was changed")
+		}
+	}
+}
+
+// Progress prints one line of progress to standard error, for people and for logs.
+func (o *InventoryOptions) Progress(format string, values ...any) {
+	fmt.Fprintln(o.ErrOut, SanitizeLine(fmt.Sprintf(format, values...)))
+}
+
+// GetSyncTarget completes the options, and returns the inventory of the current workspace with one of its SyncTargets. It returns the first of
+// the given errors of other options, if there is one.
+func (o *InventoryOptions) GetSyncTarget(ctx context.Context, name string, others ...error) (*registration.Inventory, *edgev2alpha1.SyncTarget, error) {
+	if err := cmp.Or(o.Complete(), cmp.Or(others...)); err != nil {
+		return nil, nil, err
+	}
+	inventory, err := o.Inventory()
+	if err != nil {
+		return nil, nil, err
+	}
+	syncTarget, err := inventory.SyncTarget(ctx, name)
+	if err == nil && syncTarget == nil {
+		err = registration.NotFound(name)
+	}
+	return inventory, syncTarget, err
+}
+
+// PatchSyncTarget writes what changed in a SyncTarget since before, except in a client-side dry run.
+func (o *InventoryOptions) PatchSyncTarget(ctx context.Context, workspace client.Client, syncTarget, before *edgev2alpha1.SyncTarget) error {
+	if o.DryRun == DryRunClient {
+		return nil
+	}
+	// The printers need the kind, which the client removes.
+	kind := syncTarget.GroupVersionKind()
+	defer syncTarget.SetGroupVersionKind(kind)
+	if err := workspace.Patch(ctx, syncTarget, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("cannot change the SyncTarget %s: %w", syncTarget.Name, err)
+	}
+	return nil
+}
+
+// WithoutStatus returns the manifest of an object without the fields that users do not write.
+func WithoutStatus(object client.Object) (client.Object, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, err
+	}
+	delete(content, "status")
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	return &unstructured.Unstructured{Object: content}, nil
+}

@@ -1,0 +1,115 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package register
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
+)
+
+const rotateLong = `Give the hub a new token for a cluster. The hub takes it without a restart.
+
+It renews its tokens by itself; this is for when one may have become known to others. Tokens cannot be taken back one by one:
+--revoke makes the ServiceAccount anew, which ends all its tokens at once. Until the hub has the new one, a moment later, the
+cluster refuses it.
+
+For a cluster with a tunnel the token is the one by which the cluster opens it. The command prints the Secret to apply to the cluster. The
+hub takes the former token for another hour, or with --revoke not any more.`
+
+const rotateExample = `  # A new token beside the one that there is
+  kubectl synchub rotate florin --target-kubeconfig florin.kubeconfig
+
+  # A new token, and the end of all others
+  kubectl synchub rotate florin --target-kubeconfig florin.kubeconfig --revoke
+
+  # A new token for a tunnel
+  kubectl synchub rotate florin -o yaml > florin-secret.yaml`
+
+// NewRotateCommand returns the command rotate.
+func NewRotateCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &registerOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
+	var revoke bool
+	command := &cobra.Command{
+		Use:     "rotate NAME (--target-kubeconfig FILE | -o yaml)",
+		Short:   "Give the hub a new token for a cluster",
+		Long:    rotateLong,
+		Example: rotateExample,
+		RunE: func(command *cobra.Command, args []string) error {
+			return options.rotate(command.Context(), args[0], revoke)
+		},
+	}
+	options.AddFlags(command)
+	options.target.AddFlags(command)
+	options.tunnel.addHubFlags(command)
+	command.Flags().BoolVar(&revoke, "revoke", false, "end all tokens that there are")
+	addLifetime(command, &options.lifetime)
+	options.AddWait(command, "the hub uses the new token, and the SyncTarget is ready", false, 2*time.Minute)
+	return command
+}
+
+func (o *registerOptions) rotate(ctx context.Context, name string, revoke bool) error {
+	_, syncTarget, err := o.GetSyncTarget(ctx, name, o.CheckTimeout())
+	if err != nil {
+		return err
+	}
+	if registration.IsTunnel(syncTarget) {
+		return o.rotateTunnel(ctx, syncTarget, revoke)
+	}
+	if err := cmp.Or(o.target.Required(), o.checkLifetime()); err != nil {
+		return err
+	}
+	plan, err := o.plan(name)
+	if err != nil {
+		return err
+	}
+	if o.DryRun == cli.DryRunClient {
+		secret, _ := registration.NewSecret(syncTarget)
+		return o.Print(secret, string(registration.Changed))
+	}
+	if err := plan.RotateToken(ctx, revoke); err != nil {
+		return err
+	}
+	former := tokenExpiry(syncTarget)
+	waiting := &cli.SyncTargetWait{InventoryOptions: o.InventoryOptions, WaitFlags: o.WaitFlags, Result: "ready with the new token"}
+	waiting.Done = func(seen *edgev2alpha1.SyncTarget) bool {
+		return !tokenExpiry(seen).Equal(former) && registration.IsReady(seen)
+	}
+	waiting.Describe = func(seen *edgev2alpha1.SyncTarget) string {
+		if tokenExpiry(seen).Equal(former) {
+			return "the hub has not taken the new token yet"
+		}
+		return cli.DescribeNotReady(seen)
+	}
+	return waiting.Run(ctx, syncTarget)
+}
+
+// tokenExpiry returns when the token expires that the hub uses. Each token expires at a time of its own.
+func tokenExpiry(syncTarget *edgev2alpha1.SyncTarget) *metav1.Time {
+	if syncTarget.Status.Credentials == nil {
+		return nil
+	}
+	return syncTarget.Status.Credentials.ExpiresAt
+}

@@ -1,0 +1,107 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+)
+
+// Follower prints how far the rollout of an EdgePlacement has come.
+type Follower struct {
+	workspace client.WithWatch
+	reader    *cli.Reader
+	out       io.Writer
+	// shown is the last line that was printed.
+	shown string
+}
+
+// NewFollower returns a follower, which prints to out. It sends no requests.
+func NewFollower(config *rest.Config, out io.Writer) (*Follower, error) {
+	workspace, err := cli.ClientOf(config)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := cli.NewReader(config)
+	return &Follower{workspace: workspace, reader: reader, out: out}, err
+}
+
+// observe prints a state of the EdgePlacement, if it says something new. The error says why the rollout does not come to its end.
+func (f *Follower) observe(ctx context.Context, seen *edgev2alpha1.EdgePlacement) (done bool, err error) {
+	objects, fingerprint, err := PlacedObjects(ctx, f.reader, f.workspace, seen)
+	if err != nil {
+		return false, fmt.Errorf("cannot tell whether the hub has seen all objects: %w", err)
+	}
+	line, done, err := rolloutProgress(seen, len(objects), fingerprint.String())
+	f.show(line)
+	return done, err
+}
+
+// show prints a line, unless it was the last one. It may hold texts of clusters.
+func (f *Follower) show(line string) {
+	if line != f.shown {
+		f.shown = line
+		fmt.Fprintln(f.out, cli.SanitizeLine(line))
+	}
+}
+
+// Wait observes each state of the EdgePlacement until the rollout is complete. A timeout of zero waits for ever.
+func (f *Follower) Wait(ctx context.Context, name string, flags cli.WaitFlags) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, flags.Limit(), fmt.Errorf("the rollout of %s was not complete after %s", name, flags.Timeout.Round(time.Millisecond)))
+	defer cancel()
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = only
+			list := &edgev2alpha1.EdgePlacementList{}
+			return list, f.workspace.List(ctx, list, &client.ListOptions{Raw: &options})
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = only
+			return f.workspace.Watch(ctx, &edgev2alpha1.EdgePlacementList{}, &client.ListOptions{Raw: &options})
+		},
+	}
+	_, err := toolswatch.UntilWithSync(ctx, source, &edgev2alpha1.EdgePlacement{}, nil, func(event watch.Event) (bool, error) {
+		seen, ok := event.Object.(*edgev2alpha1.EdgePlacement)
+		switch {
+		case !ok:
+			return false, nil
+		case event.Type == watch.Deleted:
+			return false, fmt.Errorf("the EdgePlacement %s was deleted", name)
+		}
+		return f.observe(ctx, seen)
+	})
+	if cause := context.Cause(ctx); cause != nil && err != nil {
+		return cause
+	}
+	return err
+}

@@ -1,0 +1,254 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/controllers/placement/revision"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+)
+
+const rolloutUndoLong = `Give the objects of an EdgePlacement of the current workspace the content that they had before.
+
+The hub keeps the objects in a PlacementRevision each time a rollout is complete, if the EdgePlacement has a rolloutStrategy.
+The command takes the newest revision that differs from the workspace, or that of --to-revision, and changes the objects there
+with your own rights. The change then rolls out as any other.
+
+Deleted objects are made again. Objects that were added since stay. Secrets are not kept, and stay as they are.`
+
+// undoOptions are the flags of rollout undo.
+type undoOptions struct {
+	*cli.InventoryOptions
+	toRevision int64
+	cli.WaitFlags
+}
+
+func newRolloutUndoCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &undoOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
+	command := &cobra.Command{
+		Use:     "undo PLACEMENT",
+		Short:   "Give the objects of an EdgePlacement their former content",
+		Long:    rolloutUndoLong,
+		Example: "  kubectl synchub rollout undo shop --dry-run=server",
+		RunE:    func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
+	}
+	options.AddFlags(command)
+	command.Flags().Int64Var(&options.toRevision, "to-revision", 0, "number of the revision; 0 takes the newest one that differs from the workspace")
+	options.AddWait(command, "the change is rolled out", false, defaultRolloutTimeout)
+	command.Args, command.ValidArgsFunction = OneEdgePlacement, options.CompletePlacement
+	return command
+}
+
+// historyOptions are the flags of rollout history.
+type historyOptions struct{ cli.WorkspaceOptions }
+
+func newRolloutHistoryCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &historyOptions{cli.NewWorkspaceOptions(streams)}
+	command := &cobra.Command{
+		Use:     "history PLACEMENT",
+		Short:   "List the revisions that the hub keeps of an EdgePlacement's objects",
+		Long:    "List the revisions that the hub keeps of an EdgePlacement's objects. Each is from the end of a rollout.",
+		Example: "  kubectl synchub rollout history shop",
+		Args:    OneEdgePlacement,
+		RunE:    func(command *cobra.Command, args []string) error { return options.history(command.Context(), args[0]) },
+	}
+	options.Cluster.AddFlags(command.Flags())
+	command.ValidArgsFunction = options.CompletePlacement
+	return command
+}
+
+func (o *historyOptions) history(ctx context.Context, name string) error {
+	workspace, err := o.Client()
+	if err != nil {
+		return err
+	}
+	_, revisions, err := placementRevisions(ctx, workspace, name)
+	if err != nil {
+		return err
+	}
+	if len(revisions) == 0 {
+		_, _ = fmt.Fprintf(o.ErrOut, "The hub keeps no revision of %s yet.\n", name)
+		return nil
+	}
+	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "REVISION\tOBJECTS\tAGE")
+	for _, of := range revisions {
+		_, _ = fmt.Fprintf(table, "%d\t%d\t%s\n", of.Revision, len(of.Objects), duration.HumanDuration(time.Since(of.CreationTimestamp.Time)))
+	}
+	return table.Flush()
+}
+
+// placementRevisions returns an EdgePlacement and its revisions, the oldest first.
+func placementRevisions(ctx context.Context, workspace client.Client, name string) (*edgev2alpha1.EdgePlacement, []edgev2alpha1.PlacementRevision, error) {
+	placement, _, err := GetEdgePlacement(ctx, workspace, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	var list edgev2alpha1.PlacementRevisionList
+	err = workspace.List(ctx, &list, client.MatchingLabels{edgev2alpha1.LabelPlacement: string(placement.UID)})
+	if meta.IsNoMatchError(err) {
+		return nil, nil, fmt.Errorf("this workspace has no PlacementRevisions: the operator of the hub runs `synchub init` again: %w", err)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot list the PlacementRevisions: %w", err)
+	}
+	slices.SortFunc(list.Items, func(a, b edgev2alpha1.PlacementRevision) int { return cmp.Compare(a.Revision, b.Revision) })
+	return placement, list.Items, nil
+}
+
+func (o *undoOptions) run(ctx context.Context, name string) error {
+	if err := cmp.Or(o.Complete(), o.CheckTimeout()); err != nil {
+		return err
+	}
+	workspace, reader, err := o.Clients()
+	if err != nil {
+		return err
+	}
+	placement, revisions, err := placementRevisions(ctx, workspace, name)
+	if err != nil {
+		return err
+	}
+	compiled, err := rules.Compile(placement)
+	if err != nil {
+		return err
+	}
+	restoration, err := o.plan(ctx, reader, compiled, revisions)
+	if err != nil {
+		return err
+	}
+	if len(restoration.objects) == 0 {
+		return fmt.Errorf("the objects are as in revision %d: nothing to undo", restoration.revision)
+	}
+	o.Note(fmt.Sprintf("Going back to revision %d.", restoration.revision))
+	var problems []error
+	for _, one := range restoration.objects {
+		problems = append(problems, o.restore(ctx, one))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	return awaitRollout(ctx, o.InventoryOptions, name, o.WaitFlags)
+}
+
+// restoration is what has to be done to go back to a revision.
+type restoration struct {
+	revision int64
+	objects  []restoredObject
+}
+
+// restoredObject is an object that has to be created, or changed.
+type restoredObject struct {
+	resource dynamic.ResourceInterface
+	object   *unstructured.Unstructured
+	isNew    bool
+}
+
+// plan returns what has to be done for the revision that the flags name, or for the newest one that differs from the workspace.
+func (o *undoOptions) plan(ctx context.Context, reader *cli.Reader, placement *rules.Placement, revisions []edgev2alpha1.PlacementRevision) (found restoration, err error) {
+	if len(revisions) == 0 {
+		return found, errors.New("the hub keeps no revision of these objects: it makes one when a rollout is complete, if the EdgePlacement has a rolloutStrategy")
+	}
+	for _, of := range slices.Backward(revisions) {
+		if o.toRevision != 0 && of.Revision != o.toRevision {
+			continue
+		}
+		found = restoration{revision: of.Revision}
+		if found.objects, err = differences(ctx, reader, placement, &of); err != nil || len(found.objects) > 0 || o.toRevision != 0 {
+			return found, err
+		}
+	}
+	if o.toRevision != 0 {
+		return found, fmt.Errorf("--to-revision: there is no revision %d; see `kubectl synchub rollout history`", o.toRevision)
+	}
+	return found, nil
+}
+
+// differences returns the objects of a revision that the workspace lacks or has with another content. Objects that the placement does not
+// select do not count: somebody else may have written the revision, to have them made by a user with more rights.
+func differences(ctx context.Context, r *cli.Reader, placement *rules.Placement, of *edgev2alpha1.PlacementRevision) (found []restoredObject, err error) {
+	namespaceLabels := namespaceLabels(ctx, r)
+	for i := range of.Objects {
+		content := &unstructured.Unstructured{}
+		if err := content.UnmarshalJSON(of.Objects[i].Raw); err != nil {
+			return nil, fmt.Errorf("the PlacementRevision %s cannot be read: %w", of.Name, err)
+		}
+		kind := content.GroupVersionKind()
+		mapping, err := r.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			return nil, fmt.Errorf("the workspace does not have the API of %s %s any more: %w", kind.Kind, content.GetName(), err)
+		}
+		if !selects(placement, mapping.Resource, content, namespaceLabels) || !revision.Keeps(mapping.Resource.GroupResource()) {
+			continue
+		}
+		var resource dynamic.ResourceInterface = r.Objects.Resource(mapping.Resource)
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			resource = r.Objects.Resource(mapping.Resource).Namespace(content.GetNamespace())
+		}
+		present, err := resource.Get(ctx, content.GetName(), metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			found = append(found, restoredObject{resource, content, true})
+		case err != nil:
+			return nil, fmt.Errorf("cannot compare %s %s: %w", kind.Kind, content.GetName(), err)
+		default:
+			if restored := revision.Restore(content, present); restored != nil {
+				found = append(found, restoredObject{resource, restored, false})
+			}
+		}
+	}
+	return found, nil
+}
+
+// restore creates or changes one object. A change since the command compared the object is a conflict.
+func (o *undoOptions) restore(ctx context.Context, one restoredObject) (err error) {
+	var dryRun []string
+	if o.DryRun == cli.DryRunServer {
+		dryRun = []string{metav1.DryRunAll}
+	}
+	done := "restored"
+	switch {
+	case o.DryRun == cli.DryRunClient:
+	case one.isNew:
+		_, err = one.resource.Create(ctx, one.object, metav1.CreateOptions{DryRun: dryRun, FieldManager: "kubectl-synchub"})
+		done = "created"
+	default:
+		_, err = one.resource.Update(ctx, one.object, metav1.UpdateOptions{DryRun: dryRun, FieldManager: "kubectl-synchub"})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot restore %s %s: %w", one.object.GetKind(), one.object.GetName(), err)
+	}
+	return o.Print(one.object, done)
+}

@@ -1,0 +1,164 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package state
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/register"
+)
+
+// stateCommand is a command that only changes the spec of a SyncTarget.
+type stateCommand struct {
+	name, short, long string
+	// done is the resulting state of the SyncTarget, in messages.
+	done   string
+	change func(*edgev2alpha1.SyncTargetSpec)
+	// until completes "wait until". It is empty for a command that starts nothing that takes time.
+	until string
+	// hasEnded reports whether the hub has done what the command starts.
+	hasEnded func(*edgev2alpha1.SyncTarget) bool
+	// describe describes a state in which it has not. result is the state in which it has.
+	describe func(*edgev2alpha1.SyncTarget) string
+	result   string
+	timeout  time.Duration
+	// notes returns lines to print at the end. It may be nil.
+	notes func(*edgev2alpha1.SyncTarget) []string
+}
+
+var stateCommands = []stateCommand{
+	{
+		name: "cordon", done: "cordoned", short: "Let nothing new be placed on a cluster",
+		long:   "Let placement engines place nothing new on a cluster. Existing objects stay and are kept in sync.",
+		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Unschedulable = true },
+	},
+	{
+		name: "uncordon", done: "uncordoned", short: "Let a cluster be used again after cordon or drain",
+		long:   "Undo cordon and drain: the hub places the selected objects on the cluster again.",
+		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Unschedulable, spec.Drain = false, false },
+		until:  "the SyncTarget is ready", hasEnded: cli.IsReadyNow, describe: cli.DescribeNotReady, result: "ready", timeout: 2 * time.Minute,
+	},
+	{
+		name: "suspend", done: "suspended", short: "Stop syncing with a cluster, and leave all as it is",
+		long:   "Stop all writes to a cluster and all that comes up from it. Nothing is removed.",
+		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = true },
+		until:  "the hub says that nothing is synced", hasEnded: cli.IsSuspendedNow, result: "suspended by the hub", timeout: 2 * time.Minute,
+		describe: func(*edgev2alpha1.SyncTarget) string { return "the hub has not seen the change yet" },
+	},
+	{
+		name: "resume", done: "resumed", short: "Go on syncing with a cluster that was suspended",
+		long:   "Undo suspend: the hub then syncs the changes that were made meanwhile.",
+		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = false },
+		until:  "the SyncTarget is ready", hasEnded: cli.IsReadyNow, describe: cli.DescribeNotReady, result: "ready", timeout: 2 * time.Minute,
+	},
+}
+
+var drainCommand = stateCommand{
+	name: "drain", done: "draining", short: "Remove the hub's objects from a cluster",
+	long: `Remove the hub's objects from a cluster, and place none until it is uncordoned.
+
+The mailbox keeps its objects. How far it is, and what stays, is in the SyncTarget's status.cleanup and its condition
+Drained; --wait prints it.`,
+	change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Drain, spec.Unschedulable = true, true },
+	until:  "nothing is left that the hub may remove, and print what stays", hasEnded: isDrained, describe: notDrained, result: "drained", timeout: 10 * time.Minute,
+	notes: func(syncTarget *edgev2alpha1.SyncTarget) []string {
+		if syncTarget.Status.Cleanup == nil {
+			return nil
+		}
+		return register.RemainingLines(syncTarget.Status.Cleanup)
+	},
+}
+
+// NewCommands returns the commands that change the state of a SyncTarget.
+func NewCommands(streams genericiooptions.IOStreams) []*cobra.Command {
+	var commands []*cobra.Command
+	for _, state := range stateCommands {
+		commands = append(commands, newStateCommand(streams, state))
+	}
+	drain := newStateCommand(streams, drainCommand)
+	drain.Example += "\n\n  # And wait until it is empty\n  kubectl synchub drain florin --wait"
+	return append(commands, drain)
+}
+
+func newStateCommand(streams genericiooptions.IOStreams, state stateCommand) *cobra.Command {
+	options := cli.NewInventoryOptions(streams)
+	var wait cli.WaitFlags
+	command := &cobra.Command{
+		Use:     state.name + " NAME",
+		Short:   state.short,
+		Long:    state.long,
+		Example: fmt.Sprintf("  kubectl synchub %s florin", state.name),
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := wait.CheckTimeout(); err != nil {
+				return err
+			}
+			syncTarget, err := setState(command.Context(), options, args[0], state)
+			if err != nil {
+				return err
+			}
+			waiting := &cli.SyncTargetWait{InventoryOptions: options, WaitFlags: wait, Done: state.hasEnded, Describe: state.describe, Result: state.result, Notes: state.notes}
+			return waiting.Run(command.Context(), syncTarget)
+		},
+	}
+	options.AddFlags(command)
+	if state.until != "" {
+		wait.AddWait(command, state.until, false, state.timeout)
+	}
+	return command
+}
+
+// setState changes a SyncTarget, unless it already is in the state.
+func setState(ctx context.Context, o *cli.InventoryOptions, name string, state stateCommand) (*edgev2alpha1.SyncTarget, error) {
+	inventory, syncTarget, err := o.GetSyncTarget(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	before := syncTarget.DeepCopy()
+	state.change(&syncTarget.Spec)
+	if apiequality.Semantic.DeepEqual(before.Spec, syncTarget.Spec) {
+		return syncTarget, o.Print(syncTarget, "already "+state.done)
+	}
+	if err := o.PatchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
+		return nil, err
+	}
+	return syncTarget, o.Print(syncTarget, state.done)
+}
+
+// isDrained reports whether the hub has set Drained for the current generation of the SyncTarget.
+func isDrained(syncTarget *edgev2alpha1.SyncTarget) bool {
+	condition := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionDrained)
+	return condition != nil && condition.Status == "True" && condition.ObservedGeneration >= syncTarget.Generation
+}
+
+func notDrained(syncTarget *edgev2alpha1.SyncTarget) string {
+	text := register.CleanupText(syncTarget)
+	if condition := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionDrained); condition != nil {
+		text += "\n" + strings.TrimSpace(condition.Reason+": "+condition.Message)
+	}
+	return text
+}
