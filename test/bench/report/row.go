@@ -25,7 +25,7 @@ import (
 // Row is one result of one scenario.
 type Row struct {
 	Scenario string `json:"scenario"`
-	// What names the measured quantity, and Unit is its unit: "s", "ms", "KiB", or empty for a plain number.
+	// What and Unit are the measured quantity and its unit: "s", "ms", "KiB", or empty for a plain number.
 	What string `json:"what"`
 	Unit string `json:"unit,omitempty"`
 	// Hub and Direct hold a value for each round. Without a comparison, Direct is empty.
