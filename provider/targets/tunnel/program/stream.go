@@ -171,6 +171,8 @@ func (h *half) leave() {
 	if h.link == nil {
 		return
 	}
+	// What this end sent and the other one has not got yet is not on this connection any more.
+	h.link.forwarded(int64(len(h.other().queue)))
 	delete(h.link.streams, h.id)
 	isHub := h.link.isHub
 	h.link = nil
