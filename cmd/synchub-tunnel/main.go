@@ -27,6 +27,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -59,6 +60,9 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// gcPercent is Go's setting GOGC. Open watches hold little memory, so that collecting the garbage often costs little.
+const gcPercent = 25
 
 // options are the flags.
 type options struct {
@@ -107,6 +111,9 @@ func newCommand() *cobra.Command {
 }
 
 func (o *options) run(ctx context.Context) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	log, err := o.newLogger()
 	if err != nil {
 		return err

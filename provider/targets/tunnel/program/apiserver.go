@@ -21,8 +21,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -30,7 +30,6 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/targets/tunnel/protocol"
@@ -38,6 +37,13 @@ import (
 
 // tokenLifetime is how long the token of the ServiceAccount is used before its file is read again.
 const tokenLifetime = time.Minute
+
+const (
+	// maxIdleConnections is used only for an API server without HTTP/2.
+	maxIdleConnections = 25
+	// idleTimeout is how long an unused connection to the API server stays open.
+	idleTimeout = 90 * time.Second
+)
 
 // APIServer is the API server of the cluster, and the credentials for it.
 type APIServer struct {
@@ -78,62 +84,25 @@ func (a *APIServer) authorities() (*x509.CertPool, error) {
 	return authorities, nil
 }
 
-// dial opens a connection with HTTP/2. ctx bounds the handshake.
-func (a *APIServer) dial(ctx context.Context, log *slog.Logger) (netConn, error) {
+// transport returns a transport to the API server, with HTTP/2 if the server supports it.
+func (a *APIServer) transport() *http.Transport {
+	return &http.Transport{
+		DialTLSContext: a.dial, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: maxIdleConnections, IdleConnTimeout: idleTimeout,
+		MaxResponseHeaderBytes: protocol.MaxHeaderBytes, DisableCompression: true,
+		HTTP2: &http.HTTP2Config{SendPingTimeout: protocol.PingAfter, PingTimeout: protocol.PingTimeout, WriteByteTimeout: protocol.WriteTimeout},
+	}
+}
+
+// dial connects to the API server. It reads the certificate authority again, which may have been replaced.
+func (a *APIServer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, protocol.HandshakeTimeout)
 	defer cancel()
 	authorities, err := a.authorities()
 	if err != nil {
 		return nil, err
 	}
-	port := a.url.Port()
-	if port == "" {
-		port = "443"
-	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}
-	dialer := tls.Dialer{Config: config.Clone()}
-	dialer.Config.NextProtos = []string{http2.NextProtoTLS, "http/1.1"}
-	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(a.url.Hostname(), port))
-	if err != nil {
-		return nil, err
-	}
-	if encrypted, ok := connection.(*tls.Conn); ok && encrypted.ConnectionState().NegotiatedProtocol == http2.NextProtoTLS {
-		return encrypted, nil
-	}
-	_ = connection.Close()
-	return bridgeToHTTP1(config, log), nil
-}
-
-// isForHub are the headers of a request that the API server does not get: credentials are the cluster's, and the hub is no proxy.
-func isForHub(name string) bool {
-	switch name {
-	case "authorization", "cookie", "host", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", replicasHeader:
-		return true
-	}
-	return false
-}
-
-// request returns the headers of a request for the API server.
-func (a *APIServer) request(from *http2.MetaHeadersFrame) ([]hpack.HeaderField, error) {
-	token, err := a.token.get()
-	if err != nil {
-		return nil, err
-	}
-	fields := make([]hpack.HeaderField, 0, len(from.Fields)+1)
-	fields = append(
-		fields,
-		hpack.HeaderField{Name: ":method", Value: from.PseudoValue("method")},
-		hpack.HeaderField{Name: ":scheme", Value: a.url.Scheme},
-		hpack.HeaderField{Name: ":authority", Value: a.url.Host},
-		hpack.HeaderField{Name: ":path", Value: strings.TrimSuffix(a.url.EscapedPath(), "/") + from.PseudoValue("path")},
-		hpack.HeaderField{Name: "authorization", Value: "Bearer " + token},
-	)
-	for _, field := range from.RegularFields() {
-		if !isForHub(field.Name) {
-			fields = append(fields, field)
-		}
-	}
-	return fields, nil
+	dialer := tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities, NextProtos: []string{http2.NextProtoTLS, "http/1.1"}}}
+	return dialer.DialContext(ctx, network, address)
 }
 
 // tokenFile is a token in a file that is replaced from time to time.

@@ -32,6 +32,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http2"
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/targets/tunnel/protocol"
@@ -71,6 +72,8 @@ var errShortLived = errors.New("the tunnel was closed soon")
 type Client struct {
 	ClientOptions
 	dialer dialer
+	proxy  http.Handler
+	http2  *http2.Server
 	// wake has an entry when there may be something to do.
 	wake chan struct{}
 
@@ -107,6 +110,11 @@ func NewClient(options ClientOptions) (*Client, error) {
 		dialer: dialer{
 			url: hub.JoinPath(protocol.PathPrefix, options.SyncTarget).String(), instance: rand.Text(),
 			tls: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: authorities, NextProtos: []string{"http/1.1"}}, proxy: options.Proxy,
+		},
+		proxy: newProxy(options.APIServer, options.Log),
+		http2: &http2.Server{
+			MaxConcurrentStreams: protocol.MaxStreams, MaxUploadBufferPerStream: protocol.StreamBuffer, MaxUploadBufferPerConnection: protocol.ConnectionBuffer,
+			ReadIdleTimeout: protocol.PingAfter, PingTimeout: protocol.PingTimeout, WriteByteTimeout: protocol.WriteTimeout,
 		},
 		wake: make(chan struct{}, 1), sessions: map[string]*clientSession{},
 	}, nil
@@ -201,8 +209,9 @@ func (c *Client) connect(ctx context.Context, serving *sync.WaitGroup, token str
 	c.Log.Info("a tunnel is open", "replica", opened.replica, "replicas", opened.replicas)
 	began := c.Clock.Now()
 	serving.Go(func() {
-		err := newRelay(opened, c.APIServer, c.setReplicas, c.Clock, c.Log).serve(ctx)
-		c.Log.Debug("a session has ended", "replica", opened.replica, "error", err)
+		stop := context.AfterFunc(ctx, session.close)
+		defer stop()
+		c.http2.ServeConn(opened, &http2.ServeConnOpts{Context: ctx, Handler: http.HandlerFunc(c.serve), BaseConfig: &http.Server{ErrorLog: discardLog, ReadHeaderTimeout: protocol.HandshakeTimeout}})
 		session.close()
 		if c.Clock.Since(began) < minLifetime {
 			_ = (&backoff{next: minBackoff}).wait(ctx, c.Clock, errShortLived)
@@ -210,6 +219,12 @@ func (c *Client) connect(ctx context.Context, serving *sync.WaitGroup, token str
 		c.lost(opened.replica, session)
 	})
 	return nil
+}
+
+// serve handles a request of the hub.
+func (c *Client) serve(w http.ResponseWriter, request *http.Request) {
+	c.setReplicas(protocol.Replicas(request.Header.Get(protocol.HeaderReplicas)))
+	c.proxy.ServeHTTP(w, request)
 }
 
 // lost removes a session that has ended.

@@ -17,9 +17,7 @@ limitations under the License.
 // Package program is the cluster's end of a tunnel, which the program synchub-tunnel runs.
 //
 // A [Client] dials the hub and keeps a session with each of its replicas. A session is a connection with HTTP/2, on which the hub
-// sends requests. A relay carries their frames to the API server of the cluster, over connections with HTTP/2 too, and the frames
-// of the responses back. It has no goroutine and no buffer for a request, so that a watch costs next to nothing as long as
-// it is silent.
+// sends requests. A reverse proxy forwards them to the API server of the cluster, with the cluster's credentials.
 //
 // The package imports nothing of Kubernetes except its clock, so that the program is small.
 package program
