@@ -158,7 +158,7 @@ func TestWrongUse(t *testing.T) {
 		"no time between tries":      {run("--leader-election-retry-period", "0s"), []string{`--leader-election-retry-period: Invalid value: "0s": must be more than 0s`}},
 		"less than no time":          {run("--leader-election-retry-period", "-1s"), []string{`--leader-election-retry-period: Invalid value: "-1s": must be more than 0s`}},
 		"a pattern for namespaces":   {run("--protected-namespaces", "kube-*,*-system"), []string{`--protected-namespaces: Invalid value: "*-system": `, "is neither the name of a namespace"}},
-		"an address for a network":   {run("--denied-networks", "10.0.0.0/8,10.0.0.1"), []string{`--denied-networks: Invalid value: "10.0.0.1": `, "is no network"}},
+		"an address for a network":   {run("--denied-networks", "10.0.0.0/8,10.0.0.1"), []string{`--denied-networks: Invalid value: "10.0.0.1": `, "is not a valid CIDR"}},
 		"a certificate without TLS":  {run("--metrics-cert-dir", filepath.Dir(missing)), []string{"--metrics-secure: Required value", "--metrics-cert-dir: Invalid value"}},
 		"TLS without a certificate":  {run("--metrics-secure", "--metrics-cert-dir", filepath.Dir(missing)), []string{"--metrics-cert-dir: Invalid value", "must be a directory with a certificate in tls.crt and its key in tls.key"}},
 		"profiles for everybody":     {run("--profiling=0.0.0.0:6060"), []string{`--profiling: Invalid value: "0.0.0.0:6060": must be a loopback address`}},
