@@ -36,6 +36,7 @@ import (
 // ownTargets are the packages that have a target in the Makefile of their own, and are not in `make test-all`. The command
 // for the end-to-end specs names their directory.
 var ownTargets = map[string]string{
+	"hack/site":          "docs",
 	"test/scale":         "test-scale",
 	"test/upgrade":       "test-upgrade",
 	"test/compatibility": "test-compatibility",
