@@ -94,7 +94,7 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 		eventuallyExists(ctx, target("florin"), laters.GroupVersionResource, ns, "late")
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "APIsMissing").Should(And(
 			ContainSubstring(gizmos.GroupResource().String()), Not(ContainSubstring(laters.GroupResource().String())),
-			ContainSubstring("kcp says"), ContainSubstring(squatters.GroupResource().String())))
+			ContainSubstring("kcp reports"), ContainSubstring(squatters.GroupResource().String())))
 		remove(ctx, mailbox, definitions, "", squatters.GroupResource().String())
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "APIsMissing").Should(BeEmpty())
 	}, NodeTimeout(4*time.Minute))
