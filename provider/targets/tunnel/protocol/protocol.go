@@ -52,9 +52,10 @@ const (
 	// MaxStreams is how many requests of the hub a client serves at once.
 	MaxStreams = 4096
 	// StreamBuffer and ConnectionBuffer bound what either end receives before somebody reads it, in bytes. With 200 ms of latency,
-	// one response arrives at five times StreamBuffer per second.
-	StreamBuffer     = 1 << 20
-	ConnectionBuffer = 16 << 20
+	// one response arrives at five times StreamBuffer per second. The hub decodes few large responses at a time, while the rest wait
+	// with full buffers: together they must not fill the buffer of the connection, or the first ones would wait for the rest.
+	StreamBuffer     = 256 << 10
+	ConnectionBuffer = 64 << 20
 	// MaxHeaderBytes bounds the headers of a request or response through the tunnel, and MaxHandshakeBytes those of a handshake.
 	MaxHeaderBytes    = 64 << 10
 	MaxHandshakeBytes = 8 << 10
