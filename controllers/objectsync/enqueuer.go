@@ -324,7 +324,7 @@ func (e *enqueuer) relatedInMailbox(change related.Change) {
 	}
 }
 
-// existing returns the keys of objects that the mailbox has, or of which the target has a copy.
+// existing returns the keys of objects in the mailbox, and of objects with a copy on the target.
 func (e *enqueuer) existing(names []types.NamespacedName) (keys []types.NamespacedName) {
 	for _, key := range names {
 		if !e.resource.Namespaced {

@@ -208,7 +208,7 @@ func (w *mailboxWriter) writeUpsyncedStatus(ctx context.Context, s *plan.Snapsho
 	return w.writeStatus(ctx, s.Key, inMailbox, onTarget, true, s.Up.Selection.Configs)
 }
 
-// writeStatus makes the target's status that of the mailbox object. applied is true if the target object has the current
+// writeStatus copies the target's status to the mailbox object. applied is true if the target object has the current
 // content of the mailbox object. configs are those that select the object.
 func (w *mailboxWriter) writeStatus(ctx context.Context, key types.NamespacedName, inMailbox, onTarget *unstructured.Unstructured, applied bool, configs []string) (written bool, err error) {
 	current := transform.StatusOf(inMailbox.Object["status"])

@@ -70,7 +70,7 @@ func PrintSafely(printer printers.ResourcePrinter, object runtime.Object, out io
 	return cmp.Or(err, writeErr)
 }
 
-// RedactedWarnings cuts and escapes the warnings of API servers, which may be those of strangers.
+// RedactedWarnings cuts and escapes the warnings of API servers, which are not trusted.
 type RedactedWarnings struct{ rest.WarningHandler }
 
 // HandleWarningHeader implements [rest.WarningHandler].

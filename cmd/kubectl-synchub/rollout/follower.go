@@ -36,7 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
-// Follower prints how far the rollout of an EdgePlacement has come.
+// Follower prints the progress of the rollout of an EdgePlacement.
 type Follower struct {
 	workspace client.WithWatch
 	reader    *cli.Reader

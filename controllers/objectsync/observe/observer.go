@@ -34,7 +34,7 @@ type Mailbox interface {
 	NamespaceLabels(name string) (labels map[string]string, known bool)
 	// PartOf returns how much of a mailbox object is known.
 	PartOf(object *unstructured.Unstructured) Part
-	// LimitError returns the limit that keeps the rest of an object out, of which only a part is known; nil if the rest can be fetched.
+	// LimitError returns the limit that keeps the rest of a partly cached object out; nil if the rest can be fetched.
 	LimitError(object *unstructured.Unstructured) error
 }
 
