@@ -146,7 +146,13 @@ func (s *Store) observeStored(stored *corev1.ConfigMap) error {
 func (s *Store) EnsureFresh(ctx context.Context, since time.Time) error {
 	for !s.isFresh(since) {
 		// A list that runs already may have begun too early. Other callers need the list even if this one is canceled.
-		listing := s.lists.DoChan("", func() (any, error) { return nil, s.list(context.WithoutCancel(ctx)) })
+		listing := s.lists.DoChan("", func() (any, error) {
+			if s.isFresh(since) {
+				// Another list has ended since this caller found the entries outdated.
+				return nil, nil
+			}
+			return nil, s.list(context.WithoutCancel(ctx))
+		})
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
