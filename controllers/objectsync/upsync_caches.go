@@ -43,8 +43,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// upsyncCaches caches the objects of the target that are upsynced, and enqueues their keys. There is one cache for each API of which
-// something is upsynced.
+// upsyncCaches caches the objects of the target that are upsynced, and enqueues their keys. Each API with
+// upsynced objects has one cache.
 type upsyncCaches struct {
 	resource *plan.Resource
 	planner  *plan.Planner

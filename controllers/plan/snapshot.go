@@ -34,7 +34,7 @@ import (
 // deletes the object before the next list; without a timeout nobody would recreate it.
 const CacheTimeout = 30 * time.Second
 
-// Snapshot holds all facts by which one pass decides about one key. The caller fills it from its caches, which it only reads: what it must
+// Snapshot holds all facts for one pass about one key. The caller fills it from its caches, which it only reads: what it must
 // ask for becomes [Wants].
 type Snapshot struct {
 	Key     types.NamespacedName
@@ -97,7 +97,7 @@ type Wants struct {
 	// Claims is set if a primary that was not processed yet may claim the object: all primaries are to finish their initial sync. It
 	// reports whether the missing claim is known by now.
 	Claims func() (known bool)
-	// TakeAbsence is a verified absence by which the plan decides, if it is set. It counts once.
+	// TakeAbsence is the verified absence that the plan relies on, if it is set. It counts once.
 	TakeAbsence State
 	// RenameTo is the name under which the source is upsynced first: the new object comes before the old one goes.
 	RenameTo *types.NamespacedName

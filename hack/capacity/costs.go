@@ -39,7 +39,7 @@ type costs struct {
 	process, target, pair float64
 	// object is the memory of a synced object of sampleBytes; mailboxObject is the part of it in the cache of the mailbox.
 	object, mailboxObject float64
-	// unselected is the memory of an object of which the hub knows only that it exists.
+	// unselected is the memory of an object that no config selects: the hub stores its identity only.
 	unselected float64
 	// large is the memory that largeCount synced objects of largeBytes took.
 	largeCount, large float64

@@ -56,7 +56,7 @@ func (f *WaitFlags) CheckTimeout() error {
 	return nil
 }
 
-// Limit returns the timeout. That of a wait for ever is longer than any program runs.
+// Limit returns the timeout. For a wait for ever it is longer than any program runs.
 func (f *WaitFlags) Limit() time.Duration {
 	if f.Timeout == 0 {
 		return math.MaxInt64

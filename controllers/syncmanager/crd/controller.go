@@ -263,7 +263,7 @@ func (c *Controller) recheckAll() {
 	}
 }
 
-// retryUnsynced is called when the target has come up.
+// retryUnsynced is called when the target is connected again.
 func (c *Controller) retryUnsynced() {
 	c.lock.Lock()
 	defer c.lock.Unlock()

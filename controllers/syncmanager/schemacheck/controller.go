@@ -242,7 +242,7 @@ func (c *Controller) skipIfDown() bool {
 	return isDown
 }
 
-// resume is called when the target has come up. If a reconcile was skipped, all resources are compared again:
+// resume is called when the target is connected again. If a reconcile was skipped, all resources are compared again:
 // the target may serve different schemas now.
 func (c *Controller) resume() {
 	c.lock.Lock()
