@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	gosync "sync"
 	"time"
 
@@ -61,6 +62,15 @@ func (k configKey) name() string {
 		return ConfigName
 	}
 	return ConfigName + "-" + k.workspace.String()
+}
+
+// configKeyOf returns the key of a SyncerConfig of a mailbox; ok is false if the hub does not own the name.
+func configKeyOf(mailbox logicalcluster.Name, name string) (key configKey, ok bool) {
+	if name == ConfigName {
+		return configKey{mailbox: mailbox}, true
+	}
+	workspace, ok := strings.CutPrefix(name, ConfigName+"-")
+	return configKey{mailbox, logicalcluster.Name(workspace)}, ok
 }
 
 // configs is the state of the hub's SyncerConfigs that the caches do not contain.

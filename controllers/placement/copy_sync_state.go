@@ -110,8 +110,5 @@ func (p *syncStatus) equal(other *syncStatus) bool {
 	if p == nil || other == nil {
 		return p == other
 	}
-	if (p.failure == nil) != (other.failure == nil) || p.failure != nil && *p.failure != *other.failure {
-		return false
-	}
-	return p.synced == other.synced && p.isBlocked == other.isBlocked && p.health == other.health
+	return p.synced == other.synced && p.isBlocked == other.isBlocked && p.health == other.health && p.failure.equal(other.failure)
 }

@@ -44,6 +44,14 @@ type failure struct {
 	Reason, Message string
 }
 
+// equal reports whether two failures are the same, or both nil.
+func (f *failure) equal(other *failure) bool {
+	if f == nil || other == nil {
+		return f == other
+	}
+	return *f == *other
+}
+
 var (
 	errConflict       = errors.New("the mailbox of the destination has an object of this name that this placement did not make: choose another name, or ask who administers the inventory to delete that object")
 	errContended      = errors.New("somebody keeps changing the copy in the mailbox; the hub repairs it less and less often")
@@ -142,23 +150,9 @@ func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnaps
 	}
 	err = fmt.Errorf("%s %s in the mailbox of %s: %w", key.resource.Resource, key.name, s.syncTarget.Name, err)
 	why := newFailure(err)
-	w.lock.Lock()
-	changed, isFirst := false, false
-	if entry, found := w.pairAt(key); found != nil {
-		changed, isFirst = found.placed || found.failure == nil || *found.failure != why, !entry.hasFailure(why.Reason)
-		if changed {
-			w.enqueueWantedStatus(key.objectKey, entry)
-		}
-		w.change(entry, key.mailbox, func() { found.setResult(false, false, &why, nil) })
-		if changed {
-			w.releaseHeld(key)
-		}
-		w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
-	}
-	w.lock.Unlock()
-	w.awaitName(key, why.Reason == plan.ReasonConflict)
-	if changed {
-		w.reportRequests.Publish(w.cluster)
+	isFirst := w.recordResult(key, passResult{failure: &why})
+	if why.Reason == plan.ReasonConflict {
+		w.enqueueIfNameIsFree(key)
 	}
 	if isFirst {
 		// A task of its own writes the event, because the workspace may be slow to accept it, and must not
@@ -171,12 +165,10 @@ func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnaps
 	return err
 }
 
-// awaitName records whether a pair waits for its name in the mailbox. If the name is already free, no event
-// follows, so it enqueues the pair.
-func (w *workspace) awaitName(key pairKey, waits bool) {
-	w.names.set(key, w.cluster, waits)
+// enqueueIfNameIsFree enqueues a pair that waits for its name in the mailbox if the name is free already: no event follows then.
+func (w *workspace) enqueueIfNameIsFree(key pairKey) {
 	cached, _ := w.Mailboxes.Get(key.resource, key.mailbox, key.name)
-	if current, _ := w.writes.Current(key, cached); waits && current == nil {
+	if current, _ := w.writes.Current(key, cached); current == nil {
 		w.enqueue(key.task())
 	}
 }
@@ -211,31 +203,31 @@ func (w *workspace) recordSuccess(key pairKey, s *pairSnapshot, decision plan.De
 	if isPlaced {
 		syncStatus = w.observeSyncStatus(key, s, decision)
 	}
-	w.recordResult(key, isPlaced, syncStatus)
+	w.recordResult(key, passResult{placed: isPlaced, syncStatus: syncStatus})
 }
 
-// recordResult records the result of a pass without a failure.
-func (w *workspace) recordResult(key pairKey, isPlaced bool, syncStatus *syncStatus) {
+// recordResult records the result of a pass. isNewFailure is true if the object has not failed at any destination for this reason.
+func (w *workspace) recordResult(key pairKey, next passResult) (isNewFailure bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	entry, found := w.pairAt(key)
 	if found == nil {
-		return
+		return false
 	}
-	hasChanged := found.placed != isPlaced || found.failure != nil || !found.syncStatus.equal(syncStatus)
-	if hasChanged {
-		w.reportRequests.Publish(w.cluster)
+	before := found.result()
+	isNewFailure = next.failure != nil && !entry.hasFailure(next.failure.Reason)
+	if awaitsName := next.failure != nil && next.failure.Reason == plan.ReasonConflict; awaitsName || before.failure != nil {
+		w.names.set(key, w.cluster, awaitsName)
 	}
-	if found.failure != nil {
-		w.names.set(key, w.cluster, false)
+	w.change(entry, key.mailbox, func() { found.setResult(next) })
+	w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
+	if before.equal(next) {
+		return isNewFailure
 	}
-	if found.placed != isPlaced {
+	w.reportRequests.Publish(w.cluster)
+	if before.changesCopy(next) {
 		w.enqueueWantedStatus(key.objectKey, entry)
 	}
-	w.change(entry, key.mailbox, func() { found.setResult(isPlaced, false, nil, syncStatus) })
-	w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
-	if hasChanged {
-		w.releaseHeld(key)
-	}
-	w.dropIfUnused(key)
+	w.releaseHeld(key)
+	return isNewFailure
 }

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -80,7 +79,7 @@ func (w *workspace) passInstalled(key pairKey) (decided bool) {
 		}
 	}
 	// The target's installer has a status for the CRD as soon as it has read the config that names the CRD.
-	w.recordResult(key, syncStatus != nil, syncStatus)
+	w.recordResult(key, passResult{placed: syncStatus != nil, syncStatus: syncStatus})
 	return true
 }
 
@@ -119,12 +118,6 @@ func (w *workspace) releaseHeld(key pairKey) {
 	if key.resource.GroupResource() == crdGroupResource && !w.awaitsCRDs(key.mailbox) {
 		w.enqueue(task{mailbox: key.mailbox})
 	}
-}
-
-// recordAwaitingCRDs records that a pair waits for the CRDs of its workspace.
-func (w *workspace) recordAwaitingCRDs(key pairKey, wait time.Duration) reconcile.Result {
-	w.recordResult(key, false, nil)
-	return reconcile.Result{RequeueAfter: wait}
 }
 
 // onCRDState enqueues the pairs of a CRD without a copy in the mailbox, after its state on a target changed.

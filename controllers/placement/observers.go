@@ -19,7 +19,6 @@ package placement
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,7 +38,7 @@ type workloadObserver struct{ *Controller }
 func (o workloadObserver) OnEvent(resource schema.GroupVersionResource, cluster logicalcluster.Name, event mailboxes.Event) {
 	switch resource {
 	case edgePlacements:
-		if event.Old == nil || event.New == nil || event.Old.GetGeneration() != event.New.GetGeneration() || event.New.GetDeletionTimestamp() != nil || event.ProjectionOnly {
+		if changesPlacement(event) {
 			o.ensureWorkspace(cluster)
 			o.resolveRequests.Publish(cluster)
 		} else {
@@ -65,6 +64,12 @@ func (o workloadObserver) OnEvent(resource schema.GroupVersionResource, cluster 
 			o.resolveRequests.Publish(cluster)
 		}
 	}
+}
+
+// changesPlacement reports whether an event changes more of an EdgePlacement than its status.
+func changesPlacement(event mailboxes.Event) bool {
+	before, after := event.Old, event.New
+	return before == nil || after == nil || event.ProjectionOnly || before.GetGeneration() != after.GetGeneration() || after.GetDeletionTimestamp() != nil
 }
 
 // isStatusOnly reports whether an event changes only the status of an object. It can be true only for kinds
@@ -146,13 +151,9 @@ func namespaceKey(name string) objectKey {
 
 // onConfig enqueues a config of the hub that has changed.
 func (o mailboxObserver) onConfig(mailbox logicalcluster.Name, event mailboxes.Event) {
-	key := configKey{mailbox: mailbox}
-	if event.Key.Name != ConfigName {
-		workspace, ok := strings.CutPrefix(event.Key.Name, ConfigName+"-")
-		if !ok {
-			return
-		}
-		key.workspace = logicalcluster.Name(workspace)
+	key, ok := configKeyOf(mailbox, event.Key.Name)
+	if !ok {
+		return
 	}
 	if event.New == nil && event.Old != nil {
 		o.configs.writes.DeletionObserved(key, event.Old.GetUID())

@@ -99,14 +99,15 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	case planned.Decision.Cause == plan.Cause(plan.Unknown):
 		// The pair keeps its result until an event brings the missing facts.
 		return reconcile.Result{}, false, nil
-	case w.mustHold(s, planned.Decision):
+	case losesState(planned.Decision) && w.History.Holds(s.syncTarget.UID):
 		return w.recordHeld(ctx, key, s), true, nil
 	case w.mustWait(key, s, planned):
-		w.recordWaiting(key)
+		w.recordResult(key, passResult{waiting: true})
 		return reconcile.Result{}, true, nil
 	}
 	if wait := w.crdWait(key, planned); wait > 0 {
-		return w.recordAwaitingCRDs(key, wait), true, nil
+		w.recordResult(key, passResult{})
+		return reconcile.Result{RequeueAfter: wait}, true, nil
 	}
 	isRemoved := planned.Decision.Action == plan.Create && w.wasPlaced(key)
 	if wait := w.repairDelay(ctx, key, s, planned, isRemoved); wait > 0 {
@@ -219,28 +220,42 @@ func (w *workspace) observeSelection(key pairKey, s *pairSnapshot, hasSource boo
 	if found == nil || w.placements == nil {
 		return nil, false
 	}
-	u := s.Up
-	u.State, u.AbsenceVerified = plan.Deselected, entry.verified
 	switch {
 	case found.desired:
-		s.desired = true
-		u.State, u.AbsenceVerified = plan.Selected, false
-		u.Spec = transform.SyncSpec{Policy: deletionPolicyOf(entry.selectedBy)}
-	case u.Mark == nil:
+		s.desired, s.Up.State, s.Up.Spec = true, plan.Selected, transform.SyncSpec{Policy: deletionPolicyOf(entry.selectedBy)}
+		return entry.selectedBy, true
+	case s.Up.Mark == nil:
 		return nil, false
-	case entry.absence == "" && len(entry.selectedBy) == 0, entry.absence == plan.SourceNotFound && hasSource:
-		// The mailbox showed the copy before the hub selected its source, or the source exists again: select the object first.
+	case entry.mustSelect(hasSource):
 		w.enqueue(task{resource: key.resource, name: key.name})
 		return nil, false
-	case entry.absence == plan.SourceNotFound:
-		u.State = plan.SourceNotFound
-	case entry.absence == plan.Terminating:
-		// The source is visible, and somebody deletes it.
-	case w.reselecting, w.placements.partial, !w.placements.fleetSynced, entry.absence == "" && entry.isMoving():
-		// While objects are selected again, selectedBy and absence may still come from the previous placements.
-		return nil, false
 	}
-	return entry.selectedBy, true
+	// While objects are selected again, selectedBy and absence may still come from the previous placements.
+	isCertain := !w.reselecting && !w.placements.partial && w.placements.fleetSynced
+	s.Up.State, s.Up.AbsenceVerified = entry.withdrawal(isCertain), entry.verified
+	return entry.selectedBy, s.Up.State != ""
+}
+
+// mustSelect reports whether the object must be selected before its copies are withdrawn: a mailbox showed the copy before the hub
+// selected its source, or the source exists again.
+func (o *object) mustSelect(hasSource bool) bool {
+	return o.absence == "" && len(o.selectedBy) == 0 || o.absence == plan.SourceNotFound && hasSource
+}
+
+// withdrawal returns why a copy of the object that is not desired is withdrawn; empty if it must stay for now. isCertain is false while
+// further placements may select the object.
+func (o *object) withdrawal(isCertain bool) plan.State {
+	switch {
+	case o.absence == plan.SourceNotFound:
+		return plan.SourceNotFound
+	case o.absence == plan.Terminating:
+		// The source is visible, and somebody deletes it.
+		return plan.Deselected
+	case !isCertain, o.absence == "" && o.isMoving():
+		return ""
+	default:
+		return plan.Deselected
+	}
 }
 
 // isDestinationGone reports whether kcp itself confirms that none of the placements selects the SyncTarget of a

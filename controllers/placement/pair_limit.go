@@ -41,23 +41,29 @@ const maxCost = 8_192
 
 // excludeCostly removes the placements whose selectors, together with the selectors of older placements, cost
 // more than maxCost.
-func (w *workspace) excludeCostly(next *placements) {
-	within := withinCost(next.all, func(one *resolvedPlacement) *rules.Placement { return one.Placement })
-	if len(within) == len(next.all) {
+func (p *placements) excludeCostly() {
+	within := withinCost(p.all, func(one *resolvedPlacement) *rules.Placement { return one.Placement })
+	p.restrictTo(within, func(one *resolvedPlacement) string {
+		return fmt.Sprintf("The label selectors in spec.downsync have %d terms and values, and those of all placements of the workspace may have %d. "+
+			"Nothing new of this placement is placed: select by fewer labels and values, or by namespaces and names.", one.Cost(), maxCost)
+	})
+}
+
+// restrictTo removes all placements except some, because they exceed a limit. messageOf returns the reason for one of them.
+func (p *placements) restrictTo(within []*resolvedPlacement, messageOf func(*resolvedPlacement) string) {
+	if len(within) == len(p.all) {
 		return
 	}
-	for _, one := range next.all {
+	for _, one := range p.all {
 		if slices.Contains(within, one) {
 			continue
 		}
-		result := next.outcomes[one.UID]
-		result.reason = rules.ReasonLimitExceeded
-		result.message = fmt.Sprintf("The label selectors in spec.downsync have %d terms and values, and those of all placements of the workspace may have %d. "+
-			"Nothing new of this placement is placed: select by fewer labels and values, or by namespaces and names.", one.Cost(), maxCost)
-		next.outcomes[one.UID] = result
-		next.partial = true
+		result := p.outcomes[one.UID]
+		result.reason, result.message = rules.ReasonLimitExceeded, messageOf(one)
+		p.outcomes[one.UID] = result
+		p.partial = true
 	}
-	next.setAll(within)
+	p.setAll(within)
 }
 
 // withinCost returns the first of the sorted placements that cost at most maxCost together.
@@ -73,34 +79,24 @@ func withinCost[P any](sorted []P, placementOf func(P) *rules.Placement) (within
 }
 
 // excludeBeyondLimit removes placements that would exceed the limit of pairs or of upsync entries, and checks
-// the oldest first. An active placement stays if it exceeds only the limit of pairs: setDesired then limits its
-// objects.
-func (w *workspace) excludeBeyondLimit(next *placements, observed []*unstructured.Unstructured) {
-	wasActive := w.activeBefore(observed)
-	added := w.countPairs(next)
-	pairs, upsync := 0, 0
+// the oldest first. added are the pairs that each placement adds. An active placement stays if it exceeds only the
+// limit of pairs: setDesired then limits its objects.
+func (p *placements) excludeBeyondLimit(added []int, maxPairs int, wasActive map[types.UID]bool) {
+	pairs, upsync, messages := 0, 0, map[types.UID]string{}
 	var within []*resolvedPlacement
-	for i, one := range next.all {
-		result := next.outcomes[one.UID]
+	for i, one := range p.all {
 		switch {
-		case pairs+added[i] > w.MaxPairs && !wasActive[one.UID]:
-			result.message = fmt.Sprintf("The placement has %d pairs of an object and a destination beside those of older placements, and the workspace may have %d in all. "+
-				"Nothing new of it is placed: select fewer objects or Locations, or ask the operator of the hub for a larger --max-placed-objects.", added[i], w.MaxPairs)
+		case pairs+added[i] > maxPairs && !wasActive[one.UID]:
+			messages[one.UID] = fmt.Sprintf("The placement has %d pairs of an object and a destination beside those of older placements, and the workspace may have %d in all. "+
+				"Nothing new of it is placed: select fewer objects or Locations, or ask the operator of the hub for a larger --max-placed-objects.", added[i], maxPairs)
 		case upsync+len(one.Upsync) > maxUpsync:
-			result.message = fmt.Sprintf("The placements of the workspace have more than %d entries in spec.upsync. Nothing new of this one is placed: remove some.", maxUpsync)
+			messages[one.UID] = fmt.Sprintf("The placements of the workspace have more than %d entries in spec.upsync. Nothing new of this one is placed: remove some.", maxUpsync)
 		default:
 			pairs, upsync = pairs+added[i], upsync+len(one.Upsync)
 			within = append(within, one)
-			continue
 		}
-		result.reason = rules.ReasonLimitExceeded
-		next.outcomes[one.UID] = result
-		next.partial = true
-		next.resolveBy(w.Clock.Now().Add(limitRecheck))
 	}
-	if len(within) < len(next.all) {
-		next.setAll(within)
-	}
+	p.restrictTo(within, func(one *resolvedPlacement) string { return messages[one.UID] })
 }
 
 // activeBefore returns the placements that were active before this resolve. After a start, it returns the

@@ -76,6 +76,15 @@ func (p *placements) equal(other *placements) bool {
 	})
 }
 
+// reselection reports whether all objects must be selected again when the next placements become active, and whether
+// all of their pairs must be enqueued then, because passes may have skipped a pair or kept a copy. p may be nil.
+func (p *placements) reselection(next *placements, mustReselect bool) (changed, all bool) {
+	if p == nil || mustReselect {
+		return true, true
+	}
+	return p.fleetSynced != next.fleetSynced || !p.equal(next), p.partial != next.partial || p.withdrawAll != next.withdrawAll
+}
+
 // resolveBy makes the controller resolve the placements again at the given time, or at an earlier one already set.
 func (p *placements) resolveBy(at time.Time) {
 	if p.recheckAt.IsZero() || at.Before(p.recheckAt) {

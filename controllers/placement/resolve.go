@@ -205,8 +205,11 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 	}
 	slices.SortFunc(all, func(a, b *resolvedPlacement) int { return a.Compare(b.Placement) })
 	next.setAll(all)
-	w.excludeCostly(next)
-	w.excludeBeyondLimit(next, observed)
+	next.excludeCostly()
+	costly := len(next.all)
+	if next.excludeBeyondLimit(w.countPairs(next), w.MaxPairs, w.activeBefore(observed)); len(next.all) < costly {
+		next.resolveBy(w.Clock.Now().Add(limitRecheck))
+	}
 	return next, nil
 }
 
@@ -296,9 +299,9 @@ func (w *workspace) activate(next *placements) {
 	w.lock.Lock()
 	before := w.placements
 	next.requireNewDecisions()
-	changed := w.updateBeyondLimit(next) || w.mustReselect || before == nil || before.fleetSynced != next.fleetSynced || !before.equal(next)
-	// In these cases passes may have skipped a pair or kept a copy, so enqueue all pairs.
-	all := w.mustReselect || before == nil || before.partial != next.partial || before.withdrawAll != next.withdrawAll
+	isBelowLimit := w.updateBeyondLimit(next)
+	changed, all := before.reselection(next, w.mustReselect)
+	changed = changed || isBelowLimit
 	w.placements, w.mustReselect, w.reselecting = next, false, true
 	hasCustomized := len(w.customized.all) > 0
 	known := make(map[objectKey]bool, len(w.objects))

@@ -22,32 +22,34 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 
 	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
 // mustWait reports whether a pass would write new content to a destination that no placement's rollout admits
 // yet.
 func (w *workspace) mustWait(key pairKey, s *pairSnapshot, planned plan.UpPlan) bool {
-	if !s.desired || planned.Desired == nil {
-		return false
-	}
-	switch planned.Decision.Action {
-	case plan.Create, plan.Conflict:
-	case plan.Delete:
-		if planned.Decision.Cause != plan.Superseded {
-			return false
-		}
-	case plan.Update:
-		if s.Up.Mark != nil && s.Up.Mark.Hash == planned.Desired.Mark.Hash {
-			// The content stays: somebody changed the copy, or only other parts of the mark differ.
-			return false
-		}
-	default:
+	if !s.desired || !bringsNewContent(s.Up.Mark, planned) {
 		return false
 	}
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	entry := w.objects[key.objectKey]
 	return entry != nil && !entry.isAdmitted(key.mailbox)
+}
+
+// bringsNewContent reports whether a plan brings new content to a destination. mark is the mark of the copy; nil if there is none.
+func bringsNewContent(mark *ownership.Mark, planned plan.UpPlan) bool {
+	switch action := planned.Decision.Action; {
+	case planned.Desired == nil:
+		return false
+	case action == plan.Update:
+		// With the same content, somebody changed the copy, or only other parts of the mark differ.
+		return mark == nil || mark.Hash != planned.Desired.Mark.Hash
+	case action == plan.Delete:
+		return planned.Decision.Cause == plan.Superseded
+	default:
+		return action == plan.Create || action == plan.Conflict
+	}
 }
 
 // isAdmitted reports whether a placement admits the object to a mailbox. One of several placements is enough.
@@ -57,23 +59,4 @@ func (o *object) isAdmitted(mailbox logicalcluster.Name) bool {
 		destination, ok := one.mailboxes[mailbox]
 		return ok && (one.rollout == nil || one.Rollout.AdmitsAll() || one.rollout.isAdmitted(destination.UID))
 	})
-}
-
-// recordWaiting records that a pair waits for the rollout. An existing copy stays as it is.
-func (w *workspace) recordWaiting(key pairKey) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	entry, found := w.pairAt(key)
-	if found == nil {
-		return
-	}
-	if found.placed || !found.waiting {
-		w.reportRequests.Publish(w.cluster)
-		w.enqueueWantedStatus(key.objectKey, entry)
-	}
-	if found.failure != nil {
-		w.names.set(key, w.cluster, false)
-	}
-	w.change(entry, key.mailbox, func() { found.setResult(false, true, nil, nil) })
-	w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 }

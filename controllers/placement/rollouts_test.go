@@ -90,7 +90,7 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 		defer w.lock.Unlock()
 		w.setSelected(key.objectKey, selected, plan.Terminating, random.IntN(2) == 0)
 	case 1:
-		w.recordWaiting(key)
+		w.recordResult(key, passResult{waiting: true})
 	case 2:
 		w.endPass(key, w.beginPass(key), random.IntN(4) > 0)
 	default:

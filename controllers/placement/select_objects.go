@@ -262,7 +262,7 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 		}
 		if found.desired {
 			found.desired = false
-			found.setResult(false, false, nil, nil)
+			found.setResult(passResult{})
 			w.desired--
 		}
 		w.dropIfUnused(at)

@@ -36,11 +36,8 @@ const heldRetryInterval = 30 * time.Second
 
 var errStoreWentBack = errors.New("kcp went back to an earlier state: the copy is neither withdrawn nor overwritten until the administrator of the destination confirms that")
 
-// mustHold reports whether a decision about a copy must wait, because kcp went back to an earlier state.
-func (w *workspace) mustHold(s *pairSnapshot, decision plan.Decision) bool {
-	if !w.History.Holds(s.syncTarget.UID) {
-		return false
-	}
+// losesState reports whether a decision removes a copy, or overwrites its content. It must wait if kcp went back to an earlier state.
+func losesState(decision plan.Decision) bool {
 	switch decision.Action {
 	case plan.Delete, plan.Release, plan.VerifyAbsence:
 		return true

@@ -182,9 +182,32 @@ type pair struct {
 	backoff   *driftbackoff.Backoff
 }
 
+// passResult is the result of a pass for a pair, see the fields of pair.
+type passResult struct {
+	placed, waiting bool
+	failure         *failure
+	syncStatus      *syncStatus
+}
+
+// result returns the result of the last pass. The lock of the workspace guards it.
+func (p *pair) result() passResult {
+	return passResult{p.placed, p.waiting, p.failure, p.syncStatus}
+}
+
 // setResult sets the result of a pass. The lock of the workspace guards it.
-func (p *pair) setResult(placed, waiting bool, why *failure, syncStatus *syncStatus) {
-	p.placed, p.waiting, p.failure, p.syncStatus = placed, waiting, why, syncStatus
+func (p *pair) setResult(next passResult) {
+	p.placed, p.waiting, p.failure, p.syncStatus = next.placed, next.waiting, next.failure, next.syncStatus
+}
+
+// changesCopy reports whether another result is about another content of the copy, or another failure of it. The status of the source
+// depends on these.
+func (r passResult) changesCopy(next passResult) bool {
+	return r.placed != next.placed || r.waiting != next.waiting || !r.failure.equal(next.failure)
+}
+
+// equal reports whether two results look the same to users.
+func (r passResult) equal(next passResult) bool {
+	return !r.changesCopy(next) && r.syncStatus.equal(next.syncStatus)
 }
 
 // resolvedPlacement is an active placement with its destinations.
