@@ -200,6 +200,17 @@ func choiceCondition(found outcome) metav1.Condition {
 	return condition
 }
 
+// storeWentBackCondition returns the condition StoreWentBack of a placement; an empty Reason means that there is none.
+func storeWentBackCondition(held []string) metav1.Condition {
+	condition := metav1.Condition{Type: edgev2alpha1.ConditionStoreWentBack, Status: metav1.ConditionTrue}
+	if len(held) > 0 {
+		condition.Reason = rules.ReasonOlderVersions
+		condition.Message = fmt.Sprintf("kcp went back to an earlier state, as after a restore from a backup. Until the administrators of %d destinations confirm that, "+
+			"the hub withdraws nothing from them, and overwrites nothing there: %s. Put back what is missing here.", len(held), joinFirst(held))
+	}
+	return condition
+}
+
 const (
 	// maxNamed bounds the names in one message, and maxNamedFailures the failed pairs.
 	maxNamed         = 10

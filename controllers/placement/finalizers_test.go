@@ -19,7 +19,6 @@ package placement
 import (
 	"testing"
 
-	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,9 +31,8 @@ import (
 // or for objects with forged marks.
 func TestKnowsCopies(t *testing.T) {
 	t.Parallel()
-	w := newTestWorkspace()
-	w.Hub, w.Sealer = "hub", ownership.NewSealer([]byte("key"))
-	w.workspaces = map[logicalcluster.Name]*workspace{w.cluster: w}
+	s := newTestShared(func(o *Options) { o.Hub, o.Sealer = "hub", ownership.NewSealer([]byte("key")) })
+	w := s.workspaces.ensure("workload")
 	of := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	made := func(name string, owner ownership.Owner) *unstructured.Unstructured {
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
@@ -47,25 +45,25 @@ func TestKnowsCopies(t *testing.T) {
 		object.SetAnnotations(map[string]string{ownership.MarkAnnotation: owner.Seal(mark)})
 		return object
 	}
-	owner := w.ownerOf("florin")
+	owner := s.marks.ownerOf("florin")
 	forger := owner
 	forger.Sealer = ownership.NewSealer([]byte("forged"))
 	plain := &unstructured.Unstructured{}
-	others := []*unstructured.Unstructured{plain, made("forged", forger), made("up", ownership.Owner{Hub: "hub", SyncTarget: "florin", Sealer: w.Sealer})}
-	if !w.knowsCopies(of, mailboxAt(0), others) {
+	others := []*unstructured.Unstructured{plain, made("forged", forger), made("up", ownership.Owner{Hub: "hub", SyncTarget: "florin", Sealer: s.marks.sealer})}
+	if !s.copies.areKnown(of, mailboxAt(0), others) {
 		t.Error("an object that is not a copy counts as an unknown copy")
 	}
 	prices := made("prices", owner)
 	all := append(others, prices)
-	if w.knowsCopies(of, mailboxAt(0), all) {
+	if s.copies.areKnown(of, mailboxAt(0), all) {
 		t.Error("a copy is known before its event")
 	}
-	w.onCopy(of, types.NamespacedName{Namespace: "shop", Name: "prices"}, mailboxAt(1), nil, prices)
-	if w.knowsCopies(of, mailboxAt(0), all) {
+	w.pairs.onCopy(pairKey{objectKey{of, types.NamespacedName{Namespace: "shop", Name: "prices"}}, mailboxAt(1)}, nil, prices)
+	if s.copies.areKnown(of, mailboxAt(0), all) {
 		t.Error("the event of another mailbox makes the copy known")
 	}
-	w.onCopy(of, types.NamespacedName{Namespace: "shop", Name: "prices"}, mailboxAt(0), nil, prices)
-	if !w.knowsCopies(of, mailboxAt(0), all) {
+	w.pairs.onCopy(pairKey{objectKey{of, types.NamespacedName{Namespace: "shop", Name: "prices"}}, mailboxAt(0)}, nil, prices)
+	if !s.copies.areKnown(of, mailboxAt(0), all) {
 		t.Error("a copy is unknown after its event")
 	}
 }

@@ -19,12 +19,17 @@ package placement
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
@@ -193,13 +198,13 @@ func TestMissingAPIsHaveTheirOwnRemedies(t *testing.T) {
 // written from them.
 func TestStatusWaitsForACompleteView(t *testing.T) {
 	w := newTestWorkspace()
-	w.placements = nil
-	if _, known := w.summarize(); known {
+	w.active.state.placements = nil
+	if _, known := w.reporter.summarize(); known {
 		t.Error("a summary exists before the first resolve")
 	}
 	for _, seen := range []bool{false, true} {
-		w.placements = &placements{fleetSynced: seen}
-		if _, known := w.summarize(); known != seen {
+		w.active.state.placements = &placements{fleetSynced: seen}
+		if _, known := w.reporter.summarize(); known != seen {
 			t.Errorf("view complete: %v, known: %v", seen, known)
 		}
 	}
@@ -296,15 +301,15 @@ func TestSyncStatus(t *testing.T) {
 // leader's status is still better.
 func TestDestinationsWithoutAMailboxArePending(t *testing.T) {
 	w := newTestWorkspace()
-	w.placements = &placements{fleetSynced: true}
+	w.active.state.placements = &placements{fleetSynced: true}
 	one := placementAt(0, nil, 0)
 	one.Destinations = []rules.Destination{{SyncTarget: fleet.SyncTarget{Name: "florin"}}}
-	w.placements.setAll([]*resolvedPlacement{one})
-	if summed, _ := w.summarize(); !summed.isPending() {
+	w.active.get().setAll([]*resolvedPlacement{one})
+	if summed, _ := w.reporter.summarize(); !summed.isPending() {
 		t.Error("nothing is pending")
 	}
 	one.Destinations[0].Mailbox = "m"
-	if summed, _ := w.summarize(); summed.isPending() {
+	if summed, _ := w.reporter.summarize(); summed.isPending() {
 		t.Error("something is pending")
 	}
 }
@@ -313,12 +318,110 @@ func TestDestinationsWithoutAMailboxArePending(t *testing.T) {
 // destinations.
 func TestObjectsThatAreSelectedAgainArePending(t *testing.T) {
 	w := newTestWorkspace()
-	w.placements, w.reselecting = &placements{fleetSynced: true}, true
-	if summed, _ := w.summarize(); !summed.isPending() {
+	w.active.state.placements, w.active.state.isReselecting = &placements{fleetSynced: true}, true
+	if summed, _ := w.reporter.summarize(); !summed.isPending() {
 		t.Error("nothing is pending")
 	}
-	w.reselecting = false
-	if summed, _ := w.summarize(); summed.isPending() {
+	w.active.state.isReselecting = false
+	if summed, _ := w.reporter.summarize(); summed.isPending() {
 		t.Error("something is pending")
+	}
+}
+
+// The status of the previous leader is replaced once the hub knows as much, or after a while.
+func TestCaughtUp(t *testing.T) {
+	t.Parallel()
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	pending := summary{counts: map[types.UID]*placementCounts{"p": {pending: true}}}
+	for name, c := range map[string]struct {
+		selected    bool
+		summary     summary
+		want, after bool
+	}{
+		"nothing is pending":     {true, summary{}, true, true},
+		"objects are missing":    {false, summary{}, false, true},
+		"a pair is pending":      {true, pending, false, true},
+		"a rollout is undecided": {true, summary{counts: map[types.UID]*placementCounts{"p": {rollout: &rolloutSummary{}}}}, false, true},
+	} {
+		r := &reporter{startup: &startup{clock: clock}}
+		if got := r.isCaughtUp(c.selected, c.summary); got != c.want {
+			t.Errorf("%s, before the start: %v", name, got)
+		}
+		r.startup.begin()
+		if got := r.isCaughtUp(c.selected, c.summary); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		clock.Step(2 * startupGrace)
+		if got := r.isCaughtUp(c.selected, c.summary); got != c.after {
+			t.Errorf("%s, later: %v", name, got)
+		}
+		r.caughtUp = true
+		if !r.isCaughtUp(false, pending) {
+			t.Errorf("%s: the hub falls behind again", name)
+		}
+	}
+}
+
+// A report waits for the decision about a rollout that is due, and not for ever.
+func TestReportsWaitForDecisions(t *testing.T) {
+	t.Parallel()
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	r := &reporter{clock: clock, reportedAt: clock.Now()}
+	due, decided := &placementCounts{rollout: &rolloutSummary{}}, &placementCounts{rollout: &rolloutSummary{decided: true}}
+	for name, c := range map[string]struct {
+		summary summary
+		counted *placementCounts
+		want    bool
+	}{
+		"due":              {summary{allSelected: true}, due, true},
+		"decided":          {summary{allSelected: true}, decided, false},
+		"no rollout":       {summary{allSelected: true}, &placementCounts{}, false},
+		"nothing selected": {summary{allSelected: true}, nil, false},
+		"not all selected": {summary{}, due, false},
+	} {
+		if got := r.mustAwaitDecision(c.summary, c.counted); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if clock.Step(2 * maxReportDelay); r.mustAwaitDecision(summary{allSelected: true}, due) {
+		t.Error("a report waits for ever")
+	}
+}
+
+// Conditions without a cause are removed, and the known revision stays until the hub has read it.
+func TestNextStatus(t *testing.T) {
+	t.Parallel()
+	before := &edgev2alpha1.EdgePlacementStatus{
+		Conditions:      []metav1.Condition{{Type: edgev2alpha1.ConditionUpsyncDenied, Status: metav1.ConditionTrue}},
+		Rollout:         &edgev2alpha1.RolloutStatus{Revision: &edgev2alpha1.RevisionReference{Revision: 3}},
+		ObservedObjects: "before",
+	}
+	found := outcome{generation: 7, resolution: destinations(2)}
+	counted := &placementCounts{selected: 1, placed: 2, synced: 2, healthy: 2, unobserved: true, rollout: &rolloutSummary{decided: true, counts: [4]int{0, 0, 2, 0}}}
+	next := nextStatus(before, found, counted, nil)
+	var present []string
+	for _, condition := range next.Conditions {
+		present = append(present, condition.Type)
+		if condition.ObservedGeneration != 7 || condition.Status != metav1.ConditionTrue {
+			t.Errorf("%+v", condition)
+		}
+	}
+	slices.Sort(present)
+	if want := []string{edgev2alpha1.ConditionHealthy, edgev2alpha1.ConditionReady, edgev2alpha1.ConditionRolledOut}; !slices.Equal(present, want) {
+		t.Errorf("got the conditions %v, want %v", present, want)
+	}
+	if next.Rollout.Revision == nil || next.Rollout.Revision.Revision != 3 || next.ObservedObjects != "before" || next.SpecGeneration != 7 || next.Destinations != 2 {
+		t.Errorf("%+v", next)
+	}
+	if len(before.Conditions) != 1 {
+		t.Error("the cached status has changed")
+	}
+	counted.unobserved, counted.rollout.revision = false, &edgev2alpha1.RevisionReference{Revision: 4}
+	if next := nextStatus(before, found, counted, []string{"florin"}); next.Rollout.Revision.Revision != 4 || next.ObservedObjects == "before" ||
+		meta.FindStatusCondition(next.Conditions, edgev2alpha1.ConditionStoreWentBack) == nil {
+		t.Errorf("%+v", next)
+	}
+	if message := withdrawing(7, summary{withdrawing: 3}, true).message; !strings.Contains(message, "3 copies") || !strings.Contains(message, "Another placement") {
+		t.Errorf("%s", message)
 	}
 }

@@ -18,9 +18,11 @@ package placement
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,11 +39,12 @@ type selectedResource struct {
 }
 
 // desiredDownsync returns the spec of the config that selects all copies in a mailbox.
-func (c *Controller) desiredDownsync(mailbox logicalcluster.Name, existing *edgev2alpha1.SyncerConfig, owner ownership.Owner) edgev2alpha1.SyncerConfigSpec {
+func (c *configs) desiredDownsync(mailbox logicalcluster.Name, existing *edgev2alpha1.SyncerConfig, owner ownership.Owner) edgev2alpha1.SyncerConfigSpec {
 	var resources []selectedResource
-	installed, areAll := c.installedCRDs(mailbox)
-	for _, of := range c.configs.resources(mailbox) {
-		if resource, ok := c.resource(of); ok && (of.GroupResource() != crdGroupResource || !areAll) {
+	withPairs, crds := c.pairs.of(mailbox)
+	installed, areAll := c.installedCRDs(crds)
+	for _, of := range withPairs {
+		if resource, ok := c.policy.placeable(of); ok && (of.GroupResource() != crdGroupResource || !areAll) {
 			resources = append(resources, selectedResource{edgev2alpha1.GroupResource{Group: of.Group, Resource: of.Resource}, resource.Namespaced})
 		}
 	}
@@ -57,18 +60,15 @@ func (c *Controller) desiredDownsync(mailbox logicalcluster.Name, existing *edge
 	return spec
 }
 
-// installedCRDs returns the names of the CRDs that the hub installs on the target of a mailbox. areAll is true
+// installedCRDs returns those of some CRDs that the hub installs on the target of a mailbox. areAll is true
 // if the mailbox needs no copies of other CRDs.
-func (c *Controller) installedCRDs(mailbox logicalcluster.Name) (names []string, areAll bool) {
-	areAll = true
-	for _, name := range c.configs.crdNames(mailbox) {
-		if c.CachePolicy.installsCRD(objectKey{objectsync.CRDResource, types.NamespacedName{Name: name}}) {
-			names = append(names, name)
-		} else {
-			areAll = false
+func (c *configs) installedCRDs(crds []string) (installed []string, areAll bool) {
+	for _, name := range crds {
+		if c.policy.installsCRD(objectKey{objectsync.CRDResource, types.NamespacedName{Name: name}}) {
+			installed = append(installed, name)
 		}
 	}
-	return names, areAll
+	return installed, len(installed) == len(crds)
 }
 
 // ownedBy returns the selector of an owner's copies.
@@ -78,12 +78,12 @@ func ownedBy(owner ownership.Owner) *metav1.LabelSelector {
 
 // mayHaveCopies reports whether a mailbox may have objects of a resource with an owner's label: copies without
 // a pair, or copies that the hub has released.
-func (c *Controller) mayHaveCopies(mailbox logicalcluster.Name, of edgev2alpha1.GroupResource, label string) bool {
-	for published := range c.CachePolicy.published() {
+func (c *configs) mayHaveCopies(mailbox logicalcluster.Name, of edgev2alpha1.GroupResource, label string) bool {
+	for published := range c.policy.published() {
 		if published.Group != of.Group || published.Resource != of.Resource {
 			continue
 		}
-		objects, known := c.Mailboxes.List(published, mailbox)
+		objects, known := c.mailboxes.List(published, mailbox)
 		return !known || slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetLabels()[ownership.OwnerLabel] == label })
 	}
 	// The resource is not published, or not yet, so its objects are not cached.
@@ -139,4 +139,79 @@ func entriesOf(config *edgev2alpha1.SyncerConfig) (entries []selectedResource) {
 		add(one.GroupResource, false)
 	}
 	return entries
+}
+
+// maxUpsync bounds the entries for upsync of all placements of one workspace. A SyncerConfig may have ten times as many.
+const maxUpsync = 1_000
+
+// desiredUpsync returns the spec of the config for the upsync of a workspace in a mailbox. It returns nil if
+// the placements of the workspace are unknown: the config then stays as it is. It drops an entry only if kcp
+// confirms that no placement has it any more, because without the entry the hub would remove upsynced objects
+// from the mailbox.
+func (c *configs) desiredUpsync(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig) (*edgev2alpha1.SyncerConfigSpec, error) {
+	w := c.workspaces.find(key.workspace)
+	if w == nil {
+		return nil, nil
+	}
+	active := w.active.get()
+	if active == nil {
+		return nil, nil
+	}
+	entries, elsewhere := active.upsyncAt(key.mailbox)
+	spec := &edgev2alpha1.SyncerConfigSpec{StatusReturn: new(true), DeletionPolicy: edgev2alpha1.DeletionPolicyDelete, Upsync: entries}
+	if existing == nil || len(appendMissing(slices.Clone(entries), existing.Spec.Upsync)) == len(entries) {
+		return spec, nil
+	}
+	mayWithdraw := !active.partial
+	var err error
+	if mayWithdraw && len(elsewhere) > 0 {
+		if mayWithdraw, err = c.verifier.isUpsyncGone(ctx, key.mailbox, elsewhere); err != nil {
+			return nil, err
+		}
+	}
+	if !mayWithdraw {
+		spec.Upsync = appendMissing(spec.Upsync, existing.Spec.Upsync)
+	}
+	return spec, nil
+}
+
+// upsyncAt returns the entries for the upsync from the cluster of a mailbox, and the placements with upsync whose entries are not
+// among them.
+func (p *placements) upsyncAt(mailbox logicalcluster.Name) (entries []edgev2alpha1.UpsyncSet, elsewhere []*resolvedPlacement) {
+	for _, one := range p.all {
+		if destination, ok := one.mailboxes[mailbox]; ok && destination.MayUpsync {
+			entries = appendMissing(entries, one.Upsync)
+		} else if len(one.Upsync) > 0 {
+			elsewhere = append(elsewhere, one)
+		}
+	}
+	return entries, elsewhere
+}
+
+// appendMissing appends the entries of more that a list does not contain.
+func appendMissing(entries, more []edgev2alpha1.UpsyncSet) []edgev2alpha1.UpsyncSet {
+	for _, entry := range more {
+		if !slices.ContainsFunc(entries, func(other edgev2alpha1.UpsyncSet) bool { return apiequality.Semantic.DeepEqual(entry, other) }) {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+// enqueueUpsync enqueues a workspace's configs for upsync in all mailboxes that have one or need one.
+func (c *configs) enqueueUpsync(workspace logicalcluster.Name, active *placements) {
+	for mailbox := range c.fleet.Snapshot().Mailboxes() {
+		key := configKey{mailbox, workspace}
+		existing, readable := c.read(key)
+		if existing != nil || !readable || active.upsyncs(mailbox) {
+			c.requests.Publish(key)
+		}
+	}
+}
+
+// upsyncs reports whether a placement may upsync from the cluster of a mailbox.
+func (p *placements) upsyncs(mailbox logicalcluster.Name) bool {
+	return slices.ContainsFunc(p.all, func(one *resolvedPlacement) bool {
+		return len(one.Upsync) > 0 && one.mailboxes[mailbox].MayUpsync
+	})
 }

@@ -45,35 +45,6 @@ type syncStatus struct {
 	health health.Health
 }
 
-// onObjectState enqueues the pair of a copy whose sync status has changed.
-func (c *Controller) onObjectState(ref objectsync.ObjectRef) {
-	inMailbox, _ := c.Mailboxes.Get(ref.Resource, ref.Mailbox, ref.Key)
-	cluster, ok := c.workspaceOf(inMailbox)
-	if !ok {
-		if ref.Resource == objectsync.CRDResource {
-			c.onCRDState(ref)
-		}
-		return
-	}
-	if w := c.findWorkspace(cluster); w != nil {
-		w.enqueue(pairKey{objectKey{ref.Resource, ref.Key}, ref.Mailbox}.task())
-	}
-}
-
-// observeSyncStatus returns the sync status of a placed copy; nil if no sync controller has tried it.
-func (c *Controller) observeSyncStatus(key pairKey, s *pairSnapshot, decision plan.Decision) *syncStatus {
-	if c.Sync == nil {
-		return nil
-	}
-	state, known := c.Sync.ObjectState(s.syncTarget.UID, key.resource.GroupResource(), key.name, objectsync.PlacementCopyVersionOf(s.InMailbox))
-	if !known {
-		return nil
-	}
-	// If this pass has written the copy, the sync controller does not have the new content yet.
-	state.Synced = state.Synced && !decision.Action.Writes()
-	return newSyncStatus(state)
-}
-
 // newSyncStatus returns the sync status of the present version of a copy.
 func newSyncStatus(state objectsync.ObjectState) *syncStatus {
 	switch {

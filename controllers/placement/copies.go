@@ -1,0 +1,161 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"strings"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/internal/expectations"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// copies shows the copies of a workspace's objects as the caches of the mailboxes have them, or as the hub wrote them last.
+type copies struct {
+	cluster   logicalcluster.Name
+	mailboxes *mailboxes.Mailboxes
+	policy    *CachePolicy
+	marks     marks
+	writes    *expectations.Writes[pairKey, *unstructured.Unstructured]
+}
+
+// get returns the object with the name of a copy; nil if there is none, or if its state in the cache is unknown. isDeleted is true
+// if the mailbox has accepted its deletion.
+func (c *copies) get(key pairKey) (inMailbox *unstructured.Unstructured, state mailboxes.State, isDeleted bool) {
+	cached, state := c.mailboxes.Get(key.resource, key.mailbox, key.name)
+	if state == mailboxes.Unknown {
+		return nil, state, false
+	}
+	inMailbox, isDeleted = c.writes.Current(key, cached)
+	return inMailbox, state, isDeleted
+}
+
+// isCopy reports whether a mailbox object is a copy of an object of this workspace.
+func (c *copies) isCopy(inMailbox *unstructured.Unstructured) bool {
+	cluster, ok := c.marks.workspaceOf(inMailbox)
+	return ok && cluster == c.cluster
+}
+
+// isCopyOf reports whether a mailbox object is the copy of this source, and not of a former object with its
+// name.
+func (c *copies) isCopyOf(inMailbox, source *unstructured.Unstructured) bool {
+	if !c.isCopy(inMailbox) {
+		return false
+	}
+	mark, err := ownership.ParseMark(markOf(inMailbox))
+	return err == nil && mark.Source.UID == source.GetUID()
+}
+
+// isInstalled reports whether the hub installs the object of a pair on the target, instead of making a copy. An
+// existing copy stays a copy.
+func (c *copies) isInstalled(key pairKey) bool {
+	if !c.policy.installsCRD(key.objectKey) {
+		return false
+	}
+	inMailbox, _, _ := c.get(key)
+	return !c.isCopy(inMailbox)
+}
+
+// hasOthers reports whether a Namespace of a mailbox has, or may have, copies of other workspaces.
+func (c *copies) hasOthers(key pairKey) bool {
+	if key.resource != namespaces {
+		return false
+	}
+	for of := range c.policy.published() {
+		objects, known := c.mailboxes.List(of, key.mailbox)
+		if !known && !c.mailboxes.IsKnownNotServed(key.mailbox, of.GroupResource()) {
+			return true
+		}
+		for _, object := range objects {
+			if object.GetNamespace() != key.name.Name {
+				continue
+			}
+			if cluster, ok := c.marks.workspaceOf(object); ok && cluster != c.cluster {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// marks creates and verifies what only the hub can write: the marks of copies, and seals.
+type marks struct {
+	hub    types.UID
+	sealer *ownership.Sealer
+}
+
+// ownerOf returns the owner of the copies in the mailbox of a SyncTarget.
+func (m marks) ownerOf(syncTarget types.UID) ownership.Owner {
+	return ownership.Owner{Hub: m.hub, SyncTarget: syncTarget, Sealer: m.sealer}.ForPlacements()
+}
+
+// creatorOf returns the creator of a workspace's copies that the hub has released. Only the same workspace may take
+// them over. The creator of Namespaces and CustomResourceDefinitions is [marks.ownerOf].
+func (m marks) creatorOf(syncTarget types.UID, workspace logicalcluster.Name) ownership.Owner {
+	creator := m.ownerOf(syncTarget)
+	creator.SyncTarget += "/" + types.UID(workspace)
+	return creator
+}
+
+// statusOwner returns the owner of the statuses that the hub wrote in a workspace. Only the hub can create its
+// annotation, which is valid for one object of one workspace. A user who copies the annotation, or sets
+// KubeStellar's, cannot make the hub remove a status.
+func (m marks) statusOwner(workspace logicalcluster.Name) ownership.Owner {
+	return ownership.Owner{Hub: m.hub, SyncTarget: types.UID("status/" + workspace), Sealer: m.sealer}
+}
+
+// hasReturnedStatus reports whether the hub has written the status of an object of a workspace.
+func (m marks) hasReturnedStatus(workspace logicalcluster.Name, source *unstructured.Unstructured) bool {
+	text, found := plan.Annotation(source, ownership.StatusAnnotation)
+	return found && m.statusOwner(workspace).HasEnsured(text, transform.SelfOf(source))
+}
+
+// purpose returns the purpose of seals of a kind. A seal is valid only for the same kind, hub and parts.
+func (m marks) purpose(kind string, parts ...string) string {
+	return strings.Join(append([]string{kind, string(m.hub)}, parts...), "/")
+}
+
+// workspaceOf returns the workspace that a copy came from; ok is false for other objects. Only the hub can seal
+// a mark, so users cannot make the hub keep state for a workspace.
+func (m marks) workspaceOf(object *unstructured.Unstructured) (workspace logicalcluster.Name, ok bool) {
+	if object == nil {
+		return "", false
+	}
+	text := markOf(object)
+	if !ownership.MayBeForPlacements(text) {
+		// The marks of upsynced objects are not parsed.
+		return "", false
+	}
+	claimed, _ := ownership.ClaimedOwner(text)
+	if claimed.Hub != m.hub || !claimed.IsForPlacements() {
+		return "", false
+	}
+	claimed.Sealer = m.sealer
+	mark, err := claimed.VerifyMark(text, transform.SelfOf(object), ownership.DirectionUp)
+	return logicalcluster.Name(mark.Mailbox), err == nil
+}
+
+func markOf(object *unstructured.Unstructured) string {
+	text, _ := plan.Annotation(object, ownership.MarkAnnotation)
+	return text
+}
