@@ -127,19 +127,18 @@ type shared struct {
 	verifier    verifier
 	names       *nameWaiters
 	inMailboxes *mailboxPairs
-	copies      *knownCopies
 	workspaces  *workspaces
 }
 
 func newShared(options *Options) *shared {
 	s := &shared{
 		options: options, marks: marks{options.Hub, options.Sealer}, requests: &requests{}, paths: newPathVerifier(options), verifier: verifier{options.Fleet},
-		startup: &startup{fleet: options.Fleet, knownSyncTargets: options.KnownSyncTargets, clock: options.Clock},
-		names:   &nameWaiters{waiting: map[pairKey]map[logicalcluster.Name]struct{}{}}, inMailboxes: &mailboxPairs{counts: map[logicalcluster.Name]map[selectedKey]int{}},
+		names: &nameWaiters{waiting: map[pairKey]map[logicalcluster.Name]struct{}{}}, inMailboxes: &mailboxPairs{counts: map[logicalcluster.Name]map[selectedKey]int{}},
 	}
 	s.workspaces = &workspaces{shared: s, all: map[logicalcluster.Name]*workspace{}}
-	s.copies = &knownCopies{
-		mailboxes: options.Mailboxes, policy: options.CachePolicy, fleet: options.Fleet, marks: s.marks, startup: s.startup, workspaces: s.workspaces,
+	s.startup = &startup{
+		fleet: options.Fleet, knownSyncTargets: options.KnownSyncTargets, mailboxes: options.Mailboxes, policy: options.CachePolicy, marks: s.marks,
+		workspaces: s.workspaces, clock: options.Clock,
 	}
 	return s
 }
@@ -256,7 +255,7 @@ func (c *Controller) Start(ctx context.Context) error {
 	}
 	defer runningControllers.Add(c)()
 	<-ctx.Done()
-	c.workspaces.wait()
+	c.workspaces.running.Wait()
 	return nil
 }
 

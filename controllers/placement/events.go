@@ -140,9 +140,9 @@ func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox l
 	if event.New == nil || event.Old == nil || was && !is {
 		o.names.wake(key, o.workspaces.find)
 	}
-	if namespace := event.Key.Namespace; was && event.New == nil && namespace != "" {
+	if was && event.New == nil {
 		// Other workspaces may wait until the namespace has no copies of this one.
-		o.names.wake(pairKey{namespaceKey(namespace), mailbox}, o.workspaces.find)
+		o.names.wake(pairKey{namespaceKey(event.Key.Namespace), mailbox}, o.workspaces.find)
 	}
 }
 

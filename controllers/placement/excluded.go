@@ -147,13 +147,6 @@ func (s *sources) countExcluded(active *placements) excludedObjects {
 	return excluded
 }
 
-// setExcluded sets the counts of excluded objects of each placement.
-func (s *summary) setExcluded(excluded excludedObjects) {
-	for _, counted := range s.counts {
-		counted.excluded, counted.excludedObjects = excluded.of(counted.namespaces)
-	}
-}
-
 // excludedMessage returns a sentence about objects that are not placed; empty if there are none.
 func excludedMessage(count int64) string {
 	if count == 0 {

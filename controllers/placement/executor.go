@@ -56,11 +56,15 @@ func (e *executor) execute(ctx context.Context, key pairKey, s *pairSnapshot, p 
 		return nil
 	case plan.Create:
 		return e.create(ctx, key, s, p.Desired)
-	case plan.Update:
+	case plan.Update, plan.Conflict:
+		if p.Decision.Action == plan.Conflict {
+			if !e.mayTakeOver(key, s) {
+				return errConflict
+			}
+			ctx = requestclass.With(ctx, requestclass.Extra)
+		}
 		_, err := e.writer.Update(ctx, key, s.InMailbox, p.Desired.Object)
 		return err
-	case plan.Conflict:
-		return e.resolveConflict(ctx, key, s, p.Desired)
 	case plan.Delete:
 		// The copy is deleted with the deletion option of the source.
 		return e.writer.Delete(ctx, key, s.InMailbox.GetUID(), e.deletions.get(key.objectKey))
@@ -87,18 +91,8 @@ func (e *executor) create(ctx context.Context, key pairKey, s *pairSnapshot, des
 	return errConflict
 }
 
-// resolveConflict takes over an object with the copy's name if the hub created it: a namespace for copies, or a
-// copy that the hub released.
-func (e *executor) resolveConflict(ctx context.Context, key pairKey, s *pairSnapshot, desired *transform.Desired) error {
-	if !e.mayTakeOver(key, s) {
-		return errConflict
-	}
-	_, err := e.writer.Update(requestclass.With(ctx, requestclass.Extra), key, s.InMailbox, desired.Object)
-	return err
-}
-
-// mayTakeOver reports whether the hub created an object for placements and does not own it. Every workspace may
-// take over a container that has no copies of another workspace.
+// mayTakeOver reports whether the hub created an object for placements and does not own it: a Namespace for copies, or a copy that the
+// hub released. Every workspace may take over a container that has no copies of another workspace.
 func (e *executor) mayTakeOver(key pairKey, s *pairSnapshot) bool {
 	_, marked := plan.Annotation(s.InMailbox, ownership.MarkAnnotation)
 	text, ensured := plan.Annotation(s.InMailbox, ownership.EnsuredAnnotation)

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -51,7 +50,6 @@ type finalizers struct {
 	pairs   *pairs
 	fleet   *fleetcache.Fleet
 	startup *startup
-	copies  *knownCopies
 	writer  *mailboxwrite.Writer[objectKey]
 }
 
@@ -112,17 +110,17 @@ func (f *finalizers) set(ctx context.Context, placement *unstructured.Unstructur
 // destinations, and it has processed the events of all copies that the previous leader made. Later copies are
 // the hub's own writes.
 func (f *finalizers) knowsCopies(deleted []*unstructured.Unstructured) bool {
-	if !f.startup.isFleetSynced() || !f.copies.mailboxes.HasSynced() {
+	if !f.startup.isFleetSynced() || !f.startup.mailboxes.HasSynced() {
 		return false
 	}
 	for _, mailbox := range f.formerDestinations(deleted) {
 		for of := range f.sources.policy.published() {
-			if !isListed(f.copies.mailboxes, of, mailbox) {
+			if !isListed(f.startup.mailboxes, of, mailbox) {
 				return false
 			}
 		}
 	}
-	return f.copies.areSynced()
+	return f.startup.areCopiesSynced()
 }
 
 // formerDestinations returns the mailboxes of the destinations in the slices of placements.
@@ -157,54 +155,6 @@ func (f *finalizers) isWithdrawing(view *fleet.Snapshot) (is bool) {
 		}
 	})
 	return is
-}
-
-// knownCopies decides whether the hub knows all copies that the previous leader made.
-type knownCopies struct {
-	mailboxes  *mailboxes.Mailboxes
-	policy     *CachePolicy
-	fleet      *fleetcache.Fleet
-	marks      marks
-	startup    *startup
-	workspaces *workspaces
-	// synced is true once areSynced was.
-	synced atomic.Bool
-}
-
-// areSynced reports whether the hub has processed the events of all copies in mailboxes. After the
-// first true it always returns true. After startupGrace, mailboxes that cannot be listed do not count: a
-// mailbox that never becomes ready must not keep all deleted placements.
-func (k *knownCopies) areSynced() bool {
-	if k.synced.Load() {
-		return true
-	}
-	for of := range k.policy.published() {
-		for mailbox := range k.fleet.Snapshot().Mailboxes() {
-			objects, _ := k.mailboxes.List(of, mailbox)
-			if !isListed(k.mailboxes, of, mailbox) && k.startup.inGrace() || !k.areKnown(of, mailbox, objects) {
-				return false
-			}
-		}
-	}
-	k.synced.Store(true)
-	return true
-}
-
-// areKnown reports whether the hub has processed the events of all copies among the objects of a
-// mailbox.
-func (k *knownCopies) areKnown(of schema.GroupVersionResource, mailbox logicalcluster.Name, objects []*unstructured.Unstructured) bool {
-	for _, inMailbox := range objects {
-		cluster, is := k.marks.workspaceOf(inMailbox)
-		if !is {
-			continue
-		}
-		isKnown := false
-		k.workspaces.ensure(cluster).pairs.inspect(pairKey{keyOf(of, inMailbox), mailbox}, func(_ *object, found *pair) { isKnown = found.hasCopy })
-		if !isKnown {
-			return false
-		}
-	}
-	return true
 }
 
 // isListed reports whether a cache has all objects of a resource in a workspace or mailbox. A resource that is not served there has none.

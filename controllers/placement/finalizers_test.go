@@ -50,20 +50,20 @@ func TestKnowsCopies(t *testing.T) {
 	forger.Sealer = ownership.NewSealer([]byte("forged"))
 	plain := &unstructured.Unstructured{}
 	others := []*unstructured.Unstructured{plain, made("forged", forger), made("up", ownership.Owner{Hub: "hub", SyncTarget: "florin", Sealer: s.marks.sealer})}
-	if !s.copies.areKnown(of, mailboxAt(0), others) {
+	if !s.startup.areKnown(of, mailboxAt(0), others) {
 		t.Error("an object that is not a copy counts as an unknown copy")
 	}
 	prices := made("prices", owner)
 	all := append(others, prices)
-	if s.copies.areKnown(of, mailboxAt(0), all) {
+	if s.startup.areKnown(of, mailboxAt(0), all) {
 		t.Error("a copy is known before its event")
 	}
 	w.pairs.onCopy(pairKey{objectKey{of, types.NamespacedName{Namespace: "shop", Name: "prices"}}, mailboxAt(1)}, nil, prices)
-	if s.copies.areKnown(of, mailboxAt(0), all) {
+	if s.startup.areKnown(of, mailboxAt(0), all) {
 		t.Error("the event of another mailbox makes the copy known")
 	}
 	w.pairs.onCopy(pairKey{objectKey{of, types.NamespacedName{Namespace: "shop", Name: "prices"}}, mailboxAt(0)}, nil, prices)
-	if !s.copies.areKnown(of, mailboxAt(0), all) {
+	if !s.startup.areKnown(of, mailboxAt(0), all) {
 		t.Error("a copy is unknown after its event")
 	}
 }

@@ -19,9 +19,7 @@ package placement
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,13 +27,11 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
-	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // pairSnapshot holds all facts about a pair in one pass.
@@ -99,7 +95,7 @@ func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, err
 		return s, o.customize(key, s, selectedBy)
 	case len(selectedBy) > 0:
 		// Placements select the object, but no Location selects the SyncTarget.
-		if isProven, err := o.verifier.isGone(ctx, key.mailbox, selectedBy); !isProven {
+		if isProven, err := o.verifier.isGone(ctx, key.mailbox, selectedBy, false); !isProven {
 			return nil, err
 		}
 		s.Up.AbsenceVerified = true
@@ -212,61 +208,4 @@ func (o *observer) customizer(name types.NamespacedName) (customizer *edgev2alph
 		return nil, false, &customization.Error{Reason: plan.ReasonInvalid, Field: fmt.Sprintf("Customizer %s", name), Message: "it cannot be read: " + err.Error()}
 	}
 	return customizer, true, nil
-}
-
-// verifier finds out from kcp itself which SyncTargets placements no longer select.
-type verifier struct{ fleet *fleetcache.Fleet }
-
-// isGone reports whether none of the placements selects the SyncTarget of a mailbox any more. The error is why that is unknown.
-func (v verifier) isGone(ctx context.Context, mailbox logicalcluster.Name, placements []*resolvedPlacement) (bool, error) {
-	return v.isNever(ctx, mailbox, placements, func(selected, _ bool) bool { return selected })
-}
-
-// isUpsyncGone reports whether none of the placements may upsync from the cluster of a mailbox any more.
-func (v verifier) isUpsyncGone(ctx context.Context, mailbox logicalcluster.Name, placements []*resolvedPlacement) (bool, error) {
-	return v.isNever(ctx, mailbox, placements, func(selected, mayUpsync bool) bool { return selected && mayUpsync })
-}
-
-// isNever reports whether a condition holds for none of the placements and the SyncTarget of a mailbox.
-func (v verifier) isNever(ctx context.Context, mailbox logicalcluster.Name, placements []*resolvedPlacement, condition func(selected, mayUpsync bool) bool) (bool, error) {
-	syncTarget, inventory, err := v.syncTargetOf(ctx, mailbox)
-	if inventory == nil || err != nil {
-		return false, err
-	}
-	return !slices.ContainsFunc(placements, func(one *resolvedPlacement) bool { return condition(one.verifiedSelects(inventory, &syncTarget)) }), nil
-}
-
-// syncTargetOf returns the SyncTarget of a mailbox with its verified inventory; the inventory is nil if
-// the hub does not know it.
-func (v verifier) syncTargetOf(ctx context.Context, mailbox logicalcluster.Name) (fleet.SyncTarget, *fleet.Inventory, error) {
-	view := v.fleet.Snapshot()
-	if syncTarget, ok := view.SyncTargetOf(mailbox); ok && !view.IsVerified(mailbox) {
-		if err := v.fleet.Verify(requestclass.With(ctx, requestclass.Extra), syncTarget.Inventory); err != nil {
-			return syncTarget, nil, fmt.Errorf("cannot withdraw anything from the mailbox of %s now, because it is not certain which Locations select it: %w", syncTarget.Name, err)
-		}
-		view = v.fleet.Snapshot()
-	}
-	syncTarget, ok := view.SyncTargetOf(mailbox)
-	if !ok || !view.IsVerified(mailbox) {
-		return syncTarget, nil, nil
-	}
-	return syncTarget, view.Inventory(syncTarget.Inventory), nil
-}
-
-// isUnmatched reports whether a placement does not match a SyncTarget of an inventory.
-func (v verifier) isUnmatched(ctx context.Context, one *resolvedPlacement, inventory logicalcluster.Name, syncTarget types.UID) bool {
-	if err := v.fleet.Verify(requestclass.With(ctx, requestclass.Extra), inventory); err != nil {
-		return false
-	}
-	verified := v.fleet.Snapshot().Inventory(inventory)
-	if verified == nil || !verified.Verified {
-		return false
-	}
-	position := slices.IndexFunc(verified.SyncTargets, func(other fleet.SyncTarget) bool { return other.UID == syncTarget })
-	if position < 0 {
-		return true
-	}
-	found := &verified.SyncTargets[position]
-	matches, _ := one.SelectsSyncTarget(verified, found, one.workspace, one.inventories)
-	return !matches && !found.LabelsUnknown
 }

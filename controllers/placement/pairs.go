@@ -268,7 +268,7 @@ func (p *pairs) enqueueWantedStatus(key objectKey, entry *object) {
 // enqueueStatus enqueues the write of the status of an object's source. It requires the lock.
 func (p *pairs) enqueueStatus(key objectKey, entry *object) {
 	if entry.destinations() > 1 {
-		p.tasks.addAfter(aggregationDelay, key.statusTask())
+		p.tasks.queue.AddAfter(aggregationDelay, key.statusTask())
 		return
 	}
 	p.tasks.add(key.statusTask())

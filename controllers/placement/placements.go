@@ -99,6 +99,17 @@ func (p *resolvedPlacement) verifiedSelects(inventory *fleet.Inventory, syncTarg
 	return p.SelectsSyncTarget(inventory, syncTarget, p.workspace, p.inventories)
 }
 
+// mailboxesOf returns the mailboxes of the destinations of some placements.
+func mailboxesOf(selected []*resolvedPlacement) map[logicalcluster.Name]struct{} {
+	wanted := map[logicalcluster.Name]struct{}{}
+	for _, placement := range selected {
+		for mailbox := range placement.mailboxes {
+			wanted[mailbox] = struct{}{}
+		}
+	}
+	return wanted
+}
+
 // samePlacements reports whether the same placements select an object as before, with the same policies. If a
 // placement loses its rollout, all of its waiting pairs must continue.
 func samePlacements(before, after []*resolvedPlacement) bool {

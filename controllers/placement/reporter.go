@@ -43,7 +43,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
-	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
@@ -94,12 +93,11 @@ func (r *reporter) report(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	}
 	readsAll := r.sources.areRead()
-	if readsAll {
-		r.reports.hasUnread.Store(false)
-	}
 	r.caughtUp = r.isCaughtUp(wasSelected, summary)
 	again := r.countExcluded()
-	summary.setExcluded(r.excluded)
+	for _, counted := range summary.counts {
+		counted.excluded, counted.excludedObjects = r.excluded.of(counted.namespaces)
+	}
 	result := reconcile.Result{RequeueAfter: sooner(summary.recheck, again)}
 	for _, placement := range placements {
 		found, ok := r.outcomeOf(placement, summary, readsAll)
@@ -113,7 +111,11 @@ func (r *reporter) report(ctx context.Context) (reconcile.Result, error) {
 			continue
 		}
 		held := r.heldDestinations(found)
-		if err := r.reportOne(ctx, placement, found, counted, held); err != nil {
+		err := r.writeStatus(ctx, placement, found, counted, held)
+		if err == nil && placement.GetDeletionTimestamp() == nil {
+			err = r.writeSlice(ctx, placement, found)
+		}
+		if err != nil {
 			return reconcile.Result{}, fmt.Errorf("cannot write the status of the EdgePlacement %s: %w", placement.GetName(), err)
 		}
 		if len(held) > 0 {
@@ -196,15 +198,6 @@ func (r *reporter) heldDestinations(found outcome) (held []string) {
 func isReported(placement *unstructured.Unstructured) bool {
 	reported, _, _ := unstructured.NestedInt64(placement.Object, "status", "specGeneration")
 	return reported == placement.GetGeneration()
-}
-
-// reportOne writes the status and the slice of one placement if they differ. A deleted placement keeps its
-// slice.
-func (r *reporter) reportOne(ctx context.Context, placement *unstructured.Unstructured, found outcome, counted *placementCounts, held []string) error {
-	if err := r.writeStatus(ctx, placement, found, counted, held); err != nil || placement.GetDeletionTimestamp() != nil {
-		return err
-	}
-	return r.writeSlice(ctx, placement, found)
 }
 
 // writeStatus patches the status of a placement if it differs.
@@ -336,8 +329,6 @@ type reports struct {
 	topic   *topic.Topic[logicalcluster.Name]
 	// excludedChanged is true if the excluded objects may have changed since they were last counted.
 	excludedChanged atomic.Bool
-	// hasUnread is true if a report was requested because the labels of an object are beyond a limit.
-	hasUnread atomic.Bool
 }
 
 // request requests a report.
@@ -347,13 +338,6 @@ func (r *reports) request() { r.topic.Publish(r.cluster) }
 // vanished.
 func (r *reports) requestExcluded() {
 	if !r.excludedChanged.Swap(true) {
-		r.request()
-	}
-}
-
-// requestUnread requests a report at the first object beyond a limit.
-func (r *reports) requestUnread(object *unstructured.Unstructured) {
-	if mailboxes.ProjectionOf(object) == mailboxes.IdentityOnly && !r.hasUnread.Swap(true) {
 		r.request()
 	}
 }

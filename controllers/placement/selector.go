@@ -109,7 +109,8 @@ func (s *selector) trySelectObject(key objectKey, changed bool) (done bool) {
 		case !observed.isSame(s.observe(key)):
 			done = false
 		case !decided:
-			s.reports.requestUnread(source)
+			// The object may be the first one beyond a limit.
+			s.reports.request()
 		default:
 			s.pairs.setSelected(key, selected, absent, isVerified, changed)
 			s.pairs.recordSource(key, source)

@@ -20,10 +20,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
 const (
@@ -37,11 +41,15 @@ const (
 type startup struct {
 	fleet            *fleetcache.Fleet
 	knownSyncTargets func() (syncTargets []types.UID, known bool)
+	mailboxes        *mailboxes.Mailboxes
+	policy           *CachePolicy
+	marks            marks
+	workspaces       *workspaces
 	clock            clock.PassiveClock
 	// startedAt is nil before the start. A replica that is not the leader only keeps its state up to date.
 	startedAt atomic.Pointer[time.Time]
-	// fleetSynced is true once isFleetSynced was.
-	fleetSynced atomic.Bool
+	// fleetSynced is true once isFleetSynced was, and copiesSynced once areCopiesSynced was.
+	fleetSynced, copiesSynced atomic.Bool
 }
 
 // begin records the start.
@@ -83,4 +91,40 @@ func (s *startup) isFleetSynced() bool {
 		s.fleetSynced.Store(true)
 	}
 	return s.fleetSynced.Load()
+}
+
+// areCopiesSynced reports whether the hub has processed the events of all copies in mailboxes. After the
+// first true it always returns true. After startupGrace, mailboxes that cannot be listed do not count: a
+// mailbox that never becomes ready must not keep all deleted placements.
+func (s *startup) areCopiesSynced() bool {
+	if s.copiesSynced.Load() {
+		return true
+	}
+	for of := range s.policy.published() {
+		for mailbox := range s.fleet.Snapshot().Mailboxes() {
+			objects, _ := s.mailboxes.List(of, mailbox)
+			if !isListed(s.mailboxes, of, mailbox) && s.inGrace() || !s.areKnown(of, mailbox, objects) {
+				return false
+			}
+		}
+	}
+	s.copiesSynced.Store(true)
+	return true
+}
+
+// areKnown reports whether the hub has processed the events of all copies among the objects of a
+// mailbox.
+func (s *startup) areKnown(of schema.GroupVersionResource, mailbox logicalcluster.Name, objects []*unstructured.Unstructured) bool {
+	for _, inMailbox := range objects {
+		cluster, is := s.marks.workspaceOf(inMailbox)
+		if !is {
+			continue
+		}
+		isKnown := false
+		s.workspaces.ensure(cluster).pairs.inspect(pairKey{keyOf(of, inMailbox), mailbox}, func(_ *object, found *pair) { isKnown = found.hasCopy })
+		if !isKnown {
+			return false
+		}
+	}
+	return true
 }

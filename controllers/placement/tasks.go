@@ -156,13 +156,6 @@ func (t *tasks) add(tasks ...task) {
 	}
 }
 
-// addAfter is add after a delay.
-func (t *tasks) addAfter(delay time.Duration, one task) {
-	if t.startup.hasBegun() {
-		t.queue.AddAfter(delay, one)
-	}
-}
-
 // slowMailboxes returns the mailboxes that are slow for slowReportDelay or longer. recheck is when the next
 // mailbox reaches that delay; zero if no other mailbox is slow.
 func (t *tasks) slowMailboxes() (slow map[logicalcluster.Name]bool, recheck time.Duration) {

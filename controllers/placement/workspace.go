@@ -69,9 +69,6 @@ func (w *workspaces) run(one *workspace) {
 	})
 }
 
-// wait waits until all queues have ended.
-func (w *workspaces) wait() { w.running.Wait() }
-
 // ensure returns a workspace, which it creates if there is none.
 func (w *workspaces) ensure(cluster logicalcluster.Name) *workspace {
 	w.lock.Lock()
@@ -167,7 +164,7 @@ func newWorkspace(s *shared, cluster logicalcluster.Name) *workspace {
 		sources: w.sources, active: w.active, startup: s.startup, paths: s.paths, verifier: s.verifier, marks: s.marks,
 		readiness: o.Readiness, maxPairs: o.MaxPairs, clock: o.Clock,
 	}
-	w.finalizers = &finalizers{sources: w.sources, pairs: w.pairs, fleet: o.Fleet, startup: s.startup, copies: s.copies, writer: writer}
+	w.finalizers = &finalizers{sources: w.sources, pairs: w.pairs, fleet: o.Fleet, startup: s.startup, writer: writer}
 	w.selector = &selector{sources: w.sources, pairs: w.pairs, active: w.active, reports: reports, tasks: w.tasks, marks: s.marks, requests: s.requests}
 	w.rollouts = &rollouts{
 		active: w.active, selector: w.selector, pairs: w.pairs, reports: reports, clock: o.Clock,
