@@ -23,7 +23,6 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
@@ -93,7 +92,6 @@ type pairs struct {
 	// inMailboxes and deletions are updated with the objects.
 	inMailboxes *mailboxPairs
 	deletions   *deletions
-	clock       clock.PassiveClock
 	// deleting is true if a placement waits for the withdrawal of its copies.
 	deleting atomic.Bool
 
@@ -114,7 +112,7 @@ type pairs struct {
 func newPairs(s *shared, cluster logicalcluster.Name, tasks *tasks, reports *reports) *pairs {
 	p := &pairs{
 		cluster: cluster, tasks: tasks, reports: reports, requests: s.requests, names: s.names, inMailboxes: s.inMailboxes, deletions: &deletions{},
-		clock: s.options.Clock, objects: map[objectKey]*object{}, crds: map[objectKey]struct{}{},
+		objects: map[objectKey]*object{}, crds: map[objectKey]struct{}{},
 		limit: pairLimit{max: s.options.MaxPairs}, customized: customized{},
 	}
 	p.writes = expectations.New[pairKey, *unstructured.Unstructured](&p.lock, s.options.Clock)

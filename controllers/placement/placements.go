@@ -25,6 +25,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -226,6 +227,52 @@ func (p *placements) requireNewDecisions() {
 			one.rollout.evaluated = false
 		}
 	}
+}
+
+// mailboxesWithOtherParameters returns the mailboxes whose parameters may differ in the next placements,
+// because the parameters of a placement changed or because another placement is now responsible. p may be nil.
+func (p *placements) mailboxesWithOtherParameters(next *placements) (changed map[logicalcluster.Name]struct{}) {
+	if p == nil {
+		return nil
+	}
+	changed = map[logicalcluster.Name]struct{}{}
+	for _, one := range next.all {
+		old := p.find(one.UID)
+		if old == nil {
+			// All objects that a new placement selects are enqueued.
+			continue
+		}
+		for mailbox, destination := range one.mailboxes {
+			if known, ok := old.mailboxes[mailbox]; !ok || !known.Parameters().Equal(destination.Parameters()) {
+				changed[mailbox] = struct{}{}
+			}
+		}
+		for mailbox := range old.mailboxes {
+			if _, ok := one.mailboxes[mailbox]; !ok {
+				changed[mailbox] = struct{}{}
+			}
+		}
+	}
+	return changed
+}
+
+// parametersAt returns the parameters of a mailbox for an object: the parameters of the oldest placement that
+// selects both. known is false if no placement does any more. The object may have been selected by an older view of the same
+// placement. p may be nil.
+func (p *placements) parametersAt(mailbox logicalcluster.Name, selectedBy []*resolvedPlacement) (parameters customization.Parameters, known bool) {
+	if p == nil {
+		return nil, false
+	}
+	for _, one := range selectedBy {
+		current := p.find(one.UID)
+		if current == nil {
+			continue
+		}
+		if destination, ok := current.mailboxes[mailbox]; ok {
+			return destination.Parameters(), true
+		}
+	}
+	return nil, false
 }
 
 // activePlacements are the placements by which the objects of a workspace are selected.

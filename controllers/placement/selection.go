@@ -172,6 +172,24 @@ func (p *pairs) setCustomization(key objectKey, entry *object, request customiza
 	entry.customization = request
 }
 
+// customized are the objects of a workspace whose copies differ from destination to destination, by the names of their
+// Customizers; the zero name is for objects without one.
+type customized map[types.NamespacedName]map[objectKey]struct{}
+
+func (c customized) add(key objectKey, request customization.Request) {
+	if c[request.Customizer] == nil {
+		c[request.Customizer] = map[objectKey]struct{}{}
+	}
+	c[request.Customizer][key] = struct{}{}
+}
+
+func (c customized) remove(key objectKey, request customization.Request) {
+	delete(c[request.Customizer], key)
+	if len(c[request.Customizer]) == 0 {
+		delete(c, request.Customizer)
+	}
+}
+
 // enqueueCustomizedBy enqueues the objects that name a Customizer.
 func (p *pairs) enqueueCustomizedBy(customizer types.NamespacedName) {
 	p.lock.Lock()

@@ -150,7 +150,7 @@ func (s *selector) selectPresent(active *placements, resource plan.Resource, sou
 func (s *selector) activate(next *placements) {
 	isBelowLimit, hasCustomized := false, false
 	s.pairs.locked(func(map[objectKey]*object) {
-		isBelowLimit, hasCustomized = s.pairs.limit.retry(next, s.pairs.clock.Now()), len(s.pairs.customized) > 0
+		isBelowLimit, hasCustomized = s.pairs.limit.retry(next, s.sources.clock.Now()), len(s.pairs.customized) > 0
 	})
 	before, changed, all := s.active.replace(next)
 	// A decision by the former placements may have been made until now.
