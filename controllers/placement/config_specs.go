@@ -60,7 +60,7 @@ func (c *configs) desiredDownsync(mailbox logicalcluster.Name, existing *edgev2a
 	return spec
 }
 
-// installedCRDs returns those of some CRDs that the hub installs on the target of a mailbox. areAll is true
+// installedCRDs returns the CRDs that the hub installs on targets, among the CRDs with a pair in a mailbox. areAll is true
 // if the mailbox needs no copies of other CRDs.
 func (c *configs) installedCRDs(crds []string) (installed []string, areAll bool) {
 	for _, name := range crds {

@@ -65,17 +65,6 @@ type resolvedPlacement struct {
 	rollout *rolloutState
 }
 
-// setDestinations sets the destinations and the choice from the outcome, and indexes the destinations by
-// mailbox.
-func (p *resolvedPlacement) setDestinations(result *outcome) {
-	p.Resolution, p.chosen, p.mailboxes = result.resolution, result.chosen, map[logicalcluster.Name]rules.Destination{}
-	for _, destination := range p.Destinations {
-		if destination.Mailbox != "" {
-			p.mailboxes[destination.Mailbox] = destination
-		}
-	}
-}
-
 // awaitsMailbox reports whether a destination of the placement has no mailbox yet.
 func (p *resolvedPlacement) awaitsMailbox() bool {
 	return slices.ContainsFunc(p.Destinations, func(one rules.Destination) bool { return one.Mailbox == "" })
@@ -275,13 +264,13 @@ func (p *placements) parametersAt(mailbox logicalcluster.Name, selectedBy []*res
 	return nil, false
 }
 
-// activePlacements are the placements by which the objects of a workspace are selected.
+// activePlacements are the placements that select the objects of a workspace. Its lock may be taken while the lock of the [pairs] is held.
 type activePlacements struct {
 	lock  gosync.Mutex
 	state selectionState
 }
 
-// selectionState is how far the active placements have selected the objects of a workspace.
+// selectionState is the progress of the active placements with the selection of objects.
 type selectionState struct {
 	// placements are nil before they are known.
 	placements *placements

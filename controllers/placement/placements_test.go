@@ -38,7 +38,7 @@ func placementsAt(generation int64, destinations ...rules.Destination) *placemen
 	}}}
 }
 
-// All objects are selected again only if the next placements may place others, or elsewhere.
+// All objects are selected again only if the next placements may place other objects, or place them elsewhere.
 func TestReselection(t *testing.T) {
 	t.Parallel()
 	here := rules.Destination{SyncTarget: fleet.SyncTarget{UID: "1", Mailbox: "m"}, Location: "l"}

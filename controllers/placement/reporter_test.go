@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -410,7 +411,11 @@ func TestNextStatus(t *testing.T) {
 	if want := []string{edgev2alpha1.ConditionHealthy, edgev2alpha1.ConditionReady, edgev2alpha1.ConditionRolledOut}; !slices.Equal(present, want) {
 		t.Errorf("got the conditions %v, want %v", present, want)
 	}
-	if next.Rollout.Revision == nil || next.Rollout.Revision.Revision != 3 || next.ObservedObjects != "before" || next.SpecGeneration != 7 || next.Destinations != 2 {
+	want := edgev2alpha1.EdgePlacementStatus{
+		SpecGeneration: 7, MatchingLocationCount: 1, Destinations: 2, Selected: 1, Placed: 2, Synced: 2, Healthy: 2, ObservedObjects: "before",
+		Conditions: next.Conditions, Rollout: &edgev2alpha1.RolloutStatus{Succeeded: 2, Revision: before.Rollout.Revision},
+	}
+	if !apiequality.Semantic.DeepEqual(*next, want) {
 		t.Errorf("%+v", next)
 	}
 	if len(before.Conditions) != 1 {
@@ -421,6 +426,10 @@ func TestNextStatus(t *testing.T) {
 		meta.FindStatusCondition(next.Conditions, edgev2alpha1.ConditionStoreWentBack) == nil {
 		t.Errorf("%+v", next)
 	}
+}
+
+func TestWithdrawingOutcome(t *testing.T) {
+	t.Parallel()
 	if message := withdrawing(7, summary{withdrawing: 3}, true).message; !strings.Contains(message, "3 copies") || !strings.Contains(message, "Another placement") {
 		t.Errorf("%s", message)
 	}

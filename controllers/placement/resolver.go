@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -151,12 +152,17 @@ func (r *resolver) resolveOne(ctx context.Context, next *placements, one *rules.
 		log.FromContext(ctx).Info("an inventory workspace of a placement is not found", "placement", one.Name, "reason", err.Error())
 		next.partial, next.unresolvedPaths = true, true
 	}
-	active := &resolvedPlacement{Placement: one, workspace: self, inventories: inventories, rollout: r.rolloutOf(one)}
+	active := &resolvedPlacement{Placement: one, workspace: self, inventories: inventories, mailboxes: map[logicalcluster.Name]rules.Destination{}, rollout: r.rolloutOf(one)}
 	result := outcome{
 		generation: one.Generation, resolution: one.ResolveDestinations(view, self, inventories), missingAPIs: r.sources.missingAPIs(one), byLabels: one.SelectsByLabels(),
 	}
 	r.applyChoice(ctx, active, next, &result)
-	active.setDestinations(&result)
+	active.Resolution, active.chosen = result.resolution, result.chosen
+	for _, destination := range active.Destinations {
+		if destination.Mailbox != "" {
+			active.mailboxes[destination.Mailbox] = destination
+		}
+	}
 	if self.Path == "" && result.resolution.Locations == 0 {
 		result.reason, result.message = rules.ReasonPathUnverified, pathUnverifiedMessage
 	}

@@ -194,16 +194,14 @@ func (w *workspace) Reconcile(ctx context.Context, t task) (reconcile.Result, er
 	switch {
 	case t.warning != failure{}:
 		warn(ctx, w.sources, t.object(), t.warning)
-		return reconcile.Result{}, nil
 	case t.status:
 		return w.statuses.reconcile(ctx, t.object())
 	case t.mailbox == "":
 		w.selector.selectObject(t.object(), true)
-		return reconcile.Result{}, nil
 	case t.resource == schema.GroupVersionResource{}:
 		w.pairs.enqueueAt(t.mailbox)
-		return reconcile.Result{}, nil
 	default:
 		return w.passes.reconcile(ctx, pairKey{t.object(), t.mailbox})
 	}
+	return reconcile.Result{}, nil
 }
