@@ -23,8 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Only what is certain removes an object from the mailbox: a cache that may lack the source, a rule that denies it, and a claim that may still
-// come leave the object as it is.
+// Only a certain absence removes an object from the mailbox. The object does not change if a cache may lack the source, a rule
+// denies the source, or a claim may be missing.
 func TestDecideMissing(t *testing.T) {
 	renamed, denied := types.NamespacedName{Namespace: "shop", Name: "vault"}, errors.New("denied")
 	selected := MissingSource{IsSelected: true, IsCacheComplete: true}

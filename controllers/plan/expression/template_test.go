@@ -34,7 +34,7 @@ func parse(t testing.TB, text string) *expression.Template {
 	return parsed
 }
 
-// fields returns what mutations give to templates.
+// fields returns the variables that mutations pass to templates.
 func fields(t testing.TB) map[string]any {
 	t.Helper()
 	given := variables(t)

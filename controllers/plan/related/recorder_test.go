@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
 
-// newRelation returns a relation about secrets in the mailbox.
+// newRelation returns a relation to secrets in the mailbox.
 func newRelation(identifier string) *related.Relation {
 	return &related.Relation{Identifier: identifier, Origin: inMailbox, OnTarget: secrets, InMailbox: secrets}
 }
@@ -45,7 +45,7 @@ func named(namespace string, names ...string) related.Query {
 	return query
 }
 
-// recorder is a registry about secrets in the mailbox, with its notifications.
+// recorder is a registry with claims on secrets in the mailbox, and its notifications.
 type recorder struct {
 	*related.Registry
 	t       *testing.T
@@ -93,7 +93,7 @@ var (
 	password = related.Object{Key: key("a", "password")}
 	app      = key("a", "app")
 	database = key("a", "database")
-	// all is the notification when absence means something again.
+	// all is the notification of a bucket that became complete.
 	all = related.Change{All: true}
 )
 

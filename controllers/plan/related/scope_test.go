@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
 
-func TestWhatIsReached(t *testing.T) {
+func TestScopes(t *testing.T) {
 	for title, test := range map[string]struct {
 		wanted related.Query
 		// yes and no are objects in selected namespaces; unselected are objects in other namespaces.
@@ -100,7 +100,7 @@ func inTeam(name string) func() (map[string]string, bool) {
 	return func() (map[string]string, bool) { return map[string]string{"team": name}, true }
 }
 
-// Unknown labels of a namespace leave the answer open if they matter.
+// If the labels of a namespace matter and are unknown, the result is undetermined.
 func TestUnknownNamespaces(t *testing.T) {
 	register, creds := newRecorder(t), newRelation("creds")
 	register.BeginInitialSync("apps", []*related.Relation{creds})
@@ -109,7 +109,7 @@ func TestUnknownNamespaces(t *testing.T) {
 	asked := 0
 	unknown := func() (map[string]string, bool) {
 		asked++
-		// No lock is held.
+		// The registry holds no lock during this call.
 		register.SetClaim("apps", database, creds, named("b", "other"))
 		return nil, false
 	}

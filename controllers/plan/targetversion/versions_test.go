@@ -31,7 +31,7 @@ func TestChoose(t *testing.T) {
 	}{
 		"the only one":                                         {"v1", "", "v1", "", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
 		"the preferred one":                                    {"v1 v1beta1", "", "v1beta1 v1", "", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
-		"whatever the target prefers":                          {"v1 v1beta1", "", "v2 v1beta1 v1", "v1beta1", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
+		"even if the target prefers another one":               {"v1 v1beta1", "", "v2 v1beta1 v1", "v1beta1", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
 		"the newest that is served":                            {"v2 v1 v1beta1 v1alpha1", "", "v1alpha1 v1beta1", "", targetversion.Choice{Version: "v1beta1", Reason: targetversion.Newest}},
 		"not the one before":                                   {"v2 v1 v1beta1", "", "v1beta1 v1", "v1beta1", targetversion.Choice{Version: "v1", Reason: targetversion.Newest}},
 		"the one named":                                        {"v1 v1beta1", "v1beta1", "v1 v1beta1", "v1", targetversion.Choice{Version: "v1beta1", Reason: targetversion.Named}},
