@@ -28,7 +28,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// cacheModel is a target with one name, seen through a watch that is behind and a handler that is further behind.
+// cacheModel is a target with one name, with a delayed watch and an even more delayed handler.
 type cacheModel struct {
 	t       *testing.T
 	random  *rand.Rand
@@ -37,7 +37,7 @@ type cacheModel struct {
 
 	clock  int
 	stored *unstructured.Unstructured
-	// events are on their way to the cache; nil is a deletion. Ends are on their way to the handler.
+	// events are not in the cache yet; nil is a deletion. The handler has not observed the ends yet.
 	events []*unstructured.Unstructured
 	cached *unstructured.Unstructured
 	ends   []types.UID
