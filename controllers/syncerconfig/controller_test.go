@@ -170,7 +170,7 @@ func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 		c.forget(uid)
 	}
 	if c.busyMailboxes != 0 || len(c.schedules) != 0 {
-		t.Errorf("%d mailboxes are held to be busy, %d are remembered, when none is left", c.busyMailboxes, len(c.schedules))
+		t.Errorf("%d mailboxes are busy, and %d are stored, but none is left", c.busyMailboxes, len(c.schedules))
 	}
 }
 

@@ -56,7 +56,7 @@ func TestOverlapping(t *testing.T) {
 			overruled: []objectsync.ObjectName{late, role, early}, reason: syncerconfig.ReasonConversionOverruled,
 			message: []string{"An older config", "names on the target: clusterroles.rbac.authorization.k8s.io x; configmaps a/y; configmaps b/x."},
 		},
-		"comes up": {
+		"upsynced": {
 			leftOut: []objectsync.ObjectName{late, late, early}, reason: syncerconfig.ReasonSelectedUp,
 			message: []string{"do not go down", "selects them too: configmaps a/y; configmaps b/x."},
 		},

@@ -152,7 +152,7 @@ func (p provider) change(t *testing.T, object client.Object, key types.Namespace
 }
 
 // The hub adds published resources to the mailbox export, and operators may add to all objects; Run keeps the additions.
-func TestRunTakesNothingAway(t *testing.T) {
+func TestRunRemovesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	provider := newProvider(t, "shared")

@@ -217,11 +217,11 @@ func TestTakeovers(t *testing.T) {
 		// least is how long a takeover takes at least.
 		least time.Duration
 	}{
-		"a release":                   {true, func(_ *server, leader *replica) { leader.stop() }, 0},
-		"a release without a watch":   {false, func(_ *server, leader *replica) { leader.stop() }, 0},
-		"a leader that is cut off":    {true, func(_ *server, leader *replica) { leader.isCut.Store(true) }, leaseDuration - renewPeriod},
-		"a cut off leader, no watch":  {false, func(_ *server, leader *replica) { leader.isCut.Store(true) }, leaseDuration - renewPeriod},
-		"a Lease that somebody takes": {true, func(s *server, leader *replica) { leader.isCut.Store(true); s.delete(t) }, 0},
+		"a release":                         {true, func(_ *server, leader *replica) { leader.stop() }, 0},
+		"a release without a watch":         {false, func(_ *server, leader *replica) { leader.stop() }, 0},
+		"a leader that is cut off":          {true, func(_ *server, leader *replica) { leader.isCut.Store(true) }, leaseDuration - renewPeriod},
+		"a cut off leader, no watch":        {false, func(_ *server, leader *replica) { leader.isCut.Store(true) }, leaseDuration - renewPeriod},
+		"a Lease that another client takes": {true, func(s *server, leader *replica) { leader.isCut.Store(true); s.delete(t) }, 0},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -159,7 +159,7 @@ func TestReplicasShareTheLedger(t *testing.T) {
 	entry := late.Get("florin")
 	g.Expect(entry.VerifiedGeneration).To(BeEquivalentTo(20))
 	g.Expect(entry.SyncSummary.Objects).To(HaveKeyWithValue("configmaps", int64(19)))
-	g.Expect(late.Get("florin")).To(Equal(entry), "no event that comes now is newer")
+	g.Expect(late.Get("florin")).To(Equal(entry), "no later event is newer")
 	for _, one := range []*replica{leader, early, late} {
 		suite.Eventually(t, func(g Gomega) { g.Expect(one.Get("florin")).To(Equal(entry)) })
 	}

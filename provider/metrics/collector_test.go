@@ -26,8 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics"
 )
 
-func TestWhatRunsIsReadAtEachScrape(t *testing.T) {
-	described := prometheus.NewDesc("test_value", "The sum of what runs.", []string{"parity"}, nil)
+func TestRunningComponentsAreReadAtEachScrape(t *testing.T) {
+	described := prometheus.NewDesc("test_value", "The sum of all running components.", []string{"parity"}, nil)
 	collector := metrics.New(func(running []int, metrics chan<- prometheus.Metric) {
 		sums := map[string]int{}
 		for _, one := range running {

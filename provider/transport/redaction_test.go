@@ -92,7 +92,7 @@ func TestErrorTextsAreRedacted(t *testing.T) {
 		"a long message":            {"application/json", status(func(s *metav1.Status) { s.Message = long + secretToken }), "application/json", "…"},
 		"a text without end":        {"text/plain", strings.Repeat(secretToken+" ", 5000), "text/plain", errorTextTooLong},
 		"a Status without end":      {"application/json", status(func(s *metav1.Status) { s.Message = strings.Repeat(secretToken+" ", 5000) }), "text/plain", errorTextTooLong},
-		"somebody's Authorization":  {"text/plain", "got Authorization: Bearer abcdef0123", "text/plain", "(redacted)"},
+		"an Authorization header":   {"text/plain", "got Authorization: Bearer abcdef0123", "text/plain", "(redacted)"},
 		"a Status of another shape": {"application/json", `{"kind": "Status", "message": {"a": "` + secretToken + `"}}`, "text/plain", "(redacted)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestAnswersOfNoAPIServer(t *testing.T) {
 		"content of no type":        {respond: func(r *http.Response) { r.Header.Del("Content-Type") }, misbehave: true, want: "of the type"},
 		"a text":                    {respond: func(r *http.Response) { r.Header.Set("Content-Type", "text/plain") }, misbehave: true, want: "text/plain"},
 		"a switch of the protocol":  {respond: func(r *http.Response) { r.StatusCode = http.StatusSwitchingProtocols }, want: ProtocolError},
-		"protobuf, not asked for":   {respond: func(r *http.Response) { r.Header.Set("Content-Type", "application/vnd.kubernetes.protobuf") }, misbehave: true, want: "protobuf"},
+		"protobuf, not requested":   {respond: func(r *http.Response) { r.Header.Set("Content-Type", "application/vnd.kubernetes.protobuf") }, misbehave: true, want: "protobuf"},
 		"JSON of another JSON type": {respond: func(r *http.Response) { r.Header.Set("Content-Type", "application/apply-patch+json;as=Table") }},
 	} {
 		t.Run(name, func(t *testing.T) {

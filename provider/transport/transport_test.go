@@ -97,7 +97,7 @@ func (e repeatingReader) Read(into []byte) (int, error) {
 	return len(into), nil
 }
 
-func TestMetadataWatchesAreBoundedWhateverTheirReaderDoes(t *testing.T) {
+func TestMetadataWatchesAreBoundedForAnyReader(t *testing.T) {
 	for name, test := range map[string]struct{ contentType, text string }{
 		"an endless object": {"application/json;stream=watch", "{\"a\":\n1,"},
 		"an endless text":   {"application/json", `"a`},
@@ -327,7 +327,7 @@ func TestTargetsAnswerWithJSON(t *testing.T) {
 			_ = response.Body.Close()
 		}
 		if asked != test.want || (err == nil) != test.taken || request.Header.Get("Accept") != options {
-			t.Errorf("%s was asked for %q: %v", name, asked, err)
+			t.Errorf("%s was requested with %q: %v", name, asked, err)
 		}
 	}
 }

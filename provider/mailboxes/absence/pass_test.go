@@ -184,7 +184,7 @@ func TestAPassWaitsForTheBindingToSettle(t *testing.T) {
 }
 
 // A list does not count if the mailbox changed before its end.
-func TestAPassThatTheBindingOvertakes(t *testing.T) {
+func TestPassWithAChangedBinding(t *testing.T) {
 	for name, change := range map[string]func(*testMailbox){
 		"another version of the binding": func(m *testMailbox) { m.binding.ResourceVersion = "2" },
 		"another endpoint":               func(m *testMailbox) { m.cache.endpoint.Endpoint = "two" },

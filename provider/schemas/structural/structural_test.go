@@ -80,7 +80,7 @@ com.example.v1.Thing:
 				t.Errorf("wanted an error that contains %q, got %v", test.reason, err)
 			}
 			if err != nil && len(err.Error()) > 500 {
-				t.Errorf("nobody reads an error of %d bytes: %v", len(err.Error()), err)
+				t.Errorf("an error of %d bytes is too long: %v", len(err.Error()), err)
 			}
 		})
 	}
