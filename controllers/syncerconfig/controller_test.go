@@ -122,15 +122,15 @@ func TestIntermittentlyBusy(t *testing.T) {
 
 // The configs of a mailbox that is no longer busy are written soon: the sooner, the fewer other mailboxes are busy.
 func TestNoLongerBusy(t *testing.T) {
-	for others, want := range map[int]time.Duration{0: 0, 1: busyWriteSpacing, 4: 2 * time.Second, 99: writeInterval} {
+	for otherCount, want := range map[int]time.Duration{0: 0, 1: busyWriteSpacing, 4: 2 * time.Second, 99: writeInterval} {
 		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 		c := NewController(nil, nil, true, clock, logr.Discard())
 		c.scheduleWriteWith("this", true, true)
-		for i := range others {
+		for i := range otherCount {
 			c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
 		}
 		if requeueAfter := c.scheduleWriteWith("this", false, true); requeueAfter != want {
-			t.Errorf("with %d other mailboxes: delayed for %v, want %v", others, requeueAfter, want)
+			t.Errorf("with %d other mailboxes: delayed for %v, want %v", otherCount, requeueAfter, want)
 		}
 		for _, step := range []time.Duration{want, changeDelay, writeInterval} {
 			clock.Step(step)

@@ -188,8 +188,8 @@ func TestStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := syncerconfig.NextStatus(test.findings, edgev2alpha1.SyncerConfigStatus{})
-			if others := checkConditions(t, got.Conditions); !slices.Equal(others, test.otherTypes) {
-				t.Errorf("want the conditions %v in addition to Ready, got %v", test.otherTypes, others)
+			if otherTypes := checkConditions(t, got.Conditions); !slices.Equal(otherTypes, test.otherTypes) {
+				t.Errorf("want the conditions %v in addition to Ready, got %v", test.otherTypes, otherTypes)
 			}
 			ready := meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionReady)
 			if ready == nil || string(ready.Status)+" "+ready.Reason != test.ready || !strings.Contains(ready.Message, test.message) {
@@ -207,7 +207,7 @@ func TestStatus(t *testing.T) {
 }
 
 // checkConditions checks that all conditions are complete, and returns their types except Ready.
-func checkConditions(t *testing.T, conditions []metav1.Condition) (others []string) {
+func checkConditions(t *testing.T, conditions []metav1.Condition) (otherTypes []string) {
 	t.Helper()
 	for _, condition := range conditions {
 		if condition.ObservedGeneration != 3 || condition.LastTransitionTime.IsZero() || condition.Reason == "" || condition.Message == "" {
@@ -216,13 +216,13 @@ func checkConditions(t *testing.T, conditions []metav1.Condition) (others []stri
 		if condition.Type == edgev2alpha1.ConditionReady {
 			continue
 		}
-		others = append(others, condition.Type)
+		otherTypes = append(otherTypes, condition.Type)
 		if condition.Status != metav1.ConditionTrue {
 			t.Errorf("the condition %s is %s", condition.Type, condition.Status)
 		}
 	}
-	slices.Sort(others)
-	return others
+	slices.Sort(otherTypes)
+	return otherTypes
 }
 
 // The same observation changes nothing, and another one changes only the affected fields: no write without a cause.
