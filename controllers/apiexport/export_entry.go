@@ -41,8 +41,7 @@ func (e exportEntry) String() string {
 	return "the claim on " + e.GroupResource.String()
 }
 
-// conflictMessage returns why the export cannot contain the entry in addition to its present entries, or an
-// empty string.
+// conflictMessage returns why the export cannot contain the entry in addition to its current entries, or an empty string.
 func conflictMessage(spec *apisv1alpha2.APIExportSpec, entry exportEntry) string {
 	exported, claimed := findResourceSchema(spec, entry.GroupResource), findClaim(spec, entry.GroupResource)
 	switch {

@@ -139,7 +139,7 @@ func (c *Controller) findUnpublished(plan *exportPlan) []unpublished {
 	return deleted
 }
 
-// recordEvent records the remaining objects in an event and in the log: the object itself is gone, so there is no status to
+// recordEvent records the remaining objects in an event and in the log: the object itself was deleted, so there is no status to
 // read.
 func (d unpublished) recordEvent(ctx context.Context, recorder clientevents.EventRecorder) {
 	message := fmt.Sprintf("%s is published no more. Nothing was deleted: the export keeps %s, mailboxes their objects, and %d targets the %d objects that were placed there.",

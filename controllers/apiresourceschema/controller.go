@@ -55,8 +55,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-// workers is the number of concurrent reconciles: a request to the hosting cluster may take a while. No worker waits for a
-// target.
+// workers is the number of concurrent reconciles: a request to the hosting cluster may be slow. No worker waits for a target.
 const workers = 4
 
 // Options configure a [Controller].

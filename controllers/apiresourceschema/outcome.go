@@ -115,7 +115,7 @@ type outcome struct {
 	requeueAfter time.Duration
 }
 
-// isReported reports whether the condition SchemaReady is about the present generation.
+// isReported reports whether the condition SchemaReady is about the current generation.
 func isReported(resource *synchubv1alpha1.PublishedResource) bool {
 	ready := meta.FindStatusCondition(resource.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
 	return ready != nil && ready.ObservedGeneration == resource.Generation

@@ -255,7 +255,7 @@ func (c *Controller) updateInstallation(resource *synchubv1alpha1.PublishedResou
 	return nil
 }
 
-// checkInstallable returns an error if spec.installCRD is set and the cluster has no CRD of its own for the API.
+// checkInstallable returns an error if spec.installCRD is set and the cluster has no CRD for the API.
 func checkInstallable(ctx context.Context, cluster *discovery.Client, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) error {
 	if !resource.Spec.InstallCRD {
 		return nil

@@ -123,9 +123,9 @@ func (c *Controller) deleteWorkspace(ctx context.Context, name string, syncTarge
 	return nil
 }
 
-// InventoryTerminating returns why the SyncTargets of an inventory workspace are terminating although nobody
-// deleted them, or an empty string. It reads from kcp, not from a cache: the deletion of a binding makes its
-// SyncTargets terminate, so it precedes every event that the hub acts on.
+// InventoryTerminating returns why the SyncTargets of an inventory workspace are terminating although no user deleted them, or an
+// empty string. It reads from kcp, not from a cache: the deletion of a binding makes its SyncTargets terminate, so it precedes
+// every event that the hub acts on.
 func InventoryTerminating(ctx context.Context, inventory cluster.Cluster) (why string, err error) {
 	direct, err := dynamic.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())
 	if err != nil {

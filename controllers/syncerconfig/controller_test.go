@@ -56,18 +56,18 @@ func TestDelayUntilDue(t *testing.T) {
 // the following writes.
 func TestBusyMailboxesTakeTurns(t *testing.T) {
 	for name, test := range map[string]struct {
-		others      int
+		otherCount  int
 		first, then time.Duration
 	}{
 		"alone":         {first: 0, then: busyWriteInterval},
-		"a few":         {others: 4, first: 2 * time.Second, then: busyWriteInterval},
-		"a hundred":     {others: 99, first: 49500 * time.Millisecond, then: 50 * time.Second},
-		"ten thousand":  {others: 9999, first: maxBusyWriteInterval, then: maxBusyWriteInterval},
-		"one by chance": {others: 1, first: busyWriteSpacing, then: busyWriteInterval},
+		"a few":         {otherCount: 4, first: 2 * time.Second, then: busyWriteInterval},
+		"a hundred":     {otherCount: 99, first: 49500 * time.Millisecond, then: 50 * time.Second},
+		"ten thousand":  {otherCount: 9999, first: maxBusyWriteInterval, then: maxBusyWriteInterval},
+		"one by chance": {otherCount: 1, first: busyWriteSpacing, then: busyWriteInterval},
 	} {
 		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 		c := NewController(nil, nil, true, clock, logr.Discard())
-		for i := range test.others {
+		for i := range test.otherCount {
 			c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
 		}
 		for _, want := range []time.Duration{test.first, test.then, test.then} {
@@ -135,7 +135,7 @@ func TestNoLongerBusy(t *testing.T) {
 		for _, step := range []time.Duration{want, changeDelay, writeInterval} {
 			clock.Step(step)
 			if requeueAfter := c.scheduleWriteWith("this", false, true); requeueAfter != 0 {
-				t.Errorf("with %d other mailboxes: delayed once more, for %v", others, requeueAfter)
+				t.Errorf("with %d other mailboxes: delayed once more, for %v", otherCount, requeueAfter)
 			}
 		}
 	}

@@ -102,7 +102,7 @@ type ObservedConfig struct {
 	EvictedReason string
 }
 
-// NextStatus returns the next status of a config; current is the present status.
+// NextStatus returns the next status of a config; current is the current status.
 func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
 	next := *current.DeepCopy()
 	next.ObservedGeneration = observed.Generation

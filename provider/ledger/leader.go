@@ -48,8 +48,8 @@ var ErrOtherHubActive = errors.New("another hub works with this provider workspa
 type HubIdentity struct {
 	// Lease is the UID of the Lease.
 	Lease string
-	// Namespace is the UID of the namespace of the Lease; empty if the hub may not read it. A Lease that somebody has deleted
-	// comes back with another UID, but in the same namespace.
+	// Namespace is the UID of the namespace of the Lease; empty if the hub may not read it. A deleted Lease is created again with
+	// another UID, but in the same namespace.
 	Namespace string
 }
 

@@ -75,8 +75,8 @@ func endpointURLs(object any) []string {
 	return urls
 }
 
-// setEndpoints starts new endpoints and stops those that are gone, with their caches. The mailboxes of a stopped endpoint
-// become Unknown, and nothing is deleted anywhere.
+// setEndpoints starts new endpoints, and stops removed endpoints with their caches. The mailboxes of a stopped endpoint become
+// Unknown, and nothing is deleted anywhere.
 func (m *Mailboxes) setEndpoints(urls []string) {
 	wanted := m.validEndpoints(urls)
 	m.lock.Lock()
