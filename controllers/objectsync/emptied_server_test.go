@@ -236,7 +236,7 @@ func TestEmptiedMapsAndLists(t *testing.T) {
 }
 
 // The hub keeps entries that other clients have set in a map, and maps that another client has set without an entry.
-func TestEmptiedMapsOfOthers(t *testing.T) {
+func TestEmptiedMapsOfOtherManagers(t *testing.T) {
 	t.Parallel()
 	one := newShaper(t)
 	force := metav1.PatchOptions{Force: new(true)}
@@ -329,7 +329,7 @@ func TestEmptiedMapThatIsImmutable(t *testing.T) {
 }
 
 // The hub does not remove the fields of other clients where the mailbox has a null. It reports the conflict at each try.
-func TestNullOverFieldsOfOthers(t *testing.T) {
+func TestNullOverFieldsOfOtherManagers(t *testing.T) {
 	t.Parallel()
 	s := newShaper(t)
 	s.create("spec: {nullable: null}")

@@ -24,7 +24,7 @@ import (
 )
 
 // A change of a single object comes before all keys that other events have enqueued.
-func TestAChangeComesFirst(t *testing.T) {
+func TestChangesHavePriority(t *testing.T) {
 	many := map[string]string{"a": "a", "b": "b", "c": "c"}
 	for name, cause := range map[string]func(*enqueueHarness){
 		"a config changes": func(r *enqueueHarness) {

@@ -329,7 +329,7 @@ func TestRelatedObjectsOfARefusedPrimary(t *testing.T) {
 }
 
 // An object that is not selected claims nothing, and its changes cost nothing.
-func TestUnselectedPrimariesCostNothing(t *testing.T) {
+func TestUnselectedPrimariesNeedNoRequests(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, keyed, "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: NS, names: [first]}]}]")
 	h.putSecret("one", "a: eA==")

@@ -105,7 +105,7 @@ func serviceWith(ports string) string {
 }
 
 // A part that the source no longer has is removed, although another manager has written fields below it.
-func TestRemovedPartWithFieldsOfOthers(t *testing.T) {
+func TestRemovedPartWithFieldsOfOtherManagers(t *testing.T) {
 	t.Parallel()
 	bundle := base64.StdEncoding.EncodeToString(suite.CertificateOf(suite.ServeTLS(t, http.NotFoundHandler())))
 	for name, test := range removedParts {

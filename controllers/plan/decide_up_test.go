@@ -167,7 +167,7 @@ func checkUpDecision(t *testing.T, source plan.SourceState, inMailbox *plan.Mail
 	}
 }
 
-func TestWhatNoUpDecisionMayDo(t *testing.T) {
+func TestForbiddenUpDecisions(t *testing.T) {
 	tried := combinations(upColumns, func(values []string) {
 		source, inMailbox, tolerated := upSituation(values)
 		got, err := plan.DecideUp(source, inMailbox, tolerated)

@@ -121,7 +121,7 @@ func checkSettles(t *testing.T, source plan.SourceState, observed *plan.TargetOb
 	}
 }
 
-func TestWhatNoDecisionMayDo(t *testing.T) {
+func TestForbiddenDecisions(t *testing.T) {
 	tried := combinations(downColumns, func(values []string) {
 		source, observed, tolerated := situation(values)
 		got, err := plan.DecideDown(source, observed, tolerated)

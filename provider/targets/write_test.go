@@ -192,7 +192,7 @@ func TestCreateInMissingNamespace(t *testing.T) {
 }
 
 // A controller may write to a new object before the hub has turned its own fields into fields of an apply.
-func TestCreateByPostWhileOthersWrite(t *testing.T) {
+func TestCreateByPostWithConcurrentWrites(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)
 	admin, namespace := administrator(t, target), newNamespace(t, target)

@@ -205,7 +205,7 @@ func TestCompileCELRefuses(t *testing.T) {
 	}
 }
 
-func TestExpressionSaysWhatItIs(t *testing.T) {
+func TestExpressionProperties(t *testing.T) {
 	tests := map[string]struct {
 		expression         string
 		value, self, other bool

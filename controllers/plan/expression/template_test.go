@@ -193,7 +193,7 @@ func TestParseTemplateRefuses(t *testing.T) {
 	}
 }
 
-func TestTemplateSaysWhatItUses(t *testing.T) {
+func TestTemplateUses(t *testing.T) {
 	for template, want := range map[string][]string{
 		"text":                           nil,
 		"{{ .Value }}":                   {"Value"},

@@ -241,7 +241,7 @@ func TestMetadataThatMayChange(t *testing.T) {
 	}
 }
 
-func TestProgramSaysWhatItDoes(t *testing.T) {
+func TestProgramProperties(t *testing.T) {
 	tests := map[string]struct {
 		steps           string
 		usesOther       bool

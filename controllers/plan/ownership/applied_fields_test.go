@@ -470,7 +470,7 @@ func hasKey(fields map[string]any, key string) bool {
 }
 
 // Right after an apply, no path may be unowned, for any object. Otherwise the hub would write endlessly.
-func TestNothingIsUnownedAfterAnApplyOfTypedValues(t *testing.T) {
+func TestNoUnownedFieldsAfterAnApplyOfTypedValues(t *testing.T) {
 	for name, text := range manifests {
 		desired := fixtures.Map(t, text)
 		server := newServer(t, desired)

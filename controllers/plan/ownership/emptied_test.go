@@ -198,7 +198,7 @@ func TestEmptiedFields(t *testing.T) {
 }
 
 // On API servers that empty maps correctly, the patch makes no difference. On other API servers, nothing is left to empty.
-func TestEmptiedFieldsChangeOnlyWhatAnApplyWould(t *testing.T) {
+func TestEmptiedFieldsChangeLikeAnApply(t *testing.T) {
 	emptied := 0
 	for seed := range uint64(1500) {
 		g := seeded(seed)

@@ -168,7 +168,7 @@ func TestAnApplyWithoutAFieldRemovesIt(t *testing.T) {
 }
 
 // RelinquishFields removes only fields that the hub applied, and changes nothing if there are none.
-func TestRelinquishFieldsChangesNothingElse(t *testing.T) {
+func TestRelinquishFieldsKeepsOtherFields(t *testing.T) {
 	fields := metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:paused":{}}}`)
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType, subresource string, fields *metav1.FieldsV1) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: fields, Subresource: subresource}

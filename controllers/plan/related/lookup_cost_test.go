@@ -106,8 +106,8 @@ func TestLookupsDoNotGrow(t *testing.T) {
 	}
 }
 
-// Removed claims leave nothing behind.
-func TestNothingIsLeft(t *testing.T) {
+// Removed claims leave no entries.
+func TestNoEntriesAreLeft(t *testing.T) {
 	for title, query := range kinds {
 		t.Run(title, func(t *testing.T) {
 			register, bucket := newFilledRegistry(10, query)

@@ -90,7 +90,7 @@ func TestPruner(t *testing.T) {
 }
 
 // The Pruner keeps the same fields as API servers, for any schema and object.
-func TestPrunerKeepsWhatServersKeep(t *testing.T) {
+func TestPrunerKeepsLikeServers(t *testing.T) {
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the same each time, on purpose
 		schema := randomSchema(random, 4)

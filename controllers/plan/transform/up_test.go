@@ -171,7 +171,7 @@ func TestUpRefuses(t *testing.T) {
 }
 
 // The annotation is only about overwriting target objects.
-func TestOverwriteAnnotationMeansNothingUp(t *testing.T) {
+func TestOverwriteAnnotationHasNoEffectUp(t *testing.T) {
 	target := fixtures.Object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, annotations: {edge.kubestellar.io/downsync-overwrite: "false"}}}`)
 	desired, err := upFor(target).Desired(target, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete})
 	if err != nil || desired.Mark.Policy != ownership.PolicyDelete {

@@ -124,7 +124,7 @@ func TestReplaceToken(t *testing.T) {
 }
 
 // A token that occurs elsewhere too, such as in the server's address, must not change that.
-func TestReplaceTokenChangesNothingElse(t *testing.T) {
+func TestReplaceTokenChangesOnlyTheToken(t *testing.T) {
 	g := NewWithT(t)
 	kubeconfig := []byte(fixtures.Kubeconfig("server: https://cluster.example.org", "token: example"))
 	changed, err := ReplaceToken(kubeconfig, "another")
