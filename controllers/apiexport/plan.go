@@ -171,7 +171,7 @@ func (p *planner) planForeignClaim(ctx context.Context, c *resourcePlan) {
 	case errors.Is(err, mailboxes.ErrNotServed):
 		c.setProblem(ReasonNotServed, "Mailboxes do not serve %s in version %s, or not yet: they must bind the export with the identity spec.api.identityHash.", named.GroupResource(), named.Version)
 	case err != nil:
-		c.setProblem(ReasonNotServed, "It cannot be found out now whether mailboxes serve %s.", named.GroupResource())
+		c.setProblem(ReasonNotServed, "The hub cannot determine now whether mailboxes serve %s.", named.GroupResource())
 	case kind != "" && kind != api.Kind:
 		c.api = &api
 		c.setInvalid(fmt.Errorf("spec.resource.kind: mailboxes have %s as %s", named.GroupResource(), api.Kind))

@@ -215,7 +215,7 @@ func (w *testEnv) testExport(t *testing.T) {
 	// A deleted PublishedResource stops the sync of its objects and changes nothing else.
 	after := w.inExport(t.Context(), g)
 	g.Expect(w.hosting.Delete(t.Context(), &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "gadgets"}})).To(Succeed())
-	w.hasEvent(t, "gadgets", apiexport.ReasonUnpublished, "gadgets.export.example.com is published no more")
+	w.hasEvent(t, "gadgets", apiexport.ReasonUnpublished, "gadgets.export.example.com is no longer published")
 	g.Expect(w.synced()).To(Equal([]string{"configmaps", "gizmos"}))
 	g.Expect(w.inExport(t.Context(), g)).To(ConsistOf(after))
 

@@ -282,7 +282,7 @@ func isUpToDate(resource *synchubv1alpha1.PublishedResource) bool {
 func (c *Controller) recordEvents(before, after *synchubv1alpha1.PublishedResource) {
 	old, now := before.Status.SchemaName, after.Status.SchemaName
 	if old != "" && now != "" && old != now {
-		events.Record(c.Recorder, after, corev1.EventTypeNormal, ReasonSchemaChanged, fmt.Sprintf("The schema %s takes the place of %s, which is kept.", now, old))
+		events.Record(c.Recorder, after, corev1.EventTypeNormal, ReasonSchemaChanged, fmt.Sprintf("The schema %s replaces %s, which is kept.", now, old))
 		return
 	}
 	events.RecordCondition(c.Recorder, after, before.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)

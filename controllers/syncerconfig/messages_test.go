@@ -58,7 +58,7 @@ func TestOverlapping(t *testing.T) {
 		},
 		"upsynced": {
 			leftOut: []objectsync.ObjectName{late, late, early}, reason: syncerconfig.ReasonSelectedUp,
-			message: []string{"do not go down", "selects them too: configmaps a/y; configmaps b/x."},
+			message: []string{"are not downsynced", "selects them too: configmaps a/y; configmaps b/x."},
 		},
 		"a version": {
 			versions: []string{"one names v1"}, reason: syncerconfig.ReasonVersionOverruled, message: []string{"the oldest entry that names one decides: one names v1."},

@@ -169,7 +169,7 @@ func TestStatus(t *testing.T) {
 		},
 		"finds nothing": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally = nil }),
-			"True InSync", "There is no object now that the config selects.", nil,
+			"True InSync", "No existing object is selected by the config.", nil,
 		},
 		"not all was tried": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) { f.InitialSyncPending = true }),

@@ -83,7 +83,7 @@ func (m *Mailboxes) setEndpoints(urls []string) {
 	var stopped []*endpoint
 	for url, endpoint := range m.endpoints {
 		if !slices.Contains(wanted, url) {
-			m.log.Info("the endpoint is gone", "endpoint", url)
+			m.log.Info("the endpoint was removed", "endpoint", url)
 			delete(m.endpoints, url)
 			stopped = append(stopped, endpoint)
 		}
