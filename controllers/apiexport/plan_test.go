@@ -165,7 +165,7 @@ func TestForeign(t *testing.T) {
 	w.serve("fs.f.io", "F", true)
 	w.want(w.plan(resource(t, "f", "", foreignSpec)), "f Exported/Ready", "fs.f.io@0123", "fs.f.io/v1", "fs.f.io")
 
-	// A failed discovery does not mean that the API is gone.
+	// A failed discovery does not mean that the API was removed.
 	w.blind = true
 	w.want(w.plan(resource(t, "f", "", foreignSpec)), "f Exported/Ready", "fs.f.io@0123", "fs.f.io/v1", "fs.f.io")
 	w.blind = false

@@ -201,7 +201,7 @@ func (w *testEnv) testExport(t *testing.T) {
 	// The mailbox caches can list and watch all of these resources.
 	suite.Eventually(t, func(g Gomega) { g.Expect(w.boxes.HasSynced()).To(BeTrue()) })
 
-	// If somebody removes an entry from the export, the controller adds the entry again.
+	// If a user removes an entry from the export, the controller adds the entry again.
 	suite.Eventually(t, func(g Gomega) {
 		var export apisv1alpha2.APIExport
 		g.Expect(w.provider.Get(t.Context(), types.NamespacedName{Name: bootstrap.MailboxExport}, &export)).To(Succeed())

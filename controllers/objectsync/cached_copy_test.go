@@ -203,11 +203,11 @@ func TestObserveObject(t *testing.T) {
 		change   func(*unstructured.Unstructured)
 		want     plan.TargetObject
 	}{
-		"as it is":      {plan.Resource{}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
-		"retained":      {plan.Resource{Retain: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours), Retain: true}},
-		"a container":   {plan.Resource{DeletesContents: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
-		"there to stay": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetDeletionTimestamp(nil) }, plan.TargetObject{HasOwnerLabel: true, AppliedFields: []byte(ours)}},
-		"without label": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(nil) }, plan.TargetObject{Terminating: true, AppliedFields: []byte(ours)}},
+		"as it is":        {plan.Resource{}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
+		"retained":        {plan.Resource{Retain: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours), Retain: true}},
+		"a container":     {plan.Resource{DeletesContents: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
+		"not terminating": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetDeletionTimestamp(nil) }, plan.TargetObject{HasOwnerLabel: true, AppliedFields: []byte(ours)}},
+		"without label":   {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(nil) }, plan.TargetObject{Terminating: true, AppliedFields: []byte(ours)}},
 		"with another's label": {
 			plan.Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{ownership.OwnerLabel: "x"}) },
 			plan.TargetObject{Terminating: true, AppliedFields: []byte(ours)},
@@ -315,7 +315,7 @@ func TestIsNeverUpsynced(t *testing.T) {
 		labels, annotations map[string]string
 		want                bool
 	}{
-		"nobody's":                          {nil, nil, false},
+		"without a mark":                    {nil, nil, false},
 		"the hub's":                         {map[string]string{ownership.OwnerLabel: testOwner.LabelValue()}, map[string]string{ownership.MarkAnnotation: testOwner.Seal(someMark)}, true},
 		"the hub's, without its label":      {nil, map[string]string{ownership.MarkAnnotation: testOwner.Seal(someMark)}, true},
 		"derived, with the hub's label":     {map[string]string{ownership.OwnerLabel: testOwner.LabelValue()}, nil, false},
@@ -378,7 +378,7 @@ func TestSelector(t *testing.T) {
 		"the hub's":                {labels.Set{ownership.OwnerLabel: testOwner.LabelValue(), "app": "x"}, true},
 		"another SyncTarget's":     {labels.Set{ownership.OwnerLabel: ownership.Owner{Hub: testOwner.Hub, SyncTarget: "x"}.LabelValue()}, false},
 		"another hub's":            {labels.Set{ownership.OwnerLabel: ownership.Owner{Hub: "x", SyncTarget: testOwner.SyncTarget}.LabelValue()}, false},
-		"nobody's":                 {labels.Set{"app": "x"}, false},
+		"without a mark":           {labels.Set{"app": "x"}, false},
 		"under an empty owner":     {labels.Set{ownership.OwnerLabel: ""}, false},
 		"without any label":        {nil, false},
 		"the value of another key": {labels.Set{"app": testOwner.LabelValue()}, false},

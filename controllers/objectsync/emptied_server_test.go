@@ -168,7 +168,7 @@ func (s *shaper) expect(source, want string) {
 }
 
 // somebody patches the object on the target as another client.
-func (s *shaper) somebody(kind types.PatchType, patch string, options metav1.PatchOptions) {
+func (s *shaper) patchAsOther(kind types.PatchType, patch string, options metav1.PatchOptions) {
 	s.t.Helper()
 	options.FieldManager = cmp.Or(options.FieldManager, "somebody")
 	if _, err := administrator(s.t).Resource(shapesV1).Namespace("default").Patch(s.t.Context(), s.name, kind, []byte(patch), options); err != nil {
@@ -251,38 +251,38 @@ func TestEmptiedMapsOfOtherManagers(t *testing.T) {
 	}{
 		"an entry of another client": {
 			"spec: {map: {a: x}}", func(s *shaper) {
-				s.somebody(types.MergePatchType, `{"spec": {"map": {"b": "z"}}}`, metav1.PatchOptions{})
+				s.patchAsOther(types.MergePatchType, `{"spec": {"map": {"b": "z"}}}`, metav1.PatchOptions{})
 			},
 			"spec: {map: {}}", "spec: {map: {b: z}}",
 		},
 		"an entry of another client, beside a map of the hub": {
 			"settings: {a: x}, spec: {map: {a: x}}", func(s *shaper) {
-				s.somebody(types.MergePatchType, `{"spec": {"map": {"b": "z"}}}`, metav1.PatchOptions{})
+				s.patchAsOther(types.MergePatchType, `{"spec": {"map": {"b": "z"}}}`, metav1.PatchOptions{})
 			},
 			"settings: {}, spec: {map: {}}", "settings: {}, spec: {map: {b: z}}",
 		},
 		"a field of another client in a removed entry": {
 			"spec: {objects: {a: {size: 1}}}", func(s *shaper) {
-				s.somebody(types.MergePatchType, `{"spec": {"objects": {"a": {"more": {"b": "z"}}}}}`, metav1.PatchOptions{})
+				s.patchAsOther(types.MergePatchType, `{"spec": {"objects": {"a": {"more": {"b": "z"}}}}}`, metav1.PatchOptions{})
 			},
 			"spec: {objects: {}}", "spec: {objects: {}}",
 		},
 		"a field of another client in an object of the hub": {
 			"spec: {struct: {size: 1}}", func(s *shaper) {
-				s.somebody(types.MergePatchType, `{"spec": {"struct": {"color": "red"}}}`, metav1.PatchOptions{})
+				s.patchAsOther(types.MergePatchType, `{"spec": {"struct": {"color": "red"}}}`, metav1.PatchOptions{})
 			},
 			"spec: {struct: {}}", "spec: {struct: {color: red}}",
 		},
 		"the same entry": {
-			"settings: {a: x}", func(s *shaper) { s.somebody(types.ApplyPatchType, apply("settings: {a: x}"), force) },
+			"settings: {a: x}", func(s *shaper) { s.patchAsOther(types.ApplyPatchType, apply("settings: {a: x}"), force) },
 			"settings: {}", "settings: {a: x}",
 		},
 		"the empty map": {
-			"settings: {a: x}", func(s *shaper) { s.somebody(types.ApplyPatchType, apply("settings: {}"), force) },
+			"settings: {a: x}", func(s *shaper) { s.patchAsOther(types.ApplyPatchType, apply("settings: {}"), force) },
 			"values: {b: 1}", "values: {b: 1}, settings: {}",
 		},
 		"an empty object": {
-			"spec: {objects: {a: {size: 1}}}", func(s *shaper) { s.somebody(types.ApplyPatchType, apply("spec: {objects: {a: {}}}"), force) },
+			"spec: {objects: {a: {size: 1}}}", func(s *shaper) { s.patchAsOther(types.ApplyPatchType, apply("spec: {objects: {a: {}}}"), force) },
 			"spec: {mode: x}", "spec: {mode: x, objects: {a: {}}}",
 		},
 	} {
@@ -334,7 +334,7 @@ func TestNullOverFieldsOfOtherManagers(t *testing.T) {
 	s := newShaper(t)
 	s.create("spec: {nullable: null}")
 	s.expect("spec: {nullable: null}", "spec: {nullable: null}")
-	s.somebody(types.MergePatchType, `{"spec": {"nullable": {"b": "z"}}}`, metav1.PatchOptions{})
+	s.patchAsOther(types.MergePatchType, `{"spec": {"nullable": {"b": "z"}}}`, metav1.PatchOptions{})
 	for range 2 {
 		err := s.apply("spec: {nullable: null}")
 		if err == nil || ReasonFor(err) != plan.ReasonContended || !strings.Contains(err.Error(), "somebody") || !strings.Contains(err.Error(), ".spec.nullable") {
@@ -352,7 +352,7 @@ func TestNullOverFieldsOfOtherManagers(t *testing.T) {
 			t.Errorf("got %v", conflict)
 		}
 	}
-	s.somebody(types.MergePatchType, `{"spec": {"nullable": null}}`, metav1.PatchOptions{})
+	s.patchAsOther(types.MergePatchType, `{"spec": {"nullable": null}}`, metav1.PatchOptions{})
 	if err := s.apply("spec: {nullable: null}"); err != nil {
 		t.Error(err)
 	}
@@ -363,7 +363,7 @@ func TestNullThatAWebhookFills(t *testing.T) {
 	t.Parallel()
 	s := newShaper(t)
 	s.create("spec: {nullable: null}")
-	s.somebody(types.MergePatchType, `{"spec": {"nullable": {"b": "z"}}}`, metav1.PatchOptions{FieldManager: testFieldManager})
+	s.patchAsOther(types.MergePatchType, `{"spec": {"nullable": {"b": "z"}}}`, metav1.PatchOptions{FieldManager: testFieldManager})
 	if err := s.apply("spec: {nullable: null}"); err != nil {
 		t.Fatal(err)
 	}

@@ -197,7 +197,7 @@ func TestWaitOfTerminatingObjects(t *testing.T) {
 			gone(h, name)
 		}
 		if h.onTarget(configMapsV1, taken) == nil {
-			t.Error("somebody else's object was deleted")
+			t.Error("an object of another owner was deleted")
 		}
 	})
 	t.Run("the filter fails", func(t *testing.T) {

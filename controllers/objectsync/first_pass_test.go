@@ -113,7 +113,7 @@ func TestFirstPassForgetsDeletedKeys(t *testing.T) {
 		t.Error("the pass is over though a key was not tried")
 	}
 	if !pass.tried(b, true) || !pass.isOver() {
-		t.Error("the pass waits for a key that is gone, or was not there at the start")
+		t.Error("the pass waits for a removed key, or for one that was added after the start")
 	}
 }
 

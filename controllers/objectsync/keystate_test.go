@@ -91,7 +91,7 @@ func TestRepairsOfOthers(t *testing.T) {
 	repaired := func(key types.NamespacedName, want bool) {
 		t.Helper()
 		if wait := states.nextRepairDelay(key); (wait == 0) != want {
-			t.Errorf("%v is repaired at once: want %v, got the delay %v", key, want, wait)
+			t.Errorf("%v is repaired immediately: want %v, got the delay %v", key, want, wait)
 		}
 	}
 	repaired(someKey, true)

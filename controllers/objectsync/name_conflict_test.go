@@ -61,7 +61,7 @@ func TestMayAdopt(t *testing.T) {
 		// Whether each of these policies allows the adoption.
 		always, kubeStellar bool
 	}{
-		"nobody's":                      {nil, true, false},
+		"no mark":                       {nil, true, false},
 		"KubeStellar's":                 {map[string]string{ownership.KubeStellarDownsynced: itself}, true, true},
 		"a copy of KubeStellar's":       {map[string]string{ownership.KubeStellarDownsynced: "Deployment/shop/original"}, true, false},
 		"upsynced by KubeStellar":       {map[string]string{ownership.KubeStellarUpsynced: itself}, true, false},

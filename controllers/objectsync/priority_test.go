@@ -75,7 +75,7 @@ func TestChangesHavePriority(t *testing.T) {
 			r.OnEvent(mailboxes.Event{Key: shop("edited"), Old: widget(t, "edited", nil), New: widget(t, "edited", nil)})
 			key, _ := r.queue.Get()
 			if r.queue.Done(key); key != shop("edited") {
-				t.Errorf("%s comes before the edited object", key)
+				t.Errorf("%s is processed before the edited object", key)
 			}
 		})
 	}

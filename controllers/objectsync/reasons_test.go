@@ -70,7 +70,7 @@ func TestReasonFor(t *testing.T) {
 		"refused by the hub":                {&transform.InvalidObjectError{Field: "metadata.name", Message: "no"}, plan.ReasonInvalid},
 		"a field that stays":                {&immutableError{[]string{"spec"}, apierrors.NewInvalid(configMap, "x", nil)}, plan.ReasonImmutable},
 		"a field that stays in the mailbox": {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewInvalid(configMap, "x", nil)), plan.ReasonMailboxRefused},
-		"a kind that nobody serves":         {fmt.Errorf("%w: Widget.example.com", observe.ErrNotServed), plan.ReasonNotServed},
+		"a kind that is not served":         {fmt.Errorf("%w: Widget.example.com", observe.ErrNotServed), plan.ReasonNotServed},
 		"over quota":                        {apierrors.NewForbidden(configMaps, "x", errors.New("exceeded quota: few, requested: configmaps=1")), plan.ReasonQuotaExceeded},
 		"denied by a webhook": {
 			apierrors.NewForbidden(configMaps, "x", errors.New(`admission webhook "no.example.com" denied the request: no`)), plan.ReasonAdmissionDenied,

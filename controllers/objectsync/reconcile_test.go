@@ -28,7 +28,7 @@ func TestRetryAfter(t *testing.T) {
 	repair := outcome{requeueAfter: 15 * time.Second}
 	for range 100 {
 		if after := retryAfter(Failure{Reason: plan.ReasonForbidden}, outcome{}, 1); after < 5*time.Minute || after >= 5*time.Minute+30*time.Second {
-			t.Fatalf("a permission is asked for again after %s", after)
+			t.Fatalf("a permission is checked again after %s", after)
 		}
 	}
 	if after := retryAfter(Failure{Reason: plan.ReasonContended}, repair, 1); after != repair.requeueAfter {

@@ -66,7 +66,7 @@ func TestCheckConversion(t *testing.T) {
 		"its own kind, which allows":       {publishedAs("A", allowing(true, true)), publishedAs("B"), "A.up.io", "", "", Allowed{true, true}},
 		"a published kind":                 {publishedAs("A"), publishedAs("B"), "B.up.io", "", "", Allowed{}},
 		"in a version":                     {publishedAs("A"), publishedAs("B"), "B.v2.up.io", "", "", Allowed{}},
-		"in a version that nobody has":     {publishedAs("A"), publishedAs("B"), "B.v3.up.io", unpublished, "B.up.io in version v3", Allowed{}},
+		"in an unknown version":            {publishedAs("A"), publishedAs("B"), "B.v3.up.io", unpublished, "B.up.io in version v3", Allowed{}},
 		"an unpublished kind":              {publishedAs("A"), publishedAs("B"), "C.up.io", unpublished, "C.up.io", Allowed{}},
 		"in another group":                 {publishedAs("A"), publishedAs("B"), "B.down.io", unpublished, "B.down.io", Allowed{}},
 		"in the core group":                {publishedAs("A"), publishedAs("B"), "B.", unpublished, "", Allowed{}},

@@ -32,7 +32,7 @@ func TestPropagationOf(t *testing.T) {
 		want       metav1.DeletionPropagation
 	}{
 		"nothing":                {nil, metav1.DeletePropagationBackground},
-		"somebody's finalizer":   {[]string{"example.org/orphan"}, metav1.DeletePropagationBackground},
+		"an unknown finalizer":   {[]string{"example.org/orphan"}, metav1.DeletePropagationBackground},
 		"dependents stay":        {[]string{"example.org/other", "orphan"}, metav1.DeletePropagationOrphan},
 		"dependents leave first": {[]string{"foregroundDeletion"}, metav1.DeletePropagationForeground},
 	} {

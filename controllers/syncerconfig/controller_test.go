@@ -174,7 +174,7 @@ func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 	}
 }
 
-// The counts from before a start may stay while objects are untried, but not for ever.
+// The counts from before a start may stay while objects are untried, but not forever.
 func TestInitialSyncIsLimited(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 	c := NewController(nil, nil, true, clock, logr.Discard())

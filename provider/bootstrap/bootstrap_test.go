@@ -107,7 +107,7 @@ func TestDryRun(t *testing.T) {
 	g.Expect(claims).NotTo(BeEmpty())
 }
 
-// state returns the present objects of the set-up, without the fields that kcp adds asynchronously.
+// state returns the current objects of the set-up, without the fields that kcp adds asynchronously.
 func (p provider) state(t *testing.T) map[string]any {
 	t.Helper()
 	state := map[string]any{}
@@ -189,7 +189,7 @@ metadata: {name: other}
 	for _, name := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport, bootstrap.WorkloadExport} {
 		provider.change(t, export, named(name), func() {
 			export.Spec.Resources = append([]apisv1alpha2.ResourceSchema{widgets}, export.Spec.Resources...)
-			// Entries that somebody else added stay, and missing entries of the hub are restored.
+			// Entries that another user added stay, and missing entries of the hub are restored.
 			lost := slices.IndexFunc(export.Spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool { return claim.Resource == "events" })
 			g.Expect(lost).To(BeNumerically(">=", 0))
 			export.Spec.PermissionClaims[lost] = configMaps

@@ -32,7 +32,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// recorder stands in for a server, and records what reaches it.
+// recorder is a fake server that records requests.
 type recorder struct{ sent []string }
 
 func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -176,7 +176,7 @@ func TestAgainstKCP(t *testing.T) {
 			}, Data: map[string][]byte{"kubeconfig": []byte(strings.Repeat("y", 900<<10))}}
 			g.Expect(greedy.Create(ctx, secret)).To(Succeed())
 		}
-		// The cache fills before anybody asks for an object or an informer.
+		// The cache is filled before the first use of an object or an informer.
 		cached := func() (objects, bytes int64) {
 			for _, cache := range provider.endpointCaches() {
 				for _, of := range cache.sizes {

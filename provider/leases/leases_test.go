@@ -92,7 +92,7 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// delete removes the Lease, as somebody may do.
+// delete removes the Lease, as a user may do.
 func (s *server) delete(t *testing.T) {
 	t.Helper()
 	if err := s.CoordinationV1().Leases(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -258,7 +258,7 @@ func TestTakeovers(t *testing.T) {
 	}
 }
 
-// A leader notices that somebody has given its Lease to another replica.
+// A leader notices that a user has given its Lease to another replica.
 func TestAStolenLease(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -199,7 +199,7 @@ func TestReplicasShareTheLedger(t *testing.T) {
 	}
 	g.Expect(admin.Get(t.Context(), types.NamespacedName{Namespace: ledger.Namespace, Name: "florin"}, &left)).NotTo(Succeed())
 
-	// A ConfigMap that somebody else has in the namespace is no entry.
+	// A foreign ConfigMap in the namespace is not an entry.
 	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledger.Namespace, Name: "foreign"}, Data: map[string]string{"entry": "{}"}}
 	g.Expect(admin.Create(t.Context(), foreign)).To(Succeed())
 	update(early, func(entry *ledger.Entry) { entry.Name = "florin" })

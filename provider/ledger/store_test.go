@@ -62,7 +62,7 @@ func newFakeStore(stored ...*corev1.ConfigMap) *fakeStore {
 	return s
 }
 
-// remove deletes a ConfigMap as somebody else does.
+// remove deletes a ConfigMap as another client does.
 func (s *fakeStore) remove(t *testing.T, name string) {
 	t.Helper()
 	if err := s.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -171,7 +171,7 @@ func TestTwoHubsLoseNoEntry(t *testing.T) {
 	}
 }
 
-// If somebody deletes an entry in the provider workspace, or its namespace, the hub keeps the entry and writes it again
+// If a user deletes an entry in the provider workspace, or its namespace, the hub keeps the entry and writes it again
 // with the next change.
 func TestDeletedEntriesAreWrittenAgain(t *testing.T) {
 	s := newFakeStore()

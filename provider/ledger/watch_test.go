@@ -299,7 +299,7 @@ func TestAfterARestore(t *testing.T) {
 	}
 }
 
-// An owner that writes an entry late does not bring back the entry of a SyncTarget that is gone.
+// An owner that writes an entry late does not restore the entry of a deleted SyncTarget.
 func TestLateWritesAfterTheDeletion(t *testing.T) {
 	for name, test := range map[string]struct {
 		write func(*Store, context.Context, types.UID, func(*Entry)) error

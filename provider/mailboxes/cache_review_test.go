@@ -200,7 +200,7 @@ func TestReviewOfAResource(t *testing.T) {
 	f.Expect(f.subscribers[mailbox].recorded(deletedKeys)()).To(BeEmpty())
 }
 
-// A mailbox with too many objects leaves the cache, while the other mailboxes stay. It comes back with its present objects.
+// A mailbox with too many objects leaves the cache, while the other mailboxes stay. It returns with its current objects.
 func TestTooManyObjects(t *testing.T) {
 	tier.Thorough(t)
 	const count = 60

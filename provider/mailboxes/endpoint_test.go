@@ -75,7 +75,7 @@ func TestHasSynced(t *testing.T) {
 	}
 }
 
-// A cache that is being filled is waited for, unless nobody wants it any more.
+// The cache is awaited while it is filled, unless it is no longer needed.
 func TestHasSyncedWaitsForFillingCaches(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}, secrets: nil})

@@ -368,7 +368,7 @@ func TestLateEntries(t *testing.T) {
 	g.Expect(c.countedObjects).To(BeEmpty())
 }
 
-// Needs is called once for each mailbox, and mailboxes that are gone are forgotten once there are many.
+// Needs is called once for each mailbox, and deleted mailboxes are forgotten once there are many.
 func TestNeedsAreForgotten(t *testing.T) {
 	g := NewWithT(t)
 	answers := needing(here)
@@ -491,7 +491,7 @@ func TestManyChangesWhileSplicing(t *testing.T) {
 	g.Expect(s.begin(here, 1)).To(BeTrue(), "it is listed again")
 }
 
-// No object is spliced in while a watch sends its initial events, and a watch that nobody reads any more ends.
+// No object is spliced in while a watch sends its initial events, and a watch without readers ends.
 func TestSplicedWatchOfInitialEvents(t *testing.T) {
 	g := NewWithT(t)
 	source := watch.NewFake()

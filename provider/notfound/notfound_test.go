@@ -36,7 +36,7 @@ var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: 
 
 const aboutTheJob = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"jobs.batch \"once\" not found","reason":"NotFound","details":{"name":"once","group":"batch","kind":"jobs"},"code":404}`
 
-// The error is what client-go makes of the answer to a request for the Job.
+// The error is the error of client-go for the answer to a request for the Job.
 func TestProves(t *testing.T) {
 	for name, test := range map[string]struct {
 		code              int

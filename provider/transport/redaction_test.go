@@ -40,7 +40,7 @@ import (
 
 const secretToken = "s3cr3t-Token-of-A-target-0123456789"
 
-// answer returns what the hub reads of a server's answer to a request for an object.
+// answer returns the part of a server's answer that the hub reads.
 func answer(t *testing.T, options Options, respond func(*http.Response)) (response *http.Response, body string, err error) {
 	t.Helper()
 	if options.Limits == (Limits{}) {
@@ -78,7 +78,7 @@ func TestErrorTextsAreRedacted(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	for name, test := range map[string]struct {
 		mediaType, body string
-		// wantType is the media type that is left, and wantPart what is left of the text.
+		// wantType is the resulting media type, and wantPart a part of the resulting text.
 		wantType, wantPart string
 	}{
 		"a text":                 {"text/plain", "no " + secretToken + ", go", "text/plain", "no (redacted), go"},

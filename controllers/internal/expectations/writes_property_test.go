@@ -110,7 +110,7 @@ func (w *cacheModel) write() {
 	}
 	w.written = answer
 	if answer != nil && w.random.IntN(4) == 0 {
-		w.log("somebody deletes it at once")
+		w.log("another client deletes it at once")
 		w.remove()
 	}
 	w.pass(w.random.IntN(4))
@@ -152,17 +152,17 @@ func TestWritesOfAnyHistory(t *testing.T) {
 				w.delete()
 			case 3:
 				if w.stored != nil {
-					w.log("somebody changes it")
+					w.log("another client changes it")
 					w.store(w.stored.GetUID())
 				}
 			case 4:
 				if w.stored != nil {
-					w.log("somebody deletes it")
+					w.log("another client deletes it")
 					w.remove()
 				}
 			case 5:
 				if w.stored == nil {
-					w.log("somebody makes it")
+					w.log("another client creates it")
 					w.store(w.newUID())
 				}
 			}

@@ -112,7 +112,7 @@ func TestLowest(t *testing.T) {
 			[]string{"{observedGeneration: 3, replicas: 2, updatedReplicas: 2, readyReplicas: 2}", "{observedGeneration: 3, replicas: 3, updatedReplicas: 2, readyReplicas: 1, unavailableReplicas: 2}"},
 			"{observedGeneration: 3, replicas: 3, updatedReplicas: 2, readyReplicas: 1, unavailableReplicas: 2}",
 		},
-		"none is there yet somewhere": {
+		"missing on one cluster": {
 			schema.GroupResource{Group: "apps", Resource: "statefulsets"},
 			[]string{"{observedGeneration: 3, replicas: 2, readyReplicas: 2, currentReplicas: 2}", "null"},
 			"{observedGeneration: 2, replicas: 2, readyReplicas: 0, currentReplicas: 0}",

@@ -121,7 +121,7 @@ func TestPlan(t *testing.T) {
 		"one that is being deleted":            {object: terminating(configMap(nil)), want: awaited},
 		"one to be orphaned":                   {object: configMap(orphaned), want: let(cleanup.ReasonOrphaned, cleanup.ReasonOrphaned)},
 		"one to be orphaned, going":            {object: terminating(configMap(orphaned)), want: let(cleanup.ReasonOrphaned, cleanup.ReasonOrphaned)},
-		"one of a policy nobody knows":         {object: configMap(func(m *ownership.Mark) { m.Policy = "Eat" }), want: let(cleanup.ReasonOrphaned, cleanup.ReasonOrphaned)},
+		"an unknown policy":                    {object: configMap(func(m *ownership.Mark) { m.Policy = "Eat" }), want: let(cleanup.ReasonOrphaned, cleanup.ReasonOrphaned)},
 		"one created once":                     {object: configMap(func(m *ownership.Mark) { m.Policy = ownership.PolicyCreateOnly }), want: let(cleanup.ReasonCreatedOnce, cleanup.ReasonOrphaned)},
 		"a namespace":                          {object: namespace(nil), want: let(cleanup.ReasonNotCascading, cleanup.ReasonOrphaned)},
 		"a namespace, cascading":               {object: namespace(nil), cascade: true, want: removed},

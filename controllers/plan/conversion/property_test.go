@@ -30,23 +30,23 @@ import (
 func check(t *testing.T, converts conversion.Conversion, name conversion.Name) (matches bool) {
 	t.Helper()
 	type direction = func(conversion.Name) (conversion.Name, bool)
-	for name, directions := range map[string][2]direction{"down": {converts.Down, converts.Up}, "up": {converts.Up, converts.Down}} {
-		there, ok := directions[0](name)
+	for side, directions := range map[string][2]direction{"down": {converts.Down, converts.Up}, "up": {converts.Up, converts.Down}} {
+		converted, ok := directions[0](name)
 		if !ok {
-			if there != (conversion.Name{}) {
-				t.Errorf("%s: %+v does not match %+v, but returns %+v", way, converts, name, there)
+			if converted != (conversion.Name{}) {
+				t.Errorf("%s: %+v does not match %+v, but returns %+v", side, converts, name, converted)
 			}
 			continue
 		}
 		matches = true
-		if back, ok := directions[1](there); !ok || back != name {
-			t.Errorf("%s: %+v makes %+v of %+v, and of that %+v, %v", way, converts, there, name, back, ok)
+		if back, ok := directions[1](converted); !ok || back != name {
+			t.Errorf("%s: %+v makes %+v of %+v, and of that %+v, %v", side, converts, converted, name, back, ok)
 		}
-		if there.GVK.Kind == "" || there.GVK.Kind == "*" || there.Name == "*" {
-			t.Errorf("%s: %+v makes %+v of %+v: nothing is called so", way, converts, there, name)
+		if converted.GVK.Kind == "" || converted.GVK.Kind == "*" || converted.Name == "*" {
+			t.Errorf("%s: %+v makes %+v of %+v: not a valid name", side, converts, converted, name)
 		}
-		if there.Namespace != name.Namespace {
-			t.Errorf("%s: %+v moves %+v to namespace %q", way, converts, name, there.Namespace)
+		if converted.Namespace != name.Namespace {
+			t.Errorf("%s: %+v moves %+v to namespace %q", side, converts, name, converted.Namespace)
 		}
 	}
 	return matches

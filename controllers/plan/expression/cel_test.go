@@ -80,7 +80,7 @@ func TestEvaluate(t *testing.T) {
 		"a null of the object":         {`self.spec.nothing`, nil},
 		"a variable that is null":      {`other == null`, true},
 		"a variable":                   {`value.paused`, false},
-		"an optional that is there":    {`self.?spec.replicas`, int64(3)},
+		"a present optional":           {`self.?spec.replicas`, int64(3)},
 		"an optional that is not":      {`self.?status.ready`, nil},
 		"or else":                      {`self.?status.ready.orValue(7)`, int64(7)},
 		"has":                          {`has(self.status)`, false},

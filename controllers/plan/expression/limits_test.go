@@ -65,7 +65,7 @@ func TestEverySprigFunctionIsListed(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !decided[name] {
-			t.Errorf("nobody decided about %s", name)
+			t.Errorf("no limit is decided for %s", name)
 		}
 	}
 	if listed := Functions(); len(listed) != len(templateFunctions()) || !slices.IsSorted(listed) || !slices.Contains(listed, "sha3short") {

@@ -237,7 +237,7 @@ func TestAPassOverABindingWithANamingConflict(t *testing.T) {
 	g.Expect(result.cleared).To(BeEmpty())
 }
 
-// kcp has deleted objects together with the former binding, although nobody meant to delete them. In workspaces that users
+// kcp has deleted objects together with the former binding, although no user deleted them. In workspaces that users
 // bind later, a new binding proves nothing.
 func TestAPassOverAReboundMailbox(t *testing.T) {
 	g := NewWithT(t)

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/schemas/structural"
 )
 
-// requireValid validates a version as a server that is asked to serve it does.
+// requireValid validates a version like a server that must serve it.
 func requireValid(t *testing.T, version *apiextensionsv1.CustomResourceDefinitionVersion) {
 	t.Helper()
 	stored := version.DeepCopy()
