@@ -200,10 +200,10 @@ metadata: {name: other}
 	provider.change(t, workspaceType, named(bootstrap.WorkspaceType), func() {
 		workspaceType.Spec.DefaultAPIBindings = append(workspaceType.Spec.DefaultAPIBindings, other)
 	})
-	somebody := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "somebody"}
+	user := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "somebody"}
 	binding := &rbacv1.ClusterRoleBinding{}
 	for _, name := range []string{"synchub:hub", "synchub:hub-access", "synchub:inventory", "synchub:workload"} {
-		provider.change(t, binding, named(name), func() { binding.Subjects = append(binding.Subjects, somebody) })
+		provider.change(t, binding, named(name), func() { binding.Subjects = append(binding.Subjects, user) })
 	}
 
 	provider.workloadGroups = []string{"testers"}
@@ -248,7 +248,7 @@ metadata: {name: other}
 		"synchub:workload":   {APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "testers"},
 	} {
 		provider.read(t, binding, named(name))
-		g.Expect(binding.Subjects).To(ContainElements(somebody, subject), name)
+		g.Expect(binding.Subjects).To(ContainElements(user, subject), name)
 	}
 }
 

@@ -96,10 +96,10 @@ func TestLargeResponsesTakeSlots(t *testing.T) {
 						}()
 					}
 				}
-				asked := 20 / test.servers * test.servers
-				for i := range asked {
+				count := 20 / test.servers * test.servers
+				for i := range count {
 					synctest.Wait()
-					if now := decoding.Load(); now > test.most || now < 1 || i == 0 && int(now) != min(int(test.most), asked) {
+					if now := decoding.Load(); now > test.most || now < 1 || i == 0 && int(now) != min(int(test.most), count) {
 						t.Fatalf("%d are decoded at once, %d may be", now, test.most)
 					}
 					release <- struct{}{}

@@ -31,7 +31,7 @@ import (
 // checkChanged checks that every changed result is notified.
 func (w *modelComparison) checkChanged(of bucketKey, done string, before, after []result) {
 	w.t.Helper()
-	heard := w.changes[of]
+	changes := w.changes[of]
 	for index, object := range w.objects {
 		was, is := before[index], after[index]
 		// No controller acts on an incomplete bucket, so no notification is needed.
@@ -39,8 +39,8 @@ func (w *modelComparison) checkChanged(of bucketKey, done string, before, after 
 		different.unrelated = is.unrelated || was.unrelated
 		differs := different != was
 		w.count("different", differs)
-		if differs && !slices.ContainsFunc(heard, func(change related.Change) bool { return change.Affects(object.Key) }) {
-			w.t.Fatalf("%s: %v: %s was %+v and is %+v, but that is not announced: %+v", done, of, describe(object), was, is, heard)
+		if differs && !slices.ContainsFunc(changes, func(change related.Change) bool { return change.Affects(object.Key) }) {
+			w.t.Fatalf("%s: %v: %s was %+v and is %+v, but it is not in the changes %+v", done, of, describe(object), was, is, changes)
 		}
 	}
 }

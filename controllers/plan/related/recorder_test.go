@@ -60,9 +60,9 @@ func newRecorder(t *testing.T) *recorder {
 
 // takeChanges returns the notifications since the last call.
 func (r *recorder) takeChanges() []related.Change {
-	heard := r.changes
+	changes := r.changes
 	r.changes = nil
-	return heard
+	return changes
 }
 
 func (r *recorder) expect(object related.Object, want string) {
@@ -84,8 +84,8 @@ func (r *recorder) expect(object related.Object, want string) {
 
 func (r *recorder) expectChanges(want ...related.Change) {
 	r.t.Helper()
-	if heard := r.takeChanges(); !slices.EqualFunc(heard, want, func(a, b related.Change) bool { return reflect.DeepEqual(a, b) }) {
-		r.t.Errorf("announced is %+v, want %+v", heard, want)
+	if changes := r.takeChanges(); !slices.EqualFunc(changes, want, func(a, b related.Change) bool { return reflect.DeepEqual(a, b) }) {
+		r.t.Errorf("got the changes %+v, want %+v", changes, want)
 	}
 }
 

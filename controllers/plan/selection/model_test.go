@@ -212,11 +212,11 @@ func called(object selection.Object) conversion.Name {
 // convert returns the result of the first conversion that matches the object.
 func (c *modelConfig) convert(object selection.Object, up bool) (conversion.Name, *conversion.Conversion) {
 	for _, converts := range c.conversions {
-		way := converts.Down
+		convert := converts.Down
 		if up {
-			way = converts.Up
+			convert = converts.Up
 		}
-		if name, ok := way(called(object)); ok {
+		if name, ok := convert(called(object)); ok {
 			if name == called(object) {
 				return name, nil
 			}
