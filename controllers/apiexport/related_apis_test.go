@@ -79,7 +79,7 @@ func TestRelated(t *testing.T) {
 			w := newFixture(t)
 			got := w.plan(append([]synchubv1alpha1.PublishedResource{resource(t, "a", "s-as.a.io", test.spec)}, test.others...)...)
 			w.want(got, test.claimed, test.export, test.watched, test.synced)
-			w.says(got, "a", test.message)
+			w.expectMessage(got, "a", test.message)
 			if got.waits != (name == "not served") {
 				t.Errorf("waits: %v", got.waits)
 			}
@@ -127,7 +127,7 @@ func TestRelatedOfClusterScoped(t *testing.T) {
 			t.Errorf("%s: got %s: %v", name, got.claimed[0], got.messages)
 		}
 		if !test.legal {
-			w.says(got, "c", "spec.related[0].namespace: required")
+			w.expectMessage(got, "c", "spec.related[0].namespace: required")
 		}
 	}
 }
