@@ -251,7 +251,7 @@ func TestTakeovers(t *testing.T) {
 			took := standby.waitUntilLeads(g, began)
 			t.Logf("%s: the standby leads after %s", what, took)
 			g.Expect(took).To(BeNumerically(">=", test.least))
-			if what != "a Lease that somebody takes" {
+			if what != "a Lease that another client takes" {
 				g.Expect(both.Load()).To(BeFalse(), "two replicas may write at once")
 			}
 		})

@@ -40,7 +40,7 @@ func TestRunningComponentsAreReadAtEachScrape(t *testing.T) {
 	expect := func(when, want string) {
 		t.Helper()
 		if want != "" {
-			want = "# HELP test_value The sum of what runs.\n# TYPE test_value gauge\n" + want
+			want = "# HELP test_value The sum of all running components.\n# TYPE test_value gauge\n" + want
 		}
 		if err := testutil.CollectAndCompare(collector, strings.NewReader(want)); err != nil {
 			t.Errorf("%s: %v", when, err)
