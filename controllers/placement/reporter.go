@@ -111,11 +111,7 @@ func (r *reporter) report(ctx context.Context) (reconcile.Result, error) {
 			continue
 		}
 		held := r.heldDestinations(found)
-		err := r.writeStatus(ctx, placement, found, counted, held)
-		if err == nil && placement.GetDeletionTimestamp() == nil {
-			err = r.writeSlice(ctx, placement, found)
-		}
-		if err != nil {
+		if err := r.reportOne(ctx, placement, found, counted, held); err != nil {
 			return reconcile.Result{}, fmt.Errorf("cannot write the status of the EdgePlacement %s: %w", placement.GetName(), err)
 		}
 		if len(held) > 0 {
@@ -198,6 +194,15 @@ func (r *reporter) heldDestinations(found outcome) (held []string) {
 func isReported(placement *unstructured.Unstructured) bool {
 	reported, _, _ := unstructured.NestedInt64(placement.Object, "status", "specGeneration")
 	return reported == placement.GetGeneration()
+}
+
+// reportOne writes the status and the slice of one placement if they differ. A deleted placement keeps its
+// slice.
+func (r *reporter) reportOne(ctx context.Context, placement *unstructured.Unstructured, found outcome, counted *placementCounts, held []string) error {
+	if err := r.writeStatus(ctx, placement, found, counted, held); err != nil || placement.GetDeletionTimestamp() != nil {
+		return err
+	}
+	return r.writeSlice(ctx, placement, found)
 }
 
 // writeStatus patches the status of a placement if it differs.
