@@ -106,7 +106,7 @@ func (p *publisher) plan(ctx context.Context, definitions []*unstructured.Unstru
 func (p *publisher) apply(ctx context.Context, planned publish.Definition) error {
 	p.noteDefinition(planned)
 	if planned.ConfigMap == nil {
-		return p.show(planned.Existing, registration.Unchanged)
+		return p.Print(planned.Existing, string(registration.Unchanged))
 	}
 	configMap, result, err := p.applyConfigMap(ctx, planned)
 	if err != nil {
@@ -115,14 +115,14 @@ func (p *publisher) apply(ctx context.Context, planned publish.Definition) error
 	if result == registration.Changed && planned.Existing != nil && planned.Existing.Status.SchemaName != planned.SchemaName {
 		p.replaced[planned.Existing.Name] = planned.Existing.Status.SchemaName
 	}
-	if err := p.show(configMap, result); err != nil {
+	if err := p.Print(configMap, string(result)); err != nil {
 		return err
 	}
 	resource, result, err := p.applyPublishedResource(ctx, planned)
 	if err != nil {
 		return err
 	}
-	return p.show(resource, result)
+	return p.Print(resource, string(result))
 }
 
 // applyConfigMap creates the ConfigMap, or replaces the definition in the existing one.
@@ -212,38 +212,6 @@ func withMissingRight(err error) error {
 	}
 	return fmt.Errorf("%w\nThe command needs the rights to get, create and patch ConfigMaps in the hub's namespace, and to list, watch, create and patch PublishedResources. "+
 		"Without them, give the output of --dry-run=client -o yaml to an administrator of the cluster", err)
-}
-
-// show reports an object. A client-side dry run prints only the fields that users write.
-func (p *publisher) show(object client.Object, result registration.Result) error {
-	switch object.(type) {
-	case *corev1.ConfigMap:
-		object.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	case *synchubv1alpha1.PublishedResource:
-		object.GetObjectKind().SetGroupVersionKind(synchubv1alpha1.GroupVersion.WithKind("PublishedResource"))
-	}
-	if p.DryRun != cli.DryRunClient {
-		return p.Print(object, string(result))
-	}
-	manifest, err := manifestFor(object)
-	if err != nil {
-		return err
-	}
-	return p.Print(manifest, string(result))
-}
-
-// manifestFor returns an object without its status and the metadata that a server sets.
-func manifestFor(object client.Object) (client.Object, error) {
-	bare := object.DeepCopyObject().(client.Object)
-	bare.SetManagedFields(nil)
-	bare.SetUID("")
-	bare.SetResourceVersion("")
-	bare.SetGeneration(0)
-	bare.SetFinalizers(nil)
-	annotations := bare.GetAnnotations()
-	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	bare.SetAnnotations(annotations)
-	return cli.WithoutStatus(bare)
 }
 
 // waitReady waits until mailboxes have the APIs of all plans, with the schemas of the new definitions.

@@ -64,6 +64,7 @@ func TestRegistration(t *testing.T) {
 	t.Run("removal", f.removes)
 	t.Run("a namespace on its way out is waited for", f.outlasts)
 	t.Run("a namespace that ends meanwhile is made again", f.remakes)
+	t.Run("an object that somebody creates at the same time is left alone", f.leavesLate)
 	t.Run("a namespace that ends after the ServiceAccount was created is made again", f.beginsAgain)
 	t.Run("a removal leaves the namespace to an identity that came meanwhile", f.keepsNamespace)
 	t.Run("an administrator who may not change namespaces registers a cluster", f.needsNoPatch)
@@ -238,11 +239,7 @@ func (f *testFleet) findsOut(t *testing.T) {
 	t.Helper()
 	dry := []string{"--dry-run=client", "--dry-run=server"}
 	executes := write(t, map[string]string{"handed": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: touch}}}]}"})[0]
-	inventory, err := registration.InventoryID(t.Context(), f.admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	taken := registration.Identity{SyncTarget: "drachma", Inventory: inventory}.Name()
+	taken := f.identity(t, "drachma").Name()
 	if err := f.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: taken}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -355,11 +352,7 @@ func (f *testFleet) rotatesTunnel(t *testing.T, with func(more ...string) []stri
 
 func (f *testFleet) leavesOthers(t *testing.T) {
 	t.Helper()
-	inventory, err := registration.InventoryID(t.Context(), f.admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := registration.Identity{SyncTarget: "guilder", Inventory: inventory}.Name()
+	name := f.identity(t, "guilder").Name()
 	if err := f.admin.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +368,7 @@ func (f *testFleet) waits(t *testing.T) {
 	f.says(t, metav1.ConditionFalse, edgev2alpha1.ConditionHeartbeatHealthy)
 	fail(t, "HeartbeatHealthy is False, Said: said so.", "register", "florin", "--target-kubeconfig", f.Kubeconfig, "--timeout", "500ms")
 	f.says(t, metav1.ConditionTrue, append(registration.ReadyConditions, edgev2alpha1.ConditionReady)...)
-	if got := succeed(t, "register", "florin", "--target-kubeconfig", f.Kubeconfig); !strings.Contains(got.out, "synctarget.edge.kubestellar.io/florin is ready\n") {
+	if got := succeed(t, "register", "florin", "--target-kubeconfig", f.Kubeconfig); !strings.Contains(got.out, "synctarget.edge.kubestellar.io/florin ready\n") {
 		t.Errorf("it says\n%s", got.out)
 	}
 }

@@ -67,7 +67,7 @@ var _ = Describe("the kubectl plugin", func() {
 		for _, step := range []string{"MailboxReady: ", "HeartbeatHealthy: ", "SyncerAuthorized: ", "SyncerReady: "} {
 			Expect(done.errs).To(MatchRegexp("(?m)^" + step))
 		}
-		Expect(done.out).To(HaveSuffix("synctarget.edge.kubestellar.io/" + ns + " is ready\n"))
+		Expect(done.out).To(HaveSuffix("synctarget.edge.kubestellar.io/" + ns + " ready\n"))
 		kubectl.succeeds(ctx, "wait", "--for=condition=Ready", "synctarget/"+ns, "--timeout=20s")
 		identity := madeFor(ctx, "florin", ns)
 		Expect(identity).To(HaveLen(5))

@@ -178,11 +178,7 @@ func (o *bindOptions) show(ctx context.Context, workspace *bindcompute.Workspace
 		return err
 	}
 	for _, object := range objects {
-		manifest, err := cli.WithoutStatus(object)
-		if err != nil {
-			return err
-		}
-		if err := o.Print(manifest, string(registration.Created)); err != nil {
+		if err := o.Print(object, string(registration.Created)); err != nil {
 			return err
 		}
 	}

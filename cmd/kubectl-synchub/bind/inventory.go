@@ -86,9 +86,5 @@ func showBinding(ctx context.Context, options *bindingOptions, binder *exportbin
 	if err != nil {
 		return err
 	}
-	manifest, err := cli.WithoutStatus(binding)
-	if err != nil {
-		return err
-	}
-	return options.Print(manifest, string(registration.Created))
+	return options.Print(binding, string(registration.Created))
 }

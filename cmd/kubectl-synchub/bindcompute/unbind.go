@@ -109,9 +109,6 @@ func (w *Workspace) listPlacements(ctx context.Context) ([]edgev2alpha1.EdgePlac
 	case err != nil:
 		return nil, fmt.Errorf("cannot list the EdgePlacements of the workspace: %w", err)
 	}
-	for i := range list.Items {
-		setPlacementKind(&list.Items[i])
-	}
 	return list.Items, nil
 }
 
@@ -245,7 +242,7 @@ func (w *Workspace) count(ctx context.Context, resource schema.GroupResource) (i
 func (w *Workspace) Remove(ctx context.Context, removal *Removal, wait bool) error {
 	for i := range removal.Placements {
 		placement := &removal.Placements[i]
-		if err := w.remove(ctx, placement, wait || removal.Binding != nil, func() client.ObjectList { return &edgev2alpha1.EdgePlacementList{} }); err != nil {
+		if err := w.remove(ctx, "EdgePlacement", placement, wait || removal.Binding != nil); err != nil {
 			return err
 		}
 	}
@@ -255,7 +252,7 @@ func (w *Workspace) Remove(ctx context.Context, removal *Removal, wait bool) err
 	if err := w.checkNoneLeft(ctx, removal); err != nil {
 		return err
 	}
-	return w.remove(ctx, removal.Binding, wait, func() client.ObjectList { return &apisv1alpha2.APIBindingList{} })
+	return w.remove(ctx, "APIBinding", removal.Binding, wait)
 }
 
 // checkNoneLeft returns an error if somebody has created an EdgePlacement since the removal was planned.
@@ -271,27 +268,25 @@ func (w *Workspace) checkNoneLeft(ctx context.Context, removal *Removal) error {
 }
 
 // remove deletes an object, unless another one has taken its name. With wait it returns when the object is gone.
-func (w *Workspace) remove(ctx context.Context, object client.Object, wait bool, newList func() client.ObjectList) error {
-	kind, uid := object.GetObjectKind().GroupVersionKind(), object.GetUID()
-	what := kind.Kind + " " + object.GetName()
+func (w *Workspace) remove(ctx context.Context, kind string, object client.Object, wait bool) error {
+	what, uid := kind+" "+object.GetName(), object.GetUID()
 	if err := w.Writer().Delete(ctx, object.DeepCopyObject().(client.Object), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete the %s: %w", what, err)
 	}
 	if wait && !w.DryRun {
-		if err := w.awaitGone(ctx, object, what, newList); err != nil {
+		if err := w.awaitGone(ctx, object, what); err != nil {
 			return err
 		}
 	}
-	object.GetObjectKind().SetGroupVersionKind(kind)
 	w.Report(registration.Change{Object: object, Result: registration.Deleted})
 	return nil
 }
 
-func (w *Workspace) awaitGone(ctx context.Context, object client.Object, what string, newList func() client.ObjectList) error {
+func (w *Workspace) awaitGone(ctx context.Context, object client.Object, what string) error {
 	waiting, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	var finalizers []string
-	err := registration.WatchObject(waiting, w.Client, object, newList, func(current client.Object) (bool, error) {
+	err := registration.WatchObject(waiting, w.Client, object, func(current client.Object) (bool, error) {
 		if current == nil || current.GetUID() != object.GetUID() {
 			return true, nil
 		}

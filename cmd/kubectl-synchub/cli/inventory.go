@@ -32,6 +32,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -40,6 +41,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -239,18 +241,25 @@ func (o *InventoryOptions) Report(change registration.Change) {
 	}
 }
 
-// Print prints an object, or its name and what was done with it.
+// Print prints an object, or its name and what was done with it. A client-side dry run prints the manifest of the object.
 func (o *InventoryOptions) Print(object client.Object, done string) error {
-	if o.Manifests != nil {
-		return PrintSafely(o.Manifests, object, o.Out)
-	}
-	if o.DryRun != DryRunNone {
-		done += " (" + o.DryRun + " dry run)"
-	}
-	o.Output.NamePrintFlags.Operation = done
-	printer, err := o.Output.ToPrinter()
-	if err != nil {
-		return err
+	printer := o.Manifests
+	switch {
+	case printer == nil:
+		if o.DryRun != DryRunNone {
+			done += " (" + o.DryRun + " dry run)"
+		}
+		o.Output.NamePrintFlags.Operation = done
+		var err error
+		if printer, err = o.Output.ToPrinter(); err != nil {
+			return err
+		}
+	case o.DryRun == DryRunClient:
+		manifest, err := Manifest(object)
+		if err != nil {
+			return err
+		}
+		object = manifest
 	}
 	return PrintSafely(printer, object, o.Out)
 }
@@ -309,27 +318,47 @@ func (o *InventoryOptions) GetSyncTarget(ctx context.Context, name string, other
 	return inventory, syncTarget, err
 }
 
-// PatchSyncTarget writes what changed in a SyncTarget since before, except in a client-side dry run.
-func (o *InventoryOptions) PatchSyncTarget(ctx context.Context, workspace client.Client, syncTarget, before *edgev2alpha1.SyncTarget) error {
+// Change changes an object of the workspace and prints its new state, done. It writes nothing if the object is in that state.
+func (o *InventoryOptions) Change(ctx context.Context, workspace client.Client, object client.Object, done string, change func()) error {
+	before := object.DeepCopyObject().(client.Object)
+	change()
+	if apiequality.Semantic.DeepEqual(before, object) {
+		return o.Print(object, "already "+done)
+	}
+	if err := o.Patch(ctx, workspace, object, before); err != nil {
+		return err
+	}
+	return o.Print(object, done)
+}
+
+// Patch writes what changed in an object since before, except in a client-side dry run.
+func (o *InventoryOptions) Patch(ctx context.Context, workspace client.Client, object, before client.Object) error {
 	if o.DryRun == DryRunClient {
 		return nil
 	}
-	// The printers need the kind, which the client removes.
-	kind := syncTarget.GroupVersionKind()
-	defer syncTarget.SetGroupVersionKind(kind)
-	if err := workspace.Patch(ctx, syncTarget, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("cannot change the SyncTarget %s: %w", syncTarget.Name, err)
+	if err := o.WithDryRun(workspace).Patch(ctx, object, client.MergeFrom(before)); err != nil {
+		kind, _ := apiutil.GVKForObject(object, Scheme)
+		return fmt.Errorf("cannot change the %s %s: %w", kind.Kind, object.GetName(), err)
 	}
 	return nil
 }
 
-// WithoutStatus returns the manifest of an object without the fields that users do not write.
-func WithoutStatus(object client.Object) (client.Object, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+// Manifest returns an object without its status and the metadata that servers set.
+func Manifest(object client.Object) (client.Object, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object.DeepCopyObject())
+	if err != nil {
+		return nil, err
+	}
+	kind, err := apiutil.GVKForObject(object, Scheme)
 	if err != nil {
 		return nil, err
 	}
 	delete(content, "status")
-	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-	return &unstructured.Unstructured{Object: content}, nil
+	for _, field := range []string{"creationTimestamp", "finalizers", "generation", "managedFields", "resourceVersion", "uid"} {
+		unstructured.RemoveNestedField(content, "metadata", field)
+	}
+	unstructured.RemoveNestedField(content, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+	manifest := &unstructured.Unstructured{Object: content}
+	manifest.SetGroupVersionKind(kind)
+	return manifest, nil
 }

@@ -131,7 +131,7 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	}
 	if cleanup := of.Status.Cleanup; cleanup != nil {
 		d.line("Cleanup:")
-		for _, line := range append([]string{"  " + cleanupLine(cleanup)}, register.RemainingLines(cleanup)...) {
+		for _, line := range append([]string{"  " + cleanupLine(cleanup)}, register.RemainingLines(of)...) {
 			d.line("%s", line)
 		}
 	}

@@ -74,12 +74,10 @@ func confirmCluster(ctx context.Context, o *cli.InventoryOptions, name string, w
 	}
 	former := cmp.Or(syncTarget.Status.ClusterID, "one that did not tell its ID")
 	o.Note(fmt.Sprintf("The SyncTarget stood for the cluster %s; the cluster %s answers now.", former, observed))
-	before := syncTarget.DeepCopy()
-	metav1.SetMetaDataAnnotation(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationConfirmedCluster, observed)
-	if err := o.PatchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
-		return err
-	}
-	if err := o.Print(syncTarget, "confirmed"); err != nil {
+	err = o.Change(ctx, inventory.Client, syncTarget, "confirmed", func() {
+		metav1.SetMetaDataAnnotation(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationConfirmedCluster, observed)
+	})
+	if err != nil {
 		return err
 	}
 	waiting := &cli.SyncTargetWait{InventoryOptions: o, WaitFlags: wait, Describe: cli.DescribeNotReady, Result: "ready"}

@@ -23,15 +23,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
 // ReadyWait waits until PublishedResources are ready.
@@ -55,7 +54,7 @@ func (w *ReadyWait) Run(ctx context.Context, publications []publish.Publication)
 	for _, found := range publications {
 		unready[found.Name()] = "the hub has not said anything yet"
 	}
-	_, err := toolswatch.UntilWithSync(waiting, w.source(), &synchubv1alpha1.PublishedResource{}, nil, func(event watch.Event) (bool, error) {
+	_, err := toolswatch.UntilWithSync(waiting, registration.ListWatch(w.Hosting, &synchubv1alpha1.PublishedResourceList{}), &synchubv1alpha1.PublishedResource{}, nil, func(event watch.Event) (bool, error) {
 		if seen, ok := event.Object.(*synchubv1alpha1.PublishedResource); ok {
 			w.updateUnready(seen, unready)
 		}
@@ -74,19 +73,6 @@ func (w *ReadyWait) Run(ctx context.Context, publications []publish.Publication)
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// source lists and watches the PublishedResources.
-func (w *ReadyWait) source() *cache.ListWatch {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list := &synchubv1alpha1.PublishedResourceList{}
-			return list, w.Hosting.List(ctx, list, &client.ListOptions{Raw: &options})
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return w.Hosting.Watch(ctx, &synchubv1alpha1.PublishedResourceList{}, &client.ListOptions{Raw: &options})
-		},
-	}
 }
 
 // updateUnready records in unready why a PublishedResource is not ready.

@@ -26,7 +26,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
@@ -199,37 +198,34 @@ func (o *registerOptions) checkLifetime() error {
 
 // plan returns the planned registration. It reads files but sends no requests.
 func (o *registerOptions) plan(name string) (*registration.Registrar, error) {
-	plan := o.newRegistrar(name)
-	var err error
-	if plan.Requested.Resources, err = rbac.ParseResources(o.resources); err != nil {
-		return nil, fmt.Errorf("--resources: %w", err)
-	}
-	if plan.Requested.Additional, err = rbac.ParseResources(o.addResources); err != nil {
-		return nil, fmt.Errorf("--add-resources: %w", err)
+	plan, err := o.newRegistrar(name)
+	if err != nil {
+		return nil, err
 	}
 	if o.hubKubeconfig != "" {
-		if plan.Kubeconfig, err = os.ReadFile(o.hubKubeconfig); err != nil {
-			return nil, err
-		}
-	} else {
-		if plan.Admin, err = registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context); err != nil {
-			return nil, err
-		}
-		writes, err := cli.ClientOf(plan.Admin.Config)
-		if err != nil {
-			return nil, fmt.Errorf("cannot reach the target: %w", err)
-		}
-		plan.TargetClient = o.WithDryRun(writes)
+		plan.Kubeconfig, err = os.ReadFile(o.hubKubeconfig)
+		return plan, err
 	}
-	plan.Inventory, err = o.Inventory()
-	return plan, err
+	if plan.Admin, err = registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context); err != nil {
+		return nil, err
+	}
+	writes, err := cli.ClientOf(plan.Admin.Config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the target: %w", err)
+	}
+	plan.TargetClient = o.WithDryRun(writes)
+	return plan, nil
 }
 
-// newRegistrar returns a registration with the settings that need no file.
-func (o *registerOptions) newRegistrar(name string) *registration.Registrar {
+// newRegistrar returns a registration without access to the target.
+func (o *registerOptions) newRegistrar(name string) (*registration.Registrar, error) {
+	inventory, err := o.Inventory()
+	if err != nil {
+		return nil, err
+	}
 	plan := &registration.Registrar{
 		Name: name, Labels: o.labels, RBACOptions: rbac.Options{Escalate: o.escalate}, Lifetime: o.lifetime,
-		Info: o.Note, Confirm: o.ConfirmFunc(o.yes), Clock: clock.RealClock{},
+		Inventory: inventory, Info: o.Note, Confirm: o.ConfirmFunc(o.yes), Clock: clock.RealClock{},
 		Namespaces: o.namespaces,
 		IsProtected: func(namespace string, allowed []string) bool {
 			return policy.DefaultProtectedNamespaces.Match(namespace) && !policy.NamespacePatterns(allowed).Match(namespace)
@@ -241,7 +237,13 @@ func (o *registerOptions) newRegistrar(name string) *registration.Registrar {
 			*plan.Adoption = ""
 		}
 	}
-	return plan
+	if plan.Requested.Resources, err = rbac.ParseResources(o.resources); err != nil {
+		return nil, fmt.Errorf("--resources: %w", err)
+	}
+	if plan.Requested.Additional, err = rbac.ParseResources(o.addResources); err != nil {
+		return nil, fmt.Errorf("--add-resources: %w", err)
+	}
+	return plan, nil
 }
 
 func (o *registerOptions) register(ctx context.Context, name string) error {
@@ -259,9 +261,6 @@ func (o *registerOptions) register(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if o.DryRun == cli.DryRunClient {
-		return o.show(ctx, plan, imports)
-	}
 	syncTarget, err := plan.Register(ctx)
 	if err != nil {
 		return err
@@ -277,56 +276,11 @@ func (o *registerOptions) register(ctx context.Context, name string) error {
 	return errors.Join(err, imports.remainingSteps())
 }
 
-// show prints the objects that a registration would create.
-func (o *registerOptions) show(ctx context.Context, plan *registration.Registrar, imports *publishing) error {
-	if err := plan.Preflight(ctx); err != nil {
-		return err
-	}
-	objects, err := plan.Objects(ctx)
-	if err != nil {
-		return err
-	}
-	for _, wanted := range imports.desired() {
-		objects = append(objects, wanted)
-	}
-	for _, object := range objects {
-		if err := o.Print(object, string(registration.Created)); err != nil {
-			return err
-		}
-	}
-	return imports.remainingSteps()
-}
-
 // await waits until the SyncTarget is ready.
 func (o *registerOptions) await(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	workspace, err := o.Client()
-	if err != nil {
-		return err
+	wait := &cli.SyncTargetWait{
+		InventoryOptions: o.InventoryOptions, WaitFlags: o.WaitFlags,
+		Done: registration.IsReady, Steps: registration.ReadySteps, Describe: cli.DescribeNotReady, Result: "ready",
 	}
-	waiting, cancel := context.WithTimeout(ctx, o.Limit())
-	defer cancel()
-	reported := map[string]bool{}
-	last, err := registration.WatchSyncTarget(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
-		if seen == nil {
-			return true
-		}
-		for _, step := range registration.ReadyConditions {
-			if condition := meta.FindStatusCondition(seen.Status.Conditions, step); condition != nil && condition.Status == "True" && !reported[step] {
-				reported[step] = true
-				o.Progress("%s: %s", step, condition.Message)
-			}
-		}
-		return registration.IsReady(seen)
-	})
-	switch {
-	case registration.IsReady(last):
-		return o.Print(last, "is ready")
-	case last == nil:
-		return fmt.Errorf("the SyncTarget %s was deleted meanwhile", syncTarget.Name)
-	case waiting.Err() == nil:
-		return err
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return fmt.Errorf("the SyncTarget %s is registered, but was not ready after %s:\n%s", syncTarget.Name, o.Timeout, registration.DescribeNotReady(last))
+	return wait.Run(ctx, syncTarget)
 }

@@ -85,11 +85,7 @@ func (o *registerOptions) rotate(ctx context.Context, name string, revoke bool) 
 	if err != nil {
 		return err
 	}
-	if o.DryRun == cli.DryRunClient {
-		secret, _ := registration.NewSecret(syncTarget)
-		return o.Print(secret, string(registration.Changed))
-	}
-	if err := plan.RotateToken(ctx, revoke); err != nil {
+	if err := plan.RotateToken(ctx, syncTarget, revoke); err != nil {
 		return err
 	}
 	former := tokenExpiry(syncTarget)

@@ -143,10 +143,14 @@ func (o *unregisterOptions) remove(ctx context.Context, inventory *registration.
 	if o.DryRun != cli.DryRunNone || !o.Wait {
 		return o.Print(syncTarget, string(registration.Deleted))
 	}
-	if err := o.awaitGone(ctx, syncTarget); err != nil {
-		return err
+	wait := &cli.SyncTargetWait{
+		InventoryOptions: o.InventoryOptions, WaitFlags: o.WaitFlags, Result: string(registration.Deleted), Notes: RemainingLines,
+		Steps: func(seen *edgev2alpha1.SyncTarget) []string { return []string{waitMessage(seen)} },
+		Describe: func(seen *edgev2alpha1.SyncTarget) string {
+			return CleanupText(seen) + "\n" + registration.DescribeNotReady(seen) + "\nRun the command again to wait longer, or with --force to delete it although its cluster cannot be reached"
+		},
 	}
-	if err := o.Print(syncTarget, string(registration.Deleted)); err != nil {
+	if err := wait.Run(ctx, syncTarget); err != nil {
 		return err
 	}
 	return inventory.DeleteSecret(ctx, syncTarget)
@@ -180,43 +184,7 @@ func (o *unregisterOptions) setDeletionOptions(ctx context.Context, workspace cl
 	if !o.orphan && !o.force {
 		return nil
 	}
-	return o.PatchSyncTarget(ctx, workspace, syncTarget, before)
-}
-
-func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	workspace, err := o.Client()
-	if err != nil {
-		return err
-	}
-	waiting, cancel := context.WithTimeout(ctx, o.Limit())
-	defer cancel()
-	var shown string
-	var report *edgev2alpha1.CleanupStatus
-	last, err := registration.WatchSyncTarget(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
-		if seen != nil {
-			report = seen.Status.Cleanup
-			if text := waitMessage(seen); text != shown {
-				shown = text
-				o.Progress("%s", text)
-			}
-		}
-		return seen == nil
-	})
-	switch {
-	case last == nil || errors.Is(err, registration.ErrReplaced):
-		if report != nil {
-			for _, line := range RemainingLines(report) {
-				o.Note(line)
-			}
-		}
-		return nil
-	case waiting.Err() == nil:
-		return err
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return fmt.Errorf("the SyncTarget %s is being deleted, but was not gone after %s: %s\n%s\nRun the command again to go on waiting, or with --force to let it go although its cluster cannot be reached",
-		syncTarget.Name, o.Timeout, CleanupText(last), registration.DescribeNotReady(last))
+	return o.Patch(ctx, workspace, syncTarget, before)
 }
 
 // removeIdentity removes the hub's identity from the cluster, or reports that it is still there.
@@ -270,9 +238,12 @@ func CleanupText(syncTarget *edgev2alpha1.SyncTarget) string {
 	return strings.Join(parts, ", ")
 }
 
-// RemainingLines lists the objects that stay on the cluster.
-func RemainingLines(report *edgev2alpha1.CleanupStatus) []string {
-	var lines []string
+// RemainingLines lists the objects of a SyncTarget's status.cleanup that stay on the cluster.
+func RemainingLines(syncTarget *edgev2alpha1.SyncTarget) (lines []string) {
+	report := syncTarget.Status.Cleanup
+	if report == nil {
+		return nil
+	}
 	for _, object := range report.Left {
 		resource := object.Resource
 		if object.Group != "" {

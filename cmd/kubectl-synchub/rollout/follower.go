@@ -23,17 +23,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
-	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
 // Follower prints the progress of the rollout of an EdgePlacement.
@@ -78,24 +73,9 @@ func (f *Follower) show(line string) {
 func (f *Follower) Wait(ctx context.Context, name string, flags cli.WaitFlags) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, flags.Limit(), fmt.Errorf("the rollout of %s was not complete after %s", name, flags.Timeout.Round(time.Millisecond)))
 	defer cancel()
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = only
-			list := &edgev2alpha1.EdgePlacementList{}
-			return list, f.workspace.List(ctx, list, &client.ListOptions{Raw: &options})
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = only
-			return f.workspace.Watch(ctx, &edgev2alpha1.EdgePlacementList{}, &client.ListOptions{Raw: &options})
-		},
-	}
-	_, err := toolswatch.UntilWithSync(ctx, source, &edgev2alpha1.EdgePlacement{}, nil, func(event watch.Event) (bool, error) {
-		seen, ok := event.Object.(*edgev2alpha1.EdgePlacement)
-		switch {
-		case !ok:
-			return false, nil
-		case event.Type == watch.Deleted:
+	named := &edgev2alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	err := registration.WatchObject(ctx, f.workspace, named, func(seen *edgev2alpha1.EdgePlacement) (bool, error) {
+		if seen == nil {
 			return false, fmt.Errorf("the EdgePlacement %s was deleted", name)
 		}
 		return f.observe(ctx, seen)

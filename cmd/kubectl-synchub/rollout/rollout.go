@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
@@ -215,19 +214,5 @@ func setPaused(ctx context.Context, o *cli.InventoryOptions, name string, to pau
 	if err != nil {
 		return err
 	}
-	found.SetGroupVersionKind(edgev2alpha1.SchemeGroupVersion.WithKind("EdgePlacement"))
-	if found.Spec.Paused == to.paused {
-		return o.Print(found, "already "+to.done)
-	}
-	before := found.DeepCopy()
-	found.Spec.Paused = to.paused
-	if o.DryRun != cli.DryRunClient {
-		kind := found.GroupVersionKind()
-		if err := o.WithDryRun(workspace).Patch(ctx, found, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("cannot change the EdgePlacement %s: %w", name, err)
-		}
-		// The printers need the kind, which the client removes.
-		found.SetGroupVersionKind(kind)
-	}
-	return o.Print(found, to.done)
+	return o.Change(ctx, workspace, found, to.done, func() { found.Spec.Paused = to.paused })
 }

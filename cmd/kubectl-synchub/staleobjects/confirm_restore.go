@@ -148,12 +148,9 @@ func (o *confirmRestoreOptions) confirmOne(ctx context.Context, name string) err
 
 // confirm writes the ID that the status shows, so that it does not confirm a restore that the hub notices later.
 func (o *confirmRestoreOptions) confirm(ctx context.Context, inventory *registration.Inventory, syncTarget *edgev2alpha1.SyncTarget) error {
-	before := syncTarget.DeepCopy()
-	metav1.SetMetaDataAnnotation(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationConfirmedRestore, syncTarget.Status.StoreWentBack.ID)
-	if err := o.PatchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
-		return err
-	}
-	return o.Print(syncTarget, "confirmed")
+	return o.Change(ctx, inventory.Client, syncTarget, "confirmed", func() {
+		metav1.SetMetaDataAnnotation(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationConfirmedRestore, syncTarget.Status.StoreWentBack.ID)
+	})
 }
 
 // noteHeld says what the status says about the copies.

@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -86,12 +85,7 @@ The mailbox keeps its objects. How far it is, and what stays, is in the SyncTarg
 Drained; --wait prints it.`,
 	change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Drain, spec.Unschedulable = true, true },
 	until:  "nothing is left that the hub may remove, and print what stays", hasEnded: isDrained, describe: notDrained, result: "drained", timeout: 10 * time.Minute,
-	notes: func(syncTarget *edgev2alpha1.SyncTarget) []string {
-		if syncTarget.Status.Cleanup == nil {
-			return nil
-		}
-		return register.RemainingLines(syncTarget.Status.Cleanup)
-	},
+	notes: register.RemainingLines,
 }
 
 // NewCommands returns the commands that change the state of a SyncTarget.
@@ -138,15 +132,7 @@ func setState(ctx context.Context, o *cli.InventoryOptions, name string, state s
 	if err != nil {
 		return nil, err
 	}
-	before := syncTarget.DeepCopy()
-	state.change(&syncTarget.Spec)
-	if apiequality.Semantic.DeepEqual(before.Spec, syncTarget.Spec) {
-		return syncTarget, o.Print(syncTarget, "already "+state.done)
-	}
-	if err := o.PatchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
-		return nil, err
-	}
-	return syncTarget, o.Print(syncTarget, state.done)
+	return syncTarget, o.Change(ctx, inventory.Client, syncTarget, state.done, func() { state.change(&syncTarget.Spec) })
 }
 
 // isDrained reports whether the hub has set Drained for the current generation of the SyncTarget.
