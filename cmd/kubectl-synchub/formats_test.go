@@ -46,7 +46,7 @@ func commandsWith(flag string) map[string]*cobra.Command {
 func TestOutputFormats(t *testing.T) {
 	const objects = "json yaml kyaml name go-template go-template-file template templatefile jsonpath jsonpath-as-json jsonpath-file"
 	want := map[string]string{
-		"check": "json yaml", "explain": "json yaml", "status": "json yaml", "published-resource render": "yaml json",
+		"check": "json yaml", "explain": "json yaml", "status": "json yaml", "published-resource render": "json yaml",
 		"get": objects + " custom-columns custom-columns-file wide", "get targets": objects + " wide",
 	}
 	for _, name := range []string{

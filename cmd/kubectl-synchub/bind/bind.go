@@ -164,11 +164,7 @@ func (o *bindOptions) run(ctx context.Context, inventory string) error {
 	if err != nil {
 		return err
 	}
-	follower, err := rollout.NewFollower(config, o.ErrOut)
-	if err != nil {
-		return err
-	}
-	return follower.Wait(ctx, name, o.WaitFlags)
+	return rollout.Wait(ctx, config, o.ErrOut, name, o.WaitFlags)
 }
 
 // show prints the objects that the command would create.

@@ -80,13 +80,22 @@ func (o *bindingOptions) workspaceConfig() (*rest.Config, error) {
 	return cli.InWorkspace(config, o.workspace)
 }
 
-// binder returns what binds an export in the workspace. It sends no requests.
-func (o *bindingOptions) binder() (*exportbinding.Binder, error) {
+// client returns a client for the workspace. It sends no requests.
+func (o *bindingOptions) client() (client.WithWatch, error) {
 	config, err := o.workspaceConfig()
 	if err != nil {
 		return nil, err
 	}
-	workspace, err := cli.ClientOf(config)
+	return cli.ClientOf(config)
+}
+
+// binder returns what binds an export in the workspace. It sends no requests.
+func (o *bindingOptions) binder() (*exportbinding.Binder, error) {
+	workspace, err := o.client()
+	if err != nil {
+		return nil, err
+	}
+	config, err := o.workspaceConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +103,7 @@ func (o *bindingOptions) binder() (*exportbinding.Binder, error) {
 	if err != nil {
 		return nil, err
 	}
-	provider, err := client.New(inProvider, client.Options{Scheme: cli.Scheme})
+	provider, err := cli.ClientOf(inProvider)
 	if err != nil {
 		return nil, err
 	}

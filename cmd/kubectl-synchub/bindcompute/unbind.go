@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -30,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
@@ -115,14 +115,14 @@ func (w *Workspace) listPlacements(ctx context.Context) ([]edgev2alpha1.EdgePlac
 // selectPlacements returns the selected EdgePlacements.
 func selectPlacements(all []edgev2alpha1.EdgePlacement, selection Selection) ([]edgev2alpha1.EdgePlacement, error) {
 	found := slices.DeleteFunc(slices.Clone(all), func(placement edgev2alpha1.EdgePlacement) bool {
-		inventory, made := placement.Annotations[edgev2alpha1.AnnotationBindCompute]
+		inventory := InventoryOf(&placement)
 		switch {
 		case selection.Name != "":
 			return placement.Name != selection.Name
 		case selection.Inventory != "":
 			return inventory != selection.Inventory
 		default:
-			return !made
+			return inventory == ""
 		}
 	})
 	switch {
@@ -132,15 +132,15 @@ func selectPlacements(all []edgev2alpha1.EdgePlacement, selection Selection) ([]
 		return nil, fmt.Errorf("there is no EdgePlacement that `kubectl synchub bind compute` made for the inventory workspace %s: see `kubectl get edgeplacements`", selection.Inventory)
 	case selection.Inventory != "" && len(found) > 1:
 		return nil, fmt.Errorf("several EdgePlacements are for the inventory workspace %s: choose one of %s with --name", selection.Inventory, namesOf(found))
-	case selection.Name != "" && !wasMade(&found[0]):
+	case selection.Name != "" && InventoryOf(&found[0]) == "":
 		return nil, fmt.Errorf("the EdgePlacement %s was not made by `kubectl synchub bind compute` and is left as it is: delete it with `kubectl delete edgeplacement %s`", selection.Name, selection.Name)
 	}
 	return found, nil
 }
 
-func wasMade(placement *edgev2alpha1.EdgePlacement) bool {
-	_, made := placement.Annotations[edgev2alpha1.AnnotationBindCompute]
-	return made
+// InventoryOf returns the path of the inventory workspace for which Bind made an EdgePlacement. It is empty if Bind did not make it.
+func InventoryOf(placement client.Object) string {
+	return placement.GetAnnotations()[edgev2alpha1.AnnotationBindCompute]
 }
 
 // checkRemaining returns an error if the APIBinding is to be removed and an EdgePlacement would remain: kcp would delete the
@@ -165,15 +165,7 @@ func namesOf(placements []edgev2alpha1.EdgePlacement) string {
 	for i := range placements {
 		names = append(names, placements[i].Name)
 	}
-	return firstOf(names)
-}
-
-// firstOf lists the first items, and how many more there are.
-func firstOf(items []string) string {
-	if more := len(items) - maxNames; more > 0 {
-		items = append(slices.Clone(items[:maxNames]), strconv.Itoa(more)+" more")
-	}
-	return strings.Join(items, ", ")
+	return cli.FirstOf(maxNames, names)
 }
 
 // describePlacement describes the effect of deleting an EdgePlacement.
@@ -189,7 +181,7 @@ func (w *Workspace) describePlacement(ctx context.Context, placement *edgev2alph
 		for _, destination := range slice.Destinations {
 			names = append(names, destination.SyncTargetName)
 		}
-		where = firstOf(names)
+		where = cli.FirstOf(maxNames, names)
 	}
 	if placement.Spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan {
 		return fmt.Sprintf("The EdgePlacement %s goes. The %d copies of its objects stay on %s, since its deletionPolicy is Orphan.", placement.Name, status.Placed, where)

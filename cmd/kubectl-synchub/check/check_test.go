@@ -65,7 +65,7 @@ func TestTargets(t *testing.T) {
 		"a hub, not for a": {[]edgev2alpha1.SyncTarget{syncTarget("a", "", 0), ready, away}, []string{"PROBLEM no hub has written to 1 of 3 SyncTargets for minutes: a", "1 of 3 SyncTargets are not ready"}},
 	} {
 		report := &Report{}
-		report.Targets(test.syncTargets, now)
+		report.targets(test.syncTargets, now)
 		var lines []string
 		problems := 0
 		for _, finding := range report.Findings {

@@ -39,6 +39,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
@@ -48,6 +49,8 @@ import (
 // requests. The operator who runs the plugin chose the server, so responses have no limit, as in kubectl.
 type Reader struct {
 	Config *rest.Config
+	// Client reads and writes the types of [Scheme].
+	Client client.WithWatch
 	// Requests follows no redirects.
 	Requests *http.Client
 	Objects  dynamic.Interface
@@ -59,6 +62,10 @@ type Reader struct {
 
 // NewReader returns a reader. It sends no requests.
 func NewReader(config *rest.Config) (*Reader, error) {
+	typed, err := ClientOf(config)
+	if err != nil {
+		return nil, err
+	}
 	requests, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -82,7 +89,7 @@ func NewReader(config *rest.Config) (*Reader, error) {
 	}
 	apis := memory.NewMemCacheClient(uncached)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(apis), apis, nil)
-	return &Reader{Config: config, Requests: requests, Objects: objects, Metadata: metadataOnly, APIs: apis, Mapper: mapper}, nil
+	return &Reader{Config: config, Client: typed, Requests: requests, Objects: objects, Metadata: metadataOnly, APIs: apis, Mapper: mapper}, nil
 }
 
 // Find returns the resource for an argument that kubectl accepts, such as deploy or deployments.v1.apps.

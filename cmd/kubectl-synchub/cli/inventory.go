@@ -33,6 +33,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -89,18 +90,13 @@ func (o *WorkspaceOptions) Client() (client.WithWatch, error) {
 	return ClientOf(config)
 }
 
-// Clients returns a client for the workspace, and a reader of all kinds in it. It sends no requests.
-func (o *WorkspaceOptions) Clients() (client.WithWatch, *Reader, error) {
+// Reader returns a reader of all kinds in the workspace. It sends no requests.
+func (o *WorkspaceOptions) Reader() (*Reader, error) {
 	config, err := o.Cluster.ToRESTConfig()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	workspace, err := ClientOf(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	reader, err := NewReader(config)
-	return workspace, reader, err
+	return NewReader(config)
 }
 
 // ReaderIn returns a reader of all kinds in another workspace of the same kcp.
@@ -151,44 +147,32 @@ func OneSyncTarget(command *cobra.Command, args []string) error {
 	return WithAdvice(command, errors.New("give the name of one SyncTarget"))
 }
 
-// CompleteName completes the names of SyncTargets. The user waits for it, so on any problem it returns nothing.
+// CompleteName completes the names of SyncTargets.
 func (o *WorkspaceOptions) CompleteName(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	workspace, err := o.Client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var list edgev2alpha1.SyncTargetList
-	if err := workspace.List(command.Context(), &list); err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []cobra.Completion
-	for _, syncTarget := range list.Items {
-		if strings.HasPrefix(syncTarget.Name, prefix) {
-			names = append(names, syncTarget.Name)
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return Complete(o.Client, &edgev2alpha1.SyncTargetList{}, client.Object.GetName)(command, args, prefix)
 }
 
-// CompletePlacement completes the names of EdgePlacements. The user waits for it, so on any problem it returns nothing.
-func (o *WorkspaceOptions) CompletePlacement(command *cobra.Command, args []string, prefix string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-	workspace, err := o.Client()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var list edgev2alpha1.EdgePlacementList
-	if err := workspace.List(command.Context(), &list); err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	for _, placement := range list.Items {
-		if strings.HasPrefix(placement.Name, prefix) {
-			names = append(names, placement.Name)
+// CompletePlacement completes the names of EdgePlacements.
+func (o *WorkspaceOptions) CompletePlacement(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return Complete(o.Client, &edgev2alpha1.EdgePlacementList{}, client.Object.GetName)(command, args, prefix)
+}
+
+// Complete completes the first argument with a value of each object of a list. The user waits for it, so on any problem it
+// offers nothing.
+func Complete(open func() (client.WithWatch, error), list client.ObjectList, value func(client.Object) string) cobra.CompletionFunc {
+	return func(command *cobra.Command, args []string, prefix string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
+		workspace, err := open()
+		if err != nil || len(args) > 0 || workspace.List(command.Context(), list) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			if text := value(item.(client.Object)); text != "" && strings.HasPrefix(text, prefix) {
+				found = append(found, text)
+			}
+			return nil
+		})
+		return found, cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // Complete validates the flags. Callers must call it before any other method.

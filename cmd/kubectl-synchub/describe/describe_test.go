@@ -20,21 +20,21 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
 // described returns the description of a SyncTarget, with words separated by one space.
 func described(t *testing.T, of *edgev2alpha1.SyncTarget, now time.Time) string {
 	t.Helper()
 	var out bytes.Buffer
-	description := &description{tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0), now}
+	description := &description{cli.NewColumns(&out), now}
 	description.target(of)
-	if err := description.writer.Flush(); err != nil {
+	if err := description.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder

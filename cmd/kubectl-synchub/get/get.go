@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -153,7 +152,7 @@ func (o *getOptions) printer() (func(*edgev2alpha1.SyncTargetList) error, error)
 	table := printers.NewTablePrinter(printers.PrintOptions{Wide: format == wide, NoHeaders: o.noHeaders})
 	return func(list *edgev2alpha1.SyncTargetList) error {
 		now := time.Now()
-		return table.PrintObj(cli.SanitizeTable(overview.Table(RowsOf(list, now), now)), o.Out)
+		return table.PrintObj(cli.SanitizeTable(overview.Table(overview.RowsOf(list, now), now)), o.Out)
 	}, nil
 }
 
@@ -178,14 +177,4 @@ func (o *getOptions) printObjects(printer printers.ResourcePrinter, list *edgev2
 		printed = &list.Items[0]
 	}
 	return cli.PrintSafely(printer, printed, o.Out)
-}
-
-// RowsOf returns the rows of a table of SyncTargets.
-func RowsOf(list *edgev2alpha1.SyncTargetList, now time.Time) []overview.Row {
-	rows := make([]overview.Row, 0, len(list.Items))
-	for i := range list.Items {
-		rows = append(rows, overview.RowOf(&list.Items[i], now))
-	}
-	slices.SortFunc(rows, func(a, b overview.Row) int { return strings.Compare(a.Name, b.Name) })
-	return rows
 }

@@ -203,6 +203,16 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Reason", Type: "string", Priority: 1},
 }
 
+// RowsOf returns the rows of a table of SyncTargets.
+func RowsOf(list *edgev2alpha1.SyncTargetList, now time.Time) []Row {
+	rows := make([]Row, 0, len(list.Items))
+	for i := range list.Items {
+		rows = append(rows, RowOf(&list.Items[i], now))
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.Name, b.Name) })
+	return rows
+}
+
 // Table returns the rows in the form that kubectl prints.
 func Table(rows []Row, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: columns}

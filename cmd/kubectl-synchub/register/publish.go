@@ -156,6 +156,6 @@ func (i *publishing) waitPublished(ctx context.Context) error {
 	if i.forbidden != nil {
 		return nil
 	}
-	wait := ReadyWait{InventoryOptions: i.InventoryOptions, Hosting: i.hosting, WaitFlags: i.WaitFlags}
+	wait := publish.ReadyWait{InventoryOptions: i.InventoryOptions, Hosting: i.hosting, WaitFlags: i.WaitFlags}
 	return wait.Run(ctx, i.publications)
 }

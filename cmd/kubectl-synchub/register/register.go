@@ -127,7 +127,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	options.AddFlags(command)
 	options.target.AddFlags(command)
-	options.hosting.AddFlags(command)
+	options.hosting.AddFlags(command, "kubeconfig of the cluster that hosts the hub: the hub gets rights for the resources that are published there, and unpublished resources of --resources and --add-resources are published from the target")
 	options.tunnel.addFlags(command)
 	flags := command.Flags()
 	flags.StringVar(&options.hubKubeconfig, "kubeconfig-only", "", "give the hub this kubeconfig and do nothing on the cluster")

@@ -24,35 +24,32 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
-// Follower prints the progress of the rollout of an EdgePlacement.
-type Follower struct {
-	workspace client.WithWatch
-	reader    *cli.Reader
-	out       io.Writer
+// follower prints the progress of the rollout of an EdgePlacement.
+type follower struct {
+	*cli.Reader
+	out io.Writer
 	// shown is the last line that was printed.
 	shown string
 }
 
-// NewFollower returns a follower, which prints to out. It sends no requests.
-func NewFollower(config *rest.Config, out io.Writer) (*Follower, error) {
-	workspace, err := cli.ClientOf(config)
-	if err != nil {
-		return nil, err
-	}
+// Wait prints to out the progress of the rollout of an EdgePlacement until it is complete.
+func Wait(ctx context.Context, config *rest.Config, out io.Writer, name string, flags cli.WaitFlags) error {
 	reader, err := cli.NewReader(config)
-	return &Follower{workspace: workspace, reader: reader, out: out}, err
+	if err != nil {
+		return err
+	}
+	return (&follower{Reader: reader, out: out}).wait(ctx, name, flags)
 }
 
 // observe prints a state of the EdgePlacement, if it says something new. The error says why the rollout does not come to its end.
-func (f *Follower) observe(ctx context.Context, seen *edgev2alpha1.EdgePlacement) (done bool, err error) {
-	objects, fingerprint, err := PlacedObjects(ctx, f.reader, f.workspace, seen)
+func (f *follower) observe(ctx context.Context, seen *edgev2alpha1.EdgePlacement) (done bool, err error) {
+	objects, fingerprint, err := PlacedObjects(ctx, f.Reader, seen)
 	if err != nil {
 		return false, fmt.Errorf("cannot tell whether the hub has seen all objects: %w", err)
 	}
@@ -62,19 +59,19 @@ func (f *Follower) observe(ctx context.Context, seen *edgev2alpha1.EdgePlacement
 }
 
 // show prints a line, unless it was the last one. It may hold texts of clusters.
-func (f *Follower) show(line string) {
+func (f *follower) show(line string) {
 	if line != f.shown {
 		f.shown = line
 		fmt.Fprintln(f.out, cli.SanitizeLine(line))
 	}
 }
 
-// Wait observes each state of the EdgePlacement until the rollout is complete. A timeout of zero waits for ever.
-func (f *Follower) Wait(ctx context.Context, name string, flags cli.WaitFlags) error {
+// wait observes each state of the EdgePlacement until the rollout is complete. A timeout of zero waits for ever.
+func (f *follower) wait(ctx context.Context, name string, flags cli.WaitFlags) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, flags.Limit(), fmt.Errorf("the rollout of %s was not complete after %s", name, flags.Timeout.Round(time.Millisecond)))
 	defer cancel()
 	named := &edgev2alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	err := registration.WatchObject(ctx, f.workspace, named, func(seen *edgev2alpha1.EdgePlacement) (bool, error) {
+	err := registration.WatchObject(ctx, f.Client, named, func(seen *edgev2alpha1.EdgePlacement) (bool, error) {
 		if seen == nil {
 			return false, fmt.Errorf("the EdgePlacement %s was deleted", name)
 		}

@@ -44,12 +44,12 @@ import (
 
 // PlacedObjects returns the objects of the workspace that an EdgePlacement selects, sorted, with the fingerprint of their content. It reads
 // only their metadata.
-func PlacedObjects(ctx context.Context, r *cli.Reader, workspace client.Client, placement *edgev2alpha1.EdgePlacement) (found []placed.Object, fingerprint rules.Fingerprint, err error) {
+func PlacedObjects(ctx context.Context, r *cli.Reader, placement *edgev2alpha1.EdgePlacement) (found []placed.Object, fingerprint rules.Fingerprint, err error) {
 	compiled, err := rules.Compile(placement)
 	if err != nil {
 		return nil, fingerprint, err
 	}
-	resources, err := placeableResources(ctx, workspace, placement.Status.UnplacedResources)
+	resources, err := placeableResources(ctx, r.Client, placement.Status.UnplacedResources)
 	if err != nil {
 		return nil, fingerprint, err
 	}

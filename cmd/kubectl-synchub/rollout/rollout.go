@@ -89,23 +89,20 @@ func (o *rolloutOptions) run(ctx context.Context, name string) error {
 	if err := o.CheckTimeout(); err != nil {
 		return err
 	}
-	config, err := o.Cluster.ToRESTConfig()
+	reader, err := o.Reader()
 	if err != nil {
 		return err
 	}
-	follower, err := NewFollower(config, o.Out)
+	found, _, err := GetEdgePlacement(ctx, reader.Client, name)
 	if err != nil {
 		return err
 	}
-	found, _, err := GetEdgePlacement(ctx, follower.workspace, name)
-	if err != nil {
-		return err
-	}
+	follower := &follower{Reader: reader, out: o.Out}
 	if !o.watch {
 		_, err := follower.observe(ctx, found)
 		return err
 	}
-	return follower.Wait(ctx, name, o.WaitFlags)
+	return follower.wait(ctx, name, o.WaitFlags)
 }
 
 // rolloutProgress tells how far a rollout has come, for the objects as they are now: their number, and the text of their fingerprint. The
@@ -194,11 +191,7 @@ func awaitRollout(ctx context.Context, o *cli.InventoryOptions, name string, wai
 	if err != nil {
 		return err
 	}
-	follower, err := NewFollower(config, o.ErrOut)
-	if err != nil {
-		return err
-	}
-	return follower.Wait(ctx, name, wait)
+	return Wait(ctx, config, o.ErrOut, name, wait)
 }
 
 // setPaused sets spec.paused of an EdgePlacement, unless it has the value.

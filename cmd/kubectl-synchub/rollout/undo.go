@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,10 +102,10 @@ func (o *historyOptions) history(ctx context.Context, name string) error {
 		_, _ = fmt.Fprintf(o.ErrOut, "The hub keeps no revision of %s yet.\n", name)
 		return nil
 	}
-	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "REVISION\tOBJECTS\tAGE")
+	table := cli.NewColumns(o.Out)
+	table.Line("REVISION\tOBJECTS\tAGE")
 	for _, of := range revisions {
-		_, _ = fmt.Fprintf(table, "%d\t%d\t%s\n", of.Revision, len(of.Objects), duration.HumanDuration(time.Since(of.CreationTimestamp.Time)))
+		table.Line("%d\t%d\t%s", of.Revision, len(of.Objects), duration.HumanDuration(time.Since(of.CreationTimestamp.Time)))
 	}
 	return table.Flush()
 }
@@ -133,11 +132,11 @@ func (o *undoOptions) run(ctx context.Context, name string) error {
 	if err := cmp.Or(o.Complete(), o.CheckTimeout()); err != nil {
 		return err
 	}
-	workspace, reader, err := o.Clients()
+	reader, err := o.Reader()
 	if err != nil {
 		return err
 	}
-	placement, revisions, err := placementRevisions(ctx, workspace, name)
+	placement, revisions, err := placementRevisions(ctx, reader.Client, name)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
@@ -167,11 +166,7 @@ func (o *confirmRestoreOptions) noteHeld(syncTarget *edgev2alpha1.SyncTarget) {
 
 // listHeld prints the copies on the cluster whose originals kcp lacks, or has in an older version.
 func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	admin, err := registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context)
-	if err != nil {
-		return err
-	}
-	cluster, err := cli.NewTargetReader(admin.Config)
+	cluster, err := o.target.Reader()
 	if err != nil {
 		return err
 	}
@@ -186,8 +181,8 @@ func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2
 	if err != nil {
 		return err
 	}
-	table := printers.GetNewTabWriter(o.Out)
-	fmt.Fprintln(table, "RESOURCE\tNAMESPACE\tNAME\tIN KCP")
+	table := cli.NewColumns(o.Out)
+	table.Line("RESOURCE\tNAMESPACE\tNAME\tIN KCP")
 	for _, copied := range found.Objects {
 		if copied.Annotations[ownership.MarkAnnotation] == "" {
 			// A namespace that the hub only ensured has no original.
@@ -198,7 +193,7 @@ func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2
 			state = "unknown: " + redact.Error(err).Error()
 		}
 		if state != "" {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", copied.Resource, copied.Namespace, copied.Name, state)
+			table.Line("%s\t%s\t%s\t%s", copied.Resource, copied.Namespace, copied.Name, state)
 		}
 	}
 	if err := table.Flush(); err != nil {

@@ -107,11 +107,7 @@ func (o *staleObjectsOptions) run(ctx context.Context, name string) error {
 	if err := cmp.Or(o.Complete(), o.target.Required()); err != nil {
 		return err
 	}
-	admin, err := registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context)
-	if err != nil {
-		return err
-	}
-	cluster, err := cli.NewTargetReader(admin.Config)
+	cluster, err := o.target.Reader()
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package publish
 
 import (
 	"context"
@@ -33,8 +33,6 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/register"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -81,13 +79,13 @@ func (o *publishOptions) listPublished(ctx context.Context) (client.WithWatch, [
 }
 
 // plan returns the plan for each definition. It writes nothing. The error names all definitions that cannot be published.
-func (p *publisher) plan(ctx context.Context, definitions []*unstructured.Unstructured) ([]publish.Definition, error) {
-	options := publish.Options{Namespace: *p.Cluster.Namespace, InstallCRD: p.installCRD}
-	var all []publish.Definition
+func (p *publisher) plan(ctx context.Context, definitions []*unstructured.Unstructured) ([]Definition, error) {
+	options := Options{Namespace: *p.Cluster.Namespace, InstallCRD: p.installCRD}
+	var all []Definition
 	var errs []error
 	seen := map[string]bool{}
 	for _, definition := range definitions {
-		planned, err := publish.PlanDefinition(ctx, definition, p.existing, options)
+		planned, err := PlanDefinition(ctx, definition, p.existing, options)
 		name := planned.Resource.String()
 		switch {
 		case err != nil:
@@ -103,7 +101,7 @@ func (p *publisher) plan(ctx context.Context, definitions []*unstructured.Unstru
 }
 
 // apply writes the objects of one plan and reports them.
-func (p *publisher) apply(ctx context.Context, planned publish.Definition) error {
+func (p *publisher) apply(ctx context.Context, planned Definition) error {
 	p.noteDefinition(planned)
 	if planned.ConfigMap == nil {
 		return p.Print(planned.Existing, string(registration.Unchanged))
@@ -126,7 +124,7 @@ func (p *publisher) apply(ctx context.Context, planned publish.Definition) error
 }
 
 // applyConfigMap creates the ConfigMap, or replaces the definition in the existing one.
-func (p *publisher) applyConfigMap(ctx context.Context, planned publish.Definition) (*corev1.ConfigMap, registration.Result, error) {
+func (p *publisher) applyConfigMap(ctx context.Context, planned Definition) (*corev1.ConfigMap, registration.Result, error) {
 	desired, name := planned.ConfigMap, client.ObjectKeyFromObject(planned.ConfigMap)
 	existing, err := p.getConfigMap(ctx, name)
 	switch {
@@ -135,11 +133,11 @@ func (p *publisher) applyConfigMap(ctx context.Context, planned publish.Definiti
 	case existing == nil:
 		made := desired.DeepCopy()
 		return made, registration.Created, p.create(ctx, made, "ConfigMap "+name.String())
-	case planned.Existing == nil && !publish.IsOurs(existing):
+	case planned.Existing == nil && !IsOurs(existing):
 		return nil, "", fmt.Errorf("the ConfigMap %s was not made by this command and is left as it is: delete it, or publish %s yourself", name, planned.Resource)
 	}
 	changed := existing.DeepCopy()
-	metav1.SetMetaDataLabel(&changed.ObjectMeta, publish.ManagedByLabel, publish.ManagerName)
+	metav1.SetMetaDataLabel(&changed.ObjectMeta, ManagedByLabel, ManagerName)
 	if changed.Data == nil {
 		changed.Data = map[string]string{}
 	}
@@ -167,7 +165,7 @@ func (p *publisher) getConfigMap(ctx context.Context, name types.NamespacedName)
 }
 
 // applyPublishedResource creates the PublishedResource, or patches the existing one if it must change.
-func (p *publisher) applyPublishedResource(ctx context.Context, planned publish.Definition) (*synchubv1alpha1.PublishedResource, registration.Result, error) {
+func (p *publisher) applyPublishedResource(ctx context.Context, planned Definition) (*synchubv1alpha1.PublishedResource, registration.Result, error) {
 	what := "PublishedResource " + planned.Name()
 	switch {
 	case planned.Desired == nil:
@@ -215,12 +213,12 @@ func withMissingRight(err error) error {
 }
 
 // waitReady waits until mailboxes have the APIs of all plans, with the schemas of the new definitions.
-func (p *publisher) waitReady(ctx context.Context, planned []publish.Definition) error {
-	var publications []publish.Publication
+func (p *publisher) waitReady(ctx context.Context, planned []Definition) error {
+	var publications []Publication
 	for _, definition := range planned {
 		publications = append(publications, definition.Publication)
 	}
-	wait := register.ReadyWait{
+	wait := ReadyWait{
 		InventoryOptions: p.InventoryOptions, Hosting: p.hosting, WaitFlags: p.WaitFlags,
 		HasOldSchema: func(resource *synchubv1alpha1.PublishedResource) bool {
 			former, ok := p.replaced[resource.Name]

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package register
+package publish
 
 import (
 	"context"
@@ -29,7 +29,6 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -44,7 +43,7 @@ type ReadyWait struct {
 }
 
 // Run waits until mailboxes have the APIs. After the timeout it returns an error that says for each API why they do not.
-func (w *ReadyWait) Run(ctx context.Context, publications []publish.Publication) error {
+func (w *ReadyWait) Run(ctx context.Context, publications []Publication) error {
 	if len(publications) == 0 {
 		return nil
 	}

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package publish
 
 import (
 	"context"
@@ -32,11 +32,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/manifests"
 )
 
-// defaultNamespace is the namespace in which the README installs the hub.
-const defaultNamespace = "synchub"
+// DefaultNamespace is the namespace in which the README installs the hub.
+const DefaultNamespace = "synchub"
 
 const publishLong = `Publish the CustomResourceDefinitions of files: all mailboxes get their APIs.
 
@@ -68,7 +68,7 @@ const publishExample = `  # Publish all definitions of a file
   # Print the objects, to commit them
   kubectl synchub publish -f crds.yaml --dry-run=client -o yaml`
 
-// publishOptions are the flags of publish.
+// publishOptions are the flags of
 type publishOptions struct {
 	*cli.InventoryOptions
 	files []string
@@ -77,9 +77,10 @@ type publishOptions struct {
 	cli.WaitFlags
 }
 
-func newPublishCommand(streams genericiooptions.IOStreams) *cobra.Command {
+// NewCommand returns the command
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &publishOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
-	options.Cluster.Namespace = new(defaultNamespace)
+	options.Cluster.Namespace = new(DefaultNamespace)
 	var install bool
 	command := &cobra.Command{
 		Use:     "publish -f FILE",
@@ -145,7 +146,7 @@ func (o *publishOptions) run(ctx context.Context) error {
 func (o *publishOptions) readDefinitions() ([]*unstructured.Unstructured, error) {
 	var definitions []*unstructured.Unstructured
 	others := map[string]int{}
-	err := readObjects(o.In, o.files, func(object *unstructured.Unstructured) error {
+	err := manifests.Each(o.In, o.files, func(object *unstructured.Unstructured) error {
 		kind := object.GroupVersionKind()
 		switch {
 		case kind.Group != apiextensionsv1.GroupName || kind.Kind != "CustomResourceDefinition":
@@ -174,11 +175,11 @@ func (o *publishOptions) readDefinitions() ([]*unstructured.Unstructured, error)
 }
 
 // noteDefinition says what of a plan differs from the file.
-func (o *publishOptions) noteDefinition(planned publish.Definition) {
+func (o *publishOptions) noteDefinition(planned Definition) {
 	if planned.ConfigMap == nil {
 		o.Note(fmt.Sprintf("%s is published already, not from this command's ConfigMap: the PublishedResource %s is left as it is.", planned.Resource, planned.Existing.Name))
 	}
 	if planned.FullBytes > 0 {
-		o.Note(fmt.Sprintf("The descriptions of %s are left out: with them the definition takes %d bytes, and a ConfigMap holds %d.", planned.Resource, planned.FullBytes, publish.MaxConfigMapBytes))
+		o.Note(fmt.Sprintf("The descriptions of %s are left out: with them the definition takes %d bytes, and a ConfigMap holds %d.", planned.Resource, planned.FullBytes, MaxConfigMapBytes))
 	}
 }
