@@ -35,7 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/status"
 )
 
-// Texts that others can write into conditions, failures and names cannot move the cursor or start a new line.
+// Texts in conditions, failures and names cannot move the cursor or start a new line.
 func TestOutputIsSanitized(t *testing.T) {
 	const hostile = "\x1b[2J\x1b[H\u202eok\r\nReady:  True\x07\u009b31m"
 	now := time.Now()

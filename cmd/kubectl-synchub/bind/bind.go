@@ -50,9 +50,9 @@ spec.downsync of an EdgePlacement.
 The objects get the status that they have on the clusters, with the numbers of all clusters summed up: commands such as kubectl
 rollout status work as in a cluster. With --aggregate-status=false they get none.
 
-You can repeat the command: it changes nothing that is in place. It accepts claims that the export has got since, which the hub
-needs for newly published APIs. A claim that you have rejected or limited in the APIBinding stays so. If there is an
-EdgePlacement of the name with other settings, the command changes nothing and tells the differences.`
+You can repeat the command: it changes nothing that is in place. It accepts new claims of the export, which the hub needs
+for newly published APIs. A claim that you have rejected or limited in the APIBinding stays so. If there is an
+EdgePlacement of the name with other settings, the command changes nothing and prints the differences.`
 
 const bindComputeExample = `  # Run the objects of this workspace on all clusters of an inventory workspace
   kubectl synchub bind compute root:inventory

@@ -32,7 +32,7 @@ import (
 // bindingOptions are the flags of commands that change the APIBinding of a workspace.
 type bindingOptions struct {
 	*cli.InventoryOptions
-	// workspace and provider are paths. An empty workspace is that of the current context.
+	// workspace and provider are paths. If workspace is empty, it is the workspace of the current context.
 	workspace, provider string
 	cli.WaitFlags
 }

@@ -98,7 +98,7 @@ func (o *unbindOptions) run(ctx context.Context, inventory string) error {
 		return err
 	}
 	if o.all && !o.Wait {
-		return errors.New("--wait=false: the APIBinding can only be deleted once the EdgePlacements are gone; leave one of --wait=false and --all away")
+		return errors.New("--wait=false: the APIBinding can only be deleted once the EdgePlacements are gone; leave out --wait=false or --all")
 	}
 	workspace, err := o.open()
 	if err != nil {

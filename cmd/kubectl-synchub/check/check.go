@@ -32,16 +32,16 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
-const checkLong = `Inspect an installation, and say what is wrong: the version of kcp, the provider workspace, the APIBindings and SyncTargets of
-the current workspace and, with the kubeconfig of the hosting cluster, the hub itself and the published APIs.
+const checkLong = `Inspect an installation and report problems: the version of kcp, the provider workspace, and the APIBindings and SyncTargets of
+the current workspace. With the kubeconfig of the hosting cluster, the command also checks the hub and the published APIs.
 
-Nothing is changed anywhere. What your rights do not let the command look at, it says it has skipped. The provider workspace is checked by
-a dry run of synchub init, which needs the rights of its administrator. The command fails if it finds a problem.`
+The command changes nothing. It reports as skipped the parts that your rights do not let it read. It checks the provider
+workspace by a dry run of synchub init, which needs the rights of its administrator. The command fails if it finds a problem.`
 
-const checkExample = `  # What the user of an inventory workspace can see
+const checkExample = `  # Check as a user of an inventory workspace
   kubectl synchub check
 
-  # All of it, as an administrator
+  # Check everything, as an administrator
   kubectl synchub check --hub-user synchub-hub --hosting-kubeconfig hosting.kubeconfig`
 
 // checkOptions are the flags of check.
@@ -57,7 +57,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &checkOptions{WorkspaceOptions: cli.NewWorkspaceOptions(streams)}
 	command := &cobra.Command{
 		Use:     "check",
-		Short:   "Inspect an installation, and say what is wrong",
+		Short:   "Inspect an installation and report problems",
 		Long:    checkLong,
 		Example: checkExample,
 		Args:    cli.NoArguments,

@@ -76,7 +76,7 @@ func TestTargets(t *testing.T) {
 		}
 		text := strings.Join(lines, "\n")
 		if len(lines) != len(test.want) || report.Problems() != problems {
-			t.Errorf("%s: it says\n%s", name, text)
+			t.Errorf("%s: it prints\n%s", name, text)
 		}
 		for _, want := range test.want {
 			if !strings.Contains(text, want) {

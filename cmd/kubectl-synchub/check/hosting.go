@@ -42,7 +42,7 @@ const (
 	leaseName = "synchub"
 )
 
-// oldestKubernetes is the oldest version that evaluates the rules of the definition of PublishedResources; the chart says the same.
+// oldestKubernetes is the oldest version that evaluates the rules of the definition of PublishedResources, as in the chart.
 var oldestKubernetes = version.MustParseSemantic("1.30.0")
 
 // hosting checks the hub in a namespace of its hosting cluster.
@@ -119,7 +119,7 @@ func (r *Report) publishedResources(ctx context.Context, c client.Reader) {
 		ready := meta.FindStatusCondition(list.Items[i].Status.Conditions, synchubv1alpha1.ConditionReady)
 		switch {
 		case ready == nil:
-			notReady = append(notReady, list.Items[i].Name+" (the hub has said nothing yet)")
+			notReady = append(notReady, list.Items[i].Name+" (the hub has not reported anything yet)")
 		case ready.Status != "True":
 			notReady = append(notReady, fmt.Sprintf("%s (%s: %s)", list.Items[i].Name, ready.Reason, ready.Message))
 		}

@@ -60,7 +60,7 @@ func (r *Report) kcp(config *rest.Config) bool {
 	return true
 }
 
-// isOldKCP reports whether a version is one of kcp that was not tested. Some builds do not tell their version.
+// isOldKCP reports whether a version of kcp is too old to have been tested. Some builds do not report their version.
 func isOldKCP(version string) bool {
 	found := kcpVersion.FindStringSubmatch(version)
 	if found == nil {

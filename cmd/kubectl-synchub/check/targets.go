@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
 
-// targets checks the SyncTargets of a workspace: what the hub says of them, and that it says anything.
+// targets checks that the SyncTargets of a workspace are ready, and that a hub reports on them.
 func (r *Report) targets(syncTargets []edgev2alpha1.SyncTarget, now time.Time) {
 	const area = "targets"
 	var silent, notReady []string

@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	apiversion "k8s.io/apimachinery/pkg/version"
@@ -39,6 +40,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
@@ -153,6 +155,14 @@ func (r *Reader) Get(ctx context.Context, resource schema.GroupVersionResource, 
 	default:
 		return object, nil
 	}
+}
+
+// EachMetadata calls a function for the metadata of each object of a resource.
+func (r *Reader) EachMetadata(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions, call func(*metav1.PartialObjectMetadata) error) error {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.Metadata.Resource(resource).List(ctx, options)
+	})
+	return pages.EachListItem(ctx, options, func(item runtime.Object) error { return call(item.(*metav1.PartialObjectMetadata)) })
 }
 
 // DefaultProvider is the provider workspace that `synchub init` makes.

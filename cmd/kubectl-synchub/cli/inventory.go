@@ -34,6 +34,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -55,6 +56,14 @@ const (
 	DryRunClient = "client"
 	DryRunServer = "server"
 )
+
+// DryRunOption returns the option DryRun of a write.
+func DryRunOption(dryRun string) []string {
+	if dryRun == DryRunServer {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
 
 // Scheme has the types that the commands read and write.
 var Scheme = newScheme()
@@ -131,7 +140,7 @@ func (o *InventoryOptions) AddFlags(command *cobra.Command) {
 	flags := command.Flags()
 	o.Cluster.AddFlags(flags)
 	o.Output.AddFlags(command)
-	flags.StringVar(&o.DryRun, "dry-run", DryRunNone, "none, client or server: with client nothing is sent but questions, with server all is sent and nothing stored")
+	flags.StringVar(&o.DryRun, "dry-run", DryRunNone, "none, client or server: client sends no writes, server sends all writes and stores none")
 	flags.Lookup("dry-run").NoOptDefVal = DryRunClient
 	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{DryRunNone, DryRunClient, DryRunServer}, cobra.ShellCompDirectiveNoFileComp))
 	SetFormats(command, o.Output.AllowedFormats())
@@ -260,9 +269,9 @@ func (o *InventoryOptions) ConfirmFunc(confirmed bool) func(context.Context, str
 		case confirmed || o.DryRun != DryRunNone:
 			return nil
 		case !printers.IsTerminal(o.In):
-			return errors.New("nothing was changed: say --yes if that is to be so")
+			return errors.New("nothing was changed: give --yes to confirm")
 		}
-		fmt.Fprint(o.ErrOut, "Is that to be so? [y/N] ")
+		fmt.Fprint(o.ErrOut, "Continue? [y/N] ")
 		answer := make(chan string, 1)
 		go func() {
 			line, _ := bufio.NewReader(o.In).ReadString('\n')
@@ -287,8 +296,8 @@ func (o *InventoryOptions) Progress(format string, values ...any) {
 
 // GetSyncTarget completes the options, and returns the inventory of the current workspace with one of its SyncTargets. It returns the first of
 // the given errors of other options, if there is one.
-func (o *InventoryOptions) GetSyncTarget(ctx context.Context, name string, others ...error) (*registration.Inventory, *edgev2alpha1.SyncTarget, error) {
-	if err := cmp.Or(o.Complete(), cmp.Or(others...)); err != nil {
+func (o *InventoryOptions) GetSyncTarget(ctx context.Context, name string, errs ...error) (*registration.Inventory, *edgev2alpha1.SyncTarget, error) {
+	if err := cmp.Or(o.Complete(), cmp.Or(errs...)); err != nil {
 		return nil, nil, err
 	}
 	inventory, err := o.Inventory()

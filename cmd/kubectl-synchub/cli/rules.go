@@ -47,7 +47,7 @@ func ReadRules(ctx context.Context, r *Reader) (*edgev2alpha1.SyncRulesStatus, e
 	return &rules.Status, nil
 }
 
-// PublishedByRules returns the PublishedResources that rules describe. With an error, there may be others. err is the error
+// PublishedByRules returns the PublishedResources that rules describe. With an error, there may be more. err is the error
 // of the rules.
 func PublishedByRules(rules *edgev2alpha1.SyncRulesStatus, err error) ([]synchubv1alpha1.PublishedResource, error) {
 	if err != nil {
@@ -55,7 +55,7 @@ func PublishedByRules(rules *edgev2alpha1.SyncRulesStatus, err error) ([]synchub
 	}
 	found, absent, err := publishedresource.FromSyncRules(rules)
 	if len(absent) > 0 {
-		err = errors.Join(err, fmt.Errorf("the rules are too large to be shown in the workspace: those of %s are missing", strings.Join(absent, ", ")))
+		err = errors.Join(err, fmt.Errorf("the rules are too large for the workspace: the rules of %s are missing", strings.Join(absent, ", ")))
 	}
 	return found, err
 }

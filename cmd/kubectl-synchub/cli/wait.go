@@ -138,19 +138,19 @@ func (w *SyncTargetWait) showSteps(shown []string, seen *edgev2alpha1.SyncTarget
 	return steps
 }
 
-// IsReadyNow reports whether the hub has said that the SyncTarget is ready as its spec is now.
+// IsReadyNow reports whether the SyncTarget is ready, by a status for the current spec.
 func IsReadyNow(syncTarget *edgev2alpha1.SyncTarget) bool {
 	ready := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady)
 	return registration.IsReady(syncTarget) && ready.ObservedGeneration >= syncTarget.Generation
 }
 
-// IsSuspendedNow reports whether the hub has said that it syncs nothing, as the spec is now.
+// IsSuspendedNow reports whether the hub has stopped the sync, by a status for the current spec.
 func IsSuspendedNow(syncTarget *edgev2alpha1.SyncTarget) bool {
 	suspended := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSuspended)
 	return suspended != nil && suspended.Status == metav1.ConditionTrue && suspended.ObservedGeneration >= syncTarget.Generation
 }
 
-// DescribeNotReady says why a SyncTarget is not ready.
+// DescribeNotReady returns the reasons why a SyncTarget is not ready.
 func DescribeNotReady(syncTarget *edgev2alpha1.SyncTarget) string {
 	if text := registration.DescribeNotReady(syncTarget); text != "" {
 		return text

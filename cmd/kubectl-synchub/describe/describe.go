@@ -45,8 +45,8 @@ func NewTargetCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:     "target NAME",
 		Aliases: []string{"synctarget"},
 		Short:   "Show the details of a SyncTarget",
-		Long: "Show the details of a SyncTarget: its conditions, the resources that are synced and those that cannot be, its\n" +
-			"credentials, which cluster is expected and which were former ones, the objects that are left while it is drained or deleted, and the events about it.",
+		Long: "Show the details of a SyncTarget: its conditions, the synced resources and the ones that the hub cannot sync, its\n" +
+			"credentials, its present and former clusters, the remaining objects during a drain or deletion, and its events.",
 		Example: "  kubectl synchub describe target florin",
 		Args:    cli.OneSyncTarget,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -124,9 +124,9 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 			d.Line("  %s", line)
 		}
 	}
-	if cleanup := of.Status.Cleanup; cleanup != nil {
-		d.Line("Cleanup:")
-		for _, line := range append([]string{"  " + cleanupLine(cleanup)}, register.RemainingLines(of)...) {
+	if of.Status.Cleanup != nil {
+		d.Line("Cleanup:\t%s", register.CleanupText(of))
+		for _, line := range register.RemainingLines(of) {
 			d.Line("%s", line)
 		}
 	}
@@ -165,13 +165,6 @@ func formatCounts(counts *edgev2alpha1.TargetCounts) string {
 		line += fmt.Sprintf(", %d left of a mailbox that was deleted or restored from a backup of the cluster, until a mailbox selects them again or the cluster is drained", counts.Former)
 	}
 	return line
-}
-
-func cleanupLine(of *edgev2alpha1.CleanupStatus) string {
-	if of.Remaining == nil {
-		return fmt.Sprintf("%d objects removed; how many remain cannot be told", of.Removed)
-	}
-	return fmt.Sprintf("%d objects removed, %d remain", of.Removed, *of.Remaining)
 }
 
 func formatLabels(labels map[string]string) string {
@@ -236,7 +229,7 @@ func (d *description) events(of *edgev2alpha1.SyncTarget, events []corev1.Event)
 	}
 }
 
-// staleness says why an event no longer describes the SyncTarget. It is empty if the event may still do.
+// staleness returns why an event no longer describes the SyncTarget, or "" if it may still do.
 func staleness(of *edgev2alpha1.SyncTarget, about types.UID, when metav1.Time) string {
 	ready := meta.FindStatusCondition(of.Status.Conditions, edgev2alpha1.ConditionReady)
 	switch {

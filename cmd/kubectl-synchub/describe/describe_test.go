@@ -49,7 +49,7 @@ func TestDescribeShowsTheExpectedCluster(t *testing.T) {
 	of := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}}
 	of.Status.ClusterID = "expected"
 	if got := described(t, of, now); strings.Contains(got, "Observed") || strings.Contains(got, "Former") {
-		t.Errorf("all is as expected, and it says\n%s", got)
+		t.Errorf("all is as expected, and it prints\n%s", got)
 	}
 
 	of.Status.ObservedClusterID = "observed"

@@ -45,9 +45,9 @@ const (
 const describePlacementLong = `Show the details of an EdgePlacement of the current workspace: its conditions, and how each object that it selects is on each
 cluster. Objects that need attention come first.
 
-All of it is what the hub has written into the workspace, so that no rights for mailboxes or clusters are needed. The hub names
-the first ten pairs of an object and a cluster that fail, and the first ten that are on their way. If there are more, the state
-of the other pairs is Unknown.`
+The command reads only the workspace, so you need no rights for mailboxes or clusters. The hub lists the first ten pairs of an
+object and a cluster that fail, and the first ten that are on their way. If there are more, the state of the other pairs is
+Unknown.`
 
 // describePlacementOptions are the flags of describe placement.
 type describePlacementOptions struct {
@@ -68,7 +68,7 @@ func NewPlacementCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:    func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
 	}
 	options.Cluster.AddFlags(command.Flags())
-	command.Flags().IntVar(&options.limit, "limit", defaultObjects, "show at most so many objects; 0 shows all")
+	command.Flags().IntVar(&options.limit, "limit", defaultObjects, "maximum number of objects to show; 0 shows all")
 	command.ValidArgsFunction = options.CompletePlacement
 	return command
 }
@@ -107,7 +107,7 @@ func (d *description) placement(of *edgev2alpha1.EdgePlacement) {
 	d.field("Labels", formatLabels(of.Labels))
 	d.field("Deletion Policy", string(of.Spec.DeletionPolicy))
 	if int64(status.SpecGeneration) != of.Generation {
-		d.Line("Status:\tof generation %d, while the EdgePlacement has generation %d: the hub is about to write it anew", status.SpecGeneration, of.Generation)
+		d.Line("Status:\tof generation %d, while the EdgePlacement has generation %d: the hub is about to write it again", status.SpecGeneration, of.Generation)
 	}
 	d.field("Locations", fmt.Sprint(status.MatchingLocationCount))
 	d.field("Destinations", fmt.Sprint(status.Destinations))

@@ -33,25 +33,25 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
-const explainLong = `Tell why an object is on a cluster, or why it is not: step by step, from the workspace in which it was written over what
-selects it to what the cluster holds. The first step that stops it is the answer.
+const explainLong = `Explain why an object is on a cluster, or why it is not. The steps lead from the workspace of the object, over the configs that
+select it, to the copy on the cluster. The first step that stops the object is the answer.
 
-In a workload workspace the object is that of the workspace, and TARGET the name of a SyncTarget to which an EdgePlacement
-leads. If you may read that SyncTarget, the steps in its mailbox follow. In an inventory workspace the object is that of a
-mailbox, and TARGET a SyncTarget of the workspace. RESOURCE is as with kubectl get: deployments, deploy, deployments.apps. An
-object that is in no namespace has its NAME only.
+In a workload workspace, the object is in that workspace, and TARGET is the name of a SyncTarget that an EdgePlacement selects.
+If you may read that SyncTarget, the steps in its mailbox follow. In an inventory workspace, the object is in a mailbox, and
+TARGET is a SyncTarget of the workspace. RESOURCE is written as for kubectl get: deployments, deploy, deployments.apps. For a
+cluster-scoped object give its NAME only.
 
-What cannot be read is said, and all else is told. The cluster is asked with the kubeconfig that the hub has, if you may read
-that Secret, or else with --target-kubeconfig. The rules of PublishedResources are read from the SyncRules that the hub keeps in
-the workspace, unless you name the hub's hosting cluster by --hosting-kubeconfig, or give the PublishedResources as files. Nothing
-is changed anywhere.`
+The command names the facts that it cannot read, and explains all other ones. It reads the cluster with the hub's kubeconfig if
+you may read that Secret, or else with --target-kubeconfig. It reads the rules from the SyncRules that the hub keeps in the
+workspace, unless you name the hosting cluster by --hosting-kubeconfig, or give the PublishedResources as files. It changes
+nothing.`
 
 const explainExample = `  kubectl synchub explain florin deployments shop/web
 
-  # With the PublishedResources themselves, which also say why one is not ready
+  # With the PublishedResources themselves, whose conditions name the reason if one is not ready
   kubectl synchub explain florin deploy shop/web --hosting-kubeconfig hosting.kubeconfig
 
-  # An object in no namespace, for a program
+  # A cluster-scoped object, for a program
   kubectl synchub explain florin clusterroles viewer -o json`
 
 // explainOptions are the flags of explain.
@@ -71,7 +71,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &explainOptions{ReadOptions: cli.NewReadOptions(streams), workloadRulesErr: errors.New("they are in the hosting cluster, which was not named")}
 	command := &cobra.Command{
 		Use:     "explain TARGET RESOURCE [NAMESPACE/]NAME",
-		Short:   "Tell why an object is on a cluster or is not",
+		Short:   "Explain why an object is on a cluster or is not",
 		Long:    explainLong,
 		Example: explainExample,
 		Args:    targetResourceAndName,

@@ -61,7 +61,7 @@ func (o *explainOptions) facts(ctx context.Context, workspace client.Client, syn
 	return facts, nil
 }
 
-// namespaceError says that the name of an object has a namespace and must not, or the other way round.
+// namespaceError returns the error for a name with a namespace that must not have one, or the reverse.
 func namespaceError(resource schema.GroupResource, namespaced bool) error {
 	if namespaced {
 		return fmt.Errorf("%s are in namespaces: give NAMESPACE/NAME", resource)
@@ -87,7 +87,7 @@ func (o *explainOptions) readPublished(ctx context.Context, facts *Facts) error 
 		}
 		var list synchubv1alpha1.PublishedResourceList
 		if err := hosting.List(ctx, &list); err != nil {
-			facts.Published.Err = fmt.Errorf("the hosting cluster does not tell: %w", err)
+			facts.Published.Err = fmt.Errorf("the hosting cluster cannot be read: %w", err)
 		}
 		facts.Published.Value = list.Items
 	}
@@ -141,19 +141,18 @@ func readTarget(ctx context.Context, r *cli.Reader, facts *Facts) (observed Obse
 		return observed
 	}
 	resource := place.GroupVersionResource
-	if resource.Resource == "" {
-		mapping, err := r.Mapper.RESTMapping(place.GroupVersion().WithKind(place.Kind).GroupKind())
-		if err != nil {
-			observed.Err = err
-			return observed
+	switch {
+	case resource.Resource == "":
+		var mapping *meta.RESTMapping
+		if mapping, err = r.Mapper.RESTMapping(schema.GroupKind{Group: place.Group, Kind: place.Kind}); err == nil {
+			resource = mapping.Resource
 		}
-		resource = mapping.Resource
+	case resource.Version == "":
+		resource, err = r.Mapper.ResourceFor(resource)
 	}
-	if resource.Version == "" {
-		if resource, err = r.Mapper.ResourceFor(resource); err != nil {
-			observed.Err = err
-			return observed
-		}
+	if err != nil {
+		observed.Err = err
+		return observed
 	}
 	observed.Value, observed.Err = r.Get(ctx, resource, place.NamespacedName)
 	return observed
@@ -172,7 +171,7 @@ func (o *explainOptions) resolve(workspace *cli.Reader, resource string, key *ty
 	return found, served, err
 }
 
-// readMailbox reads the facts in the mailbox. The error says why the mailbox is not readable.
+// readMailbox reads the facts in the mailbox. The error is the reason why the mailbox is not readable.
 func (o *explainOptions) readMailbox(ctx context.Context, facts *Facts, resource string) error {
 	status := facts.SyncTarget.Status.Mailbox
 	if status == nil || status.Cluster == "" {
@@ -204,26 +203,22 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *Facts, resource
 	return nil
 }
 
+// readConfigs reads the configs that are not being deleted.
 func readConfigs(ctx context.Context, r *cli.Reader) (seen Observed[Configs]) {
 	var syncerConfigs edgev2alpha1.SyncerConfigList
 	var edgeSyncConfigs edgev2alpha1.EdgeSyncConfigList
 	seen.Err = errors.Join(r.Client.List(ctx, &syncerConfigs), r.Client.List(ctx, &edgeSyncConfigs))
-	seen.Value.SyncerConfigs = inForce[*edgev2alpha1.SyncerConfig](syncerConfigs.Items)
-	seen.Value.EdgeSyncConfigs = inForce[*edgev2alpha1.EdgeSyncConfig](edgeSyncConfigs.Items)
-	return seen
-}
-
-// inForce returns the configs that are not being deleted.
-func inForce[P interface {
-	*T
-	client.Object
-}, T any](all []T) (found []P) {
-	for i := range all {
-		if config := P(&all[i]); config.GetDeletionTimestamp() == nil {
-			found = append(found, config)
+	for i := range syncerConfigs.Items {
+		if config := &syncerConfigs.Items[i]; config.DeletionTimestamp == nil {
+			seen.Value.SyncerConfigs = append(seen.Value.SyncerConfigs, config)
 		}
 	}
-	return found
+	for i := range edgeSyncConfigs.Items {
+		if config := &edgeSyncConfigs.Items[i]; config.DeletionTimestamp == nil {
+			seen.Value.EdgeSyncConfigs = append(seen.Value.EdgeSyncConfigs, config)
+		}
+	}
+	return seen
 }
 
 // readObject reads the object in the mailbox, its namespace and the events about it.

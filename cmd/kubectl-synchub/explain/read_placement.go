@@ -56,8 +56,8 @@ func (o *explainOptions) placementFacts(ctx context.Context, here *cli.Reader, t
 	return facts, nil
 }
 
-// readPlacedObject reads the object of a workload workspace, and reports whether there is one. The error says why the question makes
-// no sense there.
+// readPlacedObject reads the object of a workload workspace, and reports whether there is one. The error is the reason why
+// the question makes no sense there.
 func (o *explainOptions) readPlacedObject(ctx context.Context, here *cli.Reader, facts *PlacementFacts, resource string) (exists bool, err error) {
 	found, served, err := o.resolve(here, resource, &facts.Key)
 	facts.Resource = found

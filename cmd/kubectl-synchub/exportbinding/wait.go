@@ -86,7 +86,7 @@ func describeConditions(binding *apisv1alpha2.APIBinding) string {
 		}
 	}
 	if lines.Len() == 0 {
-		return " kcp has not said why"
+		return " kcp has reported no reason"
 	}
 	return lines.String()
 }

@@ -43,11 +43,10 @@ import (
 // wide is the output format with all columns.
 const wide = "wide"
 
-const getLong = `List the SyncTargets of the current workspace: whether each is ready, how many objects are in sync with the cluster, how
-many are not and need attention, for how long the oldest change has been waiting, the cluster's version, and when it last
-answered.
+const getLong = `List the SyncTargets of the current workspace: whether each is ready, the number of objects in sync with the cluster and of
+failed ones, the age of the oldest pending change, the cluster's version, and when it last answered.
 
-READY is Unknown where it cannot be known: the cluster was not asked yet, or no hub has written anything for minutes.`
+READY is Unknown if the hub has not connected to the cluster yet, or if no hub has written a status for minutes.`
 
 // getOptions are the flags of get.
 type getOptions struct {
@@ -62,14 +61,14 @@ func newGetTargetsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "targets [NAME...]",
 		Aliases: []string{"target", "synctargets", "synctarget"},
-		Short:   "List SyncTargets and how they are",
+		Short:   "List SyncTargets and their states",
 		Long:    getLong,
 		Example: `  kubectl synchub get targets
 
   # With mailbox and reason, and each change from now on
   kubectl synchub get targets -o wide --watch
 
-  # The names of those in one zone
+  # The names of the SyncTargets in one zone
   kubectl synchub get targets -l zone=a -o name`,
 		RunE: func(command *cobra.Command, args []string) error { return options.run(command.Context(), args) },
 	}

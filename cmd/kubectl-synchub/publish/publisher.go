@@ -203,7 +203,7 @@ func (p *publisher) patch(ctx context.Context, object, before client.Object, wha
 	return nil
 }
 
-// withMissingRight adds advice to an error that says which right the user lacks.
+// withMissingRight adds the needed rights to an error of a user who lacks one.
 func withMissingRight(err error) error {
 	if !apierrors.IsForbidden(err) {
 		return err

@@ -42,7 +42,7 @@ type ReadyWait struct {
 	HasOldSchema func(*synchubv1alpha1.PublishedResource) bool
 }
 
-// Run waits until mailboxes have the APIs. After the timeout it returns an error that says for each API why they do not.
+// Run waits until mailboxes have the APIs. After the timeout it returns an error with the reason for each missing API.
 func (w *ReadyWait) Run(ctx context.Context, publications []Publication) error {
 	if len(publications) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func (w *ReadyWait) Run(ctx context.Context, publications []Publication) error {
 	defer cancel()
 	unready := map[string]string{}
 	for _, found := range publications {
-		unready[found.Name()] = "the hub has not said anything yet"
+		unready[found.Name()] = "the hub has not reported anything yet"
 	}
 	_, err := toolswatch.UntilWithSync(waiting, registration.ListWatch(w.Hosting, &synchubv1alpha1.PublishedResourceList{}), &synchubv1alpha1.PublishedResource{}, nil, func(event watch.Event) (bool, error) {
 		if seen, ok := event.Object.(*synchubv1alpha1.PublishedResource); ok {

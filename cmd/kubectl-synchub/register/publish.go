@@ -90,7 +90,7 @@ func (o *registerOptions) planPublishing(ctx context.Context, plan *registration
 	return importing, nil
 }
 
-// addPublishedRules grants the hub rights for all published resources, unless --resources says otherwise.
+// addPublishedRules grants the hub rights for all published resources, unless --resources is given.
 func (o *registerOptions) addPublishedRules(plan *registration.Registrar, existing []synchubv1alpha1.PublishedResource) error {
 	published, unserved, err := registration.PublishedResources(existing, plan.TargetClient.RESTMapper())
 	if err != nil {
@@ -128,7 +128,7 @@ func (i *publishing) publish(ctx context.Context) error {
 	return nil
 }
 
-// remainingSteps returns an error that says which manifests somebody else must apply for the user, or nil.
+// remainingSteps returns an error with the manifests that somebody else must apply for the user, or nil.
 func (i *publishing) remainingSteps() error {
 	if i.forbidden == nil {
 		return nil
@@ -153,9 +153,9 @@ func (i *publishing) remainingSteps() error {
 
 // waitPublished waits until mailboxes have the APIs.
 func (i *publishing) waitPublished(ctx context.Context) error {
-	if i.forbidden != nil {
-		return nil
-	}
 	wait := publish.ReadyWait{InventoryOptions: i.InventoryOptions, Hosting: i.hosting, WaitFlags: i.WaitFlags}
-	return wait.Run(ctx, i.publications)
+	if i.forbidden == nil {
+		return wait.Run(ctx, i.publications)
+	}
+	return nil
 }

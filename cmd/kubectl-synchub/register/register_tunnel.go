@@ -85,10 +85,10 @@ func (f *tunnelFlags) authority() ([]byte, error) {
 
 func (o *registerOptions) checkTunnel() error {
 	if o.hubKubeconfig != "" || o.target.Kubeconfig != "" || o.target.Context != "" {
-		return errors.New("with --tunnel nothing is done on the cluster: leave --target-kubeconfig, --target-context and --kubeconfig-only away, and apply the printed manifest")
+		return errors.New("with --tunnel the command does nothing on the cluster: leave out --target-kubeconfig, --target-context and --kubeconfig-only, and apply the printed manifest")
 	}
 	if o.hosting.IsSet() {
-		return errors.New("with --tunnel the PublishedResources of the hosting cluster are not read: leave --hosting-kubeconfig and --hosting-context away, and name the resources with --resources")
+		return errors.New("with --tunnel the PublishedResources of the hosting cluster are not read: leave out --hosting-kubeconfig and --hosting-context, and name the resources with --resources")
 	}
 	return errors.Join(o.checkManifestOutput("--tunnel"), o.tunnel.check())
 }
@@ -126,7 +126,7 @@ func (o *registerOptions) registerTunnel(ctx context.Context, name string) error
 // rotateTunnel replaces the token of a tunnel, and prints the Secret for the cluster.
 func (o *registerOptions) rotateTunnel(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, revoke bool) error {
 	if o.target.Kubeconfig != "" || o.target.Context != "" || o.Wait {
-		return fmt.Errorf("the cluster of the SyncTarget %s dials the hub, so nothing is done on the cluster: leave --target-kubeconfig, --target-context and --wait away, and apply the printed Secret", syncTarget.Name)
+		return fmt.Errorf("the cluster of the SyncTarget %s dials the hub, so the command does nothing on the cluster: leave out --target-kubeconfig, --target-context and --wait, and apply the printed Secret", syncTarget.Name)
 	}
 	if err := o.checkManifestOutput("a tunnel"); err != nil {
 		return err

@@ -165,7 +165,7 @@ func confirmationQuestions(existing *edgev2alpha1.SyncTarget) (questions []strin
 
 // notAllowed returns the error for a Secret that a SyncTarget refers to and that does not allow the SyncTarget.
 func notAllowed(secret *corev1.Secret, syncTarget *edgev2alpha1.SyncTarget) error {
-	return fmt.Errorf("the Secret %s/%s, which spec.kubeconfigSecretRef of the SyncTarget %s names, does not say that it is this SyncTarget's, and is left as it is: name another one there, or allow it with %s",
+	return fmt.Errorf("the Secret %s/%s, which spec.kubeconfigSecretRef of the SyncTarget %s names, does not allow this SyncTarget, and is left as it is: name another Secret there, or allow it with %s",
 		secret.Namespace, secret.Name, syncTarget.Name, kubeconfig.AllowCommand(secret, syncTarget.Name, syncTarget.UID))
 }
 

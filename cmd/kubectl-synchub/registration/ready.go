@@ -69,7 +69,7 @@ func DescribeNotReady(syncTarget *edgev2alpha1.SyncTarget) string {
 		condition := meta.FindStatusCondition(syncTarget.Status.Conditions, step)
 		switch {
 		case condition == nil:
-			lines = append(lines, step+": the hub has not said anything yet")
+			lines = append(lines, step+": the hub has not reported anything yet")
 		case condition.Status != metav1.ConditionTrue:
 			lines = append(lines, fmt.Sprintf("%s is %s, %s: %s", step, condition.Status, condition.Reason, condition.Message))
 		}

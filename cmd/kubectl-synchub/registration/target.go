@@ -28,6 +28,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -74,25 +75,17 @@ func (t *Target) CurrentGrants(ctx context.Context) (*Grants, error) {
 }
 
 // listNamespacedRoles returns the identity's RoleBindings and then its Roles, in all namespaces but [Namespace].
-func (t *Target) listNamespacedRoles(ctx context.Context) ([]client.Object, error) {
-	var found []client.Object
-	add := func(object client.Object) {
-		if object.GetNamespace() != Namespace && object.GetName() == t.Name() && t.isOurs(object) {
-			found = append(found, object)
-		}
-	}
-	var bindings rbacv1.RoleBindingList
-	var roles rbacv1.RoleList
-	for _, list := range []client.ObjectList{&bindings, &roles} {
+func (t *Target) listNamespacedRoles(ctx context.Context) (found []client.Object, err error) {
+	for _, list := range []client.ObjectList{&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}} {
 		if err := t.Client.List(ctx, list, client.MatchingLabels{managedByLabel: managerName}); err != nil {
 			return nil, err
 		}
-	}
-	for i := range bindings.Items {
-		add(&bindings.Items[i])
-	}
-	for i := range roles.Items {
-		add(&roles.Items[i])
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			if object := item.(client.Object); object.GetNamespace() != Namespace && object.GetName() == t.Name() && t.isOurs(object) {
+				found = append(found, object)
+			}
+			return nil
+		})
 	}
 	return found, nil
 }

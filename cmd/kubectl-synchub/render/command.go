@@ -34,26 +34,26 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-const renderLong = `Print the effect of a PublishedResource, by the code that the hub runs: the schema or the claim by which
-mailboxes get the API, and, with --object, what a target is given for an object of a mailbox.
+const renderLong = `Print the effect of a PublishedResource, by the code that the hub runs: the schema or the claim with which mailboxes get the API
+and, with --object, the copy on a target for an object of a mailbox.
 
-Nothing is changed anywhere. What is needed to define the API is looked for in the files first: a
-CustomResourceDefinition, or the ConfigMap that the PublishedResource names. Only what is not there is asked of the
-hosting cluster, or of the cluster that --kubeconfig and --context name.
+The command changes nothing. It takes the definition of the API from the files: a CustomResourceDefinition, or the ConfigMap
+that the PublishedResource names. If the files lack it, the command reads it from the cluster of --kubeconfig and --context,
+which is the hosting cluster for a ConfigMap.
 
-Without -f, the rules are those that the hub shows in the current workspace, as SyncRules: the workspace is a mailbox or a
-workload workspace, and only what becomes of the objects is printed.`
+Without -f, the command uses the rules that the hub shows in the current workspace, as SyncRules. The workspace is a mailbox or
+a workload workspace, and the command prints only the copies of the objects.`
 
 const renderExample = `  # The claim for ConfigMaps, offline
   kubectl synchub published-resource render -f configmaps.yaml
 
-  # The schema of an own API, and what becomes of one object
+  # The schema of an own API, and the copy of one object
   kubectl synchub published-resource render -f widgets.yaml -f widgets-crd.yaml --object widget.yaml
 
   # The schema of a kind that the current cluster serves
   kubectl synchub published-resource render -f deployments.yaml
 
-  # What becomes of an object of the current workspace, by the rules of the hub
+  # The copy of an object of the current workspace, by the rules of the hub
   kubectl synchub published-resource render --object widget.yaml`
 
 // renderOptions are the flags of render.
@@ -77,7 +77,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:    func(command *cobra.Command, _ []string) error { return options.run(command.Context()) },
 	}
 	flags := command.Flags()
-	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResource and what defines its API; - is standard input (repeatable)")
+	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResource and the definition of its API; - is standard input (repeatable)")
 	flags.StringArrayVar(&options.objects, "object", nil, "files with objects of a mailbox, and namespaces whose labels a filter asks for (repeatable)")
 	options.output = "yaml"
 	options.output.AddFlag(command)

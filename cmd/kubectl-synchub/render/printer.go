@@ -38,7 +38,7 @@ type printer struct {
 	items   []any
 }
 
-// api prints the objects by which mailboxes get an API.
+// api prints the objects that give mailboxes an API.
 func (p *printer) api(made *Rendering) {
 	if versions := made.TargetVersions(); len(versions) > 1 {
 		p.note("Targets are given the first of these versions that they serve: %s. An entry of a config that names another by apiVersion comes before.", strings.Join(versions, ", "))

@@ -47,11 +47,11 @@ func Wait(ctx context.Context, config *rest.Config, out io.Writer, name string, 
 	return (&follower{Reader: reader, out: out}).wait(ctx, name, flags)
 }
 
-// observe prints a state of the EdgePlacement, if it says something new. The error says why the rollout does not come to its end.
+// observe prints the progress at a state of the EdgePlacement, if it has changed. The error is the reason why the rollout cannot end.
 func (f *follower) observe(ctx context.Context, seen *edgev2alpha1.EdgePlacement) (done bool, err error) {
 	objects, fingerprint, err := PlacedObjects(ctx, f.Reader, seen)
 	if err != nil {
-		return false, fmt.Errorf("cannot tell whether the hub has seen all objects: %w", err)
+		return false, fmt.Errorf("cannot compare the objects with the hub's status: %w", err)
 	}
 	line, done, err := rolloutProgress(seen, len(objects), fingerprint.String())
 	f.show(line)

@@ -52,8 +52,8 @@ type stateCommand struct {
 
 var stateCommands = []stateCommand{
 	{
-		name: "cordon", done: "cordoned", short: "Let nothing new be placed on a cluster",
-		long:   "Let placement engines place nothing new on a cluster. Existing objects stay and are kept in sync.",
+		name: "cordon", done: "cordoned", short: "Place no new objects on a cluster",
+		long:   "Place no new objects on a cluster. The hub keeps existing objects in sync.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Unschedulable = true },
 	},
 	{
@@ -63,15 +63,15 @@ var stateCommands = []stateCommand{
 		until:  "the SyncTarget is ready", hasEnded: cli.IsReadyNow, describe: cli.DescribeNotReady, result: "ready", timeout: 2 * time.Minute,
 	},
 	{
-		name: "suspend", done: "suspended", short: "Stop syncing with a cluster, and leave all as it is",
-		long:   "Stop all writes to a cluster and all that comes up from it. Nothing is removed.",
+		name: "suspend", done: "suspended", short: "Stop the sync with a cluster, and keep all objects",
+		long:   "Stop the sync with a cluster in both directions. The hub removes nothing.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = true },
-		until:  "the hub says that nothing is synced", hasEnded: cli.IsSuspendedNow, result: "suspended by the hub", timeout: 2 * time.Minute,
+		until:  "the hub has stopped the sync", hasEnded: cli.IsSuspendedNow, result: "suspended by the hub", timeout: 2 * time.Minute,
 		describe: func(*edgev2alpha1.SyncTarget) string { return "the hub has not seen the change yet" },
 	},
 	{
-		name: "resume", done: "resumed", short: "Go on syncing with a cluster that was suspended",
-		long:   "Undo suspend: the hub then syncs the changes that were made meanwhile.",
+		name: "resume", done: "resumed", short: "Continue the sync with a suspended cluster",
+		long:   "Undo suspend. The hub then syncs the changes of that time.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = false },
 		until:  "the SyncTarget is ready", hasEnded: cli.IsReadyNow, describe: cli.DescribeNotReady, result: "ready", timeout: 2 * time.Minute,
 	},
@@ -81,10 +81,10 @@ var drainCommand = stateCommand{
 	name: "drain", done: "draining", short: "Remove the hub's objects from a cluster",
 	long: `Remove the hub's objects from a cluster, and place none until it is uncordoned.
 
-The mailbox keeps its objects. How far it is, and what stays, is in the SyncTarget's status.cleanup and its condition
-Drained; --wait prints it.`,
+The mailbox keeps its objects. The progress and the remaining objects are in status.cleanup of the SyncTarget and in its
+condition Drained; --wait prints them.`,
 	change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Drain, spec.Unschedulable = true, true },
-	until:  "nothing is left that the hub may remove, and print what stays", hasEnded: isDrained, describe: notDrained, result: "drained", timeout: 10 * time.Minute,
+	until:  "the hub has removed all objects that it may remove, and print the remaining ones", hasEnded: isDrained, describe: notDrained, result: "drained", timeout: 10 * time.Minute,
 	notes: register.RemainingLines,
 }
 

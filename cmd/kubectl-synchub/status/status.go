@@ -36,9 +36,9 @@ import (
 // terminal.
 const maxStatusRows = 18
 
-const statusLong = `Show the SyncTargets of the current workspace on one screen, the worst first: those that are not ready, those with
-objects that could not be brought in sync, those that wait longest. Of those that are well only the number is told.
-The failed objects are named below, as the hub counted them with its last heartbeat.`
+const statusLong = `Show the SyncTargets of the current workspace on one screen, the worst first: SyncTargets that are not ready, then those with
+failed objects, then those with the oldest pending changes. The command only counts healthy SyncTargets. Below the table it names
+the failed objects, as of the hub's last heartbeat.`
 
 // statusOptions are the flags of status.
 type statusOptions struct {
@@ -62,7 +62,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	options.AddSelector(command)
 	options.output.AddFlag(command)
-	command.Flags().BoolVarP(&options.all, "all", "A", false, "show all, those that are well too")
+	command.Flags().BoolVarP(&options.all, "all", "A", false, "show all SyncTargets, healthy ones too")
 	return command
 }
 
