@@ -30,7 +30,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -196,12 +195,12 @@ func (w *Workspace) describeBinding(ctx context.Context, binding *apisv1alpha2.A
 		if bound.Group == edgev2alpha1.GroupName {
 			continue
 		}
-		name := exportbinding.ResourceName(apisv1alpha2.GroupResource{Group: bound.Group, Resource: bound.Resource})
-		switch count, err := w.count(ctx, schema.GroupResource{Group: bound.Group, Resource: bound.Resource}); {
+		resource := schema.GroupResource{Group: bound.Group, Resource: bound.Resource}
+		switch count, err := w.count(ctx, resource); {
 		case err != nil:
-			counts = append(counts, name+" (not counted)")
+			counts = append(counts, resource.String()+" (not counted)")
 		case count > 0:
-			counts = append(counts, fmt.Sprintf("%s (%d)", name, count))
+			counts = append(counts, fmt.Sprintf("%s (%d)", resource, count))
 		}
 	}
 	effect := fmt.Sprintf("The APIBinding %s goes. With it, kcp deletes all objects of its APIs in the workspace", binding.Name)

@@ -245,11 +245,8 @@ func RemainingLines(syncTarget *edgev2alpha1.SyncTarget) (lines []string) {
 		return nil
 	}
 	for _, object := range report.Left {
-		resource := object.Resource
-		if object.Group != "" {
-			resource += "." + object.Group
-		}
-		lines = append(lines, fmt.Sprintf("%s %s stays: %s", resource, strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"), object.Reason))
+		resource := metav1.GroupResource{Group: object.Group, Resource: object.Resource}
+		lines = append(lines, fmt.Sprintf("%s %s stays: %s", resource.String(), strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"), object.Reason))
 	}
 	if report.LeftMore > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", report.LeftMore))

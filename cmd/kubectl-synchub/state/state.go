@@ -40,14 +40,9 @@ type stateCommand struct {
 	change func(*edgev2alpha1.SyncTargetSpec)
 	// until completes "wait until". It is empty for a command that starts nothing that takes time.
 	until string
-	// hasEnded reports whether the hub has done what the command starts.
-	hasEnded func(*edgev2alpha1.SyncTarget) bool
-	// describe describes a state in which it has not. result is the state in which it has.
-	describe func(*edgev2alpha1.SyncTarget) string
-	result   string
-	timeout  time.Duration
-	// notes returns lines to print at the end. It may be nil.
-	notes func(*edgev2alpha1.SyncTarget) []string
+	// wait waits for what the command starts.
+	wait    cli.SyncTargetWait
+	timeout time.Duration
 }
 
 var stateCommands = []stateCommand{
@@ -60,20 +55,22 @@ var stateCommands = []stateCommand{
 		name: "uncordon", done: "uncordoned", short: "Let a cluster be used again after cordon or drain",
 		long:   "Undo cordon and drain: the hub places the selected objects on the cluster again.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Unschedulable, spec.Drain = false, false },
-		until:  "the SyncTarget is ready", hasEnded: cli.IsReadyNow, describe: cli.DescribeNotReady, result: "ready", timeout: 2 * time.Minute,
+		until:  "the SyncTarget is ready", timeout: 2 * time.Minute,
+		wait: cli.SyncTargetWait{Done: cli.IsReadyNow, Describe: cli.DescribeNotReady, Result: "ready"},
 	},
 	{
 		name: "suspend", done: "suspended", short: "Stop the sync with a cluster, and keep all objects",
 		long:   "Stop the sync with a cluster in both directions. The hub removes nothing.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = true },
-		until:  "the hub has stopped the sync", hasEnded: cli.IsSuspendedNow, result: "suspended by the hub", timeout: 2 * time.Minute,
-		describe: func(*edgev2alpha1.SyncTarget) string { return "the hub has not seen the change yet" },
+		until:  "the hub has stopped the sync", timeout: 2 * time.Minute,
+		wait: cli.SyncTargetWait{Done: cli.IsSuspendedNow, Result: "suspended by the hub", Describe: func(*edgev2alpha1.SyncTarget) string { return "the hub has not seen the change yet" }},
 	},
 	{
 		name: "resume", done: "resumed", short: "Continue the sync with a suspended cluster",
 		long:   "Undo suspend. The hub then syncs the changes of that time.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = false },
-		until:  "the SyncTarget is ready", hasEnded: cli.IsReadyNow, describe: cli.DescribeNotReady, result: "ready", timeout: 2 * time.Minute,
+		until:  "the SyncTarget is ready", timeout: 2 * time.Minute,
+		wait: cli.SyncTargetWait{Done: cli.IsReadyNow, Describe: cli.DescribeNotReady, Result: "ready"},
 	},
 }
 
@@ -84,8 +81,8 @@ var drainCommand = stateCommand{
 The mailbox keeps its objects. The progress and the remaining objects are in status.cleanup of the SyncTarget and in its
 condition Drained; --wait prints them.`,
 	change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Drain, spec.Unschedulable = true, true },
-	until:  "the hub has removed all objects that it may remove, and print the remaining ones", hasEnded: isDrained, describe: notDrained, result: "drained", timeout: 10 * time.Minute,
-	notes: register.RemainingLines,
+	until:  "the hub has removed all objects that it may remove, and print the remaining ones", timeout: 10 * time.Minute,
+	wait: cli.SyncTargetWait{Done: isDrained, Describe: notDrained, Result: "drained", Notes: register.RemainingLines},
 }
 
 // NewCommands returns the commands that change the state of a SyncTarget.
@@ -115,7 +112,8 @@ func newStateCommand(streams genericiooptions.IOStreams, state stateCommand) *co
 			if err != nil {
 				return err
 			}
-			waiting := &cli.SyncTargetWait{InventoryOptions: options, WaitFlags: wait, Done: state.hasEnded, Describe: state.describe, Result: state.result, Notes: state.notes}
+			waiting := state.wait
+			waiting.InventoryOptions, waiting.WaitFlags = options, wait
 			return waiting.Run(command.Context(), syncTarget)
 		},
 	}
