@@ -80,7 +80,7 @@ func (f *testFleet) with(more ...string) []string {
 func (f *testFleet) triesOut(t *testing.T) {
 	t.Helper()
 	shown := succeed(t, f.with("--dry-run=client", "-o", "yaml")...)
-	for _, part := range []string{"kind: SyncTarget", "kind: ClusterRole\n", "kind: ServiceAccount", "- deployments", "name: " + f.name} {
+	for _, part := range []string{"kind: SyncTarget", "kind: ClusterRole\n", "kind: ServiceAccount", "- deployments", "name: " + f.name, "synchub.dev/allowed-sync-targets: florin\n"} {
 		if !strings.Contains(shown.out, part) {
 			t.Errorf("%q is not shown:\n%s", part, shown.out)
 		}

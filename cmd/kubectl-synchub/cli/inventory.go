@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -350,7 +351,16 @@ func Manifest(object client.Object) (client.Object, error) {
 	for _, field := range []string{"creationTimestamp", "finalizers", "generation", "managedFields", "resourceVersion", "uid"} {
 		unstructured.RemoveNestedField(content, "metadata", field)
 	}
-	unstructured.RemoveNestedField(content, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+	for _, field := range []string{"labels", "annotations"} {
+		values, _, _ := unstructured.NestedStringMap(content, "metadata", field)
+		maps.DeleteFunc(values, func(name, _ string) bool {
+			return name == corev1.LastAppliedConfigAnnotation || strings.Contains(name, "kcp.io/")
+		})
+		unstructured.RemoveNestedField(content, "metadata", field)
+		if len(values) > 0 {
+			_ = unstructured.SetNestedStringMap(content, values, "metadata", field)
+		}
+	}
 	manifest := &unstructured.Unstructured{Object: content}
 	manifest.SetGroupVersionKind(kind)
 	return manifest, nil
