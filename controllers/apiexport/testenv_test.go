@@ -162,7 +162,7 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 		}).Register(manager),
 		apiexport.NewController(apiexport.Options{
 			Hosting: manager.GetClient(), Provider: provider, Export: bootstrap.MailboxExport, WorkloadExport: bootstrap.WorkloadExport,
-			Mailboxes: w.boxes, Sync: syncmanager.NewFleetCounter(w.sync, noEntries{}), Recorder: recorder, Clock: clock.RealClock{},
+			Mailboxes: w.boxes, Sync: w.sync, Counter: syncmanager.NewFleetCounter(w.sync, noEntries{}), Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
 	)
 	if err != nil {

@@ -38,9 +38,7 @@ func setMatcher(manager *Manager, matcher *selection.Matcher) { setMatcherOf(man
 
 func setMatcherOf(manager *Manager, syncTarget types.UID, matcher *selection.Matcher) {
 	state, _ := manager.get(syncTarget)
-	manager.lock.Lock()
-	state.configsStale = false
-	manager.lock.Unlock()
+	state.configEvents.take()
 	state.lock.Lock()
 	state.configsKnown, state.matcher = true, matcher
 	state.lock.Unlock()

@@ -27,6 +27,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -83,6 +84,13 @@ func newManager(t *testing.T) (*Manager, *fakeWrittenResourceStore) {
 	// The tests call Reconcile themselves.
 	t.Cleanup(manager.stopAll)
 	return manager, notes
+}
+
+// passWith returns a pass for a SyncTarget in which mailboxes have these resources.
+func passWith(manager *Manager, state *targetState, published ...plan.Resource) *pass {
+	pass := manager.newPass(state)
+	pass.published = published
+	return pass
 }
 
 // connection returns a connection to a target that is down.

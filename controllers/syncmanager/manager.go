@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -34,7 +33,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
@@ -61,51 +59,12 @@ const (
 	// A failed reconcile is retried after minRetryDelay. The delay doubles each time, up to maxRetryDelay.
 	minRetryDelay = 100 * time.Millisecond
 	maxRetryDelay = time.Minute
-	// crdEventTimeout is how long after an event of a CRD the manager polls for its kind.
-	crdEventTimeout = 10 * time.Second
 )
 
 // ConfigResources are the resources of a mailbox that select objects to sync.
 var ConfigResources = []schema.GroupVersionResource{
 	edgev2alpha1.SchemeGroupVersion.WithResource("syncerconfigs"),
 	edgev2alpha1.SchemeGroupVersion.WithResource("edgesyncconfigs"),
-}
-
-// Target describes a SyncTarget to the manager.
-type Target struct {
-	// UID and Name are the SyncTarget's. InventoryWorkspace is the logical cluster in which it lives.
-	UID                types.UID
-	Name               string
-	InventoryWorkspace logicalcluster.Name
-	// Labels and Annotations are the labels and annotations of the SyncTarget that mutations may read. They are
-	// immutable.
-	Labels, Annotations map[string]string
-	// Mailbox is the logical cluster of its mailbox.
-	Mailbox    logicalcluster.Name
-	Connection *targets.Connection
-	// Cordoned is true if the hub must not create objects on the target.
-	Cordoned bool
-	// Held is true while the hub removes and overwrites nothing on the target, because kcp went back to an earlier state.
-	Held bool
-	// Adoption is the policy for adopting objects of the target, in addition to the PublishedResources. Empty
-	// means none.
-	Adoption synchubv1alpha1.AdoptionPolicy
-	// Namespaces restricts the namespaces of the target, in addition to those that the hub protects.
-	Namespaces *edgev2alpha1.TargetNamespaces
-	// WrittenNamespaces are the namespaces in which the hub may have written. The empty namespace, or none,
-	// means the whole cluster.
-	WrittenNamespaces []string
-	// Limits bound the cached objects of the mailbox, where they are lower than the hub's. Zero means the hub's
-	// limit.
-	Limits mailboxes.Limits
-	// WrittenResources holds the objects that the hub may have written, by resource of the target.
-	WrittenResources WrittenResources
-	// TrustedUntil is until when the compatibility in WrittenResources counts without a request to the target.
-	// It applies to the first connection only.
-	TrustedUntil time.Time
-	// Prepare is true on a replica that is not the leader. The manager then fills the caches of the resources
-	// in WrittenResources, and writes nothing until StartSync is called again without Prepare.
-	Prepare bool
 }
 
 // WrittenResourceStore persists the written resources of SyncTargets.
@@ -156,9 +115,10 @@ func (o Options) Owner(syncTarget types.UID) ownership.Owner {
 	return ownership.Owner{Hub: o.Hub, SyncTarget: syncTarget, Sealer: o.Sealer}
 }
 
-// Manager runs the sync controllers of all SyncTargets.
+// Manager runs the sync controllers of all SyncTargets. What it does for one of them is a [pass].
 type Manager struct {
 	Options
+	catalog catalog
 	// requests carries the SyncTargets to reconcile to the controller.
 	requests topic.Topic[request]
 	// ctx is the parent context of the controllers that the manager runs. cancel ends it.
@@ -166,13 +126,9 @@ type Manager struct {
 	cancel context.CancelFunc
 
 	// lock guards the fields below. Its holder takes no lock of a [targetState]: the holder of such a lock may take this one.
-	lock      gosync.Mutex
-	published []plan.Resource
-	// publicationNumber counts the calls of Publish.
-	publicationNumber int
+	lock gosync.Mutex
 	// crds are the CRDs that targets must have.
-	crds    []crd.Installation
-	schemas map[schema.GroupResource]schemacheck.Schema
+	crds []crd.Installation
 	// decisions has the SyncTargets that this replica owns or prepares, from the first call of StartSync or
 	// StopSync to the call of Forget.
 	decisions map[types.UID]syncDecision
@@ -198,7 +154,9 @@ func New(options Options) *Manager {
 		options.CachePolicy = NewCachePolicy(mailboxes.Limits{}, options.Log)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Manager{Options: options, ctx: ctx, cancel: cancel, decisions: map[types.UID]syncDecision{}}
+	return &Manager{
+		Options: options, catalog: catalog{comparesSchemas: options.Checker != nil}, ctx: ctx, cancel: cancel, decisions: map[types.UID]syncDecision{},
+	}
 }
 
 // Register adds the sync manager and its controller to the manager of the hosting cluster.
@@ -258,10 +216,7 @@ func (m *Manager) stopAll() {
 
 // Publish sets the resources that mailboxes have, and enqueues all SyncTargets.
 func (m *Manager) Publish(resources []plan.Resource) {
-	m.lock.Lock()
-	m.published = resources
-	m.publicationNumber++
-	m.lock.Unlock()
+	m.catalog.publish(resources)
 	m.CachePolicy.publish(resources)
 	m.Mailboxes.EnqueueAllCacheReviews()
 	m.enqueueAll()
@@ -269,41 +224,33 @@ func (m *Manager) Publish(resources []plan.Resource) {
 
 // HasPublished reports whether Publish has been called.
 func (m *Manager) HasPublished() bool {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	return m.publicationNumber > 0
+	_, publication := m.catalog.published()
+	return publication > 0
 }
 
 // Published returns the resources that mailboxes have. The caller must not change them.
 func (m *Manager) Published() []plan.Resource {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	return m.published
+	published, _ := m.catalog.published()
+	return published
 }
 
-// newTargetState returns the state of a target that is not synced yet. It observes the configs of the mailbox.
-func (m *Manager) newTargetState(target Target) *targetState {
-	state := &targetState{
-		target:               target,
-		syncStartedAt:        m.Clock.Now(),
-		configsStale:         true,
-		syncControllers:      map[schema.GroupResource]*syncController{},
-		registry:             related.NewRegistry(),
-		completenessRequests: map[schema.GroupResource]plan.Resource{},
-		writtenResources:     maps.Clone(target.WrittenResources),
-		compatibilityStates:  compatibilityStatesOf(target.WrittenResources),
-		writesAllowed:        make(chan struct{}),
-	}
-	if !target.Prepare {
-		close(state.writesAllowed)
-	}
-	subscriber := &configSubscriber{manager: m, state: state, syncTarget: target.UID}
-	for _, resource := range ConfigResources {
-		state.unsubscribeConfigs = append(state.unsubscribeConfigs, m.Mailboxes.Subscribe(resource, target.Mailbox, subscriber))
-	}
-	state.adoption.Store(target.Adoption)
-	state.setMutationInput(target)
-	return state
+// SetSchemas sets the schemas that the hub gives mailboxes, by mailbox resource.
+func (m *Manager) SetSchemas(schemas map[schema.GroupResource]schemacheck.Schema) {
+	m.catalog.setSchemas(schemas)
+	m.enqueueAll()
+}
+
+// SetCRDs sets the CRDs that targets must have, each with its PublishedResource.
+func (m *Manager) SetCRDs(crds []crd.Installation) {
+	m.lock.Lock()
+	m.crds = crds
+	m.lock.Unlock()
+	m.enqueueAll()
+}
+
+// AllowsCascade reports whether a namespace or CRD that came from the mailbox resource may be deleted with its contents.
+func (m *Manager) AllowsCascade(resource schema.GroupResource) bool {
+	return m.catalog.allowsCascade(resource)
 }
 
 // StartSync starts to sync a target, or updates the description of a target that is synced already.
@@ -319,39 +266,61 @@ func (m *Manager) StartSync(target Target) {
 	}
 	found := decided.state
 	m.lock.Unlock()
-	if found.held.Load() != target.Held {
+	if found.updateRules(target, m.ProtectedNamespaces) {
 		m.ObjectsChanged.Publish(target.UID)
 	}
-	found.updateRules(target)
-	m.updateNamespaces(found, target)
 	found.setWrittenNamespaces(target.WrittenNamespaces)
-	isOther := found.setConnection(target.Connection, targets.Listener{
-		OnCRD: func(defined schema.GroupResource) {
-			now := m.Clock.Now()
-			found.lastCRDEvent.Store(&now)
-			isRedefined := found.isMultiVersion(defined)
-			if isRedefined {
-				found.lastVersionEvent.Store(&now)
-			}
-			if isRedefined || found.hasUnresolved.Load() {
-				m.enqueue(target.UID)
-			}
-		},
-		OnAPIs: func() {
-			if multiVersion := found.multiVersion.Load(); found.hasUnresolved.Load() || multiVersion != nil && len(*multiVersion) > 0 {
-				m.enqueue(target.UID)
-			}
-		},
-		OnLookup: func() { m.enqueue(target.UID) },
-	})
-	if isOther {
+	if found.setConnection(target.Connection, m.listenerFor(target.UID, &found.apiEvents)) {
 		m.enqueue(target.UID)
 	}
 	if !target.Prepare && found.isPreparing() {
-		m.startPrepared(found, target)
+		found.startPrepared(target.TrustedUntil, m.Clock.Now())
+		m.enqueue(target.UID)
+		m.ObjectsChanged.Publish(target.UID)
 	}
 	if found.setLimits(target.Limits) {
 		m.updateCachePolicy(found)
+	}
+}
+
+// newTargetState returns the state of a target that is not synced yet. It observes the configs of the mailbox.
+func (m *Manager) newTargetState(target Target) *targetState {
+	state := &targetState{
+		target:               target,
+		syncStartedAt:        m.Clock.Now(),
+		configEvents:         configEvents{enqueue: func() { m.enqueue(target.UID) }, stale: true},
+		syncControllers:      map[schema.GroupResource]*syncController{},
+		registry:             related.NewRegistry(),
+		completenessRequests: map[schema.GroupResource]plan.Resource{},
+		writtenResources:     maps.Clone(target.WrittenResources),
+		compatibilityStates:  compatibilityStatesOf(target.WrittenResources),
+		writesAllowed:        make(chan struct{}),
+	}
+	if !target.Prepare {
+		close(state.writesAllowed)
+	}
+	for _, resource := range ConfigResources {
+		state.unsubscribeConfigs = append(state.unsubscribeConfigs, m.Mailboxes.Subscribe(resource, target.Mailbox, &state.configEvents))
+	}
+	state.rules.adoption.Store(target.Adoption)
+	state.rules.setMutationInput(target)
+	return state
+}
+
+// listenerFor returns the listener of a connection that enqueues its SyncTarget.
+func (m *Manager) listenerFor(syncTarget types.UID, events *apiEvents) targets.Listener {
+	return targets.Listener{
+		OnCRD: func(defined schema.GroupResource) {
+			if events.onCRD(defined, m.Clock.Now()) {
+				m.enqueue(syncTarget)
+			}
+		},
+		OnAPIs: func() {
+			if events.concernAny() {
+				m.enqueue(syncTarget)
+			}
+		},
+		OnLookup: func() { m.enqueue(syncTarget) },
 	}
 }
 
@@ -364,21 +333,6 @@ func (m *Manager) updateCachePolicy(state *targetState) {
 		m.CachePolicy.set(mailbox, matcher, limits)
 		m.Mailboxes.EnqueueCacheReview(mailbox)
 	}
-}
-
-// updateNamespaces sets which namespaces of a target the hub may use.
-func (m *Manager) updateNamespaces(state *targetState, target Target) {
-	next := &policy.NamespacePolicy{Protected: m.ProtectedNamespaces}
-	if bounds := target.Namespaces; bounds != nil {
-		next.Only, next.Allowed = bounds.Only, policy.NamespacePatterns(bounds.AllowProtected)
-	}
-	if before := state.namespaces.Swap(next); before == nil || before.Equal(next) {
-		return
-	}
-	for _, controller := range state.controllers() {
-		controller.NamespacesChanged()
-	}
-	m.ObjectsChanged.Publish(target.UID)
 }
 
 // StopSync stops syncing a target. It returns once the hub no longer writes to the target.
@@ -424,6 +378,40 @@ func (m *Manager) Resume(syncTarget types.UID) {
 	m.enqueue(syncTarget)
 }
 
+// SetNotSynced sets why a SyncTarget is not synced. It publishes a change, because the status of the configs
+// must not report that all objects are in sync while they are not synced.
+func (m *Manager) SetNotSynced(syncTarget types.UID, notSynced NotSynced) {
+	m.lock.Lock()
+	decided := m.decisions[syncTarget]
+	changed := decided.notSynced != notSynced
+	if changed {
+		m.decisions[syncTarget] = syncDecision{decided.state, notSynced}
+	}
+	m.lock.Unlock()
+	if changed {
+		m.ObjectsChanged.Publish(syncTarget)
+	}
+}
+
+// NotSynced returns why a SyncTarget is not synced.
+func (m *Manager) NotSynced(syncTarget types.UID) NotSynced {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.decisions[syncTarget].notSynced
+}
+
+// SyncTargets returns the SyncTargets that are synced.
+func (m *Manager) SyncTargets() (synced []types.UID) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	for syncTarget, decided := range m.decisions {
+		if decided.state != nil {
+			synced = append(synced, syncTarget)
+		}
+	}
+	return synced
+}
+
 func (m *Manager) get(syncTarget types.UID) (*targetState, bool) {
 	state, _ := m.decision(syncTarget)
 	return state, state != nil
@@ -448,16 +436,4 @@ func (m *Manager) enqueueAll() {
 	for _, syncTarget := range m.SyncTargets() {
 		m.enqueue(syncTarget)
 	}
-}
-
-// SyncTargets returns the SyncTargets that are synced.
-func (m *Manager) SyncTargets() (synced []types.UID) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	for syncTarget, decided := range m.decisions {
-		if decided.state != nil {
-			synced = append(synced, syncTarget)
-		}
-	}
-	return synced
 }

@@ -56,7 +56,7 @@ func withRelated(chosen, published []plan.Resource) []plan.Resource {
 
 // updatePrimaries sets the PublishedResources that contribute related objects in the registry, before any
 // controller reads them. A PublishedResource whose resource is no longer wanted is removed from the registry;
-// the objects of its relations stay.
+// the objects of its relations stay. The caller holds reconcileMutex.
 func (t *targetState) updatePrimaries(wanted []plan.Resource) {
 	primaries := map[string]bool{}
 	for _, resource := range wanted {
@@ -79,13 +79,6 @@ func (t *targetState) updatePrimaries(wanted []plan.Resource) {
 func (t *targetState) lacksController(resource plan.Resource) bool {
 	_, runs := t.syncControllers[resource.GroupResource()]
 	return !runs
-}
-
-// isPublished reports whether a PublishedResource of that name is published.
-func (m *Manager) isPublished(publishedResource string) bool {
-	return slices.ContainsFunc(m.Published(), func(resource plan.Resource) bool {
-		return !resource.Unpublishing && resource.PublishedResource == publishedResource
-	})
 }
 
 // requestCompleteness requests that every primary's controller finishes its initial sync of relations to the

@@ -150,7 +150,7 @@ func (w *SyncSummaryWriter) Reconcile(ctx context.Context, syncTarget types.UID)
 	}
 	now := w.sync.Clock.Now()
 	held := w.stateOf(syncTarget, now)
-	local, heldFor := w.sync.summary(syncTarget), now.Sub(held.since)
+	local, heldFor := w.sync.localSummaryOf(syncTarget), now.Sub(held.since)
 	change := func(entry *ledger.Entry) {
 		if ready, _, known := w.readiness.Of(syncTarget); known {
 			entry.Ready = &ready

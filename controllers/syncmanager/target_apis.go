@@ -51,20 +51,20 @@ func (r resolvedAPIs) equal(options objectsync.Options) bool {
 }
 
 // resolveTargetAPIsOf returns the APIs of a resource. If they cannot be determined now, it returns the running controller's.
-func (m *Manager) resolveTargetAPIsOf(state *targetState, resource plan.Resource, relations []*related.Relation, published []plan.Resource) (resolvedAPIs, error) {
+func (p *pass) resolveTargetAPIsOf(resource plan.Resource, relations []*related.Relation) (resolvedAPIs, error) {
 	result := resolvedAPIs{apis: []plan.TargetAPI{resource.TargetAPI()}, relations: relations}
 	var errs []error
 	var denied []objectsync.UnavailableResource
-	for _, kind := range state.matcher.DownstreamKinds(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
-		allows, err := resource.CheckConversion(published, kind)
+	for _, kind := range p.state.matcher.DownstreamKinds(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
+		allows, err := resource.CheckConversion(p.published, kind)
 		if refusal, ok := errors.AsType[*policy.DeniedError](err); ok {
 			denied = append(denied, objectsync.UnavailableResource{GroupResource: schema.GroupResource{Group: kind.Group}, Kind: kind.Kind, Reason: refusal.Reason, Message: refusal.Message})
 			continue
 		}
 		if kind.Version == "" && kind.Group == resource.Group {
-			kind.Version = writtenVersion(published, kind.GroupKind(), resource.Version)
+			kind.Version = writtenVersion(p.published, kind.GroupKind(), resource.Version)
 		}
-		served, err := resolveKind(state.currentTarget().Connection, kind)
+		served, err := resolveKind(p.target.Connection, kind)
 		result, err = result.with(plan.TargetAPI{GroupVersionResource: served, Kind: kind.Kind, Allowed: allows}, kind.GroupVersion().WithResource(""), err)
 		errs = append(errs, err)
 	}
@@ -73,18 +73,18 @@ func (m *Manager) resolveTargetAPIsOf(state *targetState, resource plan.Resource
 			// A resource with several target versions is written in one of them, whichever version the relation names.
 			continue
 		}
-		kind, err := resolveResource(state.currentTarget().Connection, related.OnTarget)
+		kind, err := resolveResource(p.target.Connection, related.OnTarget)
 		result, err = result.with(plan.TargetAPI{GroupVersionResource: related.OnTarget, Kind: kind, Allowed: resource.Allowed}, related.OnTarget, err)
 		errs = append(errs, err)
 	}
-	if running, ok := state.syncControllers[resource.GroupResource()]; ok && result.unknown {
+	if running, ok := p.state.syncControllers[resource.GroupResource()]; ok && result.unknown {
 		return resolvedAPIs{apis: running.controller.TargetAPIs, unresolved: running.controller.UnresolvedKinds, relations: relations}, errors.Join(errs...)
 	}
 	if len(result.unresolved) > 0 {
-		state.hasUnresolved.Store(true)
+		p.state.apiEvents.hasUnresolved.Store(true)
 	}
 	result.unresolved = append(result.unresolved, denied...)
-	result.apis = append(result.apis, state.formerTargets(resource, result)...)
+	result.apis = append(result.apis, p.formerTargets(resource, result)...)
 	return result, errors.Join(errs...)
 }
 
@@ -137,14 +137,14 @@ func resolveResource(connection *targets.Connection, resource schema.GroupVersio
 }
 
 // formerTargets returns the APIs that earlier conversions of a resource wrote, until they are known to be empty.
-func (t *targetState) formerTargets(resource plan.Resource, current resolvedAPIs) []plan.TargetAPI {
+func (p *pass) formerTargets(resource plan.Resource, current resolvedAPIs) []plan.TargetAPI {
 	var former []plan.TargetAPI
-	for groupResource, record := range t.writtenResources {
+	for groupResource, record := range p.state.writtenResources {
 		wasItself := record.Direct && groupResource == resource.GroupResource()
 		if current.has(groupResource) || !wasItself && !slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
 			continue
 		}
-		running, ok := t.syncControllers[resource.GroupResource()]
+		running, ok := p.state.syncControllers[resource.GroupResource()]
 		if ok && running.controller.IsEmptyFor(groupResource) {
 			continue
 		}
