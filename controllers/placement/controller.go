@@ -40,13 +40,13 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/storehistory"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 const (
@@ -256,6 +256,7 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 func (c *Controller) Start(ctx context.Context) error {
 	// The first pass for each pair reads the state.
 	c.ObjectStates.Subscribe(ctx, c.onObjectState)
+	c.History.Changes().Subscribe(ctx, func(struct{}) { c.ReportAll() })
 	c.lock.Lock()
 	c.ctx, c.startedAt = ctx, c.Clock.Now()
 	c.started.Store(true)

@@ -70,14 +70,6 @@ func (c *catalog) isPublished(publishedResource string) bool {
 	})
 }
 
-// allowsCascade reports whether a namespace or CRD that came from the mailbox resource may be deleted with its contents.
-func (c *catalog) allowsCascade(resource schema.GroupResource) bool {
-	published, _ := c.published()
-	return slices.ContainsFunc(published, func(r plan.Resource) bool {
-		return r.GroupResource() == resource && !r.RelatedOnly && r.DeletesContents && !r.Retain
-	})
-}
-
 // comparedSchema returns the schema that objects of the resource must fit on targets; ok is false if it is not compared.
 func (c *catalog) comparedSchema(resource plan.Resource) (found schemacheck.Schema, ok bool) {
 	c.lock.Lock()

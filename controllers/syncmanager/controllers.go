@@ -17,10 +17,14 @@ limitations under the License.
 package syncmanager
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -91,8 +95,8 @@ func (p *pass) startController(resource plan.Resource, resolved resolvedAPIs) {
 			// The delayed reconcile stops a sync controller whose resource is empty.
 			m.enqueueAfter(requeueDelay, target.UID)
 		},
-		ObjectStates:     m.ObjectStateChanged,
-		AggregateMetrics: m.AggregateMetrics,
+		ObjectStates:     &m.ObjectStateChanged,
+		AggregateMetrics: !m.settings.Metrics.PerResource,
 		Tracer:           m.Tracer,
 		Clock:            m.Clock,
 		Log:              log,
@@ -150,4 +154,38 @@ func isSelected(matcher *selection.Matcher, resource plan.Resource, targets []pl
 	}
 	return resource.SelectAll || matcher.SelectsDown(resource.GroupResource(), resource.Kind) ||
 		slices.ContainsFunc(targets, func(target plan.TargetAPI) bool { return matcher.SelectsUp(target.GroupResource(), target.Kind) })
+}
+
+// runner is the goroutine of a controller. The zero value means none.
+type runner struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// run runs a controller until [runner.stop], or until the manager ends.
+func (m *Manager) run(syncTarget types.UID, controller func(context.Context) error, log logr.Logger) runner {
+	ctx, cancel := context.WithCancel(m.Role.Context(m.ctx, syncTarget))
+	started := runner{cancel, make(chan struct{})}
+	go func() {
+		defer close(started.done)
+		if err := controller(ctx); err != nil {
+			log.Error(err, "a controller ended")
+		}
+	}()
+	return started
+}
+
+// stop returns when the controller has ended.
+func (r runner) stop() {
+	if r.cancel != nil {
+		r.cancel()
+		<-r.done
+	}
+}
+
+// syncController is a running sync controller.
+type syncController struct {
+	controller *objectsync.Controller
+	startedAt  time.Time
+	runner
 }

@@ -56,7 +56,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	manager, notes := newManager(t)
 	manager.Publish(resources("configmaps", "secrets", "deployments.apps"))
-	target := Target{UID: florin, Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}
+	target := Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}
 	manager.StartSync(target)
 	return &fixture{t, manager, notes, target}
 }

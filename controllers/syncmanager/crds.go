@@ -69,24 +69,18 @@ func (p *pass) updateCRDs(wanted []plan.Resource) {
 // neededCRDs returns the CRDs that the target needs: for the wanted resources, and the CRDs that a config of
 // the mailbox names. A CRD that the mailbox has as an object is synced as an object.
 func (p *pass) neededCRDs(wanted []plan.Resource) (needed []crd.Installation) {
-	p.manager.lock.Lock()
-	all := p.manager.crds
-	p.manager.lock.Unlock()
-	for _, one := range all {
+	for _, one := range p.manager.CRDs.All() {
 		index := slices.IndexFunc(wanted, func(r plan.Resource) bool { return r.PublishedResource == one.PublishedResource })
 		if index >= 0 {
 			one.Version = cmp.Or(wanted[index].TargetVersion, one.Version)
-		} else if name := one.Resource().String(); !p.state.matcher.NamesCRD(name) || p.hasCRDObject(name) {
+		} else if name := one.Resource().String(); !p.state.matcher.NamesCRD(name) {
+			continue
+		} else if _, found := p.manager.Mailboxes.Get(objectsync.CRDResource, p.target.Mailbox, types.NamespacedName{Name: name}); found == mailboxes.Present {
 			continue
 		}
 		needed = append(needed, one)
 	}
 	return needed
-}
-
-func (p *pass) hasCRDObject(name string) bool {
-	_, found := p.manager.Mailboxes.Get(objectsync.CRDResource, p.target.Mailbox, types.NamespacedName{Name: name})
-	return found == mailboxes.Present
 }
 
 // crdStates returns the states of the CRDs of the target.

@@ -129,7 +129,7 @@ func TestFleetCounter(t *testing.T) {
 				manager.StopSync(florin)
 			}
 			if test.assigned {
-				f := &fixture{t, manager, notes, Target{UID: florin, Name: "f", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
+				f := &fixture{t, manager, notes, Target{UID: florin, Name: "f", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
 				manager.StartSync(f.target)
 				if test.observed {
 					setMatcher(manager, selecting("secrets"))
@@ -253,7 +253,7 @@ func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
 	is("nothing is assigned", secrets, false)
 	manager.StopSync("guilder")
 	is("one is not synced, the other not assigned", secrets, false)
-	f := &fixture{t, manager, notes, Target{UID: florin, Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
+	f := &fixture{t, manager, notes, Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
 	manager.StartSync(f.target)
 	is("the mailbox has not been seen", configMaps, false)
 	isSummed("the mailbox has not been seen", false)

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	gosync "sync"
 	"time"
 
@@ -30,22 +31,21 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/topic"
 	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
@@ -67,43 +67,28 @@ var ConfigResources = []schema.GroupVersionResource{
 	edgev2alpha1.SchemeGroupVersion.WithResource("edgesyncconfigs"),
 }
 
-// WrittenResourceStore persists the written resources of SyncTargets.
-type WrittenResourceStore interface {
-	// StoreWrittenResources replaces the written resources of the SyncTarget. It returns after the write has been accepted.
-	StoreWrittenResources(ctx context.Context, syncTarget types.UID, resources WrittenResources) error
-}
-
-// Options are the dependencies and settings of a [Manager].
-type Options struct {
-	Mailboxes            *mailboxes.Mailboxes
-	WrittenResourceStore WrittenResourceStore
+// Dependencies are the dependencies of a [Manager].
+type Dependencies struct {
+	Mailboxes *mailboxes.Mailboxes
+	// StoreWrittenResources replaces the written resources of a SyncTarget. It returns after the write has been accepted.
+	StoreWrittenResources func(ctx context.Context, syncTarget types.UID, resources WrittenResources) error
 	// Hub is the UID of the provider workspace's LogicalCluster.
 	Hub    types.UID
 	Hasher ownership.Hasher
-	// ProtectedNamespaces are the namespaces of targets that the hub uses only if the SyncTarget allows it.
-	ProtectedNamespaces policy.NamespacePatterns
 	// Sealer seals marks. Like Hasher it has the hub's key.
 	Sealer *ownership.Sealer
 	// History reports whether kcp went back to an earlier state; nil never does.
 	History *storehistory.Guard
 	// Checker compares schemas; with nil, none are compared.
 	Checker *schemacheck.Checker
+	// CRDs are the CRDs that targets must have; nil means none.
+	CRDs *crd.Store
 	// NameClearer frees names of APIs in mailboxes; with nil, none are freed.
 	NameClearer NameClearer
-	// StateChanged notifies about SyncTargets whose configs became known, or whose written resources, resource states or missing APIs
-	// changed. ObjectsChanged notifies about SyncTargets whose configs, or the objects that they select, changed.
-	StateChanged, ObjectsChanged *topic.Topic[types.UID]
-	// ObjectStateChanged publishes the copies of placements whose [Manager.ObjectState] changed. A reference
-	// without an object means all copies of a SyncTarget that is no longer synced.
-	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
 	// CachePolicy is the cache policy of the mailboxes.
 	CachePolicy *CachePolicy
 	// Role decides which SyncTargets this replica works for.
 	Role leadership.Role
-	// LeaderOnly is true if a standby prepares nothing.
-	LeaderOnly bool
-	// AggregateMetrics makes the hub sum the metrics of a SyncTarget over its resources.
-	AggregateMetrics bool
 	// Tracer records traces of changed objects; nil records none.
 	Tracer *tracing.Tracer
 	Clock  clock.Clock
@@ -111,13 +96,21 @@ type Options struct {
 }
 
 // Owner returns the owner of the objects that the hub syncs for a SyncTarget.
-func (o Options) Owner(syncTarget types.UID) ownership.Owner {
-	return ownership.Owner{Hub: o.Hub, SyncTarget: syncTarget, Sealer: o.Sealer}
+func (d Dependencies) Owner(syncTarget types.UID) ownership.Owner {
+	return ownership.Owner{Hub: d.Hub, SyncTarget: syncTarget, Sealer: d.Sealer}
 }
 
 // Manager runs the sync controllers of all SyncTargets. What it does for one of them is a [pass].
 type Manager struct {
-	Options
+	Dependencies
+	settings *configv1alpha1.HubConfiguration
+	// StateChanged carries SyncTargets whose configs became known, or whose written resources, resource states or missing APIs
+	// changed. ObjectsChanged carries SyncTargets whose configs, or the objects that they select, changed.
+	StateChanged, ObjectsChanged topic.Topic[types.UID]
+	// ObjectStateChanged carries the copies of placements whose [Manager.ObjectState] changed. A reference
+	// without an object means all copies of a SyncTarget that is no longer synced.
+	ObjectStateChanged topic.Topic[objectsync.ObjectRef]
+
 	catalog catalog
 	// requests carries the SyncTargets to reconcile to the controller.
 	requests topic.Topic[request]
@@ -127,8 +120,6 @@ type Manager struct {
 
 	// lock guards the fields below. Its holder takes no lock of a [targetState]: the holder of such a lock may take this one.
 	lock gosync.Mutex
-	// crds are the CRDs that targets must have.
-	crds []crd.Installation
 	// decisions has the SyncTargets that this replica owns or prepares, from the first call of StartSync or
 	// StopSync to the call of Forget.
 	decisions map[types.UID]syncDecision
@@ -142,6 +133,8 @@ type syncDecision struct {
 	notSynced NotSynced
 }
 
+type syncTargetQueue = workqueue.TypedRateLimitingInterface[types.UID]
+
 // request requests a reconcile of a SyncTarget after a delay.
 type request struct {
 	syncTarget types.UID
@@ -149,13 +142,17 @@ type request struct {
 }
 
 // New returns a manager without any target.
-func New(options Options) *Manager {
-	if options.CachePolicy == nil {
-		options.CachePolicy = NewCachePolicy(mailboxes.Limits{}, options.Log)
+func New(dependencies Dependencies, settings *configv1alpha1.HubConfiguration) *Manager {
+	if dependencies.CachePolicy == nil {
+		dependencies.CachePolicy = NewCachePolicy(mailboxes.Limits{}, dependencies.Log)
+	}
+	if dependencies.CRDs == nil {
+		dependencies.CRDs = &crd.Store{}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Manager{
-		Options: options, catalog: catalog{comparesSchemas: options.Checker != nil}, ctx: ctx, cancel: cancel, decisions: map[types.UID]syncDecision{},
+		Dependencies: dependencies, settings: settings, catalog: catalog{comparesSchemas: dependencies.Checker != nil},
+		ctx: ctx, cancel: cancel, decisions: map[types.UID]syncDecision{},
 	}
 }
 
@@ -166,7 +163,7 @@ func (m *Manager) Register(hosting manager.Manager) error {
 	worker, err := controller.NewTyped("syncmanager", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: workers,
 		Reconciler:              slow,
-		NeedLeaderElection:      &m.LeaderOnly,
+		NeedLeaderElection:      new(m.NeedLeaderElection()),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
 		LogConstructor: func(syncTarget *types.UID) logr.Logger {
 			if syncTarget == nil {
@@ -178,19 +175,16 @@ func (m *Manager) Register(hosting manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	requested := topic.Source(&m.requests, func(queue workqueue.TypedRateLimitingInterface[types.UID], r request) {
-		queue.AddAfter(r.syncTarget, r.delay)
-	})
-	return errors.Join(hosting.Add(m), hosting.Add(slow), worker.Watch(slow.Source()), worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
-		err := requested.Start(ctx, queue)
-		// Earlier requests were lost.
-		m.enqueueAll()
-		return err
-	})))
+	// Requests before the start were lost.
+	requested := topic.Source(&m.requests, func(queue syncTargetQueue, r request) { queue.AddAfter(r.syncTarget, r.delay) }, func(syncTargetQueue) { m.enqueueAll() })
+	changedCRDs := topic.Source(m.CRDs.Changes(), func(syncTargetQueue, struct{}) { m.enqueueAll() })
+	return errors.Join(hosting.Add(m), hosting.Add(slow), worker.Watch(slow.Source()), worker.Watch(changedCRDs), worker.Watch(requested))
 }
 
-// NeedLeaderElection implements [manager.LeaderElectionRunnable].
-func (m *Manager) NeedLeaderElection() bool { return m.LeaderOnly }
+// NeedLeaderElection implements [manager.LeaderElectionRunnable]. A cold standby prepares nothing.
+func (m *Manager) NeedLeaderElection() bool {
+	return m.settings.LeaderElection.Standby == configv1alpha1.StandbyCold
+}
 
 // Start waits until ctx ends, and returns after all controllers that the manager runs have ended.
 func (m *Manager) Start(ctx context.Context) error {
@@ -240,17 +234,11 @@ func (m *Manager) SetSchemas(schemas map[schema.GroupResource]schemacheck.Schema
 	m.enqueueAll()
 }
 
-// SetCRDs sets the CRDs that targets must have, each with its PublishedResource.
-func (m *Manager) SetCRDs(crds []crd.Installation) {
-	m.lock.Lock()
-	m.crds = crds
-	m.lock.Unlock()
-	m.enqueueAll()
-}
-
 // AllowsCascade reports whether a namespace or CRD that came from the mailbox resource may be deleted with its contents.
 func (m *Manager) AllowsCascade(resource schema.GroupResource) bool {
-	return m.catalog.allowsCascade(resource)
+	return slices.ContainsFunc(m.Published(), func(r plan.Resource) bool {
+		return r.GroupResource() == resource && !r.RelatedOnly && r.DeletesContents && !r.Retain
+	})
 }
 
 // StartSync starts to sync a target, or updates the description of a target that is synced already.
@@ -266,10 +254,10 @@ func (m *Manager) StartSync(target Target) {
 	}
 	found := decided.state
 	m.lock.Unlock()
-	if found.updateRules(target, m.ProtectedNamespaces) {
+	if found.updateRules(target, m.settings.Targets.ProtectedNamespaces) {
 		m.ObjectsChanged.Publish(target.UID)
 	}
-	found.setWrittenNamespaces(target.WrittenNamespaces)
+	hasOtherLimits := found.setBounds(target)
 	if found.setConnection(target.Connection, m.listenerFor(target.UID, &found.apiEvents)) {
 		m.enqueue(target.UID)
 	}
@@ -278,7 +266,7 @@ func (m *Manager) StartSync(target Target) {
 		m.enqueue(target.UID)
 		m.ObjectsChanged.Publish(target.UID)
 	}
-	if found.setLimits(target.Limits) {
+	if hasOtherLimits {
 		m.updateCachePolicy(found)
 	}
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package syncmanager
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -27,15 +28,11 @@ import (
 // prepare starts, on a replica that is not the leader, the controllers of the resources that the leader syncs.
 // They fill their caches and wait until writes are allowed. It writes nothing, neither to the target nor into the ledger.
 func (p *pass) prepare() (requeueAfter time.Duration, err error) {
-	logUnanswered := func(message string, err error) {
-		if err != nil {
-			p.manager.Log.V(1).Info(message, "syncTarget", p.target.Name, "error", err.Error())
-		}
+	requeueAfter, versionsErr := p.chooseVersions()
+	resolved, kindsErr := p.resolveTargetAPIs()
+	if unanswered := errors.Join(versionsErr, kindsErr); unanswered != nil {
+		p.manager.Log.V(1).Info("cannot resolve all versions and kinds while preparing", "syncTarget", p.target.Name, "error", unanswered.Error())
 	}
-	requeueAfter, err = p.chooseVersions()
-	logUnanswered("cannot choose versions while preparing", err)
-	resolved, err := p.resolveTargetAPIs()
-	logUnanswered("cannot resolve all kinds while preparing", err)
 	// Only the leader checks whether unselected resources have objects left.
 	wanted, err := desiredResources(p.state, p.published, resolved, func(plan.Resource) (bool, error) { return false, nil })
 	if err != nil {

@@ -98,13 +98,9 @@ func (t *targetState) forwardCompletenessRequests(started *objectsync.Controller
 	requested := slices.Collect(maps.Values(t.completenessRequests))
 	t.lock.Unlock()
 	for _, related := range requested {
-		requestInitialSync(started, related)
-	}
-}
-
-func requestInitialSync(controller *objectsync.Controller, related plan.Resource) {
-	if len(relationsTo([]plan.Resource{controller.Resource}, related)) > 0 {
-		controller.RequestInitialSync()
+		if len(relationsTo([]plan.Resource{started.Resource}, related)) > 0 {
+			started.RequestInitialSync()
+		}
 	}
 }
 

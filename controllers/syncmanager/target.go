@@ -17,6 +17,8 @@ limitations under the License.
 package syncmanager
 
 import (
+	"maps"
+	"sync/atomic"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -24,16 +26,17 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // Target describes a SyncTarget to the manager.
 type Target struct {
-	// UID and Name are the SyncTarget's. InventoryWorkspace is the logical cluster in which it lives.
-	UID                types.UID
-	Name               string
-	InventoryWorkspace logicalcluster.Name
+	// UID and Name are the SyncTarget's.
+	UID  types.UID
+	Name string
 	// Labels and Annotations are the labels and annotations of the SyncTarget that mutations may read. They are
 	// immutable.
 	Labels, Annotations map[string]string
@@ -72,4 +75,49 @@ type NotSynced struct {
 	Mailbox    logicalcluster.Name
 	// Reason is the reason of its condition SyncerReady.
 	Reason string
+}
+
+// rules are the fields of a SyncTarget that its sync controllers read for each object.
+type rules struct {
+	// cordoned is true if the hub must not create objects on the target.
+	cordoned atomic.Bool
+	// held is true if the SyncTarget was held, because kcp went back, when it was last reconciled.
+	held atomic.Bool
+	// adoption is the [synchubv1alpha1.AdoptionPolicy] of the SyncTarget.
+	adoption atomic.Value
+	// mutationInput contains the fields of the SyncTarget that mutations read.
+	mutationInput atomic.Pointer[mutationInput]
+	// namespaces decides which namespaces of the target the hub may use.
+	namespaces atomic.Pointer[policy.NamespacePolicy]
+}
+
+// mutationInput contains the fields of a SyncTarget that mutations read, and the labels and annotations that
+// they were made from.
+type mutationInput struct {
+	labels, annotations map[string]string
+	value               map[string]any
+}
+
+// setMutationInput stores the fields of the SyncTarget that mutations read, and reports whether they changed.
+func (r *rules) setMutationInput(target Target) (changed bool) {
+	before := r.mutationInput.Load()
+	if before != nil && maps.Equal(before.labels, target.Labels) && maps.Equal(before.annotations, target.Annotations) {
+		return false
+	}
+	r.mutationInput.Store(&mutationInput{target.Labels, target.Annotations, mutation.SyncTarget(target.Name, target.Labels, target.Annotations)})
+	return before != nil
+}
+
+// setNamespaces sets which namespaces of the target the hub may use, and reports whether they changed.
+func (r *rules) setNamespaces(target Target, protected policy.NamespacePatterns) (changed bool) {
+	next := &policy.NamespacePolicy{Protected: protected}
+	if bounds := target.Namespaces; bounds != nil {
+		next.Only, next.Allowed = bounds.Only, policy.NamespacePatterns(bounds.AllowProtected)
+	}
+	before := r.namespaces.Swap(next)
+	return before != nil && !before.Equal(next)
+}
+
+func (r *rules) adoptionPolicy() synchubv1alpha1.AdoptionPolicy {
+	return r.adoption.Load().(synchubv1alpha1.AdoptionPolicy)
 }

@@ -20,6 +20,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -52,7 +54,7 @@ func (r resolvedAPIs) equal(options objectsync.Options) bool {
 
 // resolveTargetAPIsOf returns the APIs of a resource. If they cannot be determined now, it returns the running controller's.
 func (p *pass) resolveTargetAPIsOf(resource plan.Resource, relations []*related.Relation) (resolvedAPIs, error) {
-	result := resolvedAPIs{apis: []plan.TargetAPI{resource.TargetAPI()}, relations: relations}
+	result, isUp := resolvedAPIs{apis: []plan.TargetAPI{resource.TargetAPI()}, relations: relations}, p.target.Connection.IsUp()
 	var errs []error
 	var denied []objectsync.UnavailableResource
 	for _, kind := range p.state.matcher.DownstreamKinds(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
@@ -64,7 +66,10 @@ func (p *pass) resolveTargetAPIsOf(resource plan.Resource, relations []*related.
 		if kind.Version == "" && kind.Group == resource.Group {
 			kind.Version = writtenVersion(p.published, kind.GroupKind(), resource.Version)
 		}
-		served, err := resolveKind(p.target.Connection, kind)
+		served, err := schema.GroupVersionResource{}, errTargetDown
+		if isUp {
+			served, err = p.target.Connection.ResolveAsync(kind)
+		}
 		result, err = result.with(plan.TargetAPI{GroupVersionResource: served, Kind: kind.Kind, Allowed: allows}, kind.GroupVersion().WithResource(""), err)
 		errs = append(errs, err)
 	}
@@ -73,7 +78,10 @@ func (p *pass) resolveTargetAPIsOf(resource plan.Resource, relations []*related.
 			// A resource with several target versions is written in one of them, whichever version the relation names.
 			continue
 		}
-		kind, err := resolveResource(p.target.Connection, related.OnTarget)
+		kind, err := "", errTargetDown
+		if isUp {
+			kind, err = p.target.Connection.ResolveResourceAsync(related.OnTarget)
+		}
 		result, err = result.with(plan.TargetAPI{GroupVersionResource: related.OnTarget, Kind: kind, Allowed: resource.Allowed}, related.OnTarget, err)
 		errs = append(errs, err)
 	}
@@ -122,20 +130,6 @@ func (r resolvedAPIs) with(found plan.TargetAPI, asked schema.GroupVersionResour
 // errTargetDown means that the target is down. The manager is enqueued when it is up.
 var errTargetDown = errors.New("the target is down")
 
-func resolveKind(connection *targets.Connection, kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
-	if !connection.IsUp() {
-		return schema.GroupVersionResource{}, errTargetDown
-	}
-	return connection.ResolveAsync(kind)
-}
-
-func resolveResource(connection *targets.Connection, resource schema.GroupVersionResource) (kind string, err error) {
-	if !connection.IsUp() {
-		return "", errTargetDown
-	}
-	return connection.ResolveResourceAsync(resource)
-}
-
 // formerTargets returns the APIs that earlier conversions of a resource wrote, until they are known to be empty.
 func (p *pass) formerTargets(resource plan.Resource, current resolvedAPIs) []plan.TargetAPI {
 	var former []plan.TargetAPI
@@ -156,4 +150,48 @@ func (p *pass) formerTargets(resource plan.Resource, current resolvedAPIs) []pla
 	}
 	slices.SortFunc(former, func(a, b plan.TargetAPI) int { return compareResources(a.GroupResource(), b.GroupResource()) })
 	return former
+}
+
+// crdEventTimeout is how long after an event of a CRD the manager polls for its kind.
+const crdEventTimeout = 10 * time.Second
+
+// apiEvents decides which changes of the APIs of a target need a reconcile.
+type apiEvents struct {
+	// hasUnresolved is true if a conversion names a kind that the target does not serve. lastCRDEvent is the time of the
+	// target's last event of a CRD.
+	hasUnresolved atomic.Bool
+	lastCRDEvent  atomic.Pointer[time.Time]
+	// multiVersion are the resources of the target that are published in several versions. lastVersionEvent is the time of the
+	// last event of one of their CRDs.
+	multiVersion     atomic.Pointer[map[schema.GroupResource]bool]
+	lastVersionEvent atomic.Pointer[time.Time]
+}
+
+// onCRD records an event of the CRD of a resource, and reports whether the event needs a reconcile.
+func (e *apiEvents) onCRD(defined schema.GroupResource, now time.Time) (needsReconcile bool) {
+	e.lastCRDEvent.Store(&now)
+	if e.isMultiVersion(defined) {
+		e.lastVersionEvent.Store(&now)
+		return true
+	}
+	return e.hasUnresolved.Load()
+}
+
+// concernAny reports whether a reconcile depends on the APIs that the target serves.
+func (e *apiEvents) concernAny() bool {
+	multiVersion := e.multiVersion.Load()
+	return e.hasUnresolved.Load() || multiVersion != nil && len(*multiVersion) > 0
+}
+
+// isMultiVersion reports whether a change of the resource's CRD may lead to another version.
+func (e *apiEvents) isMultiVersion(target schema.GroupResource) bool {
+	multiVersion := e.multiVersion.Load()
+	return multiVersion != nil && (*multiVersion)[target]
+}
+
+// awaitsCRD reports whether a missing kind, or another version, may be served soon: the event of a CRD precedes discovery by a
+// moment.
+func (e *apiEvents) awaitsCRD(now time.Time) bool {
+	isRecent := func(event *time.Time) bool { return event != nil && now.Sub(*event) < crdEventTimeout }
+	return e.hasUnresolved.Load() && isRecent(e.lastCRDEvent.Load()) || isRecent(e.lastVersionEvent.Load())
 }

@@ -30,7 +30,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
-	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -153,20 +152,13 @@ func (t *targetState) updateRules(target Target, protected policy.NamespacePatte
 	return changesNamespaces || wasHeld != target.Held
 }
 
-// setWrittenNamespaces sets the namespaces in which the hub may have written.
-func (t *targetState) setWrittenNamespaces(namespaces []string) {
+// setBounds sets the namespaces in which the hub may have written, and the limits of the mailbox. It reports whether the limits changed.
+func (t *targetState) setBounds(target Target) (hasOtherLimits bool) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	t.target.WrittenNamespaces = namespaces
-}
-
-// setLimits sets the limits of the mailbox, and reports whether they changed.
-func (t *targetState) setLimits(limits mailboxes.Limits) (changed bool) {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	changed = t.target.Limits != limits
-	t.target.Limits = limits
-	return changed
+	hasOtherLimits = t.target.Limits != target.Limits
+	t.target.WrittenNamespaces, t.target.Limits = target.WrittenNamespaces, target.Limits
+	return hasOtherLimits
 }
 
 // setMissingAPIs stores the APIs that the mailbox lacks, and reports whether they changed.

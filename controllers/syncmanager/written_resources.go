@@ -55,14 +55,11 @@ func (w WrittenResource) equal(other WrittenResource) bool {
 	return w.Version == other.Version && w.Direct == other.Direct && slices.Equal(w.ConvertedFrom, other.ConvertedFrom) && w.Compatibility == other.Compatibility && w.Served == other.Served
 }
 
-// LedgerWrittenResourceStore stores the written resources of SyncTargets in the ledger.
-type LedgerWrittenResourceStore struct{ *ledger.Store }
-
-var _ WrittenResourceStore = LedgerWrittenResourceStore{}
-
-// StoreWrittenResources implements [WrittenResourceStore].
-func (l LedgerWrittenResourceStore) StoreWrittenResources(ctx context.Context, syncTarget types.UID, resources WrittenResources) error {
-	return l.Update(ctx, syncTarget, func(entry *ledger.Entry) { entry.Resources = writtenResourcesToLedger(resources) })
+// StoreWrittenResourcesIn returns a function that stores the written resources of a SyncTarget in the ledger.
+func StoreWrittenResourcesIn(entries *ledger.Store) func(context.Context, types.UID, WrittenResources) error {
+	return func(ctx context.Context, syncTarget types.UID, resources WrittenResources) error {
+		return entries.Update(ctx, syncTarget, func(entry *ledger.Entry) { entry.Resources = writtenResourcesToLedger(resources) })
+	}
 }
 
 func writtenResourcesToLedger(written WrittenResources) []ledger.Resource {
@@ -193,7 +190,7 @@ func (p *pass) storeWrittenResources(ctx context.Context, wanted []plan.Resource
 	if maps.EqualFunc(next, p.state.writtenResources, WrittenResource.equal) {
 		return nil
 	}
-	if err := p.manager.WrittenResourceStore.StoreWrittenResources(ctx, p.target.UID, next); err != nil {
+	if err := p.manager.StoreWrittenResources(ctx, p.target.UID, next); err != nil {
 		return fmt.Errorf("cannot record the synced resources: %w", err)
 	}
 	p.state.writtenResources = next

@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -53,7 +54,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/predicates"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -65,6 +65,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 // heartbeatInterval is how often the hub writes the heartbeat of a healthy target. A quiet SyncTarget has no other status writes.
@@ -86,9 +87,9 @@ type Options struct {
 	// the status of SyncTargets, because users may write that status.
 	Ledger    *ledger.Store
 	Mailboxes mailbox.Locator
-	// ConnectionChanged and StateChanged carry SyncTargets whose connection or sync state changed. Unauthorized
-	// carries SyncTargets whose credentials the target refused in a probe.
-	ConnectionChanged, StateChanged, Unauthorized *topic.Topic[types.UID]
+	// ConnectionChanged carries SyncTargets whose connection changed. Unauthorized carries SyncTargets whose credentials the target
+	// refused in a probe.
+	ConnectionChanged, Unauthorized *topic.Topic[types.UID]
 
 	// Readiness receives which SyncTargets are Ready; it may be nil.
 	Readiness *readiness.Registry
@@ -126,10 +127,10 @@ func NewController(options Options) *Controller {
 	return c
 }
 
-// Register adds the controller to the manager.
-func (c *Controller) Register() error {
+// Register adds the controller to the manager of the inventory workspaces.
+func (c *Controller) Register(hosting manager.Manager) error {
 	slow := lanes.PerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, c.Clock)
-	return errors.Join(c.Manager.GetLocalManager().Add(slow), mcbuilder.ControllerManagedBy(c.Manager).
+	return errors.Join(hosting.Add(slow), mcbuilder.ControllerManagedBy(c.Manager).
 		Named("synctarget").
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(predicates.IgnoreHeartbeats(), predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(inventories.SecretMetadata(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
@@ -150,15 +151,13 @@ func (c *Controller) Register() error {
 			return nil
 		})).
 		WatchesRawSource(topic.Source(c.ConnectionChanged, c.onChanged)).
-		WatchesRawSource(topic.Source(c.StateChanged, c.onChanged)).
+		WatchesRawSource(topic.Source(&c.Sync.StateChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.Unauthorized, c.onUnauthorized)).
 		// The leader reports exceeded quotas.
-		WatchesRawSource(leadership.Source(c.Role.Elected, func(requestQueue) { c.EnqueueAll() })).
+		WatchesRawSource(leadership.Source(c.Role.Elected, func(requestQueue) { c.enqueueAll() })).
 		WatchesRawSource(topic.Source(c.Role.Changed, func(_ requestQueue, changed shards.Set) { c.resetShards(changed, c.Role.Owns) })).
-		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(ctx context.Context, _ requestQueue) error {
-			c.Ledger.Subscribe(ctx, func(syncTarget types.UID) { c.enqueue(syncTarget) })
-			return nil
-		})).
+		WatchesRawSource(topic.Source(c.Ledger.Changes(), c.onChanged)).
+		WatchesRawSource(topic.Source(c.History.Changes(), func(requestQueue, struct{}) { c.enqueueAll() })).
 		WatchesRawSource(slow.Source()).
 		Complete(slow))
 }
@@ -308,7 +307,7 @@ func (c *Controller) startOrStopSync(request mcreconcile.Request, syncTarget *ed
 	}
 	// A drain must have ended before the sync controllers create objects.
 	c.stopDrain(syncTarget.UID)
-	target := targetFor(logicalcluster.Name(request.ClusterName), syncTarget, observed, c.Ledger.Get(syncTarget.UID))
+	target := targetFor(syncTarget, observed, c.Ledger.Get(syncTarget.UID))
 	target.Held = c.History.Holds(syncTarget.UID)
 	c.Sync.StartSync(target)
 	c.Sync.Resume(syncTarget.UID)
@@ -362,22 +361,12 @@ func (c *Controller) forget(syncTarget types.UID) {
 	c.History.ForgetSyncTarget(syncTarget)
 }
 
-func targetFor(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, observed observedState, known ledger.Entry) syncmanager.Target {
+func targetFor(syncTarget *edgev2alpha1.SyncTarget, observed observedState, known ledger.Entry) syncmanager.Target {
 	return syncmanager.Target{
-		UID:                syncTarget.UID,
-		Name:               syncTarget.Name,
-		Labels:             syncTarget.Labels,
-		Annotations:        parameters.Of(syncTarget),
-		InventoryWorkspace: inventory,
-		Mailbox:            observed.mailbox,
-		Connection:         observed.connection,
-		Cordoned:           syncTarget.Spec.Unschedulable,
-		WrittenResources:   syncmanager.WrittenResourcesFromLedger(known.Resources),
-		Adoption:           synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption),
-		Namespaces:         syncTarget.Spec.Namespaces,
-		WrittenNamespaces:  writtenNamespaces(known),
-		Limits:             mailboxLimitsOf(syncTarget),
-		TrustedUntil:       observed.trustedUntil,
+		UID: syncTarget.UID, Name: syncTarget.Name, Labels: syncTarget.Labels, Annotations: parameters.Of(syncTarget),
+		Mailbox: observed.mailbox, Connection: observed.connection, Cordoned: syncTarget.Spec.Unschedulable,
+		Adoption: synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption), Namespaces: syncTarget.Spec.Namespaces, Limits: mailboxLimitsOf(syncTarget),
+		WrittenResources: syncmanager.WrittenResourcesFromLedger(known.Resources), WrittenNamespaces: writtenNamespaces(known), TrustedUntil: observed.trustedUntil,
 	}
 }
 

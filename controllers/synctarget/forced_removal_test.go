@@ -45,7 +45,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
-	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework/configmaps"
@@ -136,7 +135,7 @@ func newRemovalFixture(t *testing.T, forced bool) *removalFixture {
 	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: now, Log: logr.Discard()})
 	f := &removalFixture{
 		Controller: NewController(Options{
-			Registry: connections.NewRegistry(t, targets.Options{Clock: clock.RealClock{}}), Sync: syncmanager.New(syncmanager.Options{}), Ledger: entries, Clock: now, Log: logr.Discard(),
+			Registry: connections.NewRegistry(t, targets.Options{Clock: clock.RealClock{}}), Sync: newSyncManager(), Ledger: entries, Clock: now, Log: logr.Discard(),
 		}),
 		inventory: inventory, syncTarget: &edgev2alpha1.SyncTarget{}, clock: now, hangs: hangs,
 	}

@@ -29,7 +29,6 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 )
@@ -38,7 +37,7 @@ import (
 func TestInfo(t *testing.T) {
 	info.Reset()
 	defer info.Reset()
-	controller := NewController(Options{Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	controller := NewController(Options{Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	named := func(name string) (request mcreconcile.Request) {
 		request.ClusterName, request.NamespacedName = multicluster.ClusterName("workspace"), types.NamespacedName{Name: name}
 		return request

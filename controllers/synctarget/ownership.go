@@ -76,7 +76,7 @@ func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request, i
 		c.stopSync(syncTarget.UID)
 		return nil
 	}
-	target := targetFor(name, syncTarget, observed, known)
+	target := targetFor(syncTarget, observed, known)
 	target.Prepare = true
 	c.Sync.StartSync(target)
 	return nil

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
@@ -83,7 +84,7 @@ func TestShardsChange(t *testing.T) {
 	own := shards.Of("a")
 	role := leadership.Role{Elected: make(chan struct{}), Shards: ownedShard(own)}
 	controller := NewController(Options{
-		Role: role, Clock: clock, Sync: syncmanager.New(syncmanager.Options{Role: role, Clock: clock}),
+		Role: role, Clock: clock, Sync: syncmanager.New(syncmanager.Dependencies{Role: role, Clock: clock}, &configv1alpha1.HubConfiguration{}),
 		Registry: targets.NewRegistry(targets.Options{Clock: clock, Log: logr.Discard()}),
 	})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
@@ -174,7 +175,7 @@ func TestReadinessOfOtherOwners(t *testing.T) {
 	syncTarget.UID, syncTarget.Name = "a", "florin"
 	controller := NewController(Options{
 		Role: leadership.Role{Elected: elected, Shards: ownedShard(shards.Of("a") + 1)}, OtherOwners: true, Readiness: &readiness.Registry{},
-		Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Clock: clock,
+		Registry: startRegistry(t), Sync: newSyncManager(), Clock: clock,
 		Ledger: ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: clock, Log: logr.Discard()}),
 	})
 	expect := func(when string, ready *bool, wantReady, wantKnown bool) {
@@ -198,7 +199,7 @@ func TestReadinessOfOtherOwners(t *testing.T) {
 func TestWhoIsServedKeepsItsPlace(t *testing.T) {
 	g := NewWithT(t)
 	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard()})
-	controller := NewController(Options{Ledger: entries, Mailboxes: mailbox.Locator{Quota: mailbox.NewQuota(nil, 1, logr.Discard())}})
+	controller := NewController(Options{Ledger: entries, Mailboxes: mailbox.Locator{Quota: mailbox.NewQuota(nil, logr.Discard(), configv1alpha1.MailboxesConfiguration{MaxPerInventory: 1})}})
 	state := func(syncTarget types.UID) mailbox.QuotaState {
 		return controller.quotaState(mcreconcile.Request{}, syncTarget)
 	}

@@ -37,7 +37,6 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/test/framework/configmaps"
 )
@@ -72,7 +71,7 @@ func newPrefetchFixture(t *testing.T, count int) *prefetchFixture {
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	f.clock = clock
 	f.Controller = NewController(Options{
-		Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Clock: clock,
+		Registry: startRegistry(t), Sync: newSyncManager(), Clock: clock,
 		Ledger: ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: clock, Log: logr.Discard()}),
 	})
 	for i := range count {

@@ -162,8 +162,8 @@ func (s *store) enqueue(syncTargets ...types.UID) {
 // onChanged enqueues a SyncTarget whose connection or sync state changed.
 func (s *store) onChanged(_ requestQueue, syncTarget types.UID) { s.enqueue(syncTarget) }
 
-// EnqueueAll enqueues all SyncTargets.
-func (s *store) EnqueueAll() {
+// enqueueAll enqueues all SyncTargets.
+func (s *store) enqueueAll() {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for _, found := range s.entries {
