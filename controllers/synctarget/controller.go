@@ -114,7 +114,7 @@ type Options struct {
 // Controller reconciles SyncTargets.
 type Controller struct {
 	Options
-	*store
+	store *store
 	// readSecret reads a Secret from kcp, past the cache. Tests replace it.
 	readSecret func(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error)
 	prefetch   *secretPrefetch
@@ -135,7 +135,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(predicates.IgnoreHeartbeats(), predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(inventories.SecretMetadata(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
 			return mchandler.EnqueueRequestsFromMapFunc(func(_ context.Context, secret client.Object) []reconcile.Request {
-				return c.requestsForSecret(secretKey{name, client.ObjectKeyFromObject(secret)})
+				return c.store.requestsForSecret(secretKey{name, client.ObjectKeyFromObject(secret)})
 			})(name, inventory)
 		}).
 		WatchesRawSource(source.TypedKind(c.Mailboxes.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
@@ -146,18 +146,18 @@ func (c *Controller) Register(hosting manager.Manager) error {
 			UsePriorityQueue: new(false),
 		}).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(ctx context.Context, queue requestQueue) error {
-			c.start(ctx, queue)
+			c.store.start(ctx, queue)
 			context.AfterFunc(ctx, runningControllers.Add(c))
 			return nil
 		})).
-		WatchesRawSource(topic.Source(c.ConnectionChanged, c.onChanged)).
-		WatchesRawSource(topic.Source(&c.Sync.StateChanged, c.onChanged)).
-		WatchesRawSource(topic.Source(c.Unauthorized, c.onUnauthorized)).
+		WatchesRawSource(topic.Source(c.ConnectionChanged, c.store.onChanged)).
+		WatchesRawSource(topic.Source(&c.Sync.StateChanged, c.store.onChanged)).
+		WatchesRawSource(topic.Source(c.Unauthorized, c.store.onUnauthorized)).
 		// The leader reports exceeded quotas.
-		WatchesRawSource(leadership.Source(c.Role.Elected, func(requestQueue) { c.enqueueAll() })).
-		WatchesRawSource(topic.Source(c.Role.Changed, func(_ requestQueue, changed shards.Set) { c.resetShards(changed, c.Role.Owns) })).
-		WatchesRawSource(topic.Source(c.Ledger.Changes(), c.onChanged)).
-		WatchesRawSource(topic.Source(c.History.Changes(), func(requestQueue, struct{}) { c.enqueueAll() })).
+		WatchesRawSource(leadership.Source(c.Role.Elected, func(requestQueue) { c.store.enqueueAll() })).
+		WatchesRawSource(topic.Source(c.Role.Changed, func(_ requestQueue, changed shards.Set) { c.store.resetShards(changed, c.Role.Owns) })).
+		WatchesRawSource(topic.Source(c.Ledger.Changes(), c.store.onChanged)).
+		WatchesRawSource(topic.Source(c.History.Changes(), func(requestQueue, struct{}) { c.store.enqueueAll() })).
 		WatchesRawSource(slow.Source()).
 		Complete(slow))
 }
@@ -200,7 +200,7 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		return reconcile.Result{}, err
 	}
 	if syncTarget.DeletionTimestamp != nil {
-		c.indexSecret(request, &syncTarget)
+		c.store.indexSecret(request, &syncTarget)
 		return c.reconcileDelete(ctx, request, inventory, &syncTarget)
 	}
 	return c.reconcileNormal(ctx, request, inventory, &syncTarget)
@@ -216,14 +216,14 @@ func (c *Controller) reconcileNormal(ctx context.Context, request mcreconcile.Re
 	if granted, result, err := c.awaitQuota(ctx, request, inventory, syncTarget); !granted || err != nil {
 		return result, err
 	}
-	c.indexSecret(request, syncTarget)
+	c.store.indexSecret(request, syncTarget)
 	return c.reconcileTarget(ctx, request, inventory, syncTarget)
 }
 
 // reconcileTarget reconciles a SyncTarget with a mailbox: it connects, identifies the cluster, syncs or drains the target, renews the token
 // and writes the status.
 func (c *Controller) reconcileTarget(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	state := c.stateOf(syncTarget.UID)
+	state := c.store.stateOf(syncTarget.UID)
 	inventoryName := logicalcluster.Name(request.ClusterName)
 	observed := observedState{mailboxPath: c.Mailboxes.Path(inventoryName, syncTarget.UID)}
 	var err error
@@ -243,7 +243,7 @@ func (c *Controller) reconcileTarget(ctx context.Context, request mcreconcile.Re
 	if isDraining {
 		observed.drain, err = c.startDrain(ctx, request, inventory, syncTarget, observed.connection, cleanup.ModeDrain)
 	} else {
-		c.stopDrain(syncTarget.UID)
+		c.store.stopDrain(syncTarget.UID)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -306,7 +306,7 @@ func (c *Controller) startOrStopSync(request mcreconcile.Request, syncTarget *ed
 		return
 	}
 	// A drain must have ended before the sync controllers create objects.
-	c.stopDrain(syncTarget.UID)
+	c.store.stopDrain(syncTarget.UID)
 	target := targetFor(syncTarget, observed, c.Ledger.Get(syncTarget.UID))
 	target.Held = c.History.Holds(syncTarget.UID)
 	c.Sync.StartSync(target)
@@ -323,7 +323,7 @@ func (c *Controller) Stop(syncTarget types.UID) {
 func (c *Controller) stopWork(syncTarget types.UID) {
 	c.stopAndDisconnect(syncTarget)
 	c.Readiness.Forget(syncTarget)
-	c.endWork(syncTarget)
+	c.store.endWork(syncTarget)
 }
 
 // stopAndDisconnect ends this replica's work for a SyncTarget. It returns once the replica no longer writes to
@@ -335,20 +335,20 @@ func (c *Controller) stopAndDisconnect(syncTarget types.UID) {
 
 // stopSync does the same, except that it leaves the connection.
 func (c *Controller) stopSync(syncTarget types.UID) {
-	c.stopDrain(syncTarget)
+	c.store.stopDrain(syncTarget)
 	c.Sync.Forget(syncTarget)
 }
 
 // track stores the UID of the SyncTarget with the request's name. It drops the former SyncTarget of this name.
 func (c *Controller) track(request mcreconcile.Request, syncTarget types.UID) {
-	if replaced, ok := c.setUID(request, syncTarget); ok {
+	if replaced, ok := c.store.setUID(request, syncTarget); ok {
 		c.forget(replaced)
 	}
 }
 
 // untrack drops the SyncTarget of a name that the cache no longer shows.
 func (c *Controller) untrack(request mcreconcile.Request) {
-	if syncTarget, ok := c.deleteUID(request); ok {
+	if syncTarget, ok := c.store.deleteUID(request); ok {
 		c.forget(syncTarget)
 	}
 }
@@ -357,7 +357,7 @@ func (c *Controller) untrack(request mcreconcile.Request) {
 // target or in kcp.
 func (c *Controller) forget(syncTarget types.UID) {
 	c.Stop(syncTarget)
-	c.delete(syncTarget)
+	c.store.delete(syncTarget)
 	c.History.ForgetSyncTarget(syncTarget)
 }
 

@@ -163,7 +163,7 @@ func TestTrackAndUntrack(t *testing.T) {
 	controller := NewController(Options{Registry: registry, Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	controller.queue = queue
+	controller.store.queue = queue
 	request := func(name string) mcreconcile.Request {
 		request := mcreconcile.Request{ClusterName: "i"}
 		request.Name = name
@@ -183,7 +183,7 @@ func TestTrackAndUntrack(t *testing.T) {
 	}
 	// enqueued returns the SyncTarget that is enqueued when a connection's health changes.
 	enqueued := func(uid types.UID) string {
-		controller.enqueue(uid)
+		controller.store.enqueue(uid)
 		if queue.Len() == 0 {
 			return ""
 		}

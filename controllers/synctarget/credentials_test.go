@@ -117,7 +117,7 @@ func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
 func TestWhenASecretIsRead(t *testing.T) {
 	controller := NewController(Options{Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	controller.track(mcreconcile.Request{}, "florin")
-	state := controller.stateOf("florin")
+	state := controller.store.stateOf("florin")
 	inventory := &fakeCluster{secret: version("1")}
 	stored, failure, reads := version("1"), error(nil), 0
 	controller.readSecret = func(context.Context, cluster.Cluster, types.NamespacedName) (*corev1.Secret, error) {
@@ -142,8 +142,8 @@ func TestWhenASecretIsRead(t *testing.T) {
 	expect("it is new", "1", 1)
 	expect("nothing has changed", "1", 1)
 	stored = version("2")
-	controller.onUnauthorized(nil, "florin")
-	controller.onUnauthorized(nil, "another")
+	controller.store.onUnauthorized(nil, "florin")
+	controller.store.onUnauthorized(nil, "another")
 	expect("the cache was behind", "2", 2)
 	expect("it still is", "2", 2)
 	inventory.secret = version("2")
@@ -153,19 +153,19 @@ func TestWhenASecretIsRead(t *testing.T) {
 	expect("it has changed", "3", 3)
 
 	for reads := range 3 {
-		controller.onUnauthorized(nil, "florin")
+		controller.store.onUnauthorized(nil, "florin")
 		expect("the credentials are bad, and there are no new ones", "3", reads+4)
 		expect("which is found out once", "3", reads+4)
 	}
 	failure = errors.New("kcp does not answer")
-	controller.onUnauthorized(nil, "florin")
+	controller.store.onUnauthorized(nil, "florin")
 	expect("kcp cannot be asked", "3", 7)
 	inventory.secret = version("4")
 	expect("kcp cannot be asked about a change", "unknown", 8)
 	failure, stored = nil, version("4")
 	expect("now it can", "4", 9)
 	failure = notFound(client.ObjectKey{Name: "s"})
-	controller.onUnauthorized(nil, "florin")
+	controller.store.onUnauthorized(nil, "florin")
 	expect("the Secret is gone", "none", 10)
 
 	failure, stored = nil, version("5")
@@ -180,7 +180,7 @@ func TestWhenASecretIsRead(t *testing.T) {
 	inventory.secret = nil
 	expect("the cache shows none", "none", 13)
 	controller.untrack(mcreconcile.Request{})
-	controller.onUnauthorized(nil, "florin")
+	controller.store.onUnauthorized(nil, "florin")
 }
 
 // The hub keeps only the parts of a Secret that its SyncTarget needs. It still refuses a kubeconfig that is too

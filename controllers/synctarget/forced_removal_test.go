@@ -148,7 +148,7 @@ func newRemovalFixture(t *testing.T, forced bool) *removalFixture {
 	suite.WaitUntil(t, "the target is up", f.connection.IsUp)
 	done := make(chan struct{})
 	close(done)
-	f.setDrain(syncTarget.UID, &drainRun{
+	f.store.setDrain(syncTarget.UID, &drainRun{
 		mode: cleanup.ModeOrphan, connection: f.connection, startedAt: now.Now(), cancel: func() {}, done: done,
 		status: &edgev2alpha1.CleanupStatus{Remaining: new(int32(3)), Removed: 4},
 	})
@@ -187,7 +187,7 @@ func TestForcedRemovalWaitsForATargetThatAnswers(t *testing.T) {
 	g.Expect(reason).To(Equal(ReasonRemovalForced))
 	g.Expect(message).To(ContainSubstring("3 objects are still to go, 4 are gone."))
 	g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeTrue())
-	g.Expect(f.get(f.syncTarget.UID).drain).To(BeNil())
+	g.Expect(f.store.get(f.syncTarget.UID).drain).To(BeNil())
 	f.hasEvent(t, ReasonRemovalForced)
 }
 
@@ -212,7 +212,7 @@ func TestRemovalWaitsForTheCleanup(t *testing.T) {
 		g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeFalse())
 		f.clock.Step(time.Hour)
 	}
-	f.get(f.syncTarget.UID).drain.setFinished()
+	f.store.get(f.syncTarget.UID).drain.setFinished()
 	_, reason, _ := f.cleanUp(t)
 	g.Expect(reason).To(Equal(ReasonCleanedUp))
 	g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeTrue())

@@ -75,8 +75,8 @@ func TestConditionStates(t *testing.T) {
 	targetlabels.Set("uid", "florin", "workspace")
 	defer targetlabels.Forget("uid")
 	state := &syncTargetState{}
-	controller.entries["uid"] = &entry{state: state}
-	controller.setConditions(state, []metav1.Condition{
+	controller.store.entries["uid"] = &entry{state: state}
+	controller.store.setConditions(state, []metav1.Condition{
 		{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}, {Type: edgev2alpha1.ConditionDrained, Status: metav1.ConditionTrue},
 		{Type: "Forged", Status: metav1.ConditionTrue}, {Type: edgev2alpha1.ConditionSuspended, Status: "Forged"},
 	})

@@ -124,7 +124,7 @@ func (f *prefetchFixture) readAll(t *testing.T) {
 		syncTarget := &f.syncTargets[i]
 		f.track(mcreconcile.Request{ClusterName: "one", Request: reconcile.Request{NamespacedName: types.NamespacedName{Name: syncTarget.Name}}}, syncTarget.UID)
 		group.Go(func() {
-			secret, err := f.getSecret(t.Context(), f, syncTarget, secretReferenceOf(syncTarget), f.stateOf(syncTarget.UID))
+			secret, err := f.getSecret(t.Context(), f, syncTarget, secretReferenceOf(syncTarget), f.store.stateOf(syncTarget.UID))
 			key := types.NamespacedName{Namespace: "default", Name: syncTarget.Name}
 			if err != nil || secret.ResourceVersion != f.secrets[key].ResourceVersion || string(secret.Data["kubeconfig"]) != syncTarget.Name || len(secret.Data) != 1 {
 				t.Errorf("%s: got %v, %v", syncTarget.Name, secret, err)

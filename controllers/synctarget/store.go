@@ -179,11 +179,11 @@ func (s *store) enqueueLocked(found *entry) {
 
 // ConnectForSchemas makes this replica connect to the cluster of a SyncTarget, no matter which replica owns it.
 // The connection only reads schemas.
-func (s *store) ConnectForSchemas(syncTarget types.UID) {
-	s.update(syncTarget, func(found *entry) {
+func (c *Controller) ConnectForSchemas(syncTarget types.UID) {
+	c.store.update(syncTarget, func(found *entry) {
 		if !found.isSchemaSource {
 			found.isSchemaSource = true
-			s.enqueueLocked(found)
+			c.store.enqueueLocked(found)
 		}
 	})
 }
