@@ -27,8 +27,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// readBufferSize is the size of the read buffer of a watch, in bytes. Each watch keeps its buffer, even while it is idle.
-const readBufferSize = 4 << 10
+// readBufferSize is the size of the read buffer of a watch, in bytes. Each watch keeps its buffer, even while it is idle, so it is small.
+// Below it HTTP/2 has a buffer already, so a larger one saves hardly anything.
+const readBufferSize = 1 << 10
 
 // whitespace are the characters that JSON allows between two values.
 const whitespace = " \t\r\n"

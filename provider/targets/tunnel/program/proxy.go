@@ -46,9 +46,7 @@ func newProxy(apiServer *APIServer, log *slog.Logger) http.Handler {
 		BufferPool: newBuffers(responseBuffer),
 		Rewrite:    apiServer.rewrite,
 		Transport:  apiServer.transport(),
-		// Watches are streams.
-		FlushInterval: -1,
-		ErrorLog:      discardLog,
+		ErrorLog:   discardLog,
 		ErrorHandler: func(w http.ResponseWriter, request *http.Request, err error) {
 			if request.Context().Err() != nil {
 				// The hub does not wait for a response any more.
