@@ -24,7 +24,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -102,7 +101,7 @@ func (p *pass) startController(resource plan.Resource, resolved resolvedAPIs) {
 		Log:              log,
 	}, state.matcher)
 	state.lock.Lock()
-	state.syncControllers[resource.GroupResource()] = &syncController{controller, m.Clock.Now(), m.run(target.UID, controller.Run, log)}
+	state.syncControllers[resource.GroupResource()] = &syncController{controller, m.Clock.Now(), p.start(controller.Run, log)}
 	state.lock.Unlock()
 	state.forwardCompletenessRequests(controller)
 }
@@ -162,9 +161,9 @@ type runner struct {
 	done   chan struct{}
 }
 
-// run runs a controller until [runner.stop], or until the manager ends.
-func (m *Manager) run(syncTarget types.UID, controller func(context.Context) error, log logr.Logger) runner {
-	ctx, cancel := context.WithCancel(m.Role.Context(m.ctx, syncTarget))
+// start runs a controller until [runner.stop], or until the manager ends.
+func (p *pass) start(controller func(context.Context) error, log logr.Logger) runner {
+	ctx, cancel := context.WithCancel(p.manager.Role.Context(p.manager.ctx, p.target.UID))
 	started := runner{cancel, make(chan struct{})}
 	go func() {
 		defer close(started.done)

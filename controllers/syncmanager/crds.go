@@ -58,7 +58,7 @@ func (p *pass) updateCRDs(wanted []plan.Resource) {
 			Clock: m.Clock,
 			Log:   m.Log.WithValues("syncTarget", target.Name),
 		})
-		running = &crdController{controller, m.run(target.UID, controller.Run, controller.Log)}
+		running = &crdController{controller, p.start(controller.Run, controller.Log)}
 	}
 	state.crdController.Store(running)
 	if running != nil {

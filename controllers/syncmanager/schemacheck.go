@@ -59,7 +59,7 @@ func (p *pass) updateSchemaCheck(wanted []plan.Resource) {
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),
 		})
-		*running = schemaCheck{controller, m.run(target.UID, controller.Run, controller.Log)}
+		*running = schemaCheck{controller, p.start(controller.Run, controller.Log)}
 	}
 	running.SetResources(needed)
 	p.updateCompatibility(wanted)

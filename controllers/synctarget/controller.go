@@ -238,7 +238,7 @@ func (c *Controller) reconcileTarget(ctx context.Context, request mcreconcile.Re
 	if err := c.identifyCluster(ctx, request, syncTarget, &observed, state); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.startOrStopSync(request, syncTarget, observed)
+	c.startOrStopSync(syncTarget, observed)
 	isDraining := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend && observed.connection != nil
 	if isDraining {
 		observed.drain, err = c.startDrain(ctx, request, inventory, syncTarget, observed.connection, cleanup.ModeDrain)
@@ -300,7 +300,7 @@ func (c *Controller) patchStatus(ctx context.Context, inventory cluster.Cluster,
 
 // startOrStopSync starts or stops the sync of the SyncTarget. It starts only for an identified cluster: the
 // ledger must contain which cluster the hub writes to before the hub writes there.
-func (c *Controller) startOrStopSync(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, observed observedState) {
+func (c *Controller) startOrStopSync(syncTarget *edgev2alpha1.SyncTarget, observed observedState) {
 	if observed.connection == nil || !observed.identified || observed.conflictingTarget != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || observed.mailbox == "" {
 		c.Sync.StopSync(syncTarget.UID)
 		return

@@ -192,7 +192,7 @@ func TestWhatIsNotSynced(t *testing.T) {
 			f := newRemovalFixture(t, false)
 			observed := observedState{connection: f.connection, identified: true, mailbox: "m"}
 			change(f, &observed)
-			f.startOrStopSync(mcreconcile.Request{}, f.syncTarget, observed)
+			f.startOrStopSync(f.syncTarget, observed)
 			g.Expect(f.Sync.SyncTargets()).To(BeEmpty())
 			g.Expect(f.store.get(f.syncTarget.UID).drain).NotTo(BeNil(), "a drain goes on")
 		})
