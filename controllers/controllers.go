@@ -101,30 +101,30 @@ func newControllers(h *hub) ([]controller, error) {
 	locator := newLocator(h)
 	readySyncTargets := &readiness.Registry{}
 	crds := &crd.Store{}
-	sync := newSyncManager(h, crds)
-	syncTargets := newSyncTargets(h, sync, locator, readySyncTargets)
-	copies := copystates.NewStore(copystates.StoreOptions{Mailboxes: h.mailboxes, Published: sync.Published, ObjectStateChanged: &sync.ObjectStateChanged})
+	syncManager := newSyncManager(h, crds)
+	syncTargets := newSyncTargets(h, syncManager, locator, readySyncTargets)
+	copies := copystates.NewStore(copystates.StoreOptions{Mailboxes: h.mailboxes, Published: syncManager.Published, ObjectStateChanged: &syncManager.ObjectStateChanged})
 	fleet := fleetcache.New(fleetcache.Options{
 		Manager: h.inventories.ofLeader, Mailboxes: locator, InventoryConfigFor: h.Access.InventoryConfigFor, Scheme: h.hosting.GetScheme(),
 	})
-	placements := newPlacement(h, sync, copies, fleet, readySyncTargets)
+	placements := newPlacement(h, syncManager, copies, fleet, readySyncTargets)
 	all := []controller{
 		h,
 		mailbox.NewController(mailbox.Dependencies{
 			Inventories: h.inventories.ofLeader, Locator: locator, Ledger: h.ledger, Workspaces: h.workspaces,
-			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: sync.RemoveFinalizers, Clock: h.clock,
+			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, Clock: h.clock,
 		}),
 		syncTargets,
 		location.NewController(h.inventories.ofLeader, h.clock),
 		fleet,
 		placements,
 		newSchemas(h, syncTargets, crds),
-		newExports(h, sync, placements),
+		newExports(h, syncManager, placements),
 		newSyncRules(h),
-		sync,
-		syncerconfig.NewController(h.mailboxes, sync, !h.isSharded, h.clock, h.Log.WithName("syncerconfig")),
+		syncManager,
+		syncerconfig.NewController(h.mailboxes, syncManager, !h.isSharded, h.clock, h.Log.WithName("syncerconfig")),
 		h.tunnels,
-		cachesReadyCheck{sync, h.mailboxes, h.role, h.isColdStandby},
+		cachesReadyCheck{syncManager, h.mailboxes, h.role, h.isColdStandby},
 	}
 	if !h.isSharded {
 		return append(all, runnables{publishElection(h.role)}), nil
@@ -137,13 +137,11 @@ func newControllers(h *hub) ([]controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	updater := neededUpdater{h.needed, h.ledger, h.mailboxes.RecheckNeeds, h.workloads.RecheckNeeds}
 	return append(all,
-		runnables{
-			onEachReplica(neededUpdater{h.needed, h.ledger, h.mailboxes.RecheckNeeds, h.workloads.RecheckNeeds}.run), elector, setReady(h, sync),
-			copiesOfOthers,
-		},
-		syncmanager.NewSyncSummaryWriter(sync, h.ledger, readySyncTargets, h.Log.WithName("answers")),
-		newCopiesWriter(h, sync),
+		runnables{elector, onEachReplica(updater.run), setReady(h, syncManager), copiesOfOthers},
+		syncmanager.NewSyncSummaryWriter(syncManager, h.ledger, readySyncTargets, h.Log.WithName("answers")),
+		newCopiesWriter(h, syncManager),
 	), nil
 }
 
@@ -167,9 +165,9 @@ func newSyncManager(h *hub, crds *crd.Store) *syncmanager.Manager {
 }
 
 // newSyncTargets returns the controller that connects to targets, and starts and stops their sync.
-func newSyncTargets(h *hub, sync *syncmanager.Manager, locator mailbox.Locator, ready *readiness.Registry) *synctarget.Controller {
+func newSyncTargets(h *hub, syncManager *syncmanager.Manager, locator mailbox.Locator, ready *readiness.Registry) *synctarget.Controller {
 	return synctarget.NewController(synctarget.Options{
-		Manager: h.inventories.ofStandby, Ledger: h.ledger, Mailboxes: locator, Sync: sync, Readiness: ready, History: h.History,
+		Manager: h.inventories.ofStandby, Ledger: h.ledger, Mailboxes: locator, Sync: syncManager, Readiness: ready, History: h.History,
 		Registry: h.connections.Registry, ConnectionChanged: &h.connections.changed, Unauthorized: &h.connections.unauthorized,
 		Role: h.role, OtherOwners: h.isSharded, Replica: h.Replica, Tunnel: h.tunnels.status(),
 		Clock: h.clock, Log: h.Log.WithName("synctarget"),
@@ -177,10 +175,10 @@ func newSyncTargets(h *hub, sync *syncmanager.Manager, locator mailbox.Locator, 
 }
 
 // newPlacement returns the controller that copies objects of workload workspaces into mailboxes.
-func newPlacement(h *hub, sync *syncmanager.Manager, copies *copystates.Store, fleet *fleetcache.Fleet, ready *readiness.Registry) *placement.Controller {
+func newPlacement(h *hub, syncManager *syncmanager.Manager, copies *copystates.Store, fleet *fleetcache.Fleet, ready *readiness.Registry) *placement.Controller {
 	return placement.New(placement.Options{
 		Workloads: h.workloads, CachePolicy: h.workloadPolicy, Mailboxes: h.mailboxes, Fleet: fleet, Paths: h.Access, Readiness: ready, History: h.History,
-		Sync: copystates.Reader{Sync: sync, Store: copies, Owner: h.role}, ObjectStates: &sync.ObjectStateChanged, KnownSyncTargets: h.ledger.SyncTargets,
+		Sync: copystates.Reader{Sync: syncManager, Store: copies, Owner: h.role}, ObjectStates: &syncManager.ObjectStateChanged, KnownSyncTargets: h.ledger.SyncTargets,
 		Hub: h.owner.UID, Hasher: h.hasher, Sealer: h.sealer, MaxPairs: h.settings.Placement.MaxObjects,
 		Clock: h.clock, Log: h.Log.WithName("placement"),
 	})
@@ -199,10 +197,10 @@ func newSchemas(h *hub, syncTargets *synctarget.Controller, crds *crd.Store) *ap
 }
 
 // newExports returns the controller of the APIExports that mailboxes and workload workspaces bind.
-func newExports(h *hub, sync *syncmanager.Manager, placements *placement.Controller) *apiexportcontroller.Controller {
+func newExports(h *hub, syncManager *syncmanager.Manager, placements *placement.Controller) *apiexportcontroller.Controller {
 	return apiexportcontroller.NewController(apiexportcontroller.Options{
 		Hub: h.owner, Hosting: h.hosting.GetClient(), Provider: h.Provider, Export: bootstrap.MailboxExport, WorkloadExport: bootstrap.WorkloadExport,
-		Mailboxes: h.mailboxes, Sync: sync, Counter: syncmanager.NewFleetCounter(sync, h.ledger), Workloads: h.workloads, Placement: placements,
+		Mailboxes: h.mailboxes, Sync: syncManager, Counter: syncmanager.NewFleetCounter(syncManager, h.ledger), Workloads: h.workloads, Placement: placements,
 		Elected: h.role.Elected, LeaderOnly: h.isColdStandby, Recorder: h.hosting.GetEventRecorder(recorderName), Clock: h.clock,
 	})
 }

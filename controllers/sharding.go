@@ -118,10 +118,10 @@ func newElector(h *hub, syncTargets *synctarget.Controller) (*shards.Elector, er
 
 // setReady sets Ready once the ledger is loaded and the mailbox caches have synced. Until then the other
 // replicas keep their shards.
-func setReady(h *hub, sync *syncmanager.Manager) onEachReplica {
+func setReady(h *hub, syncManager *syncmanager.Manager) onEachReplica {
 	return func(ctx context.Context) error {
 		hasAll := func(context.Context) (bool, error) {
-			return h.ledger.IsLoaded() && haveCachesSynced(sync, h.mailboxes), nil
+			return h.ledger.IsLoaded() && haveCachesSynced(syncManager, h.mailboxes), nil
 		}
 		h.Ready.Store(wait.PollUntilContextCancel(ctx, readyPollInterval, true, hasAll) == nil)
 		return nil
@@ -129,9 +129,9 @@ func setReady(h *hub, sync *syncmanager.Manager) onEachReplica {
 }
 
 // newCopiesWriter returns the controller that stores the sync status of the copies of placements on the SyncTargets of this replica.
-func newCopiesWriter(h *hub, sync *syncmanager.Manager) *copystates.Writer {
+func newCopiesWriter(h *hub, syncManager *syncmanager.Manager) *copystates.Writer {
 	return copystates.NewWriter(copystates.WriterOptions{
-		ConfigMaps: h.configMaps, Sync: sync, Sealer: h.sealer, ObjectStateChanged: &sync.ObjectStateChanged, Owner: h.role,
+		ConfigMaps: h.configMaps, Sync: syncManager, Sealer: h.sealer, ObjectStateChanged: &syncManager.ObjectStateChanged, Owner: h.role,
 		Clock: h.clock, Log: h.Log.WithName("copystates"),
 	})
 }
