@@ -61,8 +61,8 @@ func newLeaseWatcher(hosting *rest.Config, log logr.Logger, settings *v1alpha1.H
 	return leases.NewWatcher(leases.Options{Leases: client.Leases(settings.LeaderElection.Namespace), Name: name, Clock: clock.RealClock{}, Log: log.WithName("leases")}), nil
 }
 
-// newLeaseLock returns the lock of the Lease that the leader holds. The fence is open while this replica holds it. Between the renew
-// deadline, when the fence closes, and the lease duration, when another replica may lead, requests that are under way end.
+// newLeaseLock returns the lock of the Lease that the leader holds. The fence is open while this replica holds it. Between the
+// renew deadline, when the fence closes, and the lease duration, when another replica may lead, running requests end.
 func newLeaseLock(hosting *rest.Config, dependencies controllers.Dependencies, settings *v1alpha1.HubConfiguration) (resourcelock.Interface, error) {
 	election := settings.LeaderElection
 	client, err := corev1client.NewForConfig(rest.AddUserAgent(hosting, "leader-election"))

@@ -308,8 +308,8 @@ func (e *Elector) newCandidacy(ctx context.Context, of *candidate) *candidacy {
 	return c
 }
 
-// win records that this replica holds the shard. The election calls it in a goroutine of its own, perhaps only after the
-// shard was lost.
+// win records that this replica holds the shard. The election calls it in a separate goroutine, perhaps only after the shard was
+// lost.
 func (c *candidacy) win(ctx context.Context) {
 	if elector := c.of.elector; c.of.set(true, elector.Clock.Now(), func() bool { return ctx.Err() == nil }) {
 		elector.Log.Info("holds a shard", "shard", c.of.number)
@@ -317,7 +317,7 @@ func (c *candidacy) win(ctx context.Context) {
 	}
 }
 
-// lose records that this replica does not hold the shard, and stops the work for it. The fence closes by itself, or by the
+// lose records that this replica does not hold the shard, and stops the work for it. The fence closes at its deadline, or by the
 // release of the Lease.
 func (c *candidacy) lose() {
 	if elector := c.of.elector; c.of.set(false, elector.Clock.Now(), func() bool { return true }) {
