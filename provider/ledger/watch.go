@@ -61,18 +61,10 @@ func ListWatch(configMaps corev1client.ConfigMapInterface, label string, onError
 func (s *Store) newReflector() *cache.Reflector {
 	unreadable := func(err error) {
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			s.failWatch(s.readError(err))
+			s.failWatch(readError(err))
 		}
 	}
-	return cache.NewReflectorWithOptions(ListWatch(s.ConfigMaps, ledgerLabel, unreadable), &corev1.ConfigMap{}, reflectorStore{s}, cache.ReflectorOptions{Name: "ledger"})
-}
-
-// failWatch makes Start return an error if the entries are not loaded yet.
-func (s *Store) failWatch(err error) {
-	select {
-	case s.watchFailed <- err:
-	default:
-	}
+	return cache.NewReflectorWithOptions(ListWatch(s.options.ConfigMaps, ledgerLabel, unreadable), &corev1.ConfigMap{}, reflectorStore{s}, cache.ReflectorOptions{Name: "ledger"})
 }
 
 // reflectorStore stores the objects that the reflector reads in the Store.
@@ -116,10 +108,7 @@ func (s reflectorStore) Replace(objects []any, version string) error {
 	if _, ok := listed[leaderConfigMap]; !ok {
 		s.observeLeader(leaderRecord{})
 	}
-	s.lock.Lock()
-	s.watched = true
-	s.lock.Unlock()
-	s.wakeFollower()
+	s.observeAll()
 	return nil
 }
 
@@ -165,25 +154,16 @@ func (s *Store) EnsureFresh(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-func (s *Store) isFresh(since time.Time) bool {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	return !s.listedSince.IsZero() && !s.listedSince.Before(since)
-}
-
 // list reads all entries from kcp.
 func (s *Store) list(ctx context.Context) error {
-	began := s.Clock.Now()
-	s.lock.Lock()
-	s.listing = true
-	highest := s.highest
-	s.lock.Unlock()
-	defer s.endList()
+	began, highest := s.options.Clock.Now(), s.beginList()
+	var complete time.Time
+	defer func() { s.endList(complete) }()
 	listed := map[types.UID]struct{}{}
 	for next, first := "", true; first || next != ""; first = false {
-		page, err := s.listPage(ctx, next)
+		page, err := s.configMaps.listPage(ctx, next)
 		if err != nil {
-			return s.readError(err)
+			return readError(err)
 		}
 		if first && wentBack(highest, page.ResourceVersion) {
 			s.forgetVersions(page.ResourceVersion)
@@ -198,44 +178,9 @@ func (s *Store) list(ctx context.Context) error {
 			s.observeOnly(listed, page.ResourceVersion)
 		}
 	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.listedSince = began
+	complete = began
 	return nil
 }
-
-func (s *Store) listPage(ctx context.Context, next string) (page *corev1.ConfigMapList, err error) {
-	err = s.withTimeout(ctx, func(ctx context.Context) error {
-		page, err = s.ConfigMaps.List(ctx, metav1.ListOptions{LabelSelector: ledgerLabel + "=" + labelSyncTarget, Limit: pageSize, Continue: next})
-		return err
-	})
-	return page, err
-}
-
-// endList forgets the records that were kept during a list.
-func (s *Store) endList() {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.listing = false
-	for syncTarget, kept := range s.records {
-		s.forgetUnused(syncTarget, kept)
-	}
-}
-
-// forgetVersions makes every entry that is read from now on newer than the entries in memory, because kcp was restored from a
-// backup. now is kcp's present resourceVersion.
-func (s *Store) forgetVersions(now string) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.highest = now
-	for _, found := range s.records {
-		found.forgetVersion()
-	}
-}
-
-// Subscribe calls follow for each SyncTarget whose entry another replica has changed or deleted, from now on until ctx ends. It may
-// call it for a change of this replica too. follow must not block.
-func (s *Store) Subscribe(ctx context.Context, follow func(types.UID)) { s.changes.add(ctx, follow) }
 
 // subscribers are called for changed entries. The zero value is ready to use.
 type subscribers struct {
