@@ -33,7 +33,7 @@ import (
 )
 
 // ruleObject returns the facts about an object that placements select it by.
-func ruleObject(workloads *mailboxes.Mailboxes, cluster logicalcluster.Name, resource plan.Resource, object *unstructured.Unstructured) *rules.Object {
+func ruleObject(workloads mailboxes.Reader, cluster logicalcluster.Name, resource plan.Resource, object *unstructured.Unstructured) *rules.Object {
 	return rules.ObjectOf(resource.GroupResource(), object, func() (labels.Labels, bool) {
 		namespace, state := workloads.Get(namespaces, cluster, types.NamespacedName{Name: object.GetNamespace()})
 		if state != mailboxes.Present {

@@ -44,7 +44,7 @@ var bindingsResource = apisv1alpha2.SchemeGroupVersion.WithResource("apibindings
 
 // endpoint is one URL of the virtual workspace: the mailboxes of one kcp shard.
 type endpoint struct {
-	owner   *Mailboxes
+	parts   *parts
 	url     string
 	clients kcpclient.Cache[dynamic.Interface]
 	// workspaces are clients for the workspaces themselves; nil if the hub has no rights there, or clients are such ones already.
@@ -75,8 +75,8 @@ func (e *endpoint) clientFor(mailbox logicalcluster.Name) dynamic.Interface {
 }
 
 // newEndpoint returns the endpoint of a URL that normalizeURL has returned.
-func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, error) {
-	config := owner.kcpConfig.ConfigFor(url, requestmetrics.Mailbox)
+func newEndpoint(ctx context.Context, parts *parts, url string) (*endpoint, error) {
+	config := parts.options.Access.ConfigFor(url, requestmetrics.Mailbox)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
@@ -87,16 +87,16 @@ func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, 
 		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 	}
 	var filtered dynamic.Interface
-	if owner.needs.decide != nil {
-		construct := fastjson.NewFilteringClient(fastjson.Filter{Annotation: logicalcluster.AnnotationKey, Drops: owner.needs.isForeignText})
+	if parts.options.Needs != nil {
+		construct := fastjson.NewFilteringClient(fastjson.Filter{Annotation: logicalcluster.AnnotationKey, Drops: parts.needs.isForeignText})
 		dropping := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: construct})
 		if filtered, err = dropping.Cluster(logicalcluster.Wildcard); err != nil {
 			return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 		}
 	}
 	var workspaces kcpclient.Cache[dynamic.Interface]
-	if !owner.bindLater {
-		if workspaces, err = newWorkspaceClients(owner.kcpConfig); err != nil {
+	if !parts.options.BindLater {
+		if workspaces, err = newWorkspaceClients(parts.options.Access); err != nil {
 			return nil, err
 		}
 	}
@@ -104,17 +104,17 @@ func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, 
 	made := &endpoint{
 		filtered:      filtered,
 		workspaces:    workspaces,
-		owner:         owner,
+		parts:         parts,
 		url:           url,
 		clients:       clients,
-		log:           owner.log.WithValues("endpoint", url),
+		log:           parts.options.Log.WithValues("endpoint", url),
 		schemas:       newSchemaTracker(),
 		pageSemaphore: make(chan struct{}, maxConcurrentPages),
 		ctx:           ctx,
 		cancel:        cancel,
 		informers:     map[schema.GroupVersionResource]*wildcardInformer{},
 	}
-	made.untrack = owner.history.Track(url, made.seenVersion)
+	made.untrack = parts.options.History.Track(url, made.seenVersion)
 	return made, nil
 }
 
@@ -162,20 +162,18 @@ func (e *endpoint) removeInformer(resource schema.GroupVersionResource) *wildcar
 // come last.
 func (e *endpoint) onCacheFilled(resource schema.GroupVersionResource) {
 	if resource != bindingsResource {
-		e.owner.enqueueLimitedReviews()
-		e.owner.subscribers.notifyReset(resource, func(mailbox logicalcluster.Name) bool { return e.binding(mailbox) != nil })
-		if observer := e.owner.observer.Load(); observer != nil {
-			for _, mailbox := range e.mailboxes() {
-				observer.OnReset(mailbox)
-			}
+		e.parts.reviews.enqueueLimited()
+		e.parts.subscriptions.notifyReset(resource, func(mailbox logicalcluster.Name) bool { return e.binding(mailbox) != nil })
+		for _, mailbox := range e.mailboxes() {
+			e.parts.subscriptions.resetObserver(mailbox)
 		}
 		return
 	}
 	for _, mailbox := range e.mailboxes() {
-		e.owner.notifyMailboxReset(mailbox)
+		e.parts.subscriptions.resetMailbox(mailbox)
 	}
 	// Only a filled cache of bindings shows which mailboxes are gone.
-	e.owner.forEachUsage(func(mailbox logicalcluster.Name, _ *usage, _ bool) { e.owner.deleteUnusedUsage(mailbox) })
+	e.parts.usages.each(func(mailbox logicalcluster.Name, _ *usage, _ bool) { e.parts.usages.deleteUnused(mailbox) })
 }
 
 // recordResult records the result of a request, and reports when the endpoint ceases or begins to respond.

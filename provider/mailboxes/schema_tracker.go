@@ -99,7 +99,7 @@ func (e *endpoint) restartInformers(resources []schema.GroupResource) {
 			if watched.GroupResource() == resource && e.ctx.Err() == nil {
 				ended = append(ended, informer)
 				e.informers[watched] = startWildcardInformer(e, watched)
-				e.owner.absence.ForgetResource(watched)
+				e.parts.absences.verifier.ForgetResource(watched)
 			}
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -46,7 +47,7 @@ func (w *wildcardInformer) runRelists() {
 
 // listWaiting lists the mailboxes that wait: few of them one by one, many with one list of all mailboxes.
 func (w *wildcardInformer) listWaiting() error {
-	waiting := w.mailboxesAwaitingRelist()
+	waiting := w.waiters.all()
 	if !listsOneByOne(len(waiting), len(w.endpoint.mailboxes())) {
 		return w.spliceList("", waiting)
 	}
@@ -105,7 +106,7 @@ func (w *wildcardInformer) ignores(entry any) bool {
 	case !ok || !w.dropsForeign:
 		return false
 	case !one.isPlaceholder:
-		return w.endpoint.owner.needs.isForeign(mailboxOf(one.current.Load())) || w.isOutdated(one)
+		return w.parts.needs.isForeign(mailboxOf(one.current.Load())) || w.isOutdated(one)
 	}
 	mailbox, relistNumber, isMarker := relistNumberOf(one)
 	if isMarker {
@@ -120,32 +121,41 @@ func (w *wildcardInformer) dropOutdated(mailbox logicalcluster.Name, relistNumbe
 	entries, _ := w.shared.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
 	for _, entry := range entries {
 		if one, ok := entry.(*cachedObject); ok && !one.isPlaceholder && uint64(one.relistNumber) < relistNumber && w.shared.GetIndexer().Delete(one) == nil {
-			w.outdatedLock.Lock()
-			if w.outdated == nil {
-				w.outdated = map[*cachedObject][]*cachedObject{}
-			}
-			w.outdated[marker] = append(w.outdated[marker], one)
-			w.outdatedLock.Unlock()
+			w.outdated.add(marker, one)
 		}
 	}
 }
 
-// takeOutdated returns the entries that dropOutdated has removed for a marker, once.
-func (w *wildcardInformer) takeOutdated(marker *cachedObject) []*cachedObject {
-	w.outdatedLock.Lock()
-	defer w.outdatedLock.Unlock()
-	outdated := w.outdated[marker]
-	delete(w.outdated, marker)
+// outdatedEntries are the entries that dropOutdated has removed, by the marker of their list. They count until the handler gets the
+// marker.
+type outdatedEntries struct {
+	lock     sync.Mutex
+	byMarker map[*cachedObject][]*cachedObject
+}
+
+func (o *outdatedEntries) add(marker, entry *cachedObject) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	if o.byMarker == nil {
+		o.byMarker = map[*cachedObject][]*cachedObject{}
+	}
+	o.byMarker[marker] = append(o.byMarker[marker], entry)
+}
+
+// take returns the entries of a marker, once.
+func (o *outdatedEntries) take(marker *cachedObject) []*cachedObject {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	outdated := o.byMarker[marker]
+	delete(o.byMarker, marker)
 	return outdated
 }
 
 // isOutdated reports whether an entry has been in the cache, or in the informer's queue, since before its mailbox was gained. It does
 // not count then, and dropOutdated removes it unless the list names its object.
 func (w *wildcardInformer) isOutdated(entry *cachedObject) bool {
-	if !w.dropsForeign || w.endpoint.owner.awaitingRelist.Load() == 0 {
+	if !w.dropsForeign || w.parts.relists.awaiting.Load() == 0 {
 		return false
 	}
-	w.awaitingRelistLock.Lock()
-	defer w.awaitingRelistLock.Unlock()
-	return uint64(entry.relistNumber) < w.awaitingRelist[mailboxOf(entry.current.Load())]
+	return uint64(entry.relistNumber) < w.waiters.numberOf(mailboxOf(entry.current.Load()))
 }
