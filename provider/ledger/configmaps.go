@@ -23,7 +23,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,61 +35,45 @@ type configMaps struct {
 }
 
 // get reads a ConfigMap.
-func (c configMaps) get(ctx context.Context, name string) (stored *corev1.ConfigMap, err error) {
-	err = withTimeout(ctx, func(ctx context.Context) error {
-		stored, err = c.client.Get(ctx, name, metav1.GetOptions{})
-		return err
-	})
-	return stored, err
+func (c configMaps) get(ctx context.Context, name string) (*corev1.ConfigMap, error) {
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	return c.client.Get(ctx, name, metav1.GetOptions{})
 }
 
-// listPage reads a page of the entries.
-func (c configMaps) listPage(ctx context.Context, next string) (page *corev1.ConfigMapList, err error) {
-	err = withTimeout(ctx, func(ctx context.Context) error {
-		page, err = c.client.List(ctx, metav1.ListOptions{LabelSelector: ledgerLabel + "=" + labelSyncTarget, Limit: pageSize, Continue: next})
-		return err
-	})
-	return page, err
-}
-
-// writeEntry stores an encoded entry and returns the new resourceVersion. version is the expected resourceVersion, or ""
-// to create the ConfigMap.
-func (c configMaps) writeEntry(ctx context.Context, syncTarget types.UID, entry, version string) (string, error) {
-	return c.write(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget), Labels: map[string]string{ledgerLabel: labelSyncTarget}, ResourceVersion: version},
-		Data:       map[string]string{entryKey: entry},
-	})
+// list reads a list, or a page of it.
+func (c configMaps) list(ctx context.Context, options metav1.ListOptions) (*corev1.ConfigMapList, error) {
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	return c.client.List(ctx, options)
 }
 
 // write creates a ConfigMap without a resourceVersion, and updates one with it. It returns the new resourceVersion.
-func (c configMaps) write(ctx context.Context, desired *corev1.ConfigMap) (version string, err error) {
-	err = withTimeout(ctx, func(ctx context.Context) error {
-		var written *corev1.ConfigMap
-		var err error
-		if desired.ResourceVersion == "" {
-			written, err = c.client.Create(ctx, desired, metav1.CreateOptions{})
-		} else {
-			written, err = c.client.Update(ctx, desired, metav1.UpdateOptions{})
-		}
-		if err == nil {
-			version = written.ResourceVersion
-		}
-		return err
-	})
-	return version, err
+func (c configMaps) write(ctx context.Context, label string, desired *corev1.ConfigMap) (version string, err error) {
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	desired.Namespace, desired.Labels = Namespace, map[string]string{ledgerLabel: label}
+	if desired.ResourceVersion == "" {
+		desired, err = c.client.Create(ctx, desired, metav1.CreateOptions{})
+	} else {
+		desired, err = c.client.Update(ctx, desired, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return "", err
+	}
+	return desired.ResourceVersion, nil
 }
 
 // delete deletes a ConfigMap, if there is one.
 func (c configMaps) delete(ctx context.Context, name string) error {
-	return withTimeout(ctx, func(ctx context.Context) error {
-		return client.IgnoreNotFound(c.client.Delete(ctx, name, metav1.DeleteOptions{}))
-	})
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	return client.IgnoreNotFound(c.client.Delete(ctx, name, metav1.DeleteOptions{}))
 }
 
-func withTimeout(ctx context.Context, request func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
-	defer cancel()
-	return request(ctx)
+// requestContext returns the context of one request.
+func requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 }
 
 // readError adds advice for the operator to an error of reading the ledger.

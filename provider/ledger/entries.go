@@ -29,7 +29,8 @@ import (
 
 // Entries has the entries of all SyncTargets in memory. An event never replaces a newer entry. All methods may be called concurrently.
 type Entries struct {
-	changes subscribers
+	// subscribers has a *func(types.UID) for each subscriber.
+	subscribers sync.Map
 
 	lock    sync.Mutex
 	records map[types.UID]*record
@@ -152,7 +153,7 @@ func (e *Entries) observe(syncTarget types.UID, entry Entry, version string) {
 	found := e.acquire(syncTarget)
 	defer e.release(syncTarget, found)
 	if e.set(found, entry, version) {
-		e.changes.publish(syncTarget)
+		e.publish(syncTarget)
 	}
 }
 
@@ -173,7 +174,7 @@ func (e *Entries) observeDeleted(syncTarget types.UID, version string) {
 	}
 	e.lock.Unlock()
 	if gone {
-		e.changes.publish(syncTarget)
+		e.publish(syncTarget)
 	}
 }
 
@@ -245,7 +246,18 @@ func (e *Entries) isFresh(since time.Time) bool {
 
 // Subscribe calls follow for each SyncTarget whose entry another replica has changed or deleted, from now on until ctx ends. It may
 // call it for a change of this replica too. follow must not block.
-func (e *Entries) Subscribe(ctx context.Context, follow func(types.UID)) { e.changes.add(ctx, follow) }
+func (e *Entries) Subscribe(ctx context.Context, follow func(types.UID)) {
+	e.subscribers.Store(&follow, nil)
+	context.AfterFunc(ctx, func() { e.subscribers.Delete(&follow) })
+}
+
+// publish calls the subscribers for a changed entry.
+func (e *Entries) publish(syncTarget types.UID) {
+	e.subscribers.Range(func(follow, _ any) bool {
+		(*follow.(*func(types.UID)))(syncTarget)
+		return true
+	})
+}
 
 // isNewer reports whether the resourceVersion one is later than other, which may be "". If they cannot be compared, any difference counts
 // as later.

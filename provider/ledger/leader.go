@@ -60,6 +60,15 @@ func (h HubIdentity) isOther(other HubIdentity) bool {
 	return h.Lease != "" && h.Lease != other.Lease && (h.Namespace == "" || h.Namespace != other.Namespace)
 }
 
+// checkLeader returns an error if the leader belongs to another hub.
+func (h HubIdentity) checkLeader(leader leaderRecord) error {
+	if leader.Lease == "" || !h.isOther(leader.HubIdentity) {
+		return nil
+	}
+	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
+		"The record of a stopped hub expires after two minutes", ErrOtherHubActive, leader.Lease, leader.renewTime.Format(time.RFC3339), h.Lease)
+}
+
 // Leadership knows which replica and which hub leads. It lets only one hub work with a provider workspace.
 type Leadership struct {
 	options    Options
@@ -135,10 +144,16 @@ func (l *Leadership) PreviousRenewTime() time.Time {
 	return l.previousRenewTime
 }
 
-func (l *Leadership) setPreviousRenewTime(renewTime time.Time) {
+// markLoaded closes the channels that are open yet.
+func (l *Leadership) markLoaded(previousRenewTime time.Time, channels ...chan struct{}) {
 	l.lock.Lock()
-	defer l.lock.Unlock()
-	l.previousRenewTime = renewTime
+	l.previousRenewTime = previousRenewTime
+	l.lock.Unlock()
+	for _, channel := range channels {
+		if !isClosed(channel) {
+			close(channel)
+		}
+	}
 }
 
 // failWatch makes Start return an error if the entries are not loaded yet.
@@ -190,26 +205,24 @@ func (l *Leadership) followLeader(ctx context.Context, identified *bool) (err er
 	if !watched || leader.version == "" {
 		return nil
 	}
-	if !*identified || leader.otherThan(l.self) != "" {
+	if !*identified || l.self.checkLeader(leader) != nil {
 		// The Lease of this hub may have changed.
 		if l.self, err = l.readIdentity(ctx); err != nil {
 			return err
 		}
 		*identified = true
 	}
-	other := leader.otherThan(l.self)
-	if other != "" && isClosed(l.followed) {
-		return l.self.otherHubError(other, leader.renewTime)
-	}
-	if other != "" {
+	if other := l.self.checkLeader(leader); other != nil {
+		if isClosed(l.followed) {
+			return other
+		}
 		return nil
 	}
 	if err := l.options.History.Load(ctx); err != nil {
 		return fmt.Errorf("cannot read whether kcp was restored: %w", err)
 	}
 	if !isClosed(l.followed) {
-		l.setPreviousRenewTime(leader.renewTime)
-		close(l.followed)
+		l.markLoaded(leader.renewTime, l.followed)
 	}
 	return nil
 }
@@ -280,11 +293,7 @@ func (l *Leadership) load(ctx context.Context, ensureFresh ensureFresh) (err err
 	if err := ensureFresh(ctx, l.options.Clock.Now()); err != nil {
 		return err
 	}
-	l.setPreviousRenewTime(renewTime)
-	close(l.led)
-	if !isClosed(l.followed) {
-		close(l.followed)
-	}
+	l.markLoaded(renewTime, l.led, l.followed)
 	return nil
 }
 
@@ -293,36 +302,39 @@ func (l *Leadership) load(ctx context.Context, ensureFresh ensureFresh) (err err
 // The clocks of two hubs may differ. If the renew time is not recent by this hub's clock, waitForPreviousHub waits and checks
 // whether the other hub writes.
 func (l *Leadership) waitForPreviousHub(ctx context.Context) (time.Time, error) {
-	renewTime, other, err := l.readLeader(ctx)
-	if err != nil || other == "" {
-		return renewTime, err
+	leader, err := l.readLeader(ctx)
+	other := l.self.checkLeader(leader)
+	if err != nil || other == nil {
+		return leader.renewTime, err
 	}
-	if l.options.Clock.Since(renewTime).Abs() < otherHubTimeout {
-		return renewTime, l.self.otherHubError(other, renewTime)
+	if l.options.Clock.Since(leader.renewTime).Abs() < otherHubTimeout {
+		return leader.renewTime, other
 	}
-	l.options.Log.Info("another hub used this provider workspace; waiting to check whether it still runs", "lease", other, "led", renewTime, "wait", otherHubTimeout)
+	l.options.Log.Info("another hub used this provider workspace; waiting to check whether it still runs", "lease", leader.Lease, "led", leader.renewTime, "wait", otherHubTimeout)
 	observed := l.leaderVersion
 	select {
 	case <-ctx.Done():
-		return renewTime, ctx.Err()
+		return leader.renewTime, ctx.Err()
 	case <-l.options.Clock.After(otherHubTimeout):
 	}
-	renewTime, other, err = l.readLeader(ctx)
-	if err == nil && other != "" && l.leaderVersion != observed {
-		err = l.self.otherHubError(other, renewTime)
+	leader, err = l.readLeader(ctx)
+	if err == nil && l.leaderVersion != observed {
+		err = l.self.checkLeader(leader)
 	}
-	return renewTime, err
+	return leader.renewTime, err
 }
 
-// readLeader returns the last renew time of a leader, or zero if there is none. other is the UID of its Lease, or "" if the
-// leader belongs to this hub.
-func (l *Leadership) readLeader(ctx context.Context) (renewTime time.Time, other string, err error) {
-	leader, err := l.getLeader(ctx)
-	if err != nil {
-		return time.Time{}, "", err
+// readLeader returns the present content of leaderConfigMap.
+func (l *Leadership) readLeader(ctx context.Context) (leader leaderRecord, err error) {
+	stored, err := l.configMaps.get(ctx, leaderConfigMap)
+	switch {
+	case err == nil:
+		leader = decodeLeader(stored)
+	case !apierrors.IsNotFound(err):
+		return leaderRecord{}, readError(err)
 	}
 	l.leaderVersion = leader.version
-	return leader.renewTime, leader.otherThan(l.self), nil
+	return leader, nil
 }
 
 // leaderRecord is the content of leaderConfigMap, and its resourceVersion. It is zero if there is none.
@@ -332,30 +344,9 @@ type leaderRecord struct {
 	version   string
 }
 
-// otherThan returns the Lease of the leader if the leader belongs to another hub, else "".
-func (r leaderRecord) otherThan(hub HubIdentity) string {
-	if hub.isOther(r.HubIdentity) {
-		return r.Lease
-	}
-	return ""
-}
-
-func (l *Leadership) getLeader(ctx context.Context) (leaderRecord, error) {
-	stored, err := l.configMaps.get(ctx, leaderConfigMap)
-	switch {
-	case apierrors.IsNotFound(err):
-		return leaderRecord{}, nil
-	case err != nil:
-		return leaderRecord{}, readError(err)
-	}
-	return decodeLeader(stored), nil
-}
-
 func decodeLeader(stored *corev1.ConfigMap) leaderRecord {
-	renewTime, err := time.Parse(time.RFC3339, stored.Data[renewTimeKey])
-	if err != nil {
-		renewTime = time.Time{}
-	}
+	// The time is zero if the text is not valid.
+	renewTime, _ := time.Parse(time.RFC3339, stored.Data[renewTimeKey])
 	return leaderRecord{HubIdentity{Lease: stored.Data[leaseKey], Namespace: stored.Data[namespaceKey]}, renewTime, stored.ResourceVersion}
 }
 
@@ -363,25 +354,20 @@ func (l *Leadership) readIdentity(ctx context.Context) (self HubIdentity, err er
 	if l.options.Identity == nil {
 		return HubIdentity{}, nil
 	}
-	err = withTimeout(ctx, func(ctx context.Context) error { self, err = l.options.Identity(ctx); return err })
-	if err != nil {
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	if self, err = l.options.Identity(ctx); err != nil {
 		return HubIdentity{}, fmt.Errorf("cannot read this hub's Lease: %w", err)
 	}
 	return self, nil
-}
-
-// otherHubError is the error of this hub if another one, with the given Lease, leads.
-func (h HubIdentity) otherHubError(lease string, renewTime time.Time) error {
-	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
-		"The record of a stopped hub expires after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), h.Lease)
 }
 
 // renewLeader writes that this hub leads now. A conflict proves that another hub has written, regardless of the clocks. The
 // error is then [ErrOtherHubActive].
 func (l *Leadership) renewLeader(ctx context.Context) error {
 	for {
-		version, err := l.configMaps.write(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap, Labels: map[string]string{ledgerLabel: labelLeader}, ResourceVersion: l.leaderVersion},
+		version, err := l.configMaps.write(ctx, labelLeader, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: leaderConfigMap, ResourceVersion: l.leaderVersion},
 			Data:       map[string]string{renewTimeKey: l.options.Clock.Now().UTC().Format(time.RFC3339), leaseKey: l.self.Lease, namespaceKey: l.self.Namespace},
 		})
 		if err == nil {
@@ -391,15 +377,15 @@ func (l *Leadership) renewLeader(ctx context.Context) error {
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (l.leaderVersion == "" || !apierrors.IsNotFound(err)) {
 			return err
 		}
-		renewTime, other, err := l.readLeader(ctx)
-		if now := storehistory.ParseVersion(l.leaderVersion); err == nil && now > 0 && now < l.ledVersion.Load() {
+		leader, err := l.readLeader(ctx)
+		if err != nil {
+			return err
+		}
+		if now := storehistory.ParseVersion(l.leaderVersion); now > 0 && now < l.ledVersion.Load() {
 			l.options.History.Report(l.leaderDescription(), l.ledVersion.Load(), now)
 			l.ledVersion.Store(now)
 		}
-		if err == nil && other != "" {
-			err = l.self.otherHubError(other, renewTime)
-		}
-		if err != nil {
+		if err := l.self.checkLeader(leader); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
@@ -147,7 +148,10 @@ func (s *Store) update(ctx context.Context, syncTarget types.UID, change func(*E
 			return nil
 		}
 		var written string
-		if written, err = s.configMaps.writeEntry(ctx, syncTarget, after, version); err == nil {
+		written, err = s.configMaps.write(ctx, labelSyncTarget, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: string(syncTarget), ResourceVersion: version}, Data: map[string]string{entryKey: after},
+		})
+		if err == nil {
 			s.setWritten(record, next, written)
 			return nil
 		}
@@ -191,7 +195,7 @@ func (s *Store) refresh(ctx context.Context, syncTarget types.UID, changed *reco
 	if err != nil {
 		return readError(err)
 	}
-	entry, err := decodeStored(stored)
+	entry, err := decode(stored)
 	if err != nil {
 		return err
 	}
@@ -199,16 +203,7 @@ func (s *Store) refresh(ctx context.Context, syncTarget types.UID, changed *reco
 		s.modify(changed, (*record).forgetVersion)
 	}
 	if s.set(changed, entry, stored.ResourceVersion) {
-		s.changes.publish(syncTarget)
+		s.publish(syncTarget)
 	}
 	return nil
-}
-
-// decodeStored returns the entry in a ConfigMap of the ledger.
-func decodeStored(stored *corev1.ConfigMap) (Entry, error) {
-	entry, err := decode(stored.Data[entryKey])
-	if err != nil {
-		return Entry{}, fmt.Errorf("the ledger entry in the ConfigMap %s/%s: %w", Namespace, stored.Name, err)
-	}
-	return entry, nil
 }

@@ -303,7 +303,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		entry, err := decode(text)
+		entry, err := decode(&corev1.ConfigMap{Data: map[string]string{entryKey: text}})
 		if err != nil {
 			return
 		}
@@ -312,7 +312,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q was read and cannot be written: %v", text, err)
 		}
-		again, err := decode(written)
+		again, err := decode(&corev1.ConfigMap{Data: map[string]string{entryKey: written}})
 		if err != nil {
 			t.Fatalf("%q was written as %q, which cannot be read: %v", text, written, err)
 		}

@@ -18,7 +18,6 @@ package ledger
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,10 +30,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/provider/requestclass"
+	"github.com/synchub-dev/synchub/provider/transport"
 )
 
 // ListWatch lists and watches the ConfigMaps that have a label. onError is called with the errors of its requests.
-func ListWatch(configMaps corev1client.ConfigMapInterface, label string, onError func(error)) cache.ListerWatcher {
+func ListWatch(client corev1client.ConfigMapInterface, label string, onError func(error)) cache.ListerWatcher {
+	requests := configMaps{client}
 	checked := func(err error) error {
 		if err != nil {
 			onError(err)
@@ -44,17 +45,15 @@ func ListWatch(configMaps corev1client.ConfigMapInterface, label string, onError
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = label
-			ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
-			defer cancel()
-			list, err := configMaps.List(ctx, options)
+			list, err := requests.list(ctx, options)
 			return list, checked(err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.LabelSelector = label
-			watching, err := configMaps.Watch(requestclass.With(ctx, requestclass.Background), options)
+			watching, err := client.Watch(requestclass.With(ctx, requestclass.Background), options)
 			return watching, checked(err)
 		},
-	}, configMaps)
+	}, client)
 }
 
 // newReflector returns a reflector that keeps the Store up to date.
@@ -121,7 +120,7 @@ func (s *Store) observeStored(stored *corev1.ConfigMap) error {
 		s.observeLeader(decodeLeader(stored))
 		return nil
 	}
-	entry, err := decodeStored(stored)
+	entry, err := decode(stored)
 	if err != nil {
 		return err
 	}
@@ -154,61 +153,32 @@ func (s *Store) EnsureFresh(ctx context.Context, since time.Time) error {
 	return nil
 }
 
+// entries selects the ConfigMaps with entries.
+var entries = metav1.ListOptions{LabelSelector: ledgerLabel + "=" + labelSyncTarget, Limit: pageSize}
+
 // list reads all entries from kcp.
 func (s *Store) list(ctx context.Context) error {
 	began, highest := s.options.Clock.Now(), s.beginList()
 	var complete time.Time
 	defer func() { s.endList(complete) }()
 	listed := map[types.UID]struct{}{}
-	for next, first := "", true; first || next != ""; first = false {
-		page, err := s.configMaps.listPage(ctx, next)
+	version := ""
+	for page, err := range transport.Pages(ctx, entries, s.configMaps.list) {
 		if err != nil {
 			return readError(err)
 		}
-		if first && wentBack(highest, page.ResourceVersion) {
+		if version == "" && wentBack(highest, page.ResourceVersion) {
 			s.forgetVersions(page.ResourceVersion)
 		}
+		version = page.ResourceVersion
 		for i := range page.Items {
 			if err := s.observeStored(&page.Items[i]); err != nil {
 				return err
 			}
 			listed[types.UID(page.Items[i].Name)] = struct{}{}
 		}
-		if next = page.Continue; next == "" {
-			s.observeOnly(listed, page.ResourceVersion)
-		}
 	}
+	s.observeOnly(listed, version)
 	complete = began
 	return nil
-}
-
-// subscribers are called for changed entries. The zero value is ready to use.
-type subscribers struct {
-	lock sync.RWMutex
-	all  map[*subscriber]struct{}
-}
-
-type subscriber struct{ follow func(types.UID) }
-
-func (s *subscribers) add(ctx context.Context, follow func(types.UID)) {
-	one := &subscriber{follow}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if s.all == nil {
-		s.all = map[*subscriber]struct{}{}
-	}
-	s.all[one] = struct{}{}
-	context.AfterFunc(ctx, func() {
-		s.lock.Lock()
-		defer s.lock.Unlock()
-		delete(s.all, one)
-	})
-}
-
-func (s *subscribers) publish(syncTarget types.UID) {
-	s.lock.RLock()
-	defer s.lock.RUnlock()
-	for one := range s.all {
-		one.follow(syncTarget)
-	}
 }

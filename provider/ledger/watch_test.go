@@ -247,7 +247,7 @@ func TestDeletionDuringAList(t *testing.T) {
 	l := s.loaded(t)
 	s.update(t, l, func(entry *Entry) { entry.Mailbox, entry.CleanedUp = "m", true })
 	l.beginList()
-	page, err := l.configMaps.listPage(t.Context(), "")
+	page, err := l.configMaps.list(t.Context(), entries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +443,7 @@ func await(t *testing.T, what string, is func() bool) {
 
 func mustLeader(t *testing.T, l *Store) leaderRecord {
 	t.Helper()
-	found, err := l.getLeader(t.Context())
+	found, err := l.readLeader(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ package mailboxes
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
@@ -65,12 +64,7 @@ func newAbsences(options *Options, caches *Caches, subscriptions *Subscriptions)
 // verified, or the object exists. Before [Mailboxes.Start] the candidate is only recorded. Candidates of unwatched resources
 // are ignored.
 func (a *Absences) VerifyAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) {
-	// Under the lock, so that SetResources drops the candidate too.
-	a.endpoints.lock.RLock()
-	defer a.endpoints.lock.RUnlock()
-	if slices.Contains(a.endpoints.resources, candidate.Resource) {
-		a.verifier.Verify(a.endpoints.ctx, mailbox, candidate)
-	}
+	a.endpoints.callIfWatched(candidate.Resource, func(ctx context.Context) { a.verifier.Verify(ctx, mailbox, candidate) })
 }
 
 // HasVerifiedAbsence reports whether the absence is verified. [Absences.TakeVerifiedAbsence] uses the verification up.
@@ -135,16 +129,19 @@ func (c absenceCache) CountObjects(mailbox logicalcluster.Name) (count int) {
 		if !ok || resource == bindingsResource {
 			continue
 		}
-		keys, err := informer.GetIndexer().IndexKeys(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
-		if err == nil {
-			count += len(keys)
-		}
+		keys, _ := informer.GetIndexer().IndexKeys(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
+		count += len(keys)
 	}
 	return count
 }
 
 func (c absenceCache) OnAbsenceDecided(mailbox logicalcluster.Name, candidate absence.Candidate) {
-	c.subscriptions.notifyAbsenceDecided(mailbox, candidate)
+	for _, subscription := range c.subscriptions.get(subscriptionKey{candidate.Resource, mailbox}) {
+		subscription.OnAbsenceDecided(candidate.Key)
+	}
+	if observer := c.subscriptions.observer.Load(); observer != nil {
+		observer.OnAbsenceDecided(candidate.Resource, mailbox, candidate.Key)
+	}
 }
 
 func (c absenceCache) OnRebound(mailbox logicalcluster.Name) { c.subscriptions.resetMailbox(mailbox) }

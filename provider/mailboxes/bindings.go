@@ -87,11 +87,9 @@ func (b *Bindings) BindingState(mailbox logicalcluster.Name) BindingState {
 // CountPendingClaims returns the number of mailboxes whose binding lists one of the claims neither as accepted nor as
 // rejected.
 func (b *Bindings) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (count int) {
-	for _, endpoint := range b.endpoints.all() {
-		for _, mailbox := range endpoint.mailboxes() {
-			if binding := endpoint.binding(mailbox); binding != nil && !listsClaims(binding, claims) {
-				count++
-			}
+	for _, binding := range b.endpoints.bindings() {
+		if !listsClaims(binding, claims) {
+			count++
 		}
 	}
 	return count
@@ -101,16 +99,13 @@ func (b *Bindings) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (co
 // order.
 func (b *Bindings) UnboundSchemas(resources []apisv1alpha2.ResourceSchema) map[logicalcluster.Name][]schema.GroupResource {
 	unbound := map[logicalcluster.Name][]schema.GroupResource{}
-	for _, endpoint := range b.endpoints.all() {
-		for _, mailbox := range endpoint.mailboxes() {
-			binding := endpoint.binding(mailbox)
-			if binding == nil || conflictOf(binding) == nil {
-				continue
-			}
-			for _, resource := range resources {
-				if !listsSchema(binding, resource) {
-					unbound[mailbox] = append(unbound[mailbox], schema.GroupResource{Group: resource.Group, Resource: resource.Name})
-				}
+	for mailbox, binding := range b.endpoints.bindings() {
+		if conflictOf(binding) == nil {
+			continue
+		}
+		for _, resource := range resources {
+			if !listsSchema(binding, resource) {
+				unbound[mailbox] = append(unbound[mailbox], schema.GroupResource{Group: resource.Group, Resource: resource.Name})
 			}
 		}
 	}
@@ -119,12 +114,9 @@ func (b *Bindings) UnboundSchemas(resources []apisv1alpha2.ResourceSchema) map[l
 
 // Bound returns the mailboxes whose binding has bound a resource of the export, sorted. The resource need not be watched.
 func (b *Bindings) Bound(resource schema.GroupResource) (bound []logicalcluster.Name) {
-	for _, endpoint := range b.endpoints.all() {
-		for _, mailbox := range endpoint.mailboxes() {
-			binding := endpoint.binding(mailbox)
-			if binding != nil && binding.GetDeletionTimestamp() == nil && listsResource(binding, resource, "status", "boundResources") {
-				bound = append(bound, mailbox)
-			}
+	for mailbox, binding := range b.endpoints.bindings() {
+		if binding.GetDeletionTimestamp() == nil && listsResource(binding, resource, "status", "boundResources") {
+			bound = append(bound, mailbox)
 		}
 	}
 	slices.Sort(bound)
@@ -158,13 +150,10 @@ func listsClaims(binding *unstructured.Unstructured, claims []apisv1alpha2.Permi
 
 // listsResource reports whether a list in a binding has the resource.
 func listsResource(binding *unstructured.Unstructured, resource schema.GroupResource, path ...string) bool {
-	for _, item := range nestedMaps(binding, path...) {
+	return slices.ContainsFunc(nestedMaps(binding, path...), func(item map[string]any) bool {
 		group, _ := item["group"].(string)
-		if item["resource"] == resource.Resource && group == resource.Group {
-			return true
-		}
-	}
-	return false
+		return item["resource"] == resource.Resource && group == resource.Group
+	})
 }
 
 func findCondition(binding *unstructured.Unstructured, kind string) map[string]any {

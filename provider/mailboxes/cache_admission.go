@@ -119,7 +119,7 @@ func (a *admission) toCachedObject(object *unstructured.Unstructured, cached cac
 		return made
 	}
 	mailbox := mailboxOf(object)
-	usage := a.usage(mailbox)
+	usage := a.parts.usages.of(mailbox, a.configs)
 	selected, known := a.selects(mailbox, object)
 	made.selectionUnknown = !known
 	if known && !selected {
@@ -138,7 +138,7 @@ func (a *admission) toCachedObject(object *unstructured.Unstructured, cached cac
 // addListedIdentity counts one more identity of a list, and evicts the mailbox if its identities exceed the limit.
 func (a *admission) addListedIdentity(mailbox logicalcluster.Name, usage *usage, size int64) {
 	pending := a.initialList.pending[mailbox]
-	if limits := a.limits(mailbox); limits.Bytes > 0 && usage.totalIdentityBytes()+pending.identityBytes+size > limits.Bytes {
+	if limits := a.parts.limits.of(mailbox, a.configs); limits.Bytes > 0 && usage.counts().identityBytes+pending.identityBytes+size > limits.Bytes {
 		a.parts.evictions.evict(mailbox, a.configs, pending.objects+pending.identityOnly+1)
 	}
 	a.addPending(mailbox, pendingUsage{bytes: size, identityBytes: size, identityOnly: 1})
@@ -193,8 +193,9 @@ func (a *admission) isListing() bool {
 // checkLimits returns the limit that an entry exceeds together with the cached objects and the objects of the same list: the
 // limit of the mailbox, of all mailboxes or of the resource. It adds an admitted entry to the counts of the list.
 func (a *admission) checkLimits(mailbox logicalcluster.Name, usage *usage, made *cachedObject, cached cache.Indexer) exceededLimit {
-	limits, total, resourceLimits := a.limits(mailbox), a.parts.limits.memory, a.parts.limits.ofResource(a.resource)
-	objects, bytes := usage.cachedSize()
+	limits, total, resourceLimits := a.parts.limits.of(mailbox, a.configs), a.parts.limits.memory, a.parts.limits.ofResource(a.resource)
+	counts := usage.counts()
+	objects, bytes := counts.objects-counts.identityOnly, counts.bytes
 	need := pendingUsage{objects: 1, bytes: made.currentSize()}
 	if !a.isListing() && resourceLimits == (Limits{}) && !limits.exceededBy(objects+1, bytes+need.bytes) && total.hasRoom(need.bytes) {
 		return withinLimits

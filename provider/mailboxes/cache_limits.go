@@ -97,7 +97,7 @@ func (l *CacheLimits) ResourceLimitErrors(mailbox logicalcluster.Name) (all []*L
 	return all
 }
 
-// RequireFullObject returns nil if a cached object is whole, and else requests the whole object. The error is a [LimitError],
+// RequireFullObject returns nil if a cached object is whole, and else makes the next review fetch the whole object. The error is a [LimitError],
 // or errFetching while the object is being fetched. Its subscribers then get an event when it is cached.
 func (l *CacheLimits) RequireFullObject(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) error {
 	switch ProjectionOf(object) {
@@ -105,23 +105,17 @@ func (l *CacheLimits) RequireFullObject(resource schema.GroupVersionResource, ma
 		return nil
 	case IdentityOnly:
 		return l.ObjectLimitError(resource, mailbox, object)
-	default:
-		l.requestFullObject(resource, mailbox, object)
-		return errFetching
 	}
-}
-
-// requestFullObject makes the next review fetch an object that a reader needs whole.
-func (l *CacheLimits) requestFullObject(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) {
 	informer, ok := l.caches.informer(resource, mailbox)
 	if !ok {
-		return
+		return errFetching
 	}
 	found, exists, _ := informer.GetIndexer().GetByKey(kcpcache.ToClusterAwareKey(mailbox.String(), object.GetNamespace(), object.GetName()))
 	if wanted, ok := found.(*cachedObject); exists && ok {
 		wanted.requested.Store(true)
 		l.reviews.EnqueueCacheReview(mailbox)
 	}
+	return errFetching
 }
 
 // ObjectLimitError returns the limit that a cached identity exceeds. It is never nil; no limit is exceeded if IdentityOnly is zero and Evicted

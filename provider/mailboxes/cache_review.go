@@ -24,7 +24,6 @@ import (
 	"sync"
 	"time"
 
-	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,7 +86,7 @@ func (r *Reviews) EnqueueAllCacheReviews() {
 // enqueueLimited enqueues reviews of mailboxes that exceed a limit, because a list is not sorted by age.
 func (r *Reviews) enqueueLimited() {
 	r.usages.each(func(mailbox logicalcluster.Name, usage *usage, _ bool) {
-		if usage.hasIdentityOnly() {
+		if usage.counts().identityOnly > 0 {
 			r.EnqueueCacheReview(mailbox)
 		}
 	})
@@ -213,11 +212,7 @@ func (r *reviewer) applyAdmission(ctx context.Context, mailbox logicalcluster.Na
 // listEntries returns the entries of a mailbox's configs, or of its other objects; known is false while its configs are unknown.
 func (r *reviewer) listEntries(endpoint *endpoint, mailbox logicalcluster.Name, configs bool) (all []cacheEntry, known bool) {
 	for _, informer := range endpoint.objectInformers(configs) {
-		found, err := informer.shared.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
-		if err != nil {
-			continue
-		}
-		for _, entry := range found {
+		for _, entry := range entriesOf(informer.shared, mailbox) {
 			if isPlaceholder(entry) {
 				continue
 			}
@@ -285,13 +280,13 @@ func (h cacheEntry) identitySize() int64 {
 
 // replaceCached replaces the object of an entry by another projection or a newer version, and calls the subscribers.
 func (r *reviewer) replaceCached(mailbox logicalcluster.Name, held cacheEntry, object *unstructured.Unstructured, size int64) {
-	usage := held.source.usage(mailbox)
+	usage := held.source.parts.usages.of(mailbox, held.source.configs)
 	held.identityBytes.Store(0)
 	bytes, ok := usage.setObject(held.source.resource, held.cachedObject, object, size)
 	if !ok {
 		return
 	}
-	if usage.needsReview(held.source.limits(mailbox), held.source.resource, r.limits.ofResource(held.source.resource), false) {
+	if usage.needsReview(held.source.parts.limits.of(mailbox, held.source.configs), held.source.resource, r.limits.ofResource(held.source.resource), false) {
 		// The mailbox has grown since the review began.
 		r.reviews.EnqueueCacheReview(mailbox)
 	}

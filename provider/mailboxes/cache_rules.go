@@ -44,16 +44,6 @@ func newCacheRules(parts *parts, resource schema.GroupVersionResource) *cacheRul
 	return &cacheRules{parts: parts, resource: resource, configs: parts.options.isConfig(resource), dropsForeign: parts.options.dropsForeign(resource)}
 }
 
-// usage returns the usage to which the objects of a mailbox count.
-func (r *cacheRules) usage(mailbox logicalcluster.Name) *usage {
-	return r.parts.usages.of(mailbox, r.configs)
-}
-
-// limits returns the limits that hold for the objects of a mailbox.
-func (r *cacheRules) limits(mailbox logicalcluster.Name) Limits {
-	return r.parts.limits.of(mailbox, r.configs)
-}
-
 // selects reports whether an object may be needed whole, as the policy does. Configs always are.
 func (r *cacheRules) selects(mailbox logicalcluster.Name, object *unstructured.Unstructured) (selected, known bool) {
 	if r.configs {

@@ -54,10 +54,7 @@ func (c *Caches) List(resource schema.GroupVersionResource, mailbox logicalclust
 	if !ok {
 		return nil, false
 	}
-	found, err := informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
-	if err != nil {
-		return nil, false
-	}
+	found := entriesOf(informer, mailbox)
 	objects = make([]*unstructured.Unstructured, 0, len(found))
 	for _, object := range found {
 		if !isPlaceholder(object) {
@@ -81,4 +78,11 @@ func (c *Caches) informer(resource schema.GroupVersionResource, mailbox logicalc
 		return nil, false
 	}
 	return endpoint.informer(resource)
+}
+
+// entriesOf returns the entries of a mailbox in a cache.
+func entriesOf(informer kcpcache.ScopeableSharedIndexInformer, mailbox logicalcluster.Name) []any {
+	// Every cache has the index.
+	entries, _ := informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
+	return entries
 }

@@ -87,7 +87,7 @@ func (c *countedObjects) update(before, after *cachedObject) {
 	if c.parts.options.Policy == nil {
 		return
 	}
-	if usage.needsReview(c.limits(mailbox), c.resource, c.parts.limits.ofResource(c.resource), before != nil) {
+	if usage.needsReview(c.parts.limits.of(mailbox, c.configs), c.resource, c.parts.limits.ofResource(c.resource), before != nil) {
 		c.parts.reviews.EnqueueCacheReview(mailbox)
 	}
 	c.parts.limits.memory.onGrowth()

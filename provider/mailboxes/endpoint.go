@@ -49,7 +49,7 @@ type endpoint struct {
 	clients kcpclient.Cache[dynamic.Interface]
 	// workspaces are clients for the workspaces themselves; nil if the hub has no rights there, or clients are such ones already.
 	workspaces kcpclient.Cache[dynamic.Interface]
-	// filtered is the client that drops the objects of foreign mailboxes; nil if all mailboxes are needed.
+	// filtered is the client for all mailboxes that drops the objects of foreign ones.
 	filtered dynamic.Interface
 	log      logr.Logger
 	ctx      context.Context
@@ -83,16 +83,13 @@ func newEndpoint(ctx context.Context, parts *parts, url string) (*endpoint, erro
 	}
 	clients := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: fastjson.NewDynamicClient})
 	// If one mailbox's client can be made, all can.
-	if _, err := clients.Cluster(logicalcluster.Wildcard); err != nil {
-		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
-	}
-	var filtered dynamic.Interface
-	if parts.options.Needs != nil {
+	wildcard, err := clients.Cluster(logicalcluster.Wildcard)
+	if err == nil && parts.options.Needs != nil {
 		construct := fastjson.NewFilteringClient(fastjson.Filter{Annotation: logicalcluster.AnnotationKey, Drops: parts.needs.isForeignText})
-		dropping := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: construct})
-		if filtered, err = dropping.Cluster(logicalcluster.Wildcard); err != nil {
-			return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
-		}
+		wildcard, err = kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: construct}).Cluster(logicalcluster.Wildcard)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 	}
 	var workspaces kcpclient.Cache[dynamic.Interface]
 	if !parts.options.BindLater {
@@ -102,7 +99,7 @@ func newEndpoint(ctx context.Context, parts *parts, url string) (*endpoint, erro
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	made := &endpoint{
-		filtered:      filtered,
+		filtered:      wildcard,
 		workspaces:    workspaces,
 		parts:         parts,
 		url:           url,
@@ -133,10 +130,7 @@ func normalizeURL(text string) (string, error) {
 // stop ends all watches. When it returns no handler runs any more.
 func (e *endpoint) stop() {
 	e.cancel()
-	e.lock.RLock()
-	all := slices.Collect(maps.Values(e.informers))
-	e.lock.RUnlock()
-	stopWildcardInformers(all)
+	stopWildcardInformers(e.allInformers())
 	e.restarting.Wait()
 	endpointUp.DeleteLabelValues(e.url)
 	e.untrack()
@@ -194,39 +188,36 @@ func (e *endpoint) recordResult(resource schema.GroupVersionResource, err error)
 	endpointUp.WithLabelValues(e.url).Set(up)
 }
 
-// informer returns the cache of a resource if it is filled.
-func (e *endpoint) informer(resource schema.GroupVersionResource) (kcpcache.ScopeableSharedIndexInformer, bool) {
+// get returns the informer of a resource; nil if there is none.
+func (e *endpoint) get(resource schema.GroupVersionResource) *wildcardInformer {
 	e.lock.RLock()
 	defer e.lock.RUnlock()
-	informer, ok := e.informers[resource]
-	if !ok || !informer.shared.HasSynced() {
+	return e.informers[resource]
+}
+
+func (e *endpoint) allInformers() []*wildcardInformer {
+	e.lock.RLock()
+	defer e.lock.RUnlock()
+	return slices.Collect(maps.Values(e.informers))
+}
+
+// informer returns the cache of a resource if it is filled.
+func (e *endpoint) informer(resource schema.GroupVersionResource) (kcpcache.ScopeableSharedIndexInformer, bool) {
+	informer := e.get(resource)
+	if informer == nil || !informer.shared.HasSynced() {
 		return nil, false
 	}
 	return informer.shared, true
 }
 
 // objectInformers returns the informers of configs, or of all other objects but bindings.
-func (e *endpoint) objectInformers(configs bool) (all []*wildcardInformer) {
-	e.lock.RLock()
-	defer e.lock.RUnlock()
-	for _, informer := range e.informers {
-		if informer.resource != bindingsResource && informer.configs == configs {
-			all = append(all, informer)
-		}
-	}
-	return all
+func (e *endpoint) objectInformers(configs bool) []*wildcardInformer {
+	return slices.DeleteFunc(e.allInformers(), func(w *wildcardInformer) bool { return w.resource == bindingsResource || w.configs != configs })
 }
 
 // isSyncing reports whether the first attempt to fill a cache is under way.
 func (e *endpoint) isSyncing() bool {
-	e.lock.RLock()
-	defer e.lock.RUnlock()
-	for _, informer := range e.informers {
-		if informer.isSyncing() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.allInformers(), (*wildcardInformer).isSyncing)
 }
 
 // hasSyncedBindings reports whether the mailboxes of the endpoint are known.
@@ -237,9 +228,7 @@ func (e *endpoint) hasSyncedBindings() bool {
 
 // mailboxes returns the mailboxes with a visible binding.
 func (e *endpoint) mailboxes() (all []logicalcluster.Name) {
-	e.lock.RLock()
-	defer e.lock.RUnlock()
-	if informer, ok := e.informers[bindingsResource]; ok {
+	if informer := e.get(bindingsResource); informer != nil {
 		for _, name := range informer.shared.GetIndexer().ListIndexFuncValues(kcpcache.ClusterIndexName) {
 			all = append(all, logicalcluster.Name(name))
 		}
@@ -254,9 +243,8 @@ func (e *endpoint) binding(mailbox logicalcluster.Name) *unstructured.Unstructur
 		return nil
 	}
 	// The virtual workspace shows only bindings of its own export, unless bindings are claimed, which the hub does not do.
-	found, err := informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
-	if err != nil || len(found) == 0 {
-		return nil
+	if found := entriesOf(informer, mailbox); len(found) > 0 {
+		return found[0].(*unstructured.Unstructured)
 	}
-	return found[0].(*unstructured.Unstructured)
+	return nil
 }

@@ -18,6 +18,7 @@ package mailboxes
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -77,7 +78,6 @@ func (e *Endpoints) replace(urls []string, start func(ctx context.Context, url s
 	defer e.lock.Unlock()
 	for url, endpoint := range e.byURL {
 		if !slices.Contains(urls, url) {
-			e.options.Log.Info("the endpoint is gone", "endpoint", url)
 			delete(e.byURL, url)
 			removed = append(removed, endpoint)
 		}
@@ -97,15 +97,6 @@ func (e *Endpoints) replace(urls []string, start func(ctx context.Context, url s
 			endpoint.startInformer(resource)
 		}
 	}
-	return removed
-}
-
-// clear removes and returns all endpoints.
-func (e *Endpoints) clear() []*endpoint {
-	e.lock.Lock()
-	defer e.lock.Unlock()
-	removed := slices.Collect(maps.Values(e.byURL))
-	e.byURL = map[string]*endpoint{}
 	return removed
 }
 
@@ -188,6 +179,19 @@ func (e *Endpoints) binding(mailbox logicalcluster.Name) *unstructured.Unstructu
 	return endpoint.binding(mailbox)
 }
 
+// bindings returns the bindings of all mailboxes at all endpoints.
+func (e *Endpoints) bindings() iter.Seq2[logicalcluster.Name, *unstructured.Unstructured] {
+	return func(yield func(logicalcluster.Name, *unstructured.Unstructured) bool) {
+		for _, endpoint := range e.all() {
+			for _, mailbox := range endpoint.mailboxes() {
+				if binding := endpoint.binding(mailbox); binding != nil && !yield(mailbox, binding) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // isKnownGone reports whether the mailboxes of all endpoints are known and none of them is this one.
 func (e *Endpoints) isKnownGone(mailbox logicalcluster.Name) bool {
 	e.lock.RLock()
@@ -202,9 +206,7 @@ func (e *Endpoints) isKnownGone(mailbox logicalcluster.Name) bool {
 
 // objectInformers returns the informers of configs, or of all other objects but bindings, at all endpoints.
 func (e *Endpoints) objectInformers(configs bool) (all []*wildcardInformer) {
-	e.lock.RLock()
-	defer e.lock.RUnlock()
-	for _, endpoint := range e.byURL {
+	for _, endpoint := range e.all() {
 		all = append(all, endpoint.objectInformers(configs)...)
 	}
 	return all
@@ -212,12 +214,8 @@ func (e *Endpoints) objectInformers(configs bool) (all []*wildcardInformer) {
 
 // informers returns the wildcard informers of all endpoints.
 func (e *Endpoints) informers() (all []*wildcardInformer) {
-	e.lock.RLock()
-	defer e.lock.RUnlock()
-	for _, endpoint := range e.byURL {
-		endpoint.lock.RLock()
-		all = slices.AppendSeq(all, maps.Values(endpoint.informers))
-		endpoint.lock.RUnlock()
+	for _, endpoint := range e.all() {
+		all = append(all, endpoint.allInformers()...)
 	}
 	return all
 }
@@ -228,44 +226,43 @@ func (e *Endpoints) droppingInformers() []*wildcardInformer {
 }
 
 // setResources sets the watched resources, besides those that are always watched. It calls forget under the lock for each resource
-// that is not watched any more. The caller stops the returned informers.
+// that is not watched any more. The caller stops the returned informers without the lock, because handlers take it.
 func (e *Endpoints) setResources(all []schema.GroupVersionResource, forget func(schema.GroupVersionResource)) (ended []*wildcardInformer) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
 	for _, resource := range all {
-		e.watch(resource)
-	}
-	for _, resource := range slices.Clone(e.resources) {
-		if !slices.Contains(all, resource) && !e.options.isAlwaysWatched(resource) {
-			ended = append(ended, e.unwatch(resource)...)
-			forget(resource)
+		if slices.Contains(e.resources, resource) {
+			continue
+		}
+		e.resources = append(e.resources, resource)
+		requestmetrics.RegisterResource(resource.GroupResource())
+		for _, endpoint := range e.byURL {
+			endpoint.startInformer(resource)
 		}
 	}
+	e.resources = slices.DeleteFunc(e.resources, func(resource schema.GroupVersionResource) bool {
+		if slices.Contains(all, resource) || e.options.isAlwaysWatched(resource) {
+			return false
+		}
+		for _, endpoint := range e.byURL {
+			if informer := endpoint.removeInformer(resource); informer != nil {
+				ended = append(ended, informer)
+			}
+		}
+		forget(resource)
+		return true
+	})
 	return ended
 }
 
-// watch watches a resource, unless it is watched already. It requires the lock.
-func (e *Endpoints) watch(resource schema.GroupVersionResource) {
+// callIfWatched calls a function under the lock if a resource is watched, so that the forget of setResources comes later. ctx is nil
+// before begin.
+func (e *Endpoints) callIfWatched(resource schema.GroupVersionResource, call func(ctx context.Context)) {
+	e.lock.RLock()
+	defer e.lock.RUnlock()
 	if slices.Contains(e.resources, resource) {
-		return
+		call(e.ctx)
 	}
-	e.resources = append(e.resources, resource)
-	requestmetrics.RegisterResource(resource.GroupResource())
-	for _, endpoint := range e.byURL {
-		endpoint.startInformer(resource)
-	}
-}
-
-// unwatch removes a resource from all endpoints. The returned informers are stopped without the lock, because handlers take it.
-// unwatch requires the lock.
-func (e *Endpoints) unwatch(resource schema.GroupVersionResource) (ended []*wildcardInformer) {
-	e.resources = slices.DeleteFunc(e.resources, func(other schema.GroupVersionResource) bool { return other == resource })
-	for _, endpoint := range e.byURL {
-		if informer := endpoint.removeInformer(resource); informer != nil {
-			ended = append(ended, informer)
-		}
-	}
-	return ended
 }
 
 // watchedResources returns all watched resources.

@@ -54,18 +54,14 @@ func (m *Mailboxes) runEndpointSliceInformer(ctx context.Context, client dynamic
 	return nil
 }
 
-func endpointURLs(object any) []string {
+func endpointURLs(object any) (urls []string) {
 	slice, ok := object.(*unstructured.Unstructured)
 	if !ok {
 		return nil
 	}
-	endpoints, _, _ := unstructured.NestedSlice(slice.Object, "status", "endpoints")
-	urls := make([]string, 0, len(endpoints))
-	for _, endpoint := range endpoints {
-		if fields, ok := endpoint.(map[string]any); ok {
-			if url, ok := fields["url"].(string); ok {
-				urls = append(urls, url)
-			}
+	for _, endpoint := range nestedMaps(slice, "status", "endpoints") {
+		if url, ok := endpoint["url"].(string); ok {
+			urls = append(urls, url)
 		}
 	}
 	return urls
@@ -76,6 +72,7 @@ func endpointURLs(object any) []string {
 func (m *Mailboxes) setEndpoints(urls []string) {
 	stopped := m.parts.endpoints.replace(m.validEndpoints(urls), func(ctx context.Context, url string) (*endpoint, error) { return newEndpoint(ctx, m.parts, url) })
 	for _, endpoint := range stopped {
+		endpoint.log.Info("the endpoint is gone")
 		endpoint.stop()
 		for _, mailbox := range endpoint.mailboxes() {
 			m.parts.release(mailbox)
@@ -98,7 +95,7 @@ func (m *Mailboxes) validEndpoints(urls []string) (usable []string) {
 
 // stopEndpoints stops all endpoints, without a report that their mailboxes are gone.
 func (m *Mailboxes) stopEndpoints() {
-	for _, endpoint := range m.parts.endpoints.clear() {
+	for _, endpoint := range m.parts.endpoints.replace(nil, nil) {
 		endpoint.stop()
 	}
 	m.parts.absences.verifier.Wait()

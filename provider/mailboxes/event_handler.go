@@ -99,10 +99,7 @@ func (e *endpoint) onSchemasChanged(resources []schema.GroupResource) {
 
 // onBindingDeleted drops the state of a mailbox that is unbound or deleted. Its objects have become Unknown.
 func (e *endpoint) onBindingDeleted(object any) {
-	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = tombstone.Obj
-	}
-	binding := object.(*unstructured.Unstructured)
+	binding := toObject(object)
 	e.parts.release(logicalcluster.From(binding))
 	e.clients.Evict(logicalcluster.From(binding).Path())
 	e.onSchemasChanged(e.schemas.update(binding, nil))

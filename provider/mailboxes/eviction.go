@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"time"
 
-	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -145,13 +144,7 @@ func (u *usage) nextReadmission() time.Time {
 
 // evictions evicts mailboxes, and readmits them.
 type evictions struct {
-	options       *Options
-	endpoints     *Endpoints
-	usages        *usages
-	relists       *relists
-	subscriptions *Subscriptions
-	limits        *CacheLimits
-	absences      *Absences
+	*parts
 	// wake wakes run.
 	wake signal
 }
@@ -203,12 +196,7 @@ type evictionKey struct {
 // run handles evicted mailboxes until ctx ends: it resets their subscribers, removes their entries, and readmits them. It calls release
 // for a mailbox that is gone.
 func (e *evictions) run(ctx context.Context, release func(logicalcluster.Name)) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-e.wake:
-		}
+	for e.wake.wait(ctx) {
 		all := e.listEvicted()
 		for _, one := range all {
 			if e.usages.of(one.mailbox, one.configs).takeNotification() {
@@ -223,7 +211,7 @@ func (e *evictions) run(ctx context.Context, release func(logicalcluster.Name)) 
 		case <-e.options.Clock.After(evictionInterval):
 		}
 		// A list may still be awaited: a forced relist between a list and its watch would wait for the end of that watch.
-		if requestRelists(append(e.endpoints.objectInformers(true), e.endpoints.objectInformers(false)...)) || e.usages.evicted.Load() > 0 {
+		if requestRelists(e.endpoints.informers()) || e.usages.evicted.Load() > 0 {
 			e.wake.notify()
 		}
 	}
@@ -242,10 +230,8 @@ func (e *evictions) listEvicted() (all []evictionKey) {
 // are removed the next time.
 func (e *evictions) dropFromCaches(evicted evictionKey) {
 	for _, informer := range e.endpoints.objectInformers(evicted.configs) {
-		indexer := informer.shared.GetIndexer()
-		entries, _ := indexer.ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(evicted.mailbox))
-		for _, entry := range entries {
-			if one, ok := entry.(*cachedObject); ok && !one.isPlaceholder && indexer.Delete(one) == nil {
+		for _, entry := range entriesOf(informer.shared, evicted.mailbox) {
+			if one, ok := entry.(*cachedObject); ok && !one.isPlaceholder && informer.shared.GetIndexer().Delete(one) == nil {
 				informer.counted.update(one, nil)
 			}
 		}

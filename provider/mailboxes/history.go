@@ -96,8 +96,10 @@ func (w *wildcardInformer) checkResumed(ctx context.Context) error {
 // restartAllInformers restarts the informers of all resources but the bindings.
 func (e *endpoint) restartAllInformers() {
 	var all []schema.GroupResource
-	for _, informer := range append(e.objectInformers(true), e.objectInformers(false)...) {
-		all = append(all, informer.resource.GroupResource())
+	for _, informer := range e.allInformers() {
+		if informer.resource != bindingsResource {
+			all = append(all, informer.resource.GroupResource())
+		}
 	}
 	e.restartInformers(all)
 }
@@ -170,11 +172,8 @@ func (c absenceCache) OnHistoryLost(mailbox logicalcluster.Name, resource schema
 
 // seenVersion returns the version up to which the bindings of the endpoint were followed; zero before their first list.
 func (e *endpoint) seenVersion() uint64 {
-	e.lock.RLock()
-	informer := e.informers[bindingsResource]
-	e.lock.RUnlock()
-	if informer == nil {
-		return 0
+	if informer := e.get(bindingsResource); informer != nil {
+		return informer.seenVersion()
 	}
-	return informer.seenVersion()
+	return 0
 }

@@ -155,14 +155,10 @@ func New(options Options) *Mailboxes {
 	p.limits = newCacheLimits(&options, p.caches, p.usages, p.reviews)
 	p.absences = newAbsences(&options, p.caches, p.subscriptions)
 	p.versions = &Versions{options: &options, endpoints: p.endpoints, absences: p.absences}
-	p.evictions = &evictions{
-		options: &options, endpoints: p.endpoints, relists: p.relists, usages: p.usages, subscriptions: p.subscriptions, limits: p.limits, absences: p.absences,
-		wake: newSignal(),
-	}
-	needs := &Needs{options: &options, endpoints: p.endpoints, states: p.needs, relists: p.relists, usages: p.usages, subscriptions: p.subscriptions, absences: p.absences}
+	p.evictions = &evictions{p, newSignal()}
 	return &Mailboxes{
 		Endpoints: p.endpoints, Bindings: &Bindings{p.endpoints}, Caches: p.caches, CacheLimits: p.limits, Reviews: p.reviews,
-		Subscriptions: p.subscriptions, Absences: p.absences, Versions: p.versions, Needs: needs, parts: p,
+		Subscriptions: p.subscriptions, Absences: p.absences, Versions: p.versions, Needs: &Needs{p}, parts: p,
 	}
 }
 
@@ -182,7 +178,7 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 	defer running.Wait()
 	if m.parts.options.Policy != nil {
 		running.Go(func() { (&reviewer{m.parts}).run(ctx) })
-		running.Go(func() { (&fairShareUpdater{m.parts.options, m.parts.usages, m.parts.reviews, m.parts.limits}).run(ctx) })
+		running.Go(func() { (&fairShareUpdater{m.parts}).run(ctx) })
 		running.Go(func() { m.parts.evictions.run(ctx, m.parts.release) })
 	}
 	if m.parts.options.Needs != nil {

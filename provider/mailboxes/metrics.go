@@ -58,6 +58,9 @@ func Collectors() []prometheus.Collector { return []prometheus.Collector{endpoin
 type endpointResource struct{ endpoint, resource string }
 
 func collectMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
+	if len(started) == 0 {
+		return
+	}
 	objects, bytes := map[endpointResource]int64{}, map[endpointResource]int64{}
 	for _, mailboxes := range started {
 		for _, informer := range mailboxes.parts.endpoints.informers() {
@@ -77,9 +80,6 @@ func collectMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 
 // collectTotals collects the size of the caches of all mailboxes together, and the number of limited and evicted mailboxes.
 func collectTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
-	if len(started) == 0 {
-		return
-	}
 	var bytes, limit, share int64
 	identityOnly, evicted := map[logicalcluster.Name]bool{}, map[logicalcluster.Name]bool{}
 	for _, mailboxes := range started {
@@ -87,7 +87,7 @@ func collectTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 		mailboxes.parts.usages.each(func(mailbox logicalcluster.Name, usage *usage, _ bool) {
 			if usage.evicted.Load() {
 				evicted[mailbox] = true
-			} else if usage.hasIdentityOnly() {
+			} else if usage.counts().identityOnly > 0 {
 				identityOnly[mailbox] = true
 			}
 		})
@@ -101,9 +101,6 @@ func collectTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 
 // collectAbsences collects the number of pending absence verifications, and the age of the oldest.
 func collectAbsences(started []*Mailboxes, metrics chan<- prometheus.Metric) {
-	if len(started) == 0 {
-		return
-	}
 	total, oldest := 0, 0.0
 	for _, mailboxes := range started {
 		count, since := mailboxes.parts.absences.verifier.Pending()

@@ -23,7 +23,6 @@ import (
 	"sync"
 	"time"
 
-	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
 )
 
@@ -59,7 +58,8 @@ type needStates struct {
 	// changed has a value after mailboxes were lost or gained.
 	changed signal
 
-	lock   sync.RWMutex
+	lock sync.RWMutex
+	// states changes only while both locks are held, so either is enough to read it.
 	states map[logicalcluster.Name]needState
 	// lost and gained are the mailboxes whose subscribers are to be reset.
 	lost, gained []logicalcluster.Name
@@ -81,10 +81,7 @@ func (n *needStates) state(mailbox logicalcluster.Name) needState {
 	}
 	n.decideLock.Lock()
 	defer n.decideLock.Unlock()
-	n.lock.RLock()
-	state, ok = n.states[mailbox]
-	n.lock.RUnlock()
-	if !ok {
+	if state, ok = n.states[mailbox]; !ok {
 		if !n.decide(mailbox) {
 			state = foreign
 		}
@@ -147,15 +144,10 @@ func (n *needStates) takeChanged() (lost, gained []logicalcluster.Name) {
 // changedAnswers decides again about mailboxes, or about all known ones if none are given, and returns the mailboxes whose
 // state changes. It requires decideLock.
 func (n *needStates) changedAnswers(mailboxes []logicalcluster.Name) (lost, gained []logicalcluster.Name) {
-	n.lock.RLock()
-	states := make(map[logicalcluster.Name]needState, len(n.states))
 	for mailbox, state := range n.states {
-		if len(mailboxes) == 0 || slices.Contains(mailboxes, mailbox) {
-			states[mailbox] = state
+		if len(mailboxes) > 0 && !slices.Contains(mailboxes, mailbox) {
+			continue
 		}
-	}
-	n.lock.RUnlock()
-	for mailbox, state := range states {
 		switch isNeeded := n.decide(mailbox); {
 		case isNeeded && state == foreign:
 			gained = append(gained, mailbox)
@@ -174,16 +166,10 @@ func (n *needStates) forgetGone(isGone func(logicalcluster.Name) bool) {
 	}
 	n.decideLock.Lock()
 	defer n.decideLock.Unlock()
-	n.lock.RLock()
-	var gone []logicalcluster.Name
-	if len(n.states) >= n.sweepAt {
-		gone = slices.Collect(maps.Keys(n.states))
-	}
-	n.lock.RUnlock()
-	if gone == nil {
+	if len(n.states) < n.sweepAt {
 		return
 	}
-	gone = slices.DeleteFunc(gone, func(mailbox logicalcluster.Name) bool { return !isGone(mailbox) })
+	gone := slices.DeleteFunc(slices.Collect(maps.Keys(n.states)), func(mailbox logicalcluster.Name) bool { return !isGone(mailbox) })
 	n.lock.Lock()
 	defer n.lock.Unlock()
 	for _, mailbox := range gone {
@@ -200,44 +186,36 @@ func (n *needStates) noteChanged(lost, gained []logicalcluster.Name) {
 }
 
 // Needs drops the objects of mailboxes that the replica does not need any more, and lists the objects of mailboxes that it needs now.
-type Needs struct {
-	states        *needStates
-	options       *Options
-	endpoints     *Endpoints
-	usages        *usages
-	relists       *relists
-	subscriptions *Subscriptions
-	absences      *Absences
-}
+type Needs struct{ parts *parts }
 
 // RecheckNeeds calls [Options.Needs] again for some mailboxes, or for all if none are named. The objects of a mailbox that is
 // not needed any more become Unknown and leave the caches, and no deletion is reported. The objects of a mailbox that is
 // needed now are Unknown until they are listed: for few mailboxes one by one, for many by one list of each resource. In
 // either case the subscribers are reset, and again after the list. RecheckNeeds sends no request itself.
 func (n *Needs) RecheckNeeds(mailboxes ...logicalcluster.Name) {
-	if n.states.decide == nil {
+	if n.parts.needs.decide == nil {
 		return
 	}
-	n.states.decideLock.Lock()
-	lost, gained := n.states.changedAnswers(mailboxes)
+	n.parts.needs.decideLock.Lock()
+	lost, gained := n.parts.needs.changedAnswers(mailboxes)
 	n.lose(lost)
 	n.gain(gained)
-	n.states.noteChanged(lost, gained)
-	n.states.decideLock.Unlock()
+	n.parts.needs.noteChanged(lost, gained)
+	n.parts.needs.decideLock.Unlock()
 	if len(lost)+len(gained) == 0 {
 		return
 	}
-	n.options.Log.Info("needs the objects of other mailboxes", "gained", len(gained), "lost", len(lost))
-	n.states.changed.notify()
+	n.parts.options.Log.Info("needs the objects of other mailboxes", "gained", len(gained), "lost", len(lost))
+	n.parts.needs.changed.notify()
 }
 
 // lose makes the objects of mailboxes Unknown. The caches drop them later. It requires decideLock.
 func (n *Needs) lose(lost []logicalcluster.Name) {
-	n.states.set(foreign, lost...)
-	informers := n.endpoints.droppingInformers()
+	n.parts.needs.set(foreign, lost...)
+	informers := n.parts.endpoints.droppingInformers()
 	for _, mailbox := range lost {
-		n.absences.verifier.ForgetMailbox(mailbox)
-		n.usages.endEviction(mailbox, false)
+		n.parts.absences.verifier.ForgetMailbox(mailbox)
+		n.parts.usages.endEviction(mailbox, false)
 		for _, informer := range informers {
 			informer.waiters.done(mailbox, 0)
 		}
@@ -249,51 +227,46 @@ func (n *Needs) gain(gained []logicalcluster.Name) {
 	if len(gained) == 0 {
 		return
 	}
-	relistNumber := n.relists.last.Add(1)
+	relistNumber := n.parts.relists.last.Add(1)
 	// An informer that starts from now on drops none of their objects.
-	n.states.set(gaining, gained...)
-	informers := n.endpoints.droppingInformers()
+	n.parts.needs.set(gaining, gained...)
+	informers := n.parts.endpoints.droppingInformers()
 	for _, mailbox := range gained {
-		located := n.endpoints.locate(mailbox)
+		located := n.parts.endpoints.locate(mailbox)
 		for _, informer := range informers {
 			if located == nil || informer.endpoint == located {
 				informer.waiters.await(mailbox, relistNumber)
 			}
 		}
 	}
-	n.states.set(needed, gained...)
+	n.parts.needs.set(needed, gained...)
 	for _, mailbox := range gained {
 		// An object that the caches lack must not count as gone.
-		n.absences.verifier.ForgetMailbox(mailbox)
+		n.parts.absences.verifier.ForgetMailbox(mailbox)
 	}
 }
 
 // run drops the objects of lost mailboxes and lists the objects of gained ones until ctx ends.
 func (n *Needs) run(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-n.states.changed:
-		}
-		lost, gained := n.states.takeChanged()
+	for n.parts.needs.changed.wait(ctx) {
+		lost, gained := n.parts.needs.takeChanged()
 		for _, mailbox := range lost {
 			n.dropForeign(mailbox)
-			n.subscriptions.resetMailbox(mailbox)
+			n.parts.subscriptions.resetMailbox(mailbox)
 		}
 		for _, mailbox := range gained {
-			n.subscriptions.resetMailbox(mailbox)
+			n.parts.subscriptions.resetMailbox(mailbox)
 		}
-		if !requestRelists(n.endpoints.droppingInformers()) {
+		if !requestRelists(n.parts.endpoints.droppingInformers()) {
 			continue
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-n.options.Clock.After(relistInterval):
-			n.states.changed.notify()
-		case <-n.states.changed:
-			n.states.changed.notify()
+		case <-n.parts.options.Clock.After(relistInterval):
+			n.parts.needs.changed.notify()
+		case <-n.parts.needs.changed:
+			n.parts.needs.changed.notify()
 		}
 	}
 }
@@ -301,13 +274,12 @@ func (n *Needs) run(ctx context.Context) {
 // dropForeign removes the entries of a foreign mailbox from the caches. Entries that are still in the queues of the informers are removed
 // by their handlers.
 func (n *Needs) dropForeign(mailbox logicalcluster.Name) {
-	for _, informer := range n.endpoints.droppingInformers() {
-		entries, _ := informer.shared.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
-		for _, entry := range entries {
+	for _, informer := range n.parts.endpoints.droppingInformers() {
+		for _, entry := range entriesOf(informer.shared, mailbox) {
 			informer.dropIfForeign(entry)
 		}
 	}
-	n.usages.deleteUnused(mailbox)
+	n.parts.usages.deleteUnused(mailbox)
 }
 
 // dropIfForeign removes an entry from the cache if its mailbox is foreign, and reports whether it is.

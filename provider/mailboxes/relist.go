@@ -86,13 +86,8 @@ func (w *relistWaiters) done(mailbox logicalcluster.Name, relistNumber uint64) b
 
 // isAwaitingRelist reports whether a mailbox was readmitted or gained, and the resource was not listed since.
 func (e *endpoint) isAwaitingRelist(resource schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
-	e.lock.RLock()
-	w := e.informers[resource]
-	e.lock.RUnlock()
-	if w == nil {
-		return false
-	}
-	return w.waiters.numberOf(mailbox) > 0
+	w := e.get(resource)
+	return w != nil && w.waiters.numberOf(mailbox) > 0
 }
 
 // numberOf returns the relist number of a mailbox; zero if it does not wait.
@@ -115,13 +110,6 @@ func (w *relistWaiters) all() map[logicalcluster.Name]uint64 {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	return maps.Clone(w.numbers)
-}
-
-// count returns the number of mailboxes that wait.
-func (w *relistWaiters) count() int {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	return len(w.numbers)
 }
 
 // relistNumberOf returns the mailbox and the relist number of an end-of-list marker, and false for other entries.
@@ -156,8 +144,10 @@ func (w *wildcardInformer) handlePlaceholder(entry any) bool {
 		return true
 	}
 	_ = w.shared.GetIndexer().Delete(placeholder)
-	for _, one := range w.outdated.take(placeholder) {
-		w.counted.update(one, nil)
+	if outdated, ok := w.outdated.LoadAndDelete(placeholder); ok {
+		for _, one := range outdated.([]*cachedObject) {
+			w.counted.update(one, nil)
+		}
 	}
 	if !w.waiters.done(mailbox, relistNumber) {
 		return true
@@ -183,7 +173,7 @@ func (w *wildcardInformer) relist() {
 // requestRelists makes the informers list the mailboxes that wait for one, and reports whether some wait.
 func requestRelists(informers []*wildcardInformer) (isWaiting bool) {
 	for _, informer := range informers {
-		if informer.waiters.count() > 0 {
+		if len(informer.waiters.all()) > 0 {
 			isWaiting = true
 			informer.relist()
 		}

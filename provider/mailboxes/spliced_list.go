@@ -20,9 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
 
-	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,12 +31,7 @@ import (
 
 // runRelists lists the mailboxes that wait, on each relistSignal, until the informer stops.
 func (w *wildcardInformer) runRelists() {
-	for {
-		select {
-		case <-w.ctx.Done():
-			return
-		case <-w.relistSignal:
-		}
+	for w.relistSignal.wait(w.ctx) {
 		if err := w.listWaiting(); err != nil && w.ctx.Err() == nil {
 			w.log.Info("cannot list the objects of mailboxes that wait for it, trying again", "error", err.Error())
 		}
@@ -118,37 +111,15 @@ func (w *wildcardInformer) ignores(entry any) bool {
 // dropOutdated removes the entries that the cache had before a mailbox was gained, and that the list lacks: they were deleted
 // while the mailbox was foreign. It is called when the queue reaches the marker of the list.
 func (w *wildcardInformer) dropOutdated(mailbox logicalcluster.Name, relistNumber uint64, marker *cachedObject) {
-	entries, _ := w.shared.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
-	for _, entry := range entries {
+	var outdated []*cachedObject
+	for _, entry := range entriesOf(w.shared, mailbox) {
 		if one, ok := entry.(*cachedObject); ok && !one.isPlaceholder && uint64(one.relistNumber) < relistNumber && w.shared.GetIndexer().Delete(one) == nil {
-			w.outdated.add(marker, one)
+			outdated = append(outdated, one)
 		}
 	}
-}
-
-// outdatedEntries are the entries that dropOutdated has removed, by the marker of their list. They count until the handler gets the
-// marker.
-type outdatedEntries struct {
-	lock     sync.Mutex
-	byMarker map[*cachedObject][]*cachedObject
-}
-
-func (o *outdatedEntries) add(marker, entry *cachedObject) {
-	o.lock.Lock()
-	defer o.lock.Unlock()
-	if o.byMarker == nil {
-		o.byMarker = map[*cachedObject][]*cachedObject{}
+	if outdated != nil {
+		w.outdated.Store(marker, outdated)
 	}
-	o.byMarker[marker] = append(o.byMarker[marker], entry)
-}
-
-// take returns the entries of a marker, once.
-func (o *outdatedEntries) take(marker *cachedObject) []*cachedObject {
-	o.lock.Lock()
-	defer o.lock.Unlock()
-	outdated := o.byMarker[marker]
-	delete(o.byMarker, marker)
-	return outdated
 }
 
 // isOutdated reports whether an entry has been in the cache, or in the informer's queue, since before its mailbox was gained. It does

@@ -24,8 +24,6 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 // Subscriber receives the events of one resource in one mailbox. Informers call its methods, which must not block. They may
@@ -126,16 +124,6 @@ func (s *Subscriptions) resetMailbox(mailbox logicalcluster.Name) {
 func (s *Subscriptions) resetObserver(mailbox logicalcluster.Name) {
 	if observer := s.observer.Load(); observer != nil {
 		observer.OnReset(mailbox)
-	}
-}
-
-// notifyAbsenceDecided calls the subscribers and the observer when a verification has ended.
-func (s *Subscriptions) notifyAbsenceDecided(mailbox logicalcluster.Name, candidate absence.Candidate) {
-	for _, subscription := range s.get(subscriptionKey{candidate.Resource, mailbox}) {
-		subscription.OnAbsenceDecided(candidate.Key)
-	}
-	if observer := s.observer.Load(); observer != nil {
-		observer.OnAbsenceDecided(candidate.Resource, mailbox, candidate.Key)
 	}
 }
 

@@ -60,6 +60,16 @@ func (s signal) notify() {
 	}
 }
 
+// wait waits for a signal, and returns false if ctx ends first.
+func (s signal) wait(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-s:
+		return true
+	}
+}
+
 // softLimit is the size up to which no fair share is needed. The rest of the limit is for objects that arrive before a fair
 // share takes effect.
 func (m *memoryLimit) softLimit() int64 { return m.limit / 8 * 7 }
@@ -86,21 +96,11 @@ func (m *memoryLimit) onGrowth() {
 }
 
 // fairShareUpdater keeps the fair share up to date.
-type fairShareUpdater struct {
-	options *Options
-	usages  *usages
-	reviews *Reviews
-	limits  *CacheLimits
-}
+type fairShareUpdater struct{ *parts }
 
 // run updates the fair share while there is one, or while the caches exceed the soft limit, until ctx ends.
 func (f *fairShareUpdater) run(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-f.limits.memory.wake:
-		}
+	for f.limits.memory.wake.wait(ctx) {
 		f.update()
 		select {
 		case <-ctx.Done():

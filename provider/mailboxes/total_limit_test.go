@@ -52,7 +52,7 @@ func newTotal(t *testing.T, policy CachePolicy, limit int64, all ...logicalclust
 }
 
 func (c *testInformer) updateFairShare() {
-	(&fairShareUpdater{c.owner.parts.options, c.owner.parts.usages, c.owner.Reviews, c.owner.CacheLimits}).update()
+	(&fairShareUpdater{c.owner.parts}).update()
 }
 
 // runReviews runs all enqueued reviews, and returns the number of mailboxes.

@@ -134,11 +134,11 @@ func (l Limits) exceededBy(objects, bytes int64) bool {
 	return l.Objects > 0 && objects > l.Objects || l.Bytes > 0 && bytes > l.Bytes
 }
 
-// cachedSize returns the number of objects that are cached with more than their identity, and the bytes of all objects.
-func (u *usage) cachedSize() (objects, bytes int64) {
+// counts returns the counts of all objects.
+func (u *usage) counts() objectCounts {
 	u.lock.Lock()
 	defer u.lock.Unlock()
-	return u.objects - u.identityOnly, u.bytes
+	return u.objectCounts
 }
 
 // admittedSizeOf returns the number and bytes of a resource's objects that are cached with more than their identity.
@@ -252,13 +252,6 @@ func (u *usage) wantedBytes(limits Limits) int64 {
 	return wanted
 }
 
-// totalIdentityBytes returns the bytes of identities beyond the limits.
-func (u *usage) totalIdentityBytes() int64 {
-	u.lock.Lock()
-	defer u.lock.Unlock()
-	return u.identityBytes
-}
-
 // needsAdjustment reports whether the cache holds less of the mailbox than these limits allow, or more.
 func (u *usage) needsAdjustment(limits Limits) bool {
 	u.lock.Lock()
@@ -303,11 +296,4 @@ func (u *usage) resourceLimitError(resource schema.GroupVersionResource, resourc
 		found.Objects, found.Bytes, found.IdentityOnly = of.objects, of.fullBytes, of.resourceLimited
 	}
 	return found
-}
-
-// hasIdentityOnly reports whether only the identity of some objects is cached.
-func (u *usage) hasIdentityOnly() bool {
-	u.lock.Lock()
-	defer u.lock.Unlock()
-	return u.identityOnly > 0
 }

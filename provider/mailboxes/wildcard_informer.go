@@ -59,7 +59,8 @@ type wildcardInformer struct {
 	admission *admission
 	counted   *countedObjects
 	waiters   relistWaiters
-	outdated  outdatedEntries
+	// outdated has, by end-of-list marker, the []*cachedObject that dropOutdated has removed. They count until the handler gets the marker.
+	outdated sync.Map
 	// stream is the watch, and relistSignal wakes runRelists. Both are unused unless the informer drops foreign mailboxes.
 	stream       atomic.Pointer[splicedWatch]
 	relistSignal signal
@@ -167,7 +168,7 @@ func (w *wildcardInformer) client() dynamic.ResourceInterface {
 // watch starts a watch, which may begin with a list.
 func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
-		if w.waiters.count() > 0 {
+		if len(w.waiters.all()) > 0 {
 			return nil, errMarkersNeedPages
 		}
 		w.waitForConfigs(ctx)
@@ -214,9 +215,7 @@ func (w *wildcardInformer) waitForConfigs(ctx context.Context) {
 		return
 	}
 	for _, resource := range options.alwaysWatched() {
-		w.endpoint.lock.RLock()
-		configs := w.endpoint.informers[resource]
-		w.endpoint.lock.RUnlock()
+		configs := w.endpoint.get(resource)
 		if configs == nil {
 			continue
 		}
