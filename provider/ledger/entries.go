@@ -81,7 +81,7 @@ func (e *Entries) Get(syncTarget types.UID) Entry {
 	return Entry{}
 }
 
-// Has reports whether a SyncTarget has an entry. It is false while [Entries.Get] returns an entry whose ConfigMap somebody has deleted.
+// Has reports whether a SyncTarget has an entry. It is false while [Entries.Get] returns an entry whose ConfigMap was deleted.
 func (e *Entries) Has(syncTarget types.UID) bool {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -136,7 +136,7 @@ func (e *Entries) set(changed *record, entry Entry, version string) bool {
 	return true
 }
 
-// setWritten stores the written entry in a record, even if somebody has deleted the ConfigMap since.
+// setWritten stores the written entry in a record, even if the ConfigMap was deleted since.
 func (e *Entries) setWritten(changed *record, written Entry, version string) {
 	if e.set(changed, written, version) {
 		return
@@ -157,10 +157,10 @@ func (e *Entries) observe(syncTarget types.UID, entry Entry, version string) {
 	}
 }
 
-// observeDeleted records that an entry was deleted at a resourceVersion, unless the record has a newer one. The leader
-// deletes entries that are cleaned up, so these are forgotten. All other entries stay in memory, and the next [Store.Update]
-// writes them again: without them the hub would not know which objects it has on a target. A record in use stays; its writer
-// learns of the deletion from the failed write.
+// observeDeleted records that an entry was deleted at a resourceVersion, unless the record has a newer one. The leader deletes
+// entries that are cleaned up, so these are forgotten. All other entries stay in memory, and the next [Store.Update] writes them
+// again: without them the objects of the hub on a target would be unknown. A record in use stays; its writer notices the deletion
+// by the failed write.
 func (e *Entries) observeDeleted(syncTarget types.UID, version string) {
 	e.lock.Lock()
 	found := e.records[syncTarget]
@@ -227,7 +227,7 @@ func (e *Entries) endList(began time.Time) {
 }
 
 // forgetVersions makes every entry that is read from now on newer than the entries in memory, because kcp was restored from a
-// backup. now is kcp's present resourceVersion.
+// backup. now is kcp's current resourceVersion.
 func (e *Entries) forgetVersions(now string) {
 	e.lock.Lock()
 	defer e.lock.Unlock()

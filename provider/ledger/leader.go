@@ -50,8 +50,8 @@ var ErrOtherHubActive = errors.New("another hub works with this provider workspa
 type HubIdentity struct {
 	// Lease is the UID of the Lease.
 	Lease string
-	// Namespace is the UID of the namespace of the Lease; empty if the hub may not read it. A Lease that somebody has deleted
-	// comes back with another UID, but in the same namespace.
+	// Namespace is the UID of the namespace of the Lease; empty if the hub may not read it. A deleted Lease is created again with
+	// another UID, but in the same namespace.
 	Namespace string
 }
 
@@ -65,7 +65,7 @@ func (h HubIdentity) checkLeader(leader leaderRecord) error {
 	if leader.Lease == "" || !h.isOther(leader.HubIdentity) {
 		return nil
 	}
-	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
+	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it its own provider workspace. "+
 		"The record of a stopped hub expires after two minutes", ErrOtherHubActive, leader.Lease, leader.renewTime.Format(time.RFC3339), h.Lease)
 }
 
@@ -181,7 +181,7 @@ func (l *Leadership) follow(ctx context.Context) error {
 			retry = l.options.Clock.After(retryInterval)
 			if err.Error() != logged {
 				logged = err.Error()
-				l.options.Log.Info("cannot find out whether this hub has a leader; this is tried again", "error", logged)
+				l.options.Log.Info("cannot determine whether this hub has a leader, will retry", "error", logged)
 			}
 		}
 		select {
@@ -324,7 +324,7 @@ func (l *Leadership) waitForPreviousHub(ctx context.Context) (time.Time, error) 
 	return leader.renewTime, err
 }
 
-// readLeader returns the present content of leaderConfigMap.
+// readLeader returns the current content of leaderConfigMap.
 func (l *Leadership) readLeader(ctx context.Context) (leader leaderRecord, err error) {
 	stored, err := l.configMaps.get(ctx, leaderConfigMap)
 	switch {

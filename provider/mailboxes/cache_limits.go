@@ -47,7 +47,7 @@ func newCacheLimits(options *Options, caches *Caches, usages *usages, reviews *R
 	return &CacheLimits{options: options, caches: caches, usages: usages, reviews: reviews, memory: &memoryLimit{limit: options.MaxBytes, wake: newSignal()}}
 }
 
-// of returns the limits of a mailbox's configs, or of its other objects, at the present fair share.
+// of returns the limits of a mailbox's configs, or of its other objects, at the current fair share.
 func (l *CacheLimits) of(mailbox logicalcluster.Name, configs bool) Limits {
 	return l.ofPolicy(mailbox, configs).Min(Limits{Bytes: l.memory.fairShare.Load()})
 }

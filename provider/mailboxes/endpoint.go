@@ -166,11 +166,11 @@ func (e *endpoint) onCacheFilled(resource schema.GroupVersionResource) {
 	for _, mailbox := range e.mailboxes() {
 		e.parts.subscriptions.resetMailbox(mailbox)
 	}
-	// Only a filled cache of bindings shows which mailboxes are gone.
+	// Only a filled cache of bindings shows which mailboxes were deleted.
 	e.parts.usages.each(func(mailbox logicalcluster.Name, _ *usage, _ bool) { e.parts.usages.deleteUnused(mailbox) })
 }
 
-// recordResult records the result of a request, and reports when the endpoint ceases or begins to respond.
+// recordResult records the result of a request, and reports when the endpoint stops or starts to respond.
 func (e *endpoint) recordResult(resource schema.GroupVersionResource, err error) {
 	if resource != bindingsResource {
 		return
@@ -215,7 +215,7 @@ func (e *endpoint) objectInformers(configs bool) []*wildcardInformer {
 	return slices.DeleteFunc(e.allInformers(), func(w *wildcardInformer) bool { return w.resource == bindingsResource || w.configs != configs })
 }
 
-// isSyncing reports whether the first attempt to fill a cache is under way.
+// isSyncing reports whether the first attempt to fill a cache is running.
 func (e *endpoint) isSyncing() bool {
 	return slices.ContainsFunc(e.allInformers(), (*wildcardInformer).isSyncing)
 }

@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-// Endpoints are the present endpoints of the export, and the resources that each of them watches.
+// Endpoints are the current endpoints of the export, and the resources that each of them watches.
 type Endpoints struct {
 	options *Options
 

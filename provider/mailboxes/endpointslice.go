@@ -67,12 +67,12 @@ func endpointURLs(object any) (urls []string) {
 	return urls
 }
 
-// setEndpoints starts new endpoints and stops those that are gone, with their caches. The mailboxes of a stopped endpoint
-// become Unknown, and nothing is deleted anywhere.
+// setEndpoints starts new endpoints, and stops removed endpoints with their caches. The mailboxes of a stopped endpoint become
+// Unknown, and nothing is deleted anywhere.
 func (m *Mailboxes) setEndpoints(urls []string) {
 	stopped := m.parts.endpoints.replace(m.validEndpoints(urls), func(ctx context.Context, url string) (*endpoint, error) { return newEndpoint(ctx, m.parts, url) })
 	for _, endpoint := range stopped {
-		endpoint.log.Info("the endpoint is gone")
+		endpoint.log.Info("the endpoint was removed")
 		endpoint.stop()
 		for _, mailbox := range endpoint.mailboxes() {
 			m.parts.release(mailbox)

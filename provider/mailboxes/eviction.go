@@ -53,7 +53,7 @@ const (
 // object can have the name.
 const placeholderName = "(excluded)"
 
-// newPlaceholder returns the entry that stands for all objects of an evicted or foreign mailbox.
+// newPlaceholder returns the entry that represents all objects of an evicted or foreign mailbox.
 func newPlaceholder(mailbox logicalcluster.Name) *cachedObject {
 	made := newCachedObject(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 		"name": placeholderName, "annotations": map[string]any{logicalcluster.AnnotationKey: mailbox.String()},
@@ -172,13 +172,13 @@ func (e *evictions) readmit(mailbox logicalcluster.Name, configs bool) {
 		informer.waiters.await(mailbox, relistNumber)
 	}
 	if !e.usages.endEviction(mailbox, configs) {
-		// The mailbox is gone, or was readmitted in the meantime.
+		// The mailbox was deleted, or readmitted in the meantime.
 		for _, informer := range all {
 			informer.waiters.done(mailbox, relistNumber)
 		}
 		return
 	}
-	// An object that the caches lack must not count as gone: absences are verified only after a new list.
+	// An object that the caches lack must not count as deleted: absences are verified only after a new list.
 	e.absences.verifier.ForgetMailbox(mailbox)
 	e.options.Log.Info("readmitted a mailbox that has fewer objects now", "mailbox", mailbox, "configs", configs)
 	for _, informer := range all {
@@ -194,7 +194,7 @@ type evictionKey struct {
 }
 
 // run handles evicted mailboxes until ctx ends: it resets their subscribers, removes their entries, and readmits them. It calls release
-// for a mailbox that is gone.
+// for a deleted mailbox.
 func (e *evictions) run(ctx context.Context, release func(logicalcluster.Name)) {
 	for e.wake.wait(ctx) {
 		all := e.listEvicted()

@@ -43,7 +43,7 @@ type subscriptionKey struct {
 	mailbox  logicalcluster.Name
 }
 
-// subscription is a type of its own so that several subscriptions of one subscriber have different addresses.
+// subscription is a separate type so that several subscriptions of one subscriber have different addresses.
 type subscription struct{ Subscriber }
 
 // Subscriptions are the subscribers of all mailboxes, and the observer. An event finds its subscriptions without a lock.
@@ -58,7 +58,7 @@ type Subscriptions struct {
 }
 
 // Subscribe calls the subscriber for later events of one resource in one mailbox, after earlier subscribers. [Caches.List]
-// returns the present objects. The resource need not be watched yet. A call may still be running after unsubscribe.
+// returns the current objects. The resource need not be watched yet. A call may still be running after unsubscribe.
 func (s *Subscriptions) Subscribe(resource schema.GroupVersionResource, mailbox logicalcluster.Name, subscriber Subscriber) (unsubscribe func()) {
 	key, added := subscriptionKey{resource, mailbox}, &subscription{subscriber}
 	s.writeLock.Lock()

@@ -72,8 +72,8 @@ func (u *usages) lock(mailbox logicalcluster.Name, configs bool) *usage {
 	}
 }
 
-// deleteUnused drops the usages of a mailbox that no endpoint shows, or that is foreign, if nothing counts there. It is called when
-// the last object has gone, and when the binding has: the later call finds both gone.
+// deleteUnused drops the usages of a mailbox that no endpoint shows, or that is foreign, if nothing counts there. It is
+// called after the last object was deleted, and after the binding was deleted: the later of the two calls drops the usages.
 func (u *usages) deleteUnused(mailbox logicalcluster.Name) {
 	if !u.endpoints.isKnownGone(mailbox) && !u.needs.isForeign(mailbox) {
 		return

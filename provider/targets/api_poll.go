@@ -39,7 +39,7 @@ const (
 	aggregatedDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;q=0.9"
 )
 
-// apiPoll observes which APIs a target serves, while somebody waits for one.
+// apiPoll polls the list of APIs of a target while a caller waits for an API.
 type apiPoll struct {
 	lock    sync.Mutex
 	waiters int
@@ -71,7 +71,7 @@ func (c *Connection) AwaitAPI() (stop func()) {
 	})
 }
 
-// pollAPIs calls the listeners for the first answer and for each other one, until ctx ends.
+// pollAPIs calls the listeners after the first answer and after each change, until ctx ends.
 func (c *Connection) pollAPIs(ctx context.Context) {
 	var known apiList
 	for c.WaitUntilUp(ctx) == nil {
@@ -96,7 +96,7 @@ func (c *Connection) pollAPIs(ctx context.Context) {
 	}
 }
 
-// listAPIs requests which APIs the target serves. It returns known if they have not changed since.
+// listAPIs requests which APIs the target serves. It returns known if the list has not changed.
 func (c *Connection) listAPIs(ctx context.Context, known apiList) (apiList, error) {
 	ctx, done := withTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 	defer done()

@@ -78,7 +78,7 @@ type Connection struct {
 	SyncTarget types.UID
 
 	fieldManager string
-	// namespaces are the only ones in which the hub lists and watches; empty means the whole cluster.
+	// namespaces are the namespaces in which the hub lists and watches; empty means the whole cluster.
 	namespaces []string
 	// bearerToken is secret; credentials redacts all secrets.
 	bearerToken string
@@ -234,7 +234,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 		return fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
 	}
 	c.http = client
-	// A redirect would lead to another server than the kubeconfig's.
+	// A redirect would lead to a server that is not in the kubeconfig.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if c.client, err = fastjson.NewDynamicClient(config, client); err != nil {
 		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
@@ -266,7 +266,7 @@ func dialUntilDone(ctx context.Context, dial connrotation.DialFunc) connrotation
 		}
 		opened, err := dial(dialing, network, address)
 		if err == nil && ctx.Err() != nil {
-			// The network connection may have been opened just after close closed the existing ones.
+			// close may have closed the existing network connections just before this one was opened.
 			_ = opened.Close()
 			return nil, errClosed
 		}
@@ -326,9 +326,10 @@ type Options struct {
 	LeaderOnly bool
 	// AggregateMetrics sums up the metrics of all resources of a target.
 	AggregateMetrics bool
-	// Tunnels lets clusters connect that the hub cannot dial; nil lets none.
+	// Tunnels configures tunnels from clusters that the hub cannot dial; nil disables them.
 	Tunnels *TunnelOptions
-	// Fence returns the fence that refuses the hub's writes to a target while it is closed; nil refuses none.
+	// Fence returns the fence of a target. While the fence is closed, it refuses the hub's writes to the target. Nil means no
+	// fences.
 	Fence func(syncTarget types.UID) *fence.Fence
 
 	// namespaces and memory are set by the registry. namespaces are the namespaces, sorted, in which the hub lists and

@@ -168,7 +168,7 @@ func (c *Connection) runProbes(ctx context.Context) {
 	}
 }
 
-// probe gets the target's version, and verifies its identity. It returns the health that the answer shows.
+// probe gets the target's version, and verifies its identity. It returns the resulting health.
 func (c *Connection) probe(ctx context.Context) (Health, error) {
 	ctx, cancel := context.WithTimeout(context.WithValue(requestclass.With(ctx, requestclass.Background), probeContextKey{}, true), probeTimeout)
 	defer cancel()
@@ -256,7 +256,7 @@ func (c *Connection) setHealth(health Health) {
 	c.health = health
 	c.lock.Unlock()
 	if changed {
-		// After an outage the target may be another version, or another cluster.
+		// After an outage the target may have another version, or be another cluster.
 		c.discoveryCache.reset()
 		c.log.Info("the target's health changed", "up", health.Up, "reason", health.Reason)
 		c.onChange(c.SyncTarget)

@@ -78,9 +78,9 @@ func (c *Connection) noteInterruption(err error) {
 	}
 }
 
-// verifyCaches makes each informer list again whose objects may come from another history. After an interruption it reads the
-// objects that changed last: if the newest is unchanged, the history contains everything that the hub observed before it. The
-// probes call it.
+// verifyCaches verifies the caches after an interruption; the probes call it. It reads the objects that changed last. If the
+// newest of them is unchanged, the target's history contains everything that the hub observed before that change. An informer
+// that may have objects of another history lists again.
 func (c *Connection) verifyCaches(ctx context.Context) {
 	now := c.clock.Now()
 	c.interruption.lock.Lock()

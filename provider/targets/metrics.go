@@ -34,15 +34,15 @@ var (
 	targetUp = prometheus.NewDesc("synchub_target_up",
 		"Whether the target answers: 1 or 0.", targetlabels.Names(), nil)
 	targetState = prometheus.NewDesc("synchub_target_state",
-		"1 for the reason that the condition of the connection has now.", targetlabels.Names("reason"), nil)
+		"1 for the current reason of the connection's condition.", targetlabels.Names("reason"), nil)
 	targetConnections = prometheus.NewDesc("synchub_target_connections_total",
 		"Number of times that the target came up.", targetlabels.Names(), nil)
 	lastAnswer = prometheus.NewDesc("synchub_target_last_answer_timestamp_seconds",
-		"When the target last answered a probe, in seconds since 1970. None if it never has.", targetlabels.Names(), nil)
+		"When the target last answered a probe, in seconds since 1970. Absent if it never has.", targetlabels.Names(), nil)
 	tokenIssued = prometheus.NewDesc("synchub_target_token_issued_timestamp_seconds",
-		"When the token of the target's kubeconfig was issued, in seconds since 1970. None if it has no end.", targetlabels.Names(), nil)
+		"When the token of the target's kubeconfig was issued, in seconds since 1970. Absent if the token does not expire.", targetlabels.Names(), nil)
 	tokenExpiry = prometheus.NewDesc("synchub_target_token_expiry_timestamp_seconds",
-		"When the token of the target's kubeconfig ends, in seconds since 1970. None if it has no end.", targetlabels.Names(), nil)
+		"When the token of the target's kubeconfig expires, in seconds since 1970. Absent if the token does not expire.", targetlabels.Names(), nil)
 	cacheObjects = prometheus.NewDesc("synchub_target_cache_objects",
 		"Cached objects of the target.", targetlabels.Names("resource"), nil)
 	cacheBytes = prometheus.NewDesc("synchub_target_cache_bytes",
@@ -108,7 +108,7 @@ func (c *Connection) collectHealth(metrics chan<- prometheus.Metric) {
 	c.collectToken(metrics)
 }
 
-// collectToken collects when the token of the kubeconfig was issued, and when it ends.
+// collectToken collects when the token of the kubeconfig was issued, and when it expires.
 func (c *Connection) collectToken(metrics chan<- prometheus.Metric) {
 	token, ok := c.Token()
 	if !ok {

@@ -82,8 +82,7 @@ func (c *Connection) onMisbehaviour(err error) {
 	c.startQuarantine(reason, fmt.Sprintf("The target is quarantined, because %s: %v.", what, err))
 }
 
-// Quarantine quarantines the target for the reason in what, as the rest of the sentence "The target is quarantined, because
-// ...".
+// Quarantine quarantines the target. The reason in what completes the sentence "The target is quarantined, because ...".
 func (c *Connection) Quarantine(what string) {
 	c.startQuarantine(ReasonTooLarge, fmt.Sprintf("The target is quarantined, because %s.", what))
 }

@@ -29,8 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/notfound"
 )
 
-// IsAPIRemoved reports whether a resource that the target does not serve was removed with all its objects: it was defined by a
-// CustomResourceDefinition, and that is gone. The objects of other APIs stay in the cluster's store, and appear again with the API.
+// IsAPIRemoved reports whether a resource that the target does not serve was removed with all its objects, because its
+// CustomResourceDefinition was deleted. The objects of other APIs stay in the cluster's store, and appear again with the API.
 func (c *Connection) IsAPIRemoved(ctx context.Context, resource schema.GroupResource) (bool, error) {
 	if isBuiltIn(resource.Group) {
 		return false, nil
@@ -55,7 +55,7 @@ func (c *Connection) IsAPIRemoved(ctx context.Context, resource schema.GroupReso
 	}
 }
 
-// isBuiltIn reports whether Kubernetes itself serves an API group. Such an API can be switched off.
+// isBuiltIn reports whether Kubernetes itself serves an API group. Such an API can be disabled.
 func isBuiltIn(group string) bool {
 	return !strings.Contains(group, ".") || group == crdsResource.Group || group == "apiregistration.k8s.io" || scheme.Scheme.IsGroupRegistered(group)
 }

@@ -35,24 +35,24 @@ import (
 // ErrNotServed means that the target has no such API now.
 var ErrNotServed = errors.New("the target does not serve this kind")
 
-// discoveryCache caches which kinds and resources belong together. It is emptied when a CustomResourceDefinition changes or the
-// target's health does. A result expires after servedRecheckInterval, because aggregated APIs change without a signal.
-// Discovery shows a changed definition with a delay: for crdChangedPollPeriod results expire after crdChangedPollInterval.
+// discoveryCache caches the mapping of kinds to resources. It is emptied when a CustomResourceDefinition or the target's health
+// changes. A result expires after servedRecheckInterval, because aggregated APIs change without a signal. Discovery shows a
+// changed definition with a delay: for crdChangedPollPeriod results expire after crdChangedPollInterval.
 type discoveryCache struct {
 	subscribe sync.Once
 
 	lock    sync.Mutex
 	results map[lookup]lookupResult
-	// generation counts how often the cache was emptied: a result that was requested before is not cached after.
+	// generation counts how often the cache was emptied: a result that was requested in an earlier generation is not cached.
 	generation int
 	// crdChangedAt is when a CustomResourceDefinition last changed.
 	crdChangedAt time.Time
 }
 
-// maxLookups bounds the cached results of one target: users name the kinds, and may name new ones each day.
+// maxLookups bounds the cached results of one target: users choose the kinds, and may choose new ones each day.
 const maxLookups = 8192
 
-// lookup is a kind whose resource is needed, or a resource whose kind or versions are. Fields that do not matter are empty.
+// lookup is a kind whose resource is needed, or a resource whose kind or versions are needed. All other fields are empty.
 type lookup struct {
 	schema.GroupVersion
 	kind, resource string
@@ -60,8 +60,8 @@ type lookup struct {
 	versions bool
 }
 
-// matches reports whether an API is the one that is looked up. Subresources have a kind too, which may be the kind of another
-// resource. Impossible names match nothing, because names from a target go into conditions and into the cache.
+// matches reports whether an API matches the lookup. A subresource has a kind too, which may be the kind of another resource.
+// Invalid names never match, because names from a target are used in conditions and in the cache.
 func (l lookup) matches(api metav1.APIResource) bool {
 	return (l.kind == "" || l.kind == api.Kind) && (l.resource == "" || l.resource == api.Name) &&
 		discovery.IsAPIName(api.Name) && discovery.IsAPIName(strings.ToLower(api.Kind))

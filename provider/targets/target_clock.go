@@ -25,9 +25,8 @@ import (
 // maxClockSkew is the largest difference that [Connection.ClockSkew] ignores.
 const maxClockSkew = time.Minute
 
-// ClockSkew returns the difference of the target's clock to the hub's clock at the last probe. It is positive if the target's
-// clock was ahead. Add it to the hub's clock before you compare that with a time that the target has set, such as the expiry
-// of a token.
+// ClockSkew returns the lead of the target's clock over the hub's clock at the last probe, negative if the target's clock was
+// behind. Add it to the hub's time before you compare that time with one that the target has set, such as the expiry of a token.
 func (c *Connection) ClockSkew() time.Duration { return time.Duration(c.clockSkew.Load()) }
 
 // measureClockSkew wraps a transport, and reads the target's clock from the answers to probes.
