@@ -248,7 +248,7 @@ type testInformer struct {
 func newTestInformer(t *testing.T, policy CachePolicy) *testInformer {
 	t.Helper()
 	owner := New(Options{Workspace: "root:synchub", Export: "mailbox", Policy: policy, Clock: testclock.NewFakeClock(time.Unix(1_000, 0)), Log: logr.Discard()})
-	t.Cleanup(owner.Reviews.queue.ShutDown)
+	t.Cleanup(owner.parts.reviews.queue.ShutDown)
 	endpoint := &endpoint{ctx: t.Context(), parts: owner.parts, clients: noClients(), schemas: newSchemaTracker(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
 	return newTestInformerAt(t, owner, endpoint, configMaps)
 }
@@ -330,7 +330,7 @@ func TestProjections(t *testing.T) {
 	g.Expect(identityOnly.GetLabels()).To(BeEmpty())
 	g.Expect(identityOnly.GetAnnotations()).To(And(HaveKeyWithValue("example.com/mark", "m"), Not(HaveKey("example.com/note"))))
 	g.Expect(mailboxOf(identityOnly)).To(BeEquivalentTo(here))
-	g.Expect(c.owner.Reviews.queue.Len()).To(BeZero(), "no review before an object is deleted")
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(BeZero(), "no review before an object is deleted")
 
 	failure := c.owner.MailboxLimitError(here)
 	g.Expect(failure.Objects).To(BeEquivalentTo(3))
@@ -338,7 +338,7 @@ func TestProjections(t *testing.T) {
 	g.Expect(failure).To(MatchError(ContainSubstring("but may have 50000")))
 
 	c.remove(t, configMapOf("a", 10_000, selectedLabel))
-	g.Expect(c.owner.Reviews.queue.Len()).To(Equal(1), "there is room")
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(Equal(1), "there is room")
 }
 
 // The counts match the cache however objects change, and are zero when all objects are gone.
@@ -429,7 +429,7 @@ func TestUnknownConfigs(t *testing.T) {
 	g := NewWithT(t)
 	c := newTestInformer(t, &labelPolicy{isUnknown: true})
 	g.Expect(ProjectionOf(c.update(t, configMapOf("a", 10, nil)))).To(Equal(FullObject))
-	g.Expect(c.owner.Reviews.queue.Len()).To(Equal(1))
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(Equal(1))
 }
 
 // A tenant cannot make the hub treat a cached object as a projection.

@@ -100,10 +100,11 @@ func (l *CacheLimits) ResourceLimitErrors(mailbox logicalcluster.Name) (all []*L
 // RequireFullObject returns nil if a cached object is whole, and else makes the next review fetch the whole object. The error is a [LimitError],
 // or errFetching while the object is being fetched. Its subscribers then get an event when it is cached.
 func (l *CacheLimits) RequireFullObject(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) error {
-	switch ProjectionOf(object) {
-	case FullObject:
+	projection := ProjectionOf(object)
+	if projection == FullObject {
 		return nil
-	case IdentityOnly:
+	}
+	if projection == IdentityOnly {
 		return l.ObjectLimitError(resource, mailbox, object)
 	}
 	informer, ok := l.caches.informer(resource, mailbox)

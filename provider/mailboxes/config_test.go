@@ -99,7 +99,7 @@ func TestConfigsBeyondTheirLimits(t *testing.T) {
 		"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "MailboxLimitExceeded"}},
 	}))
 	g.Expect(cachesize.SizeOf(identityOnly)).To(BeNumerically("<", 3_000))
-	g.Expect(c.owner.Reviews.queue.Len()).To(BeZero())
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(BeZero())
 	c.remove(t, configNamed("1", 10_000))
-	g.Expect(c.owner.Reviews.queue.Len()).To(Equal(1), "there is room")
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(Equal(1), "there is room")
 }

@@ -182,7 +182,7 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 		running.Go(func() { m.parts.evictions.run(ctx, m.parts.release) })
 	}
 	if m.parts.options.Needs != nil {
-		running.Go(func() { m.Needs.run(ctx) })
+		running.Go(func() { (&Needs{m.parts}).run(ctx) })
 	}
 	return m.runEndpointSliceInformer(ctx, client)
 }

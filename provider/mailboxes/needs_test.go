@@ -84,10 +84,10 @@ func startNeeding(t *testing.T, answers *answers, policy CachePolicy, shard *fak
 	options.Needs, options.Clock, options.Policy = answers.needs, clock.RealClock{}, policy
 	mailboxes := startMailboxesWith(t, options)
 	if policy != nil {
-		t.Cleanup(mailboxes.Reviews.queue.ShutDown)
+		t.Cleanup(mailboxes.parts.reviews.queue.ShutDown)
 	}
 	recordAbsenceCalls(mailboxes)
-	go mailboxes.Needs.run(t.Context())
+	go (&Needs{mailboxes.parts}).run(t.Context())
 	mailboxes.SetResources([]schema.GroupVersionResource{configMaps})
 	mailboxes.setEndpoints([]string{shard.url()})
 	NewWithT(t).Eventually(mailboxes.HasSynced).Should(BeTrue())

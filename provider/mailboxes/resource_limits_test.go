@@ -69,10 +69,10 @@ func TestResourceLimits(t *testing.T) {
 		g.Expect(ProjectionOf(held)).To(Equal([]Projection{FullObject, IdentityOnly}[number/7]), "config map %d", number)
 	}
 	g.Expect(owner.MailboxLimitError(here)).To(MatchError(ContainSubstring("11 objects, but may have 9: the youngest 2 are not synced")))
-	g.Expect(owner.Reviews.queue.Len()).To(BeZero(), "no review before an object is deleted")
+	g.Expect(owner.parts.reviews.queue.Len()).To(BeZero(), "no review before an object is deleted")
 
 	s.remove(t, objectNamed(secrets, "0", size))
-	g.Expect(owner.Reviews.queue.Len()).To(Equal(1), "there is room")
+	g.Expect(owner.parts.reviews.queue.Len()).To(Equal(1), "there is room")
 }
 
 // While only one resource is beyond its limits, no event of another resource causes a review.
@@ -86,9 +86,9 @@ func TestOtherResourcesAreNoReasonToReview(t *testing.T) {
 	c.update(t, objectNamed(configMaps, "a", 500))
 	c.update(t, objectNamed(configMaps, "a", 600))
 	c.remove(t, objectNamed(configMaps, "a", 600))
-	g.Expect(c.owner.Reviews.queue.Len()).To(BeZero())
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(BeZero())
 	s.update(t, objectNamed(secrets, "b", 400))
-	g.Expect(c.owner.Reviews.queue.Len()).To(Equal(1))
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(Equal(1))
 }
 
 // When a limit is set, lowered or removed, all mailboxes are reviewed, and subscribers get an event for each object beyond
@@ -110,11 +110,11 @@ func TestLimitsOfResourcesChange(t *testing.T) {
 		g.Expect(owner.ResourceLimitErrors(here)).To(HaveExactElements(HaveField("IdentityOnly", 4-allowed)))
 		g.Expect(s.events).To(HaveEach(And(HaveField("ProjectionOnly", true), HaveField("New", WithTransform(exceededLimitOf, Equal(resourceLimit))))))
 		owner.SetResourceLimits(limited(Limits{Objects: allowed}))
-		g.Expect(owner.Reviews.queue.Len()).To(BeZero())
+		g.Expect(owner.parts.reviews.queue.Len()).To(BeZero())
 	}
 	g.Expect(s.events).To(HaveLen(2))
 	owner.SetResourceLimits(nil)
-	g.Expect(owner.Reviews.queue.Len()).To(Equal(1))
+	g.Expect(owner.parts.reviews.queue.Len()).To(Equal(1))
 }
 
 // An object that exceeds two limits is reported with the one that keeps it out now.
@@ -163,7 +163,7 @@ func TestAListOfAResourceIsBounded(t *testing.T) {
 		s.handler.OnAdd(listed, true)
 	}
 	c.endpoint.onCacheFilled(secrets)
-	g.Expect(c.owner.Reviews.queue.Len()).To(Equal(1))
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(Equal(1))
 }
 
 // Limits of resources cost an event no allocation.

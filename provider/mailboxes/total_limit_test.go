@@ -59,13 +59,13 @@ func (c *testInformer) updateFairShare() {
 func (c *testInformer) runReviews(t *testing.T) (count int) {
 	t.Helper()
 	owner := c.owner
-	for ; owner.Reviews.queue.Len() > 0; count++ {
-		mailbox, _ := owner.Reviews.queue.Get()
+	for ; owner.parts.reviews.queue.Len() > 0; count++ {
+		mailbox, _ := owner.parts.reviews.queue.Get()
 		if _, err := (&reviewer{owner.parts}).review(t.Context(), mailbox); err != nil {
 			t.Fatal(err)
 		}
-		owner.Reviews.queue.Forget(mailbox)
-		owner.Reviews.queue.Done(mailbox)
+		owner.parts.reviews.queue.Forget(mailbox)
+		owner.parts.reviews.queue.Done(mailbox)
 	}
 	return count
 }
@@ -108,16 +108,16 @@ func TestTotalLimitIsShared(t *testing.T) {
 	for number := range 100 {
 		c.remove(t, configMapIn("huge", fmt.Sprint("object-", number), size))
 	}
-	for owner.Reviews.queue.Len() > 0 {
-		mailbox, _ := owner.Reviews.queue.Get()
+	for owner.parts.reviews.queue.Len() > 0 {
+		mailbox, _ := owner.parts.reviews.queue.Get()
 		g.Expect(mailbox).To(BeEquivalentTo("huge"))
-		owner.Reviews.queue.Done(mailbox)
+		owner.parts.reviews.queue.Done(mailbox)
 	}
 	c.updateFairShare()
 	g.Expect(owner.parts.limits.memory.fairShare.Load()).To(BeZero())
-	mailbox, _ := owner.Reviews.queue.Get()
+	mailbox, _ := owner.parts.reviews.queue.Get()
 	g.Expect(mailbox).To(BeEquivalentTo("large"))
-	g.Expect(owner.Reviews.queue.Len()).To(BeZero())
+	g.Expect(owner.parts.reviews.queue.Len()).To(BeZero())
 }
 
 // An initial list does not count before it is complete, but it cannot exceed the limit.
