@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package manifests
 
 import (
 	"bytes"
@@ -32,28 +32,30 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// manifests are the objects in the files.
-type manifests struct {
-	published   []synchubv1alpha1.PublishedResource
+// Manifests are the objects in files.
+type Manifests struct {
+	// Published are the PublishedResources.
+	Published   []synchubv1alpha1.PublishedResource
 	definitions []apiextensionsv1.CustomResourceDefinition
 	configMaps  []corev1.ConfigMap
-	// namespaces are the labels of namespaces, by name.
-	namespaces map[string]map[string]string
-	// others are all objects, unchanged.
-	others []*unstructured.Unstructured
+	// NamespaceLabels are the labels of namespaces, by name.
+	NamespaceLabels map[string]map[string]string
+	// Objects are all objects, unchanged.
+	Objects []*unstructured.Unstructured
 }
 
-// readManifests reads all documents of all files. The name - is standard input.
-func readManifests(stdin io.Reader, files []string) (*manifests, error) {
-	found := &manifests{namespaces: map[string]map[string]string{}}
-	return found, readObjects(stdin, files, found.add)
+// Read reads all documents of all files. The name - is standard input.
+func Read(stdin io.Reader, files []string) (*Manifests, error) {
+	found := &Manifests{NamespaceLabels: map[string]map[string]string{}}
+	return found, Each(stdin, files, found.add)
 }
 
-// readObjects calls add for each object in the files. Items of a List are objects of their own. The name - is standard input.
+// Each calls add for each object in the files. Items of a List are objects of their own. The name - is standard input.
 // Errors start with the name of the file.
-func readObjects(stdin io.Reader, files []string, add func(*unstructured.Unstructured) error) error {
+func Each(stdin io.Reader, files []string, add func(*unstructured.Unstructured) error) error {
 	for _, file := range files {
 		content, err := readFile(stdin, file)
 		if err != nil {
@@ -81,7 +83,7 @@ func readFile(stdin io.Reader, file string) ([]byte, error) {
 	if file == "-" {
 		return io.ReadAll(stdin)
 	}
-	return os.ReadFile(file) //nolint:gosec // whoever runs the command names the file
+	return os.ReadFile(file) //nolint:gosec // the user of the command names the file
 }
 
 // addAll calls add for an object, or for all items of a list, which kubectl get prints.
@@ -92,17 +94,17 @@ func addAll(object *unstructured.Unstructured, add func(*unstructured.Unstructur
 	return object.EachListItem(func(item runtime.Object) error { return add(item.(*unstructured.Unstructured)) })
 }
 
-func (m *manifests) add(object *unstructured.Unstructured) error {
-	m.others = append(m.others, object)
+func (m *Manifests) add(object *unstructured.Unstructured) error {
+	m.Objects = append(m.Objects, object)
 	switch object.GroupVersionKind() {
 	case synchubv1alpha1.SchemeGroupVersion.WithKind("PublishedResource"):
-		return convertTo(&m.published, object)
+		return convertTo(&m.Published, object)
 	case apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"):
 		return convertTo(&m.definitions, object)
 	case corev1.SchemeGroupVersion.WithKind("ConfigMap"):
 		return convertTo(&m.configMaps, object)
 	case schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}:
-		m.namespaces[object.GetName()] = object.GetLabels()
+		m.NamespaceLabels[object.GetName()] = object.GetLabels()
 	}
 	return nil
 }
@@ -117,12 +119,12 @@ func convertTo[T any](list *[]T, object *unstructured.Unstructured) error {
 	return nil
 }
 
-// definitionOf returns the CRD of a PublishedResource's API, or nil if the files do not contain it.
-func (m *manifests) definitionOf(resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
+// DefinitionOf returns the CRD of a PublishedResource's API, or nil if the files do not contain it.
+func (m *Manifests) DefinitionOf(resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if from := resource.Spec.API.SchemaFrom; from != nil && from.ConfigMap != nil {
 		for _, configMap := range m.configMaps {
-			if text, ok := configMap.Data[cmp.Or(from.ConfigMap.Key, defaultKey)]; ok && configMap.Name == from.ConfigMap.Name {
-				return parseDefinition(text, from.ConfigMap)
+			if _, ok := configMap.Data[definitionKey(from.ConfigMap)]; ok && configMap.Name == from.ConfigMap.Name {
+				return ParseDefinition(&configMap, from.ConfigMap)
 			}
 		}
 	}
@@ -136,3 +138,12 @@ func (m *manifests) definitionOf(resource *synchubv1alpha1.PublishedResource) (*
 	}
 	return nil, nil
 }
+
+// ParseDefinition returns the CRD in a ConfigMap.
+func ParseDefinition(configMap *corev1.ConfigMap, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {
+	key := definitionKey(from)
+	return publishedresource.ParseDefinition(configMap.Data[key], fmt.Sprintf("spec.api.schemaFrom.configMap: %s in %s", key, from.Name))
+}
+
+// definitionKey returns the key of the CRD in a ConfigMap.
+func definitionKey(from *synchubv1alpha1.ConfigMapSchema) string { return cmp.Or(from.Key, "crd.yaml") }

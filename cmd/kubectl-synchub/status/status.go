@@ -14,13 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package status
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"text/tabwriter"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +29,6 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/get"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
 
@@ -37,9 +36,9 @@ import (
 // terminal.
 const maxStatusRows = 18
 
-const statusLong = `Show the SyncTargets of the current workspace on one screen, the worst first: those that are not ready, those with
-objects that could not be brought in sync, those that wait longest. Of those that are well only the number is told.
-The failed objects are named below, as the hub counted them with its last heartbeat.`
+const statusLong = `Show the SyncTargets of the current workspace on one screen, the worst first: SyncTargets that are not ready, then those with
+failed objects, then those with the oldest pending changes. The command only counts healthy SyncTargets. Below the table it names
+the failed objects, as of the hub's last heartbeat.`
 
 // statusOptions are the flags of status.
 type statusOptions struct {
@@ -48,7 +47,8 @@ type statusOptions struct {
 	all    bool
 }
 
-func newStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
+// NewCommand returns the command status.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &statusOptions{ReadOptions: cli.NewReadOptions(streams)}
 	command := &cobra.Command{
 		Use:     "status",
@@ -62,7 +62,7 @@ func newStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	options.AddSelector(command)
 	options.output.AddFlag(command)
-	command.Flags().BoolVarP(&options.all, "all", "A", false, "show all, those that are well too")
+	command.Flags().BoolVarP(&options.all, "all", "A", false, "show all SyncTargets, healthy ones too")
 	return command
 }
 
@@ -76,31 +76,36 @@ func (o *statusOptions) run(ctx context.Context) error {
 		return err
 	}
 	now := time.Now()
-	rows := get.RowsOf(list, now)
+	rows := overview.RowsOf(list, now)
 	overview.SortWorstFirst(rows)
 	if done, err := o.output.Print(o.Out, overview.DocumentOf(rows)); done || err != nil {
 		return err
 	}
-	fmt.Fprintln(o.Out, overview.Summary(rows))
+	return Print(o.Out, rows, o.all, now)
+}
+
+// Print prints rows for people, sorted as they are: all of them, or the first unhealthy ones.
+func Print(out io.Writer, rows []overview.Row, all bool, now time.Time) error {
+	fmt.Fprintln(out, overview.Summary(rows))
 	shown, wellLeft, worseLeft := rows, 0, 0
-	if !o.all {
+	if !all {
 		shown, wellLeft, worseLeft = worstRows(rows)
 	}
 	if len(shown) > 0 {
-		fmt.Fprintln(o.Out)
-		if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(cli.SanitizeTable(overview.Table(shown, now)), o.Out); err != nil {
+		fmt.Fprintln(out)
+		if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(cli.SanitizeTable(overview.Table(shown, now)), out); err != nil {
 			return err
 		}
-		if err := o.reasons(shown); err != nil {
+		if err := printReasons(out, shown); err != nil {
 			return err
 		}
-		o.failures(shown)
+		printFailures(out, shown)
 	}
 	if worseLeft > 0 {
-		fmt.Fprintf(o.Out, "\n%d more need attention; see them with --all.\n", worseLeft)
+		fmt.Fprintf(out, "\n%d more need attention; see them with --all.\n", worseLeft)
 	}
 	if wellLeft > 0 {
-		fmt.Fprintf(o.Out, "\n%d are well.\n", wellLeft)
+		fmt.Fprintf(out, "\n%d are well.\n", wellLeft)
 	}
 	return nil
 }
@@ -121,10 +126,10 @@ func worstRows(rows []overview.Row) (shown []overview.Row, wellLeft, worseLeft i
 	return shown, wellLeft, worseLeft
 }
 
-// reasons prints, below the table, why clusters are not ready, which rights the hub lacks there, and which objects it
+// printReasons prints, below the table, why clusters are not ready, which rights the hub lacks there, and which objects it
 // does not sync because of limits.
-func (o *statusOptions) reasons(rows []overview.Row) error {
-	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
+func printReasons(out io.Writer, rows []overview.Row) error {
+	columns := cli.NewColumns(out)
 	first := true
 	for _, row := range rows {
 		reason := row.Reason + ": " + row.Message
@@ -135,24 +140,24 @@ func (o *statusOptions) reasons(rows []overview.Row) error {
 			continue
 		}
 		if first {
-			fmt.Fprintln(writer)
+			columns.Line("")
 			first = false
 		}
-		fmt.Fprintln(writer, cli.SanitizeLine(fmt.Sprintf("%s:\t%s", row.Name, reason)))
+		columns.Line("%s:\t%s", row.Name, reason)
 	}
-	return writer.Flush()
+	return columns.Flush()
 }
 
-// failures prints the failed objects of each cluster.
-func (o *statusOptions) failures(rows []overview.Row) {
+// printFailures prints the failed objects of each cluster.
+func printFailures(out io.Writer, rows []overview.Row) {
 	for _, row := range rows {
 		lines := row.FailureLines()
 		if len(lines) == 0 {
 			continue
 		}
-		fmt.Fprintf(o.Out, "\nFailed on %s:\n", row.Name)
+		fmt.Fprintf(out, "\nFailed on %s:\n", row.Name)
 		for _, line := range lines {
-			fmt.Fprintln(o.Out, "  "+cli.SanitizeLine(line))
+			fmt.Fprintln(out, "  "+cli.SanitizeLine(line))
 		}
 	}
 }

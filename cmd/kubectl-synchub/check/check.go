@@ -14,37 +14,34 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package check
 
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
-const checkLong = `Inspect an installation, and say what is wrong: the version of kcp, the provider workspace, the APIBindings and SyncTargets of
-the current workspace and, with the kubeconfig of the hosting cluster, the hub itself and the published APIs.
+const checkLong = `Inspect an installation and report problems: the version of kcp, the provider workspace, and the APIBindings and SyncTargets of
+the current workspace. With the kubeconfig of the hosting cluster, the command also checks the hub and the published APIs.
 
-Nothing is changed anywhere. What your rights do not let the command look at, it says it has skipped. The provider workspace is checked by
-a dry run of synchub init, which needs the rights of its administrator. The command fails if it finds a problem.`
+The command changes nothing. It reports as skipped the parts that your rights do not let it read. It checks the provider
+workspace by a dry run of synchub init, which needs the rights of its administrator. The command fails if it finds a problem.`
 
-const checkExample = `  # What the user of an inventory workspace can see
+const checkExample = `  # Check as a user of an inventory workspace
   kubectl synchub check
 
-  # All of it, as an administrator
+  # Check everything, as an administrator
   kubectl synchub check --hub-user synchub-hub --hosting-kubeconfig hosting.kubeconfig`
 
 // checkOptions are the flags of check.
@@ -55,11 +52,12 @@ type checkOptions struct {
 	provider, hubUser, hubNamespace string
 }
 
-func newCheckCommand(streams genericiooptions.IOStreams) *cobra.Command {
+// NewCommand returns the command check.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &checkOptions{WorkspaceOptions: cli.NewWorkspaceOptions(streams)}
 	command := &cobra.Command{
 		Use:     "check",
-		Short:   "Inspect an installation, and say what is wrong",
+		Short:   "Inspect an installation and report problems",
 		Long:    checkLong,
 		Example: checkExample,
 		Args:    cli.NoArguments,
@@ -70,8 +68,7 @@ func newCheckCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options.output.AddFlag(command)
 	flags.StringVar(&options.provider, "provider-workspace", cli.DefaultProvider, "path of the hub's provider workspace")
 	flags.StringVar(&options.hubUser, "hub-user", "", "name of the hub's kcp user, to check its rights")
-	flags.StringVar(&options.hosting.Kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub")
-	flags.StringVar(&options.hosting.Context, "hosting-context", "", "the context of that kubeconfig, or of the one that kubectl uses")
+	options.hosting.AddFlags(command, "kubeconfig of the cluster that hosts the hub")
 	flags.StringVar(&options.hubNamespace, "hub-namespace", "synchub", "namespace of the hub in the hosting cluster")
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	return command
@@ -85,8 +82,8 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	report := &check.Report{}
-	if report.KCP(config) {
+	report := &Report{}
+	if report.kcp(config) {
 		if err := o.checkKCP(ctx, report, config); err != nil {
 			return err
 		}
@@ -99,7 +96,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 		return err
 	}
 	if !done {
-		o.print(report)
+		report.Print(o.Out)
 	}
 	if problems := report.Problems(); problems > 0 {
 		return fmt.Errorf("%d problems were found", problems)
@@ -107,36 +104,28 @@ func (o *checkOptions) run(ctx context.Context) error {
 	return nil
 }
 
-func (o *checkOptions) checkKCP(ctx context.Context, report *check.Report, config *rest.Config) error {
-	if _, err := cli.InWorkspace(config, o.provider); err != nil {
+func (o *checkOptions) checkKCP(ctx context.Context, report *Report, config *rest.Config) error {
+	if err := report.provider(ctx, config, o.provider, o.hubUser); err != nil {
 		return err
 	}
-	report.Provider(ctx, check.ProviderOptions{
-		Workspace: o.provider, HubUser: o.hubUser,
-		Config: func(workspace string) *rest.Config {
-			// It was tried above whether this works.
-			of, _ := cli.InWorkspace(config, workspace)
-			return of
-		},
-	})
 	workspace, err := cli.ClientOf(config)
 	if err != nil {
 		return err
 	}
-	report.Bindings(ctx, workspace, o.provider)
+	report.bindings(ctx, workspace, o.provider)
 	var syncTargets edgev2alpha1.SyncTargetList
 	switch err := workspace.List(ctx, &syncTargets); {
 	case err == nil:
-		report.Targets(syncTargets.Items, time.Now())
+		report.targets(syncTargets.Items, time.Now())
 	case !meta.IsNoMatchError(err):
-		report.Skip("targets", fmt.Sprintf("the SyncTargets of the workspace cannot be listed: %v", err))
+		report.add("targets", Skipped, "the SyncTargets of the workspace cannot be listed: %v", err)
 	}
 	return nil
 }
 
-func (o *checkOptions) checkHosting(ctx context.Context, report *check.Report) error {
+func (o *checkOptions) checkHosting(ctx context.Context, report *Report) error {
 	if !o.hosting.IsSet() {
-		report.Skip("hub", "name the hosting cluster by --hosting-kubeconfig or --hosting-context to check the hub itself")
+		report.add(hostingArea, Skipped, "name the hosting cluster by --hosting-kubeconfig or --hosting-context to check the hub itself")
 		return nil
 	}
 	config, err := o.hosting.Config(o.Cluster)
@@ -151,16 +140,6 @@ func (o *checkOptions) checkHosting(ctx context.Context, report *check.Report) e
 	if err != nil {
 		return err
 	}
-	report.Hosting(ctx, check.HostingOptions{
-		Client: hosting, Versions: versions, Lease: types.NamespacedName{Namespace: o.hubNamespace, Name: "synchub"}, Version: cli.PluginVersion, Now: time.Now(),
-	})
+	report.hosting(ctx, hosting, versions, o.hubNamespace)
 	return nil
-}
-
-func (o *checkOptions) print(report *check.Report) {
-	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
-	for _, finding := range report.Findings {
-		fmt.Fprintln(writer, cli.SanitizeLine(fmt.Sprintf("%s\t%s\t%s", finding.Area, finding.Result, finding.Message)))
-	}
-	_ = writer.Flush()
 }

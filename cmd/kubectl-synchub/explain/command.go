@@ -14,15 +14,15 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package explain
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,28 +31,27 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 )
 
-const explainLong = `Tell why an object is on a cluster, or why it is not: step by step, from the workspace in which it was written over what
-selects it to what the cluster holds. The first step that stops it is the answer.
+const explainLong = `Explain why an object is on a cluster, or why it is not. The steps lead from the workspace of the object, over the configs that
+select it, to the copy on the cluster. The first step that stops the object is the answer.
 
-In a workload workspace the object is that of the workspace, and TARGET the name of a SyncTarget to which an EdgePlacement
-leads. If you may read that SyncTarget, the steps in its mailbox follow. In an inventory workspace the object is that of a
-mailbox, and TARGET a SyncTarget of the workspace. RESOURCE is as with kubectl get: deployments, deploy, deployments.apps. An
-object that is in no namespace has its NAME only.
+In a workload workspace, the object is in that workspace, and TARGET is the name of a SyncTarget that an EdgePlacement selects.
+If you may read that SyncTarget, the steps in its mailbox follow. In an inventory workspace, the object is in a mailbox, and
+TARGET is a SyncTarget of the workspace. RESOURCE is written as for kubectl get: deployments, deploy, deployments.apps. For a
+cluster-scoped object give its NAME only.
 
-What cannot be read is said, and all else is told. The cluster is asked with the kubeconfig that the hub has, if you may read
-that Secret, or else with --target-kubeconfig. The rules of PublishedResources are read from the SyncRules that the hub keeps in
-the workspace, unless you name the hub's hosting cluster by --hosting-kubeconfig, or give the PublishedResources as files. Nothing
-is changed anywhere.`
+The command names the facts that it cannot read, and explains all other ones. It reads the cluster with the hub's kubeconfig if
+you may read that Secret, or else with --target-kubeconfig. It reads the rules from the SyncRules that the hub keeps in the
+workspace, unless you name the hosting cluster by --hosting-kubeconfig, or give the PublishedResources as files. It changes
+nothing.`
 
 const explainExample = `  kubectl synchub explain florin deployments shop/web
 
-  # With the PublishedResources themselves, which also say why one is not ready
+  # With the PublishedResources themselves, whose conditions name the reason if one is not ready
   kubectl synchub explain florin deploy shop/web --hosting-kubeconfig hosting.kubeconfig
 
-  # An object in no namespace, for a program
+  # A cluster-scoped object, for a program
   kubectl synchub explain florin clusterroles viewer -o json`
 
 // explainOptions are the flags of explain.
@@ -62,15 +61,17 @@ type explainOptions struct {
 	files   []string
 	target  cli.TargetFlags
 	hosting cli.HostingFlags
-	// workloadRules is what the hub shows of its rules in the workload workspace, if the current workspace is one.
-	workloadRules explain.Observed[*edgev2alpha1.SyncRulesStatus]
+	// workloadRules are the rules that the hub shows in the workload workspace, if the current workspace is one.
+	workloadRules    *edgev2alpha1.SyncRulesStatus
+	workloadRulesErr error
 }
 
-func newExplainCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &explainOptions{ReadOptions: cli.NewReadOptions(streams)}
+// NewCommand returns the command explain.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &explainOptions{ReadOptions: cli.NewReadOptions(streams), workloadRulesErr: errors.New("they are in the hosting cluster, which was not named")}
 	command := &cobra.Command{
 		Use:     "explain TARGET RESOURCE [NAMESPACE/]NAME",
-		Short:   "Tell why an object is on a cluster or is not",
+		Short:   "Explain why an object is on a cluster or is not",
 		Long:    explainLong,
 		Example: explainExample,
 		Args:    targetResourceAndName,
@@ -83,8 +84,7 @@ func newExplainCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := command.Flags()
 	options.output.AddFlag(command)
 	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResources; - is standard input (repeatable)")
-	flags.StringVar(&options.hosting.Kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the hub's hosting cluster, where the PublishedResources are")
-	flags.StringVar(&options.hosting.Context, "hosting-context", "", "the context of that kubeconfig, or of the usual one, that is the hosting cluster's")
+	options.hosting.AddFlags(command, "kubeconfig of the hub's hosting cluster, where the PublishedResources are")
 	options.target.AddFlags(command)
 	flags.Lookup("target-kubeconfig").Usage = "kubeconfig to read the cluster with; the default is the hub's"
 	command.MarkFlagsMutuallyExclusive("filename", "hosting-kubeconfig")
@@ -104,7 +104,6 @@ func (o *explainOptions) completeArgument(command *cobra.Command, args []string,
 	if len(args) != 1 {
 		return o.CompleteName(command, args, prefix)
 	}
-	var names []cobra.Completion
 	workspace, err := o.Client()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -113,6 +112,7 @@ func (o *explainOptions) completeArgument(command *cobra.Command, args []string,
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	var names []cobra.Completion
 	for _, resource := range list.Items[0].Status.SyncedResources {
 		name := metav1.GroupResource{Group: resource.Group, Resource: resource.Resource}
 		if strings.HasPrefix(name.String(), prefix) {
@@ -139,11 +139,11 @@ func (o *explainOptions) run(ctx context.Context, target, resource, name string)
 	if err != nil {
 		return err
 	}
-	workspace, here, err := o.Clients()
+	here, err := o.Reader()
 	if err != nil {
 		return err
 	}
-	inWorkload, err := o.placementFacts(ctx, workspace, here, target, resource, key)
+	inWorkload, err := o.placementFacts(ctx, here, target, resource, key)
 	if err != nil {
 		return err
 	}
@@ -154,24 +154,29 @@ func (o *explainOptions) run(ctx context.Context, target, resource, name string)
 		}
 		return o.print(explanation)
 	}
-	list, err := o.List(ctx, workspace, []string{target})
+	list, err := o.List(ctx, here.Client, []string{target})
 	if err != nil {
 		return err
 	}
-	facts, err := o.facts(ctx, workspace, &list.Items[0], resource, key)
+	facts, err := o.facts(ctx, here.Client, &list.Items[0], resource, key)
 	if err != nil {
 		return err
 	}
-	return o.print(explain.Explain(facts))
+	return o.print(Explain(facts))
 }
 
-func (o *explainOptions) print(explanation explain.Explanation) error {
+func (o *explainOptions) print(explanation Explanation) error {
 	if done, err := o.output.Print(o.Out, explanation); done || err != nil {
 		return err
 	}
-	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(writer, "STEP\tSTATE\tWHAT")
-	for _, step := range explanation.Steps {
+	return explanation.Print(o.Out)
+}
+
+// Print prints the steps as a table, and then the result.
+func (e Explanation) Print(out io.Writer) error {
+	columns := cli.NewColumns(out)
+	columns.Line("STEP\tSTATE\tWHAT")
+	for _, step := range e.Steps {
 		what := step.What
 		if step.Reason != "" {
 			what = step.Reason + ": " + what
@@ -179,11 +184,11 @@ func (o *explainOptions) print(explanation explain.Explanation) error {
 		if step.Do != "" {
 			what += "; " + step.Do
 		}
-		fmt.Fprintln(writer, cli.SanitizeLine(fmt.Sprintf("%s\t%s\t%s", step.Step, step.State, what)))
+		columns.Line("%s\t%s\t%s", step.Step, step.State, what)
 	}
-	if err := writer.Flush(); err != nil {
+	if err := columns.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(o.Out, "\n%s.\n", cli.SanitizeLine(explanation.Result.Text))
+	_, err := fmt.Fprintf(out, "\n%s.\n", cli.SanitizeLine(e.Result.Text))
 	return err
 }

@@ -14,12 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package render
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -27,10 +25,8 @@ import (
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/render"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
 
@@ -38,12 +34,12 @@ import (
 // standard error.
 type printer struct {
 	streams genericiooptions.IOStreams
-	format  string
+	format  cli.StructuredOutput
 	items   []any
 }
 
-// api prints the objects by which mailboxes get an API.
-func (p *printer) api(made *render.Rendering) {
+// api prints the objects that give mailboxes an API.
+func (p *printer) api(made *Rendering) {
 	if versions := made.TargetVersions(); len(versions) > 1 {
 		p.note("Targets are given the first of these versions that they serve: %s. An entry of a config that names another by apiVersion comes before.", strings.Join(versions, ", "))
 	}
@@ -60,7 +56,7 @@ func (p *printer) api(made *render.Rendering) {
 }
 
 // renderedObject prints the copy that the hub makes of an object.
-func (p *printer) renderedObject(made *render.Rendering, object *unstructured.Unstructured, namespaceLabels map[string]string) error {
+func (p *printer) renderedObject(made *Rendering, object *unstructured.Unstructured, namespaceLabels map[string]string) error {
 	if object.GetKind() == "Namespace" && object.GetAPIVersion() == "v1" && !made.Matches(object) {
 		// The Namespace was passed for its labels only.
 		return nil
@@ -116,30 +112,16 @@ func describeRendering(wanted related.Query) string {
 // flush prints the collected objects.
 func (p *printer) flush() error {
 	if p.format == "json" {
-		return encode(p.streams.Out, p.format, map[string]any{"apiVersion": "v1", "kind": "List", "items": p.items})
+		_, err := p.format.Print(p.streams.Out, map[string]any{"apiVersion": "v1", "kind": "List", "items": p.items})
+		return err
 	}
 	for i, item := range p.items {
 		if i > 0 {
 			fmt.Fprintln(p.streams.Out, "---")
 		}
-		if err := encode(p.streams.Out, p.format, item); err != nil {
+		if _, err := p.format.Print(p.streams.Out, item); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// encode writes an object as JSON or YAML.
-func encode(to io.Writer, format string, object any) error {
-	if format == "json" {
-		encoder := json.NewEncoder(to)
-		encoder.SetIndent("", "    ")
-		return encoder.Encode(object)
-	}
-	text, err := yaml.Marshal(object)
-	if err != nil {
-		return err
-	}
-	_, err = to.Write(text)
-	return err
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package register
+package publish
 
 import (
 	"context"
@@ -23,15 +23,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
 // ReadyWait waits until PublishedResources are ready.
@@ -44,8 +42,8 @@ type ReadyWait struct {
 	HasOldSchema func(*synchubv1alpha1.PublishedResource) bool
 }
 
-// Run waits until mailboxes have the APIs. After the timeout it returns an error that says for each API why they do not.
-func (w *ReadyWait) Run(ctx context.Context, publications []publish.Publication) error {
+// Run waits until mailboxes have the APIs. After the timeout it returns an error with the reason for each missing API.
+func (w *ReadyWait) Run(ctx context.Context, publications []Publication) error {
 	if len(publications) == 0 {
 		return nil
 	}
@@ -53,9 +51,9 @@ func (w *ReadyWait) Run(ctx context.Context, publications []publish.Publication)
 	defer cancel()
 	unready := map[string]string{}
 	for _, found := range publications {
-		unready[found.Name()] = "the hub has not said anything yet"
+		unready[found.Name()] = "the hub has not reported anything yet"
 	}
-	_, err := toolswatch.UntilWithSync(waiting, w.source(), &synchubv1alpha1.PublishedResource{}, nil, func(event watch.Event) (bool, error) {
+	_, err := toolswatch.UntilWithSync(waiting, registration.ListWatch(w.Hosting, &synchubv1alpha1.PublishedResourceList{}), &synchubv1alpha1.PublishedResource{}, nil, func(event watch.Event) (bool, error) {
 		if seen, ok := event.Object.(*synchubv1alpha1.PublishedResource); ok {
 			w.updateUnready(seen, unready)
 		}
@@ -74,19 +72,6 @@ func (w *ReadyWait) Run(ctx context.Context, publications []publish.Publication)
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// source lists and watches the PublishedResources.
-func (w *ReadyWait) source() *cache.ListWatch {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list := &synchubv1alpha1.PublishedResourceList{}
-			return list, w.Hosting.List(ctx, list, &client.ListOptions{Raw: &options})
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return w.Hosting.Watch(ctx, &synchubv1alpha1.PublishedResourceList{}, &client.ListOptions{Raw: &options})
-		},
-	}
 }
 
 // updateUnready records in unready why a PublishedResource is not ready.

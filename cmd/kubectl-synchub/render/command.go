@@ -14,10 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package render
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,31 +30,30 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/render"
-	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/manifests"
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-const renderLong = `Print the effect of a PublishedResource, by the code that the hub runs: the schema or the claim by which
-mailboxes get the API, and, with --object, what a target is given for an object of a mailbox.
+const renderLong = `Print the effect of a PublishedResource, by the code that the hub runs: the schema or the claim with which mailboxes get the API
+and, with --object, the copy on a target for an object of a mailbox.
 
-Nothing is changed anywhere. What is needed to define the API is looked for in the files first: a
-CustomResourceDefinition, or the ConfigMap that the PublishedResource names. Only what is not there is asked of the
-hosting cluster, or of the cluster that --kubeconfig and --context name.
+The command changes nothing. It takes the definition of the API from the files: a CustomResourceDefinition, or the ConfigMap
+that the PublishedResource names. If the files lack it, the command reads it from the cluster of --kubeconfig and --context,
+which is the hosting cluster for a ConfigMap.
 
-Without -f, the rules are those that the hub shows in the current workspace, as SyncRules: the workspace is a mailbox or a
-workload workspace, and only what becomes of the objects is printed.`
+Without -f, the command uses the rules that the hub shows in the current workspace, as SyncRules. The workspace is a mailbox or
+a workload workspace, and the command prints only the copies of the objects.`
 
 const renderExample = `  # The claim for ConfigMaps, offline
   kubectl synchub published-resource render -f configmaps.yaml
 
-  # The schema of an own API, and what becomes of one object
+  # The schema of an own API, and the copy of one object
   kubectl synchub published-resource render -f widgets.yaml -f widgets-crd.yaml --object widget.yaml
 
   # The schema of a kind that the current cluster serves
   kubectl synchub published-resource render -f deployments.yaml
 
-  # What becomes of an object of the current workspace, by the rules of the hub
+  # The copy of an object of the current workspace, by the rules of the hub
   kubectl synchub published-resource render --object widget.yaml`
 
 // renderOptions are the flags of render.
@@ -63,11 +61,12 @@ type renderOptions struct {
 	genericiooptions.IOStreams
 	cluster        *genericclioptions.ConfigFlags
 	files, objects []string
-	output         string
-	environment    render.Environment
+	output         cli.StructuredOutput
+	environment    Environment
 }
 
-func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
+// NewCommand returns the command published-resource render.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &renderOptions{IOStreams: streams, cluster: cli.NewClusterFlags(true)}
 	command := &cobra.Command{
 		Use:     "render [-f FILE] [--object FILE]",
@@ -78,25 +77,25 @@ func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:    func(command *cobra.Command, _ []string) error { return options.run(command.Context()) },
 	}
 	flags := command.Flags()
-	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResource and what defines its API; - is standard input (repeatable)")
+	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResource and the definition of its API; - is standard input (repeatable)")
 	flags.StringArrayVar(&options.objects, "object", nil, "files with objects of a mailbox, and namespaces whose labels a filter asks for (repeatable)")
-	flags.StringVarP(&options.output, "output", "o", "yaml", "")
+	options.output = "yaml"
+	options.output.AddFlag(command)
 	flags.StringVar(&options.environment.Mailbox, "mailbox", "mailbox", "the name of the mailbox's logical cluster, for templates")
 	flags.StringVar(&options.environment.SyncTarget, "sync-target", "sync-target", "the name of the SyncTarget, for templates and mutations")
 	flags.StringToStringVar(&options.environment.Labels, "sync-target-labels", nil, "the labels of the SyncTarget, for mutations")
 	flags.StringToStringVar(&options.environment.Annotations, "sync-target-annotations", nil, "the annotations of the SyncTarget, for mutations")
 	options.cluster.AddFlags(flags)
 	command.MarkFlagsOneRequired("filename", "object")
-	cli.SetFormats(command, []string{"yaml", "json"})
 	return command
 }
 
 func (o *renderOptions) run(ctx context.Context) error {
-	input, err := readManifests(o.In, o.files)
+	input, err := manifests.Read(o.In, o.files)
 	if err != nil {
 		return err
 	}
-	objects, err := readManifests(o.In, o.objects)
+	objects, err := manifests.Read(o.In, o.objects)
 	if err != nil {
 		return err
 	}
@@ -104,19 +103,19 @@ func (o *renderOptions) run(ctx context.Context) error {
 	switch {
 	case len(o.files) == 0:
 		return o.renderByRules(ctx, objects, printer)
-	case len(input.published) == 0:
+	case len(input.Published) == 0:
 		return errors.New("-f: there is no PublishedResource in the files")
 	}
-	for i := range input.published {
-		if err := o.render(ctx, &input.published[i], input, objects, printer); err != nil {
-			return fmt.Errorf("PublishedResource %s: %w", input.published[i].Name, err)
+	for i := range input.Published {
+		if err := o.render(ctx, &input.Published[i], input, objects, printer); err != nil {
+			return fmt.Errorf("PublishedResource %s: %w", input.Published[i].Name, err)
 		}
 	}
 	return printer.flush()
 }
 
 // renderByRules prints what becomes of objects by the rules that the hub shows in the current workspace.
-func (o *renderOptions) renderByRules(ctx context.Context, objects *manifests, printer *printer) error {
+func (o *renderOptions) renderByRules(ctx context.Context, objects *manifests.Manifests, printer *printer) error {
 	config, err := o.cluster.ToRESTConfig()
 	if err != nil {
 		return err
@@ -125,11 +124,11 @@ func (o *renderOptions) renderByRules(ctx context.Context, objects *manifests, p
 	if err != nil {
 		return err
 	}
-	published := publishedByRules(readRules(ctx, workspace))
-	if published.Err != nil {
-		return published.Err
+	published, err := cli.PublishedByRules(cli.ReadRules(ctx, workspace))
+	if err != nil {
+		return err
 	}
-	for _, object := range objects.others {
+	for _, object := range objects.Objects {
 		kind := object.GroupVersionKind()
 		mapping, err := workspace.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
@@ -140,7 +139,7 @@ func (o *renderOptions) renderByRules(ctx context.Context, objects *manifests, p
 		if err != nil {
 			return err
 		}
-		made, err := render.Served(published.Value, resource, api, o.environment)
+		made, err := Served(published, resource, api, o.environment)
 		switch {
 		case err != nil:
 			return err
@@ -150,31 +149,31 @@ func (o *renderOptions) renderByRules(ctx context.Context, objects *manifests, p
 		case made == nil:
 			return fmt.Errorf("%s %s: no PublishedResource publishes %s", object.GetKind(), nameOf(object), resource)
 		}
-		if err := printer.renderedObject(made, object, objects.namespaces[object.GetNamespace()]); err != nil {
+		if err := printer.renderedObject(made, object, objects.NamespaceLabels[object.GetNamespace()]); err != nil {
 			return err
 		}
 	}
 	return printer.flush()
 }
 
-func (o *renderOptions) render(ctx context.Context, resource *synchubv1alpha1.PublishedResource, input, objects *manifests, printer *printer) error {
-	definition, err := input.definitionOf(resource)
+func (o *renderOptions) render(ctx context.Context, resource *synchubv1alpha1.PublishedResource, input, objects *manifests.Manifests, printer *printer) error {
+	definition, err := input.DefinitionOf(resource)
 	if err != nil {
 		return err
 	}
-	made, err := render.New(ctx, resource, definition, o.environment)
-	if errors.Is(err, render.ErrNoCRD) {
+	made, err := New(ctx, resource, definition, o.environment)
+	if errors.Is(err, ErrNoCRD) {
 		if definition, err = o.readDefinition(ctx, resource); err != nil {
 			return err
 		}
-		made, err = render.New(ctx, resource, definition, o.environment)
+		made, err = New(ctx, resource, definition, o.environment)
 	}
 	if err != nil {
 		return err
 	}
 	printer.api(made)
-	for _, object := range objects.others {
-		if err := printer.renderedObject(made, object, objects.namespaces[object.GetNamespace()]); err != nil {
+	for _, object := range objects.Objects {
+		if err := printer.renderedObject(made, object, objects.NamespaceLabels[object.GetNamespace()]); err != nil {
 			return err
 		}
 	}
@@ -218,12 +217,5 @@ func (o *renderOptions) readConfigMap(ctx context.Context, from *synchubv1alpha1
 	if err := hosting.Get(ctx, types.NamespacedName{Namespace: namespace, Name: from.Name}, &found); err != nil {
 		return nil, fmt.Errorf("spec.api.schemaFrom.configMap: it is neither in the files nor, with -n the hub's namespace, in the cluster: %w", err)
 	}
-	return parseDefinition(found.Data[cmp.Or(from.Key, defaultKey)], from)
-}
-
-// defaultKey is the key of a CRD in a ConfigMap, unless the PublishedResource names another.
-const defaultKey = "crd.yaml"
-
-func parseDefinition(text string, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {
-	return publishedresource.ParseDefinition(text, fmt.Sprintf("spec.api.schemaFrom.configMap: %s in %s", cmp.Or(from.Key, defaultKey), from.Name))
+	return manifests.ParseDefinition(&found, from)
 }

@@ -14,10 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package explain
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +27,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,14 +34,13 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/manifests"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
 // facts reads all facts that are readable. It returns an error only if the question makes no sense.
-func (o *explainOptions) facts(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget, resource string, key types.NamespacedName) (*explain.Facts, error) {
-	facts := &explain.Facts{Now: time.Now(), SyncTarget: syncTarget, Key: key}
+func (o *explainOptions) facts(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget, resource string, key types.NamespacedName) (*Facts, error) {
+	facts := &Facts{Now: time.Now(), SyncTarget: syncTarget, Key: key}
 	if err := o.readPublished(ctx, facts); err != nil {
 		return nil, err
 	}
@@ -64,7 +61,7 @@ func (o *explainOptions) facts(ctx context.Context, workspace client.Client, syn
 	return facts, nil
 }
 
-// namespaceError says that the name of an object has a namespace and must not, or the other way round.
+// namespaceError returns the error for a name with a namespace that must not have one, or the reverse.
 func namespaceError(resource schema.GroupResource, namespaced bool) error {
 	if namespaced {
 		return fmt.Errorf("%s are in namespaces: give NAMESPACE/NAME", resource)
@@ -74,14 +71,15 @@ func namespaceError(resource schema.GroupResource, namespaced bool) error {
 
 // readPublished reads the PublishedResources from the files or the hosting cluster that the user names. Such a source must be readable.
 // Without one, those that the hub shows in the workload workspace count until the mailbox is read.
-func (o *explainOptions) readPublished(ctx context.Context, facts *explain.Facts) error {
+func (o *explainOptions) readPublished(ctx context.Context, facts *Facts) error {
+	o.useRules(facts, o.workloadRules, o.workloadRulesErr)
 	switch {
 	case len(o.files) > 0:
-		found, err := readManifests(o.In, o.files)
+		found, err := manifests.Read(o.In, o.files)
 		if err != nil {
 			return err
 		}
-		facts.Published.Value = found.published
+		facts.Published.Value = found.Published
 	case o.hosting.IsSet():
 		hosting, err := o.hosting.Client(o.Cluster)
 		if err != nil {
@@ -89,66 +87,27 @@ func (o *explainOptions) readPublished(ctx context.Context, facts *explain.Facts
 		}
 		var list synchubv1alpha1.PublishedResourceList
 		if err := hosting.List(ctx, &list); err != nil {
-			facts.Published.Err = fmt.Errorf("the hosting cluster does not tell: %w", err)
+			facts.Published.Err = fmt.Errorf("the hosting cluster cannot be read: %w", err)
 		}
 		facts.Published.Value = list.Items
-	case o.workloadRules.Value != nil:
-		o.useRules(facts, o.workloadRules)
-	default:
-		facts.Published.Err = errors.New("they are in the hosting cluster, which was not named")
 	}
 	return nil
 }
 
 // useRules takes what the hub shows of its rules. They do not replace PublishedResources that the user gave.
-func (o *explainOptions) useRules(facts *explain.Facts, rules explain.Observed[*edgev2alpha1.SyncRulesStatus]) {
-	if rules.Value != nil {
-		facts.Hub, facts.ProtectedNamespaces = rules.Value.Hub, rules.Value.ProtectedNamespaces
+func (o *explainOptions) useRules(facts *Facts, rules *edgev2alpha1.SyncRulesStatus, err error) {
+	if rules != nil {
+		facts.Hub, facts.ProtectedNamespaces = rules.Hub, rules.ProtectedNamespaces
 	}
-	if len(o.files) > 0 || o.hosting.IsSet() {
-		return
+	if len(o.files) == 0 && !o.hosting.IsSet() {
+		facts.Published.Value, facts.Published.Err = cli.PublishedByRules(rules, err)
 	}
-	facts.Published = publishedByRules(rules)
-}
-
-// publishedByRules returns the PublishedResources that the rules of a workspace describe.
-func publishedByRules(rules explain.Observed[*edgev2alpha1.SyncRulesStatus]) (published explain.Observed[[]synchubv1alpha1.PublishedResource]) {
-	if rules.Value == nil {
-		published.Err = fmt.Errorf("the SyncRules of the workspace cannot be read: %w", cmp.Or(rules.Err, errNoRules))
-		return published
-	}
-	found, absent, err := publishedresource.FromSyncRules(rules.Value)
-	if len(absent) > 0 {
-		err = errors.Join(err, fmt.Errorf("the rules are too large to be shown in the workspace: those of %s are missing", strings.Join(absent, ", ")))
-	}
-	return explain.Observed[[]synchubv1alpha1.PublishedResource]{Value: found, Err: err}
-}
-
-// errNoRules means that the hub has not written SyncRules.
-var errNoRules = errors.New("the hub has not written any")
-
-// readRules reads what the hub shows of its rules in a workspace.
-func readRules(ctx context.Context, r *cli.Reader) (rules explain.Observed[*edgev2alpha1.SyncRulesStatus]) {
-	object, err := r.Get(ctx, edgev2alpha1.SchemeGroupVersion.WithResource("syncrules"), types.NamespacedName{Name: edgev2alpha1.SyncRulesName})
-	if err != nil || object == nil {
-		rules.Err = err
-		return rules
-	}
-	var found edgev2alpha1.SyncRules
-	if rules.Err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &found); rules.Err == nil && found.Status.Hub != "" {
-		rules.Value = &found.Status
-	}
-	return rules
 }
 
 // targetReader returns a reader for the cluster, with the kubeconfig that the user named or else with the hub's.
 func (o *explainOptions) targetReader(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) (*cli.Reader, error) {
 	if o.target.Kubeconfig != "" {
-		admin, err := registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context)
-		if err != nil {
-			return nil, err
-		}
-		return cli.NewTargetReader(admin.Config)
+		return o.target.Reader()
 	}
 	return cli.ReaderByCredentials(ctx, workspace, syncTarget)
 }
@@ -176,25 +135,24 @@ func parseResource(resource string) schema.GroupResource {
 }
 
 // readTarget reads the object at the location on the target to which the mailbox object belongs.
-func readTarget(ctx context.Context, r *cli.Reader, facts *explain.Facts) (observed explain.Observed[*unstructured.Unstructured]) {
+func readTarget(ctx context.Context, r *cli.Reader, facts *Facts) (observed Observed[*unstructured.Unstructured]) {
 	place, err := facts.TargetRef()
 	if err != nil {
 		return observed
 	}
 	resource := place.GroupVersionResource
-	if resource.Resource == "" {
-		mapping, err := r.Mapper.RESTMapping(place.GroupVersion().WithKind(place.Kind).GroupKind())
-		if err != nil {
-			observed.Err = err
-			return observed
+	switch {
+	case resource.Resource == "":
+		var mapping *meta.RESTMapping
+		if mapping, err = r.Mapper.RESTMapping(schema.GroupKind{Group: place.Group, Kind: place.Kind}); err == nil {
+			resource = mapping.Resource
 		}
-		resource = mapping.Resource
+	case resource.Version == "":
+		resource, err = r.Mapper.ResourceFor(resource)
 	}
-	if resource.Version == "" {
-		if resource, err = r.Mapper.ResourceFor(resource); err != nil {
-			observed.Err = err
-			return observed
-		}
+	if err != nil {
+		observed.Err = err
+		return observed
 	}
 	observed.Value, observed.Err = r.Get(ctx, resource, place.NamespacedName)
 	return observed
@@ -213,8 +171,8 @@ func (o *explainOptions) resolve(workspace *cli.Reader, resource string, key *ty
 	return found, served, err
 }
 
-// readMailbox reads the facts in the mailbox. The error says why the mailbox is not readable.
-func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, resource string) error {
+// readMailbox reads the facts in the mailbox. The error is the reason why the mailbox is not readable.
+func (o *explainOptions) readMailbox(ctx context.Context, facts *Facts, resource string) error {
 	status := facts.SyncTarget.Status.Mailbox
 	if status == nil || status.Cluster == "" {
 		return errors.New("there is none yet")
@@ -226,8 +184,8 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 	if _, err := mailbox.APIs.ServerGroups(); err != nil {
 		return err
 	}
-	if rules := readRules(ctx, mailbox); rules.Value != nil || o.workloadRules.Value == nil {
-		o.useRules(facts, rules)
+	if rules, err := cli.ReadRules(ctx, mailbox); rules != nil || o.workloadRules == nil {
+		o.useRules(facts, rules, err)
 	}
 	found, served, err := o.resolve(mailbox, resource, &facts.Key)
 	facts.Resource, facts.Served.Value = found.GroupResource(), served
@@ -245,35 +203,26 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 	return nil
 }
 
-func readConfigs(ctx context.Context, r *cli.Reader) (seen explain.Observed[explain.Configs]) {
-	workspace, err := cli.ClientOf(r.Config)
-	if err != nil {
-		seen.Err = err
-		return seen
-	}
+// readConfigs reads the configs that are not being deleted.
+func readConfigs(ctx context.Context, r *cli.Reader) (seen Observed[Configs]) {
 	var syncerConfigs edgev2alpha1.SyncerConfigList
 	var edgeSyncConfigs edgev2alpha1.EdgeSyncConfigList
-	seen.Err = errors.Join(workspace.List(ctx, &syncerConfigs), workspace.List(ctx, &edgeSyncConfigs))
-	seen.Value.SyncerConfigs = inForce[*edgev2alpha1.SyncerConfig](syncerConfigs.Items)
-	seen.Value.EdgeSyncConfigs = inForce[*edgev2alpha1.EdgeSyncConfig](edgeSyncConfigs.Items)
+	seen.Err = errors.Join(r.Client.List(ctx, &syncerConfigs), r.Client.List(ctx, &edgeSyncConfigs))
+	for i := range syncerConfigs.Items {
+		if config := &syncerConfigs.Items[i]; config.DeletionTimestamp == nil {
+			seen.Value.SyncerConfigs = append(seen.Value.SyncerConfigs, config)
+		}
+	}
+	for i := range edgeSyncConfigs.Items {
+		if config := &edgeSyncConfigs.Items[i]; config.DeletionTimestamp == nil {
+			seen.Value.EdgeSyncConfigs = append(seen.Value.EdgeSyncConfigs, config)
+		}
+	}
 	return seen
 }
 
-// inForce returns the configs that are not being deleted.
-func inForce[P interface {
-	*T
-	client.Object
-}, T any](all []T) (found []P) {
-	for i := range all {
-		if config := P(&all[i]); config.GetDeletionTimestamp() == nil {
-			found = append(found, config)
-		}
-	}
-	return found
-}
-
 // readObject reads the object in the mailbox, its namespace and the events about it.
-func readObject(ctx context.Context, r *cli.Reader, facts *explain.Facts) {
+func readObject(ctx context.Context, r *cli.Reader, facts *Facts) {
 	facts.Object.Value, facts.Object.Err = r.Get(ctx, facts.API(), facts.Key)
 	namespace := corev1.NamespaceDefault
 	if facts.Key.Namespace != "" {
@@ -281,10 +230,8 @@ func readObject(ctx context.Context, r *cli.Reader, facts *explain.Facts) {
 		facts.Namespace.Value, facts.Namespace.Err = r.Get(ctx, cli.NamespacesResource, types.NamespacedName{Name: namespace})
 	}
 	// A user without the right to list events still gets the other facts.
-	if workspace, err := cli.ClientOf(r.Config); err == nil {
-		var events corev1.EventList
-		if workspace.List(ctx, &events, client.InNamespace(namespace), client.MatchingFields{"involvedObject.name": facts.Key.Name}) == nil {
-			facts.Events = events.Items
-		}
+	var events corev1.EventList
+	if r.Client.List(ctx, &events, client.InNamespace(namespace), client.MatchingFields{"involvedObject.name": facts.Key.Name}) == nil {
+		facts.Events = events.Items
 	}
 }

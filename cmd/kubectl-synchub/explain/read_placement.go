@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package explain
 
 import (
 	"context"
@@ -22,21 +22,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 )
 
 // placementFacts reads the facts about an object of the current workspace. They are nil if the workspace is no workload workspace,
 // or if it is an inventory workspace too, and does not have the object: then the question is about a mailbox.
-func (o *explainOptions) placementFacts(ctx context.Context, workspace client.Client, here *cli.Reader, target, resource string, key types.NamespacedName) (*explain.PlacementFacts, error) {
+func (o *explainOptions) placementFacts(ctx context.Context, here *cli.Reader, target, resource string, key types.NamespacedName) (*PlacementFacts, error) {
 	if !serves(here, "edgeplacements") {
 		return nil, nil //nolint:nilnil // the workspace is no workload workspace
 	}
 	isInventory := serves(here, "synctargets")
-	facts := &explain.PlacementFacts{SyncTarget: target, Key: key}
+	facts := &PlacementFacts{SyncTarget: target, Key: key}
 	found, err := o.readPlacedObject(ctx, here, facts, resource)
 	switch {
 	case isInventory && !found:
@@ -45,22 +43,22 @@ func (o *explainOptions) placementFacts(ctx context.Context, workspace client.Cl
 	case err != nil:
 		return nil, err
 	}
-	o.workloadRules = readRules(ctx, here)
+	o.workloadRules, o.workloadRulesErr = cli.ReadRules(ctx, here)
 	if facts.Key.Namespace != "" {
 		facts.Namespace.Value, facts.Namespace.Err = here.Get(ctx, cli.NamespacesResource, types.NamespacedName{Name: facts.Key.Namespace})
 	}
 	var placements edgev2alpha1.EdgePlacementList
-	facts.Placements.Err = workspace.List(ctx, &placements)
+	facts.Placements.Err = here.Client.List(ctx, &placements)
 	facts.Placements.Value = placements.Items
 	var slices edgev2alpha1.SinglePlacementSliceList
-	facts.Slices.Err = workspace.List(ctx, &slices)
+	facts.Slices.Err = here.Client.List(ctx, &slices)
 	facts.Slices.Value = slices.Items
 	return facts, nil
 }
 
-// readPlacedObject reads the object of a workload workspace, and reports whether there is one. The error says why the question makes
-// no sense there.
-func (o *explainOptions) readPlacedObject(ctx context.Context, here *cli.Reader, facts *explain.PlacementFacts, resource string) (exists bool, err error) {
+// readPlacedObject reads the object of a workload workspace, and reports whether there is one. The error is the reason why
+// the question makes no sense there.
+func (o *explainOptions) readPlacedObject(ctx context.Context, here *cli.Reader, facts *PlacementFacts, resource string) (exists bool, err error) {
 	found, served, err := o.resolve(here, resource, &facts.Key)
 	facts.Resource = found
 	switch {
@@ -84,28 +82,24 @@ func serves(r *cli.Reader, resource string) bool {
 
 // explainFromWorkload explains an object of a workload workspace. The steps of the mailbox follow if the user may read the
 // SyncTarget.
-func (o *explainOptions) explainFromWorkload(ctx context.Context, facts *explain.PlacementFacts, resource string) (explain.Explanation, error) {
-	explanation := explain.FromWorkload(facts)
+func (o *explainOptions) explainFromWorkload(ctx context.Context, facts *PlacementFacts, resource string) (Explanation, error) {
+	explanation := FromWorkload(facts)
 	inventory := facts.Inventory()
-	if inventory == "" || explanation.Result.State == explain.Stopped {
+	if inventory == "" || explanation.Result.State == Stopped {
 		return explanation, nil
 	}
 	reader, err := o.ReaderIn(inventory)
 	if err != nil {
 		return explanation, err
 	}
-	workspace, err := cli.ClientOf(reader.Config)
-	if err != nil {
-		return explanation, err
-	}
 	syncTarget := &edgev2alpha1.SyncTarget{}
-	if err := workspace.Get(ctx, types.NamespacedName{Name: facts.SyncTarget}, syncTarget); err != nil {
+	if err := reader.Client.Get(ctx, types.NamespacedName{Name: facts.SyncTarget}, syncTarget); err != nil {
 		// Users of a workload workspace need no rights in the inventory.
 		return explanation, nil //nolint:nilerr // see above
 	}
-	inMailbox, err := o.facts(ctx, workspace, syncTarget, resource, facts.Key)
+	inMailbox, err := o.facts(ctx, reader.Client, syncTarget, resource, facts.Key)
 	if err != nil {
 		return explanation, err
 	}
-	return explanation.Then(explain.Explain(inMailbox)), nil
+	return explanation.Then(Explain(inMailbox)), nil
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package publish
 
 import (
 	"context"
@@ -33,8 +33,6 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/register"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -81,13 +79,13 @@ func (o *publishOptions) listPublished(ctx context.Context) (client.WithWatch, [
 }
 
 // plan returns the plan for each definition. It writes nothing. The error names all definitions that cannot be published.
-func (p *publisher) plan(ctx context.Context, definitions []*unstructured.Unstructured) ([]publish.Definition, error) {
-	options := publish.Options{Namespace: *p.Cluster.Namespace, InstallCRD: p.installCRD}
-	var all []publish.Definition
+func (p *publisher) plan(ctx context.Context, definitions []*unstructured.Unstructured) ([]Definition, error) {
+	options := Options{Namespace: *p.Cluster.Namespace, InstallCRD: p.installCRD}
+	var all []Definition
 	var errs []error
 	seen := map[string]bool{}
 	for _, definition := range definitions {
-		planned, err := publish.PlanDefinition(ctx, definition, p.existing, options)
+		planned, err := PlanDefinition(ctx, definition, p.existing, options)
 		name := planned.Resource.String()
 		switch {
 		case err != nil:
@@ -103,10 +101,10 @@ func (p *publisher) plan(ctx context.Context, definitions []*unstructured.Unstru
 }
 
 // apply writes the objects of one plan and reports them.
-func (p *publisher) apply(ctx context.Context, planned publish.Definition) error {
+func (p *publisher) apply(ctx context.Context, planned Definition) error {
 	p.noteDefinition(planned)
 	if planned.ConfigMap == nil {
-		return p.show(planned.Existing, registration.Unchanged)
+		return p.Print(planned.Existing, string(registration.Unchanged))
 	}
 	configMap, result, err := p.applyConfigMap(ctx, planned)
 	if err != nil {
@@ -115,18 +113,18 @@ func (p *publisher) apply(ctx context.Context, planned publish.Definition) error
 	if result == registration.Changed && planned.Existing != nil && planned.Existing.Status.SchemaName != planned.SchemaName {
 		p.replaced[planned.Existing.Name] = planned.Existing.Status.SchemaName
 	}
-	if err := p.show(configMap, result); err != nil {
+	if err := p.Print(configMap, string(result)); err != nil {
 		return err
 	}
 	resource, result, err := p.applyPublishedResource(ctx, planned)
 	if err != nil {
 		return err
 	}
-	return p.show(resource, result)
+	return p.Print(resource, string(result))
 }
 
 // applyConfigMap creates the ConfigMap, or replaces the definition in the existing one.
-func (p *publisher) applyConfigMap(ctx context.Context, planned publish.Definition) (*corev1.ConfigMap, registration.Result, error) {
+func (p *publisher) applyConfigMap(ctx context.Context, planned Definition) (*corev1.ConfigMap, registration.Result, error) {
 	desired, name := planned.ConfigMap, client.ObjectKeyFromObject(planned.ConfigMap)
 	existing, err := p.getConfigMap(ctx, name)
 	switch {
@@ -135,11 +133,11 @@ func (p *publisher) applyConfigMap(ctx context.Context, planned publish.Definiti
 	case existing == nil:
 		made := desired.DeepCopy()
 		return made, registration.Created, p.create(ctx, made, "ConfigMap "+name.String())
-	case planned.Existing == nil && !publish.IsOurs(existing):
+	case planned.Existing == nil && !IsOurs(existing):
 		return nil, "", fmt.Errorf("the ConfigMap %s was not made by this command and is left as it is: delete it, or publish %s yourself", name, planned.Resource)
 	}
 	changed := existing.DeepCopy()
-	metav1.SetMetaDataLabel(&changed.ObjectMeta, publish.ManagedByLabel, publish.ManagerName)
+	metav1.SetMetaDataLabel(&changed.ObjectMeta, ManagedByLabel, ManagerName)
 	if changed.Data == nil {
 		changed.Data = map[string]string{}
 	}
@@ -167,7 +165,7 @@ func (p *publisher) getConfigMap(ctx context.Context, name types.NamespacedName)
 }
 
 // applyPublishedResource creates the PublishedResource, or patches the existing one if it must change.
-func (p *publisher) applyPublishedResource(ctx context.Context, planned publish.Definition) (*synchubv1alpha1.PublishedResource, registration.Result, error) {
+func (p *publisher) applyPublishedResource(ctx context.Context, planned Definition) (*synchubv1alpha1.PublishedResource, registration.Result, error) {
 	what := "PublishedResource " + planned.Name()
 	switch {
 	case planned.Desired == nil:
@@ -205,7 +203,7 @@ func (p *publisher) patch(ctx context.Context, object, before client.Object, wha
 	return nil
 }
 
-// withMissingRight adds advice to an error that says which right the user lacks.
+// withMissingRight adds the needed rights to an error of a user who lacks one.
 func withMissingRight(err error) error {
 	if !apierrors.IsForbidden(err) {
 		return err
@@ -214,45 +212,13 @@ func withMissingRight(err error) error {
 		"Without them, give the output of --dry-run=client -o yaml to an administrator of the cluster", err)
 }
 
-// show reports an object. A client-side dry run prints only the fields that users write.
-func (p *publisher) show(object client.Object, result registration.Result) error {
-	switch object.(type) {
-	case *corev1.ConfigMap:
-		object.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	case *synchubv1alpha1.PublishedResource:
-		object.GetObjectKind().SetGroupVersionKind(synchubv1alpha1.GroupVersion.WithKind("PublishedResource"))
-	}
-	if p.DryRun != cli.DryRunClient {
-		return p.Print(object, string(result))
-	}
-	manifest, err := manifestFor(object)
-	if err != nil {
-		return err
-	}
-	return p.Print(manifest, string(result))
-}
-
-// manifestFor returns an object without its status and the metadata that a server sets.
-func manifestFor(object client.Object) (client.Object, error) {
-	bare := object.DeepCopyObject().(client.Object)
-	bare.SetManagedFields(nil)
-	bare.SetUID("")
-	bare.SetResourceVersion("")
-	bare.SetGeneration(0)
-	bare.SetFinalizers(nil)
-	annotations := bare.GetAnnotations()
-	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	bare.SetAnnotations(annotations)
-	return cli.WithoutStatus(bare)
-}
-
 // waitReady waits until mailboxes have the APIs of all plans, with the schemas of the new definitions.
-func (p *publisher) waitReady(ctx context.Context, planned []publish.Definition) error {
-	var publications []publish.Publication
+func (p *publisher) waitReady(ctx context.Context, planned []Definition) error {
+	var publications []Publication
 	for _, definition := range planned {
 		publications = append(publications, definition.Publication)
 	}
-	wait := register.ReadyWait{
+	wait := ReadyWait{
 		InventoryOptions: p.InventoryOptions, Hosting: p.hosting, WaitFlags: p.WaitFlags,
 		HasOldSchema: func(resource *synchubv1alpha1.PublishedResource) bool {
 			former, ok := p.replaced[resource.Name]

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package publish
 
 import (
 	"context"
@@ -32,29 +32,29 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/manifests"
 )
 
-// defaultNamespace is the namespace in which the README installs the hub.
-const defaultNamespace = "synchub"
+// DefaultNamespace is the namespace in which the README installs the hub.
+const DefaultNamespace = "synchub"
 
 const publishLong = `Publish the CustomResourceDefinitions of files: all mailboxes get their APIs.
 
 Run the command against the cluster that hosts the hub. For each definition it creates a ConfigMap with the definition in the
 hub's namespace, and a PublishedResource that takes its schema from there. The cluster itself need not serve the API. Both
-objects get the name of the resource, such as widgets.example.com, the ConfigMap with schema- before it. Objects of other kinds
-in the files are left out.
+objects get the name of the resource, such as widgets.example.com; the name of the ConfigMap has the prefix schema-. The command
+ignores objects of other kinds in the files.
 
 You can repeat the command. It replaces a definition that has changed, and the hub moves the mailboxes to the new schema. It
-changes nothing else in a PublishedResource, so your rules stay. A resource that is published from another source stays as it
-is. The command deletes nothing.
+changes nothing else in a PublishedResource, so your rules stay. It does not change a resource that is published from another
+source. It deletes nothing.
 
-The definition is stored as JSON, without its status. If it is larger than the 1 MiB that a ConfigMap holds, its descriptions are
-left out, and the command says so.
+The definition is stored as JSON, without its status. If it is larger than the 1 MiB that a ConfigMap holds, the command stores
+it without its descriptions, and prints a note.
 
 With --dry-run=client -o yaml the command prints the objects, to be applied later by kubectl apply --server-side. Without
---server-side kubectl would refuse large ConfigMaps. If the cluster does not answer, it prints the objects for a cluster where
-nothing is published.`
+--server-side kubectl would refuse large ConfigMaps. If the cluster does not answer, the command prints the objects for a
+cluster where nothing is published.`
 
 const publishExample = `  # Publish all definitions of a file
   kubectl synchub publish -f crds.yaml
@@ -68,7 +68,7 @@ const publishExample = `  # Publish all definitions of a file
   # Print the objects, to commit them
   kubectl synchub publish -f crds.yaml --dry-run=client -o yaml`
 
-// publishOptions are the flags of publish.
+// publishOptions are the flags of
 type publishOptions struct {
 	*cli.InventoryOptions
 	files []string
@@ -77,9 +77,10 @@ type publishOptions struct {
 	cli.WaitFlags
 }
 
-func newPublishCommand(streams genericiooptions.IOStreams) *cobra.Command {
+// NewCommand returns the command
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &publishOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
-	options.Cluster.Namespace = new(defaultNamespace)
+	options.Cluster.Namespace = new(DefaultNamespace)
 	var install bool
 	command := &cobra.Command{
 		Use:     "publish -f FILE",
@@ -96,9 +97,9 @@ func newPublishCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options.AddFlags(command)
 	command.Args, command.ValidArgsFunction = cli.NoArguments, cobra.NoFileCompletions
 	flags := command.Flags()
-	flags.Lookup("namespace").Usage = "the namespace of the hub, whatever that of the context is"
+	flags.Lookup("namespace").Usage = "the namespace of the hub, regardless of the namespace of the context"
 	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with CustomResourceDefinitions, as documents or in Lists; - is standard input (repeatable)")
-	flags.BoolVar(&install, "install-crd", false, "have the hub install the definitions on the targets; =false takes that back, and what is installed stays")
+	flags.BoolVar(&install, "install-crd", false, "have the hub install the definitions on the targets; =false undoes that, and installed definitions stay")
 	options.AddWait(command, "mailboxes have the APIs", false, 2*time.Minute)
 	_ = command.MarkFlagRequired("filename")
 	return command
@@ -144,12 +145,12 @@ func (o *publishOptions) run(ctx context.Context) error {
 // readDefinitions returns the CustomResourceDefinitions in the files. It notes how many other objects there are.
 func (o *publishOptions) readDefinitions() ([]*unstructured.Unstructured, error) {
 	var definitions []*unstructured.Unstructured
-	others := map[string]int{}
-	err := readObjects(o.In, o.files, func(object *unstructured.Unstructured) error {
+	ignored := map[string]int{}
+	err := manifests.Each(o.In, o.files, func(object *unstructured.Unstructured) error {
 		kind := object.GroupVersionKind()
 		switch {
 		case kind.Group != apiextensionsv1.GroupName || kind.Kind != "CustomResourceDefinition":
-			others[kind.Kind]++
+			ignored[kind.Kind]++
 		case kind.Version != apiextensionsv1.SchemeGroupVersion.Version:
 			return fmt.Errorf("the CustomResourceDefinition %s is written in %s, which the hub does not read: convert it to %s", object.GetName(), kind.GroupVersion(), apiextensionsv1.SchemeGroupVersion)
 		default:
@@ -163,22 +164,22 @@ func (o *publishOptions) readDefinitions() ([]*unstructured.Unstructured, error)
 	if len(definitions) == 0 {
 		return nil, errors.New("-f: there is no CustomResourceDefinition in the files")
 	}
-	if len(others) > 0 {
+	if len(ignored) > 0 {
 		var counts []string
-		for _, kind := range slices.Sorted(maps.Keys(others)) {
-			counts = append(counts, fmt.Sprintf("%s (%d)", kind, others[kind]))
+		for _, kind := range slices.Sorted(maps.Keys(ignored)) {
+			counts = append(counts, fmt.Sprintf("%s (%d)", kind, ignored[kind]))
 		}
 		o.Note(fmt.Sprintf("Objects of other kinds in the files are left out: %s.", strings.Join(counts, ", ")))
 	}
 	return definitions, nil
 }
 
-// noteDefinition says what of a plan differs from the file.
-func (o *publishOptions) noteDefinition(planned publish.Definition) {
+// noteDefinition prints the differences between a plan and the file.
+func (o *publishOptions) noteDefinition(planned Definition) {
 	if planned.ConfigMap == nil {
 		o.Note(fmt.Sprintf("%s is published already, not from this command's ConfigMap: the PublishedResource %s is left as it is.", planned.Resource, planned.Existing.Name))
 	}
 	if planned.FullBytes > 0 {
-		o.Note(fmt.Sprintf("The descriptions of %s are left out: with them the definition takes %d bytes, and a ConfigMap holds %d.", planned.Resource, planned.FullBytes, publish.MaxConfigMapBytes))
+		o.Note(fmt.Sprintf("The descriptions of %s are left out: with them the definition takes %d bytes, and a ConfigMap holds %d.", planned.Resource, planned.FullBytes, MaxConfigMapBytes))
 	}
 }
