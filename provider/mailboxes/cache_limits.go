@@ -107,14 +107,12 @@ func (l *CacheLimits) RequireFullObject(resource schema.GroupVersionResource, ma
 	if projection == IdentityOnly {
 		return l.ObjectLimitError(resource, mailbox, object)
 	}
-	informer, ok := l.caches.informer(resource, mailbox)
-	if !ok {
-		return errFetching
-	}
-	found, exists, _ := informer.GetIndexer().GetByKey(kcpcache.ToClusterAwareKey(mailbox.String(), object.GetNamespace(), object.GetName()))
-	if wanted, ok := found.(*cachedObject); exists && ok {
-		wanted.requested.Store(true)
-		l.reviews.EnqueueCacheReview(mailbox)
+	if informer, ok := l.caches.informer(resource, mailbox); ok {
+		found, exists, _ := informer.GetIndexer().GetByKey(kcpcache.ToClusterAwareKey(mailbox.String(), object.GetNamespace(), object.GetName()))
+		if wanted, ok := found.(*cachedObject); exists && ok {
+			wanted.requested.Store(true)
+			l.reviews.EnqueueCacheReview(mailbox)
+		}
 	}
 	return errFetching
 }
