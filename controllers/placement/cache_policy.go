@@ -74,7 +74,7 @@ func (p *CachePolicy) Limits(logicalcluster.Name) mailboxes.Limits { return p.li
 func (p *CachePolicy) ConfigLimits() mailboxes.Limits { return placementLimits }
 
 // Selects implements [mailboxes.CachePolicy].
-func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.Name, of schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
+func (p *CachePolicy) Selects(all mailboxes.Reader, cluster logicalcluster.Name, of schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
 	published := p.published()
 	if published == nil {
 		return true, false
@@ -99,7 +99,7 @@ func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.N
 // indexOf returns the placements of a workspace. At the start of the hub a workspace is listed before its
 // placements are resolved. indexOf then compiles the placements itself, so that the workspace is not listed
 // twice.
-func (p *CachePolicy) indexOf(all *mailboxes.Mailboxes, cluster logicalcluster.Name) (index *rules.Index, known bool) {
+func (p *CachePolicy) indexOf(all mailboxes.Reader, cluster logicalcluster.Name) (index *rules.Index, known bool) {
 	if found, ok := p.workspaces.Load(cluster); ok {
 		return found.(*rules.Index), true
 	}

@@ -111,7 +111,7 @@ func (s *sources) describe(resource plan.Resource, object *unstructured.Unstruct
 }
 
 // describe returns the facts about an object of a workspace that placements select it by.
-func describe(workloads *mailboxes.Mailboxes, cluster logicalcluster.Name, resource plan.Resource, object *unstructured.Unstructured) *rules.Object {
+func describe(workloads mailboxes.Reader, cluster logicalcluster.Name, resource plan.Resource, object *unstructured.Unstructured) *rules.Object {
 	return rules.ObjectOf(resource.GroupResource(), object, func() (labels.Labels, bool) {
 		namespace, state := workloads.Get(namespaces, cluster, types.NamespacedName{Name: object.GetNamespace()})
 		if state != mailboxes.Present {

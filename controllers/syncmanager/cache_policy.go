@@ -85,7 +85,7 @@ func (p *CachePolicy) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
 func (p *CachePolicy) ConfigLimits() mailboxes.Limits { return ConfigLimits }
 
 // Selects implements [mailboxes.CachePolicy]. It ignores the filter of a PublishedResource, which may need the whole object.
-func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (isSelected, known bool) {
+func (p *CachePolicy) Selects(all mailboxes.Reader, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (isSelected, known bool) {
 	found := p.selectionOf(all, mailbox)
 	if found == nil {
 		return true, false
@@ -108,16 +108,19 @@ func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, mailbox logicalcluster.N
 // selectionOf returns which objects the configs of a mailbox select, nil while that is unknown. If the mailbox is not synced yet,
 // selectionOf reads the configs itself. At the start of the hub a mailbox is listed before its SyncTarget is reconciled, and must
 // not be listed twice.
-func (p *CachePolicy) selectionOf(all *mailboxes.Mailboxes, mailbox logicalcluster.Name) *mailboxSelection {
+func (p *CachePolicy) selectionOf(all mailboxes.Reader, mailbox logicalcluster.Name) *mailboxSelection {
 	published := p.published.Load()
 	if published == nil {
 		return nil
 	}
 	found, ok := p.mailboxes.Load(mailbox)
 	if !ok {
-		configs, known := configs{}.observe(all, mailbox, false)
+		configs, known := listConfigs(all, mailbox)
 		if !known {
 			return nil
+		}
+		for resource, objects := range configs {
+			configs[resource], _ = retainUnverified(nil, objects, nil)
 		}
 		found, _ = p.mailboxes.LoadOrStore(mailbox, &mailboxSelection{matcher: matcherOf(p.log, configs), limits: p.limits})
 	}

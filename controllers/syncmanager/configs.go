@@ -33,9 +33,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
+// configLister lists cached objects.
+type configLister interface {
+	List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool)
+}
+
 // configSource is the part of [mailboxes.Mailboxes] through which the manager reads configs.
 type configSource interface {
-	List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool)
+	configLister
 	VerifyAbsence(mailbox logicalcluster.Name, candidate absence.Candidate)
 	TakeVerifiedAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) bool
 }
@@ -56,17 +61,26 @@ const MaxMatcherSize = 32 << 20
 // an absence candidate: it stays active until its absence is verified (rule 3 of the design).
 type configs map[schema.GroupVersionResource][]*unstructured.Unstructured
 
+// listConfigs returns the configs in the caches; known is false if the mailbox cannot be observed.
+func listConfigs(cached configLister, mailbox logicalcluster.Name) (listed configs, known bool) {
+	listed = configs{}
+	for _, resource := range ConfigResources {
+		objects, known := cached.List(resource, mailbox)
+		if !known {
+			return nil, false
+		}
+		listed[resource] = objects
+	}
+	return listed, true
+}
+
 // observe returns the configs that are active now, given the active ones before. With verify, it requests
 // verification of the absence of each config that is missing from the cache. It returns false if the mailbox
 // cannot be observed.
 func (c configs) observe(view configSource, mailbox logicalcluster.Name, verify bool) (next configs, ok bool) {
-	observed := configs{}
-	for _, resource := range ConfigResources {
-		objects, known := view.List(resource, mailbox)
-		if !known {
-			return nil, false
-		}
-		observed[resource] = objects
+	observed, known := listConfigs(view, mailbox)
+	if !known {
+		return nil, false
 	}
 	// A verified absence can be taken only once. So none is taken before all lists are known that are needed to use it.
 	next = configs{}

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -222,10 +223,11 @@ func (e *Entry) encode() (string, error) {
 	return string(data), err
 }
 
-func decode(text string) (Entry, error) {
+// decode returns the entry in a ConfigMap of the ledger.
+func decode(stored *corev1.ConfigMap) (Entry, error) {
 	var entry Entry
-	if err := json.Unmarshal([]byte(text), &entry); err != nil {
-		return Entry{}, fmt.Errorf("cannot decode the ledger entry: %w", err)
+	if err := json.Unmarshal([]byte(stored.Data[entryKey]), &entry); err != nil {
+		return Entry{}, fmt.Errorf("cannot decode the ledger entry in the ConfigMap %s/%s: %w", Namespace, stored.Name, err)
 	}
 	return entry, nil
 }

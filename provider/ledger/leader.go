@@ -20,6 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,24 +60,128 @@ func (h HubIdentity) isOther(other HubIdentity) bool {
 	return h.Lease != "" && h.Lease != other.Lease && (h.Namespace == "" || h.Namespace != other.Namespace)
 }
 
+// checkLeader returns an error if the leader belongs to another hub.
+func (h HubIdentity) checkLeader(leader leaderRecord) error {
+	if leader.Lease == "" || !h.isOther(leader.HubIdentity) {
+		return nil
+	}
+	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it its own provider workspace. "+
+		"The record of a stopped hub expires after two minutes", ErrOtherHubActive, leader.Lease, leader.renewTime.Format(time.RFC3339), h.Lease)
+}
+
+// Leadership knows which replica and which hub leads. It lets only one hub work with a provider workspace.
+type Leadership struct {
+	options    Options
+	configMaps configMaps
+	// followed is closed once the entries are loaded on a replica that does not lead, and led once they are loaded on the leader.
+	followed, led chan struct{}
+	// leaderChanged has a value after the watch has shown another version of leaderConfigMap, or all entries. watchFailed has
+	// the error that keeps the watch from showing the entries.
+	leaderChanged chan struct{}
+	watchFailed   chan error
+
+	// self identifies this hub, and leaderVersion is the resourceVersion of leaderConfigMap. Only Start uses them. ledVersion is the
+	// version of this hub's last write of it.
+	self          HubIdentity
+	leaderVersion string
+	ledVersion    atomic.Uint64
+
+	lock sync.Mutex
+	// watched is true once the watch has shown all entries, and watchedLeader is the leaderConfigMap that it has shown last.
+	watched           bool
+	watchedLeader     leaderRecord
+	previousRenewTime time.Time
+}
+
+func newLeadership(options Options, configMaps configMaps) *Leadership {
+	return &Leadership{
+		options: options, configMaps: configMaps, followed: make(chan struct{}), led: make(chan struct{}),
+		leaderChanged: make(chan struct{}, 1), watchFailed: make(chan error, 1),
+	}
+}
+
+// leads reports whether this replica has been elected.
+func (l *Leadership) leads() bool { return l.options.Elected == nil || isClosed(l.options.Elected) }
+
+// loaded returns the channel that is closed once the entries are loaded. A replica that has become the leader loads them again.
+func (l *Leadership) loaded() <-chan struct{} {
+	if l.leads() {
+		return l.led
+	}
+	return l.followed
+}
+
+// IsLoaded reports whether all entries have been read.
+func (l *Leadership) IsLoaded() bool { return isClosed(l.loaded()) }
+
+// WaitForLoad waits until all entries have been read, on the leader since it leads. If ctx ends first, it returns the error of ctx.
+func (l *Leadership) WaitForLoad(ctx context.Context) error {
+	for !l.IsLoaded() {
+		select {
+		case <-l.loaded():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// isClosed reports whether a channel that carries no values is closed.
+func isClosed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
+}
+
+// PreviousRenewTime returns the last renew time of the leader before this replica led, or zero if there is none. On a replica that
+// does not lead, it is the leader's when the entries were loaded.
+func (l *Leadership) PreviousRenewTime() time.Time {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return l.previousRenewTime
+}
+
+// markLoaded closes the channels that are open yet.
+func (l *Leadership) markLoaded(previousRenewTime time.Time, channels ...chan struct{}) {
+	l.lock.Lock()
+	l.previousRenewTime = previousRenewTime
+	l.lock.Unlock()
+	for _, channel := range channels {
+		if !isClosed(channel) {
+			close(channel)
+		}
+	}
+}
+
+// failWatch makes Start return an error if the entries are not loaded yet.
+func (l *Leadership) failWatch(err error) {
+	select {
+	case l.watchFailed <- err:
+	default:
+	}
+}
+
 // follow waits until this replica leads, or ctx ends. Before this replica leads, it counts the entries as loaded once the
 // watch has shown all of them and a leader of this hub works with the provider workspace. A replica must not work while its
 // leader still waits for the end of another hub. The error is [ErrOtherHubActive] if another hub has taken over since.
-func (s *Store) follow(ctx context.Context) error {
+func (l *Leadership) follow(ctx context.Context) error {
 	identified, logged := false, ""
-	for !s.leads() {
-		failed, retry := s.watchFailed, (<-chan time.Time)(nil)
-		if isClosed(s.followed) {
+	for !l.leads() {
+		failed, retry := l.watchFailed, (<-chan time.Time)(nil)
+		if isClosed(l.followed) {
 			failed = nil
 		}
-		switch err := s.followLeader(ctx, &identified); {
+		switch err := l.followLeader(ctx, &identified); {
 		case errors.Is(err, ErrOtherHubActive):
 			return err
 		case err != nil:
-			retry = s.Clock.After(retryInterval)
+			retry = l.options.Clock.After(retryInterval)
 			if err.Error() != logged {
 				logged = err.Error()
-				s.Log.Info("cannot determine whether this hub has a leader, will retry", "error", logged)
+				l.options.Log.Info("cannot determine whether this hub has a leader, will retry", "error", logged)
 			}
 		}
 		select {
@@ -83,8 +189,8 @@ func (s *Store) follow(ctx context.Context) error {
 			return nil
 		case err := <-failed:
 			return err
-		case <-s.Elected:
-		case <-s.leaderChanged:
+		case <-l.options.Elected:
+		case <-l.leaderChanged:
 		case <-retry:
 		}
 	}
@@ -92,67 +198,76 @@ func (s *Store) follow(ctx context.Context) error {
 }
 
 // followLeader compares the leader with this hub. identified is true once this hub has its identity.
-func (s *Store) followLeader(ctx context.Context, identified *bool) (err error) {
-	s.lock.Lock()
-	leader, watched := s.watchedLeader, s.watched
-	s.lock.Unlock()
+func (l *Leadership) followLeader(ctx context.Context, identified *bool) (err error) {
+	l.lock.Lock()
+	leader, watched := l.watchedLeader, l.watched
+	l.lock.Unlock()
 	if !watched || leader.version == "" {
 		return nil
 	}
-	if !*identified || leader.otherThan(s.self) != "" {
+	if !*identified || l.self.checkLeader(leader) != nil {
 		// The Lease of this hub may have changed.
-		if s.self, err = s.readIdentity(ctx); err != nil {
+		if l.self, err = l.readIdentity(ctx); err != nil {
 			return err
 		}
 		*identified = true
 	}
-	other := leader.otherThan(s.self)
-	if other != "" && isClosed(s.followed) {
-		return s.self.otherHubError(other, leader.renewTime)
-	}
-	if other != "" {
+	if other := l.self.checkLeader(leader); other != nil {
+		if isClosed(l.followed) {
+			return other
+		}
 		return nil
 	}
-	if err := s.History.Load(ctx); err != nil {
+	if err := l.options.History.Load(ctx); err != nil {
 		return fmt.Errorf("cannot read whether kcp was restored: %w", err)
 	}
-	if !isClosed(s.followed) {
-		s.setPreviousRenewTime(leader.renewTime)
-		close(s.followed)
+	if !isClosed(l.followed) {
+		l.markLoaded(leader.renewTime, l.followed)
 	}
 	return nil
 }
 
 // observeLeader notes the leaderConfigMap that the watch has shown.
-func (s *Store) observeLeader(leader leaderRecord) {
-	s.lock.Lock()
-	s.watchedLeader = leader
-	s.lock.Unlock()
-	s.wakeFollower()
+func (l *Leadership) observeLeader(leader leaderRecord) {
+	l.lock.Lock()
+	l.watchedLeader = leader
+	l.lock.Unlock()
+	l.wakeFollower()
 }
 
-func (s *Store) wakeFollower() {
+// observeAll notes that the watch has shown all entries.
+func (l *Leadership) observeAll() {
+	l.lock.Lock()
+	l.watched = true
+	l.lock.Unlock()
+	l.wakeFollower()
+}
+
+func (l *Leadership) wakeFollower() {
 	select {
-	case s.leaderChanged <- struct{}{}:
+	case l.leaderChanged <- struct{}{}:
 	default:
 	}
 }
 
-// lead reads all entries, and then writes regularly that this hub leads, until ctx ends.
-func (s *Store) lead(ctx context.Context) error {
-	if err := s.load(ctx); err != nil {
+// ensureFresh is [Store.EnsureFresh].
+type ensureFresh func(ctx context.Context, since time.Time) error
+
+// lead calls ensureFresh to read all entries, and then writes regularly that this hub leads, until ctx ends.
+func (l *Leadership) lead(ctx context.Context, ensureFresh ensureFresh) error {
+	if err := l.load(ctx, ensureFresh); err != nil {
 		return err
 	}
-	defer s.History.Track(storehistory.LedgerSource, s.ledVersion.Load)()
-	ticker := s.Clock.NewTicker(renewInterval)
+	defer l.options.History.Track(storehistory.LedgerSource, l.ledVersion.Load)()
+	ticker := l.options.Clock.NewTicker(renewInterval)
 	defer ticker.Stop()
 	for {
-		err := s.renewLeader(ctx)
+		err := l.renewLeader(ctx)
 		if errors.Is(err, ErrOtherHubActive) {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
-			s.Log.Info("cannot write that this hub leads; a restart will check every target again", "error", err.Error())
+			l.options.Log.Info("cannot write that this hub leads; a restart will check every target again", "error", err.Error())
 		}
 		select {
 		case <-ctx.Done():
@@ -163,26 +278,22 @@ func (s *Store) lead(ctx context.Context) error {
 }
 
 // load waits for the end of another hub. Then it reads all entries: the former leader may have written since the watch showed them.
-func (s *Store) load(ctx context.Context) (err error) {
-	if s.self, err = s.readIdentity(ctx); err != nil {
+func (l *Leadership) load(ctx context.Context, ensureFresh ensureFresh) (err error) {
+	if l.self, err = l.readIdentity(ctx); err != nil {
 		return err
 	}
-	renewTime, err := s.waitForPreviousHub(ctx)
+	renewTime, err := l.waitForPreviousHub(ctx)
 	if err != nil {
 		return err
 	}
-	s.History.Check(storehistory.LedgerSource, s.leaderDescription(), storehistory.ParseVersion(s.leaderVersion))
-	if err := s.History.Load(ctx); err != nil {
+	l.options.History.Check(storehistory.LedgerSource, l.leaderDescription(), storehistory.ParseVersion(l.leaderVersion))
+	if err := l.options.History.Load(ctx); err != nil {
 		return err
 	}
-	if err := s.EnsureFresh(ctx, s.Clock.Now()); err != nil {
+	if err := ensureFresh(ctx, l.options.Clock.Now()); err != nil {
 		return err
 	}
-	s.setPreviousRenewTime(renewTime)
-	close(s.led)
-	if !isClosed(s.followed) {
-		close(s.followed)
-	}
+	l.markLoaded(renewTime, l.led, l.followed)
 	return nil
 }
 
@@ -190,37 +301,40 @@ func (s *Store) load(ctx context.Context) (err error) {
 // another hub that is still active, the error is [ErrOtherHubActive]. A previous leader with the same Lease needs no wait.
 // The clocks of two hubs may differ. If the renew time is not recent by this hub's clock, waitForPreviousHub waits and checks
 // whether the other hub writes.
-func (s *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
-	renewTime, other, err := s.readLeader(ctx)
-	if err != nil || other == "" {
-		return renewTime, err
+func (l *Leadership) waitForPreviousHub(ctx context.Context) (time.Time, error) {
+	leader, err := l.readLeader(ctx)
+	other := l.self.checkLeader(leader)
+	if err != nil || other == nil {
+		return leader.renewTime, err
 	}
-	if s.Clock.Since(renewTime).Abs() < otherHubTimeout {
-		return renewTime, s.self.otherHubError(other, renewTime)
+	if l.options.Clock.Since(leader.renewTime).Abs() < otherHubTimeout {
+		return leader.renewTime, other
 	}
-	s.Log.Info("another hub used this provider workspace; waiting to check whether it still runs", "lease", other, "led", renewTime, "wait", otherHubTimeout)
-	observed := s.leaderVersion
+	l.options.Log.Info("another hub used this provider workspace; waiting to check whether it still runs", "lease", leader.Lease, "led", leader.renewTime, "wait", otherHubTimeout)
+	observed := l.leaderVersion
 	select {
 	case <-ctx.Done():
-		return renewTime, ctx.Err()
-	case <-s.Clock.After(otherHubTimeout):
+		return leader.renewTime, ctx.Err()
+	case <-l.options.Clock.After(otherHubTimeout):
 	}
-	renewTime, other, err = s.readLeader(ctx)
-	if err == nil && other != "" && s.leaderVersion != observed {
-		err = s.self.otherHubError(other, renewTime)
+	leader, err = l.readLeader(ctx)
+	if err == nil && l.leaderVersion != observed {
+		err = l.self.checkLeader(leader)
 	}
-	return renewTime, err
+	return leader.renewTime, err
 }
 
-// readLeader returns the last renew time of a leader, or zero if there is none. other is the UID of its Lease, or "" if the
-// leader belongs to this hub.
-func (s *Store) readLeader(ctx context.Context) (renewTime time.Time, other string, err error) {
-	leader, err := s.getLeader(ctx)
-	if err != nil {
-		return time.Time{}, "", err
+// readLeader returns the current content of leaderConfigMap.
+func (l *Leadership) readLeader(ctx context.Context) (leader leaderRecord, err error) {
+	stored, err := l.configMaps.get(ctx, leaderConfigMap)
+	switch {
+	case err == nil:
+		leader = decodeLeader(stored)
+	case !apierrors.IsNotFound(err):
+		return leaderRecord{}, readError(err)
 	}
-	s.leaderVersion = leader.version
-	return leader.renewTime, leader.otherThan(s.self), nil
+	l.leaderVersion = leader.version
+	return leader, nil
 }
 
 // leaderRecord is the content of leaderConfigMap, and its resourceVersion. It is zero if there is none.
@@ -230,80 +344,54 @@ type leaderRecord struct {
 	version   string
 }
 
-// otherThan returns the Lease of the leader if the leader belongs to another hub, else "".
-func (r leaderRecord) otherThan(hub HubIdentity) string {
-	if hub.isOther(r.HubIdentity) {
-		return r.Lease
-	}
-	return ""
-}
-
-func (s *Store) getLeader(ctx context.Context) (leaderRecord, error) {
-	stored, err := s.getConfigMap(ctx, leaderConfigMap)
-	switch {
-	case apierrors.IsNotFound(err):
-		return leaderRecord{}, nil
-	case err != nil:
-		return leaderRecord{}, s.readError(err)
-	}
-	return decodeLeader(stored), nil
-}
-
 func decodeLeader(stored *corev1.ConfigMap) leaderRecord {
-	renewTime, err := time.Parse(time.RFC3339, stored.Data[renewTimeKey])
-	if err != nil {
-		renewTime = time.Time{}
-	}
+	// The time is zero if the text is not valid.
+	renewTime, _ := time.Parse(time.RFC3339, stored.Data[renewTimeKey])
 	return leaderRecord{HubIdentity{Lease: stored.Data[leaseKey], Namespace: stored.Data[namespaceKey]}, renewTime, stored.ResourceVersion}
 }
 
-func (s *Store) readIdentity(ctx context.Context) (self HubIdentity, err error) {
-	if s.Identity == nil {
+func (l *Leadership) readIdentity(ctx context.Context) (self HubIdentity, err error) {
+	if l.options.Identity == nil {
 		return HubIdentity{}, nil
 	}
-	err = s.withTimeout(ctx, func(ctx context.Context) error { self, err = s.Identity(ctx); return err })
-	if err != nil {
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	if self, err = l.options.Identity(ctx); err != nil {
 		return HubIdentity{}, fmt.Errorf("cannot read this hub's Lease: %w", err)
 	}
 	return self, nil
 }
 
-// otherHubError is the error of this hub if another one, with the given Lease, leads.
-func (h HubIdentity) otherHubError(lease string, renewTime time.Time) error {
-	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it its own provider workspace. "+
-		"The record of a stopped hub expires after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), h.Lease)
-}
-
 // renewLeader writes that this hub leads now. A conflict proves that another hub has written, regardless of the clocks. The
 // error is then [ErrOtherHubActive].
-func (s *Store) renewLeader(ctx context.Context) error {
+func (l *Leadership) renewLeader(ctx context.Context) error {
 	for {
-		version, err := s.write(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap, Labels: map[string]string{ledgerLabel: labelLeader}, ResourceVersion: s.leaderVersion},
-			Data:       map[string]string{renewTimeKey: s.Clock.Now().UTC().Format(time.RFC3339), leaseKey: s.self.Lease, namespaceKey: s.self.Namespace},
+		version, err := l.configMaps.write(ctx, labelLeader, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: leaderConfigMap, ResourceVersion: l.leaderVersion},
+			Data:       map[string]string{renewTimeKey: l.options.Clock.Now().UTC().Format(time.RFC3339), leaseKey: l.self.Lease, namespaceKey: l.self.Namespace},
 		})
 		if err == nil {
-			s.leaderVersion = version
-			s.ledVersion.Store(storehistory.ParseVersion(version))
+			l.leaderVersion = version
+			l.ledVersion.Store(storehistory.ParseVersion(version))
 		}
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (s.leaderVersion == "" || !apierrors.IsNotFound(err)) {
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (l.leaderVersion == "" || !apierrors.IsNotFound(err)) {
 			return err
 		}
-		renewTime, other, err := s.readLeader(ctx)
-		if now := storehistory.ParseVersion(s.leaderVersion); err == nil && now > 0 && now < s.ledVersion.Load() {
-			s.History.Report(s.leaderDescription(), s.ledVersion.Load(), now)
-			s.ledVersion.Store(now)
-		}
-		if err == nil && other != "" {
-			err = s.self.otherHubError(other, renewTime)
-		}
+		leader, err := l.readLeader(ctx)
 		if err != nil {
+			return err
+		}
+		if now := storehistory.ParseVersion(l.leaderVersion); now > 0 && now < l.ledVersion.Load() {
+			l.options.History.Report(l.leaderDescription(), l.ledVersion.Load(), now)
+			l.ledVersion.Store(now)
+		}
+		if err := l.self.checkLeader(leader); err != nil {
 			return err
 		}
 	}
 }
 
 // leaderDescription names leaderConfigMap in messages.
-func (s *Store) leaderDescription() string {
+func (l *Leadership) leaderDescription() string {
 	return fmt.Sprintf("the ConfigMap %s/%s of the hub's ledger", Namespace, leaderConfigMap)
 }

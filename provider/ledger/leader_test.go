@@ -37,13 +37,13 @@ func TestOnlyOneHubWorks(t *testing.T) {
 		return New(Options{ConfigMaps: s, Clock: clock, Log: logr.Discard(), Identity: func(context.Context) (HubIdentity, error) { return HubIdentity{lease, namespace}, nil }})
 	}
 	begin := func(l *Store) error {
-		if err := l.load(t.Context()); err != nil {
+		if err := l.load(t.Context(), l.EnsureFresh); err != nil {
 			return err
 		}
 		return l.renewLeader(t.Context())
 	}
 	first, atOnce := hub("one/here"), hub("other/there")
-	if err := errors.Join(first.load(t.Context()), atOnce.load(t.Context()), first.renewLeader(t.Context())); err != nil {
+	if err := errors.Join(first.load(t.Context(), first.EnsureFresh), atOnce.load(t.Context(), atOnce.EnsureFresh), first.renewLeader(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if err := atOnce.renewLeader(t.Context()); !errors.Is(err, ErrOtherHubActive) {
@@ -104,7 +104,7 @@ func TestOnlyOneHubWorksWithAnyClocks(t *testing.T) {
 				return New(Options{ConfigMaps: s, Clock: clock, Log: logr.Discard(), Identity: func(context.Context) (HubIdentity, error) { return HubIdentity{Lease: lease}, nil }}), clock
 			}
 			first, _ := hub("one", 0)
-			if err := errors.Join(first.load(t.Context()), first.renewLeader(t.Context())); err != nil {
+			if err := errors.Join(first.load(t.Context(), first.EnsureFresh), first.renewLeader(t.Context())); err != nil {
 				t.Fatal(err)
 			}
 			// load starts a hub with another Lease and returns its error. If the hub waits, load calls onWait during the
@@ -112,7 +112,7 @@ func TestOnlyOneHubWorksWithAnyClocks(t *testing.T) {
 			load := func(onWait func()) (*Store, error) {
 				other, clock := hub("other", ahead)
 				loaded := make(chan error, 1)
-				go func() { loaded <- other.load(t.Context()) }()
+				go func() { loaded <- other.load(t.Context(), other.EnsureFresh) }()
 				if ahead.Abs() >= otherHubTimeout {
 					awaitWaiter(clock)
 					onWait()
@@ -152,7 +152,7 @@ func TestOnlyOneHubWorksWithAnyClocks(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			third, clock := hub("third", 100*time.Hour)
 			ended := make(chan error)
-			go func() { ended <- third.load(ctx) }()
+			go func() { ended <- third.load(ctx, third.EnsureFresh) }()
 			awaitWaiter(clock)
 			cancel()
 			if err := <-ended; !errors.Is(err, context.Canceled) {

@@ -79,7 +79,7 @@ func (s *fakeStore) unloaded() *Store {
 func (s *fakeStore) loaded(t *testing.T) *Store {
 	t.Helper()
 	l := s.unloaded()
-	if err := l.load(t.Context()); err != nil {
+	if err := l.load(t.Context(), l.EnsureFresh); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -237,7 +237,8 @@ func TestLoad(t *testing.T) {
 	}
 	// A hub that cannot read its ledger must not start with an empty one.
 	torn := newFakeStore(entry("florin", `{"mailbox": `, ours))
-	if err := torn.unloaded().load(t.Context()); err == nil {
+	l = torn.unloaded()
+	if err := l.load(t.Context(), l.EnsureFresh); err == nil {
 		t.Error("a torn entry is taken for an empty one")
 	}
 }
@@ -287,7 +288,7 @@ func TestConfirm(t *testing.T) {
 
 func TestUnreadable(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no"))
-	err := New(Options{}).readError(forbidden)
+	err := readError(forbidden)
 	if !errors.Is(err, forbidden) || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "synchub init") {
 		t.Errorf("got %v", err)
 	}
@@ -302,7 +303,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		entry, err := decode(text)
+		entry, err := decode(&corev1.ConfigMap{Data: map[string]string{entryKey: text}})
 		if err != nil {
 			return
 		}
@@ -311,7 +312,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q was read and cannot be written: %v", text, err)
 		}
-		again, err := decode(written)
+		again, err := decode(&corev1.ConfigMap{Data: map[string]string{entryKey: written}})
 		if err != nil {
 			t.Fatalf("%q was written as %q, which cannot be read: %v", text, written, err)
 		}

@@ -30,11 +30,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/provider/requestclass"
-	"github.com/synchub-dev/synchub/provider/topic"
+	"github.com/synchub-dev/synchub/provider/transport"
 )
 
 // ListWatch lists and watches the ConfigMaps that have a label. onError is called with the errors of its requests.
-func ListWatch(configMaps corev1client.ConfigMapInterface, label string, onError func(error)) cache.ListerWatcher {
+func ListWatch(client corev1client.ConfigMapInterface, label string, onError func(error)) cache.ListerWatcher {
+	requests := configMaps{client}
 	checked := func(err error) error {
 		if err != nil {
 			onError(err)
@@ -44,35 +45,25 @@ func ListWatch(configMaps corev1client.ConfigMapInterface, label string, onError
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = label
-			ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
-			defer cancel()
-			list, err := configMaps.List(ctx, options)
+			list, err := requests.list(ctx, options)
 			return list, checked(err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.LabelSelector = label
-			watching, err := configMaps.Watch(requestclass.With(ctx, requestclass.Background), options)
+			watching, err := client.Watch(requestclass.With(ctx, requestclass.Background), options)
 			return watching, checked(err)
 		},
-	}, configMaps)
+	}, client)
 }
 
 // newReflector returns a reflector that keeps the Store up to date.
 func (s *Store) newReflector() *cache.Reflector {
 	unreadable := func(err error) {
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			s.failWatch(s.readError(err))
+			s.failWatch(readError(err))
 		}
 	}
-	return cache.NewReflectorWithOptions(ListWatch(s.ConfigMaps, ledgerLabel, unreadable), &corev1.ConfigMap{}, reflectorStore{s}, cache.ReflectorOptions{Name: "ledger"})
-}
-
-// failWatch makes Start return an error if the entries are not loaded yet.
-func (s *Store) failWatch(err error) {
-	select {
-	case s.watchFailed <- err:
-	default:
-	}
+	return cache.NewReflectorWithOptions(ListWatch(s.options.ConfigMaps, ledgerLabel, unreadable), &corev1.ConfigMap{}, reflectorStore{s}, cache.ReflectorOptions{Name: "ledger"})
 }
 
 // reflectorStore stores the objects that the reflector reads in the Store.
@@ -116,10 +107,7 @@ func (s reflectorStore) Replace(objects []any, version string) error {
 	if _, ok := listed[leaderConfigMap]; !ok {
 		s.observeLeader(leaderRecord{})
 	}
-	s.lock.Lock()
-	s.watched = true
-	s.lock.Unlock()
-	s.wakeFollower()
+	s.observeAll()
 	return nil
 }
 
@@ -132,7 +120,7 @@ func (s *Store) observeStored(stored *corev1.ConfigMap) error {
 		s.observeLeader(decodeLeader(stored))
 		return nil
 	}
-	entry, err := decodeStored(stored)
+	entry, err := decode(stored)
 	if err != nil {
 		return err
 	}
@@ -165,73 +153,32 @@ func (s *Store) EnsureFresh(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-func (s *Store) isFresh(since time.Time) bool {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	return !s.listedSince.IsZero() && !s.listedSince.Before(since)
-}
+// entries selects the ConfigMaps with entries.
+var entries = metav1.ListOptions{LabelSelector: ledgerLabel + "=" + labelSyncTarget, Limit: pageSize}
 
 // list reads all entries from kcp.
 func (s *Store) list(ctx context.Context) error {
-	began := s.Clock.Now()
-	s.lock.Lock()
-	s.listing = true
-	highest := s.highest
-	s.lock.Unlock()
-	defer s.endList()
+	began, highest := s.options.Clock.Now(), s.beginList()
+	var complete time.Time
+	defer func() { s.endList(complete) }()
 	listed := map[types.UID]struct{}{}
-	for next, first := "", true; first || next != ""; first = false {
-		page, err := s.listPage(ctx, next)
+	version := ""
+	for page, err := range transport.Pages(ctx, entries, s.configMaps.list) {
 		if err != nil {
-			return s.readError(err)
+			return readError(err)
 		}
-		if first && wentBack(highest, page.ResourceVersion) {
+		if version == "" && wentBack(highest, page.ResourceVersion) {
 			s.forgetVersions(page.ResourceVersion)
 		}
+		version = page.ResourceVersion
 		for i := range page.Items {
 			if err := s.observeStored(&page.Items[i]); err != nil {
 				return err
 			}
 			listed[types.UID(page.Items[i].Name)] = struct{}{}
 		}
-		if next = page.Continue; next == "" {
-			s.observeOnly(listed, page.ResourceVersion)
-		}
 	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.listedSince = began
+	s.observeOnly(listed, version)
+	complete = began
 	return nil
 }
-
-func (s *Store) listPage(ctx context.Context, next string) (page *corev1.ConfigMapList, err error) {
-	err = s.withTimeout(ctx, func(ctx context.Context) error {
-		page, err = s.ConfigMaps.List(ctx, metav1.ListOptions{LabelSelector: ledgerLabel + "=" + labelSyncTarget, Limit: pageSize, Continue: next})
-		return err
-	})
-	return page, err
-}
-
-// endList forgets the records that were kept during a list.
-func (s *Store) endList() {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.listing = false
-	for syncTarget, kept := range s.records {
-		s.forgetUnused(syncTarget, kept)
-	}
-}
-
-// forgetVersions makes every entry that is read from now on newer than the entries in memory, because kcp was restored from a
-// backup. now is kcp's current resourceVersion.
-func (s *Store) forgetVersions(now string) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.highest = now
-	for _, found := range s.records {
-		found.forgetVersion()
-	}
-}
-
-// Changes carries the SyncTargets whose entry another replica has changed or deleted. It may carry a change of this replica too.
-func (s *Store) Changes() *topic.Topic[types.UID] { return &s.changes }

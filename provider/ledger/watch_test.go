@@ -186,7 +186,7 @@ func TestEnsureFreshOnTheNextOwner(t *testing.T) {
 // expectFresh lists the entries, and expects the given entry of florin.
 func expectFresh(t *testing.T, s *Store, want Entry) {
 	t.Helper()
-	clock := s.Clock.(*testclock.FakeClock)
+	clock := s.options.Clock.(*testclock.FakeClock)
 	clock.Step(time.Second)
 	err := s.EnsureFresh(t.Context(), clock.Now())
 	if entry := s.Get("florin"); err != nil || entry.Mailbox != want.Mailbox || entry.VerifiedGeneration != want.VerifiedGeneration {
@@ -206,7 +206,7 @@ func TestEnsureFreshSharesLists(t *testing.T) {
 	}
 	s := newFakeStore(stored...)
 	l := s.unloaded()
-	clock := l.Clock.(*testclock.FakeClock)
+	clock := l.options.Clock.(*testclock.FakeClock)
 	ensure := func(since time.Time) {
 		t.Helper()
 		var all sync.WaitGroup
@@ -246,8 +246,8 @@ func TestDeletionDuringAList(t *testing.T) {
 	s := newFakeStore()
 	l := s.loaded(t)
 	s.update(t, l, func(entry *Entry) { entry.Mailbox, entry.CleanedUp = "m", true })
-	l.listing = true
-	page, err := l.listPage(t.Context(), "")
+	l.beginList()
+	page, err := l.configMaps.list(t.Context(), entries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestDeletionDuringAList(t *testing.T) {
 	if l.Has("florin") {
 		t.Error("it is back")
 	}
-	l.endList()
+	l.endList(time.Time{})
 	if len(l.records) != 0 {
 		t.Errorf("%d records", len(l.records))
 	}
@@ -337,7 +337,7 @@ func TestReplicasFollowTheirOwnLeader(t *testing.T) {
 	}
 	lead := func(l *Store) {
 		t.Helper()
-		if err := errors.Join(l.load(t.Context()), l.renewLeader(t.Context())); err != nil {
+		if err := errors.Join(l.load(t.Context(), l.EnsureFresh), l.renewLeader(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -346,8 +346,8 @@ func TestReplicasFollowTheirOwnLeader(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- replica.Start(t.Context()) }()
 	await(t, "the list", func() bool {
-		replica.lock.Lock()
-		defer replica.lock.Unlock()
+		replica.Leadership.lock.Lock()
+		defer replica.Leadership.lock.Unlock()
 		return replica.watchedLeader.version != ""
 	})
 	if replica.IsLoaded() {
@@ -443,7 +443,7 @@ func await(t *testing.T, what string, is func() bool) {
 
 func mustLeader(t *testing.T, l *Store) leaderRecord {
 	t.Helper()
-	found, err := l.getLeader(t.Context())
+	found, err := l.readLeader(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ package mailboxes
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
@@ -50,44 +49,53 @@ type absenceVerifier interface {
 	Wait()
 }
 
+// Absences verifies that objects are absent.
+type Absences struct {
+	endpoints *Endpoints
+	verifier  absenceVerifier
+}
+
+func newAbsences(options *Options, caches *Caches, subscriptions *Subscriptions) *Absences {
+	cache := absenceCache{Caches: caches, subscriptions: subscriptions}
+	return &Absences{endpoints: caches.endpoints, verifier: absence.New(cache, options.AbsenceDelays, options.Clock, options.Log)}
+}
+
 // VerifyAbsence starts the verification of a candidate. The subscribers' OnAbsenceDecided follows when the absence is
 // verified, or the object exists. Before [Mailboxes.Start] the candidate is only recorded. Candidates of unwatched resources
 // are ignored.
-func (m *Mailboxes) VerifyAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) {
-	// Under the lock, so that SetResources drops the candidate too.
-	m.lock.RLock()
-	defer m.lock.RUnlock()
-	if slices.Contains(m.resources, candidate.Resource) {
-		m.absence.Verify(m.ctx, mailbox, candidate)
-	}
+func (a *Absences) VerifyAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) {
+	a.endpoints.callIfWatched(candidate.Resource, func(ctx context.Context) { a.verifier.Verify(ctx, mailbox, candidate) })
 }
 
-// HasVerifiedAbsence reports whether the absence is verified. [Mailboxes.TakeVerifiedAbsence] uses the verification up.
-func (m *Mailboxes) HasVerifiedAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) bool {
-	return m.absence.HasVerified(mailbox, candidate)
+// HasVerifiedAbsence reports whether the absence is verified. [Absences.TakeVerifiedAbsence] uses the verification up.
+func (a *Absences) HasVerifiedAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) bool {
+	return a.verifier.HasVerified(mailbox, candidate)
 }
 
 // TakeVerifiedAbsence reports whether the absence was verified since the object was last visible. Each verification counts once.
-func (m *Mailboxes) TakeVerifiedAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) bool {
-	return m.absence.TakeVerified(mailbox, candidate)
+func (a *Absences) TakeVerifiedAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) bool {
+	return a.verifier.TakeVerified(mailbox, candidate)
 }
 
 // WasRebound reports whether a verification has found that the mailbox was bound again. Then no missing object counts as
 // deleted.
-func (m *Mailboxes) WasRebound(mailbox logicalcluster.Name) bool {
-	return m.absence.WasRebound(mailbox)
+func (a *Absences) WasRebound(mailbox logicalcluster.Name) bool {
+	return a.verifier.WasRebound(mailbox)
 }
 
 // HiddenObjects returns the objects that the last verification found in the mailbox although kcp does not show them to the hub.
-func (m *Mailboxes) HiddenObjects(mailbox logicalcluster.Name) absence.HiddenObjects {
-	return m.absence.HiddenObjects(mailbox)
+func (a *Absences) HiddenObjects(mailbox logicalcluster.Name) absence.HiddenObjects {
+	return a.verifier.HiddenObjects(mailbox)
 }
 
 // absenceCache implements [absence.Cache].
-type absenceCache struct{ *Mailboxes }
+type absenceCache struct {
+	*Caches
+	subscriptions *Subscriptions
+}
 
 func (c absenceCache) EndpointOf(mailbox logicalcluster.Name) (found absence.MailboxEndpoint, ok bool) {
-	endpoint := c.endpointFor(mailbox)
+	endpoint := c.endpoints.locate(mailbox)
 	if endpoint == nil {
 		return absence.MailboxEndpoint{}, false
 	}
@@ -95,11 +103,11 @@ func (c absenceCache) EndpointOf(mailbox logicalcluster.Name) (found absence.Mai
 	if binding == nil {
 		return absence.MailboxEndpoint{}, false
 	}
-	return absence.MailboxEndpoint{Endpoint: endpoint, Client: endpoint.clientFor(mailbox), Binding: binding.GetName(), BindLater: c.bindLater}, true
+	return absence.MailboxEndpoint{Endpoint: endpoint, Client: endpoint.clientFor(mailbox), Binding: binding.GetName(), BindLater: c.options.BindLater}, true
 }
 
 func (c absenceCache) WorkspaceClient(mailbox logicalcluster.Name) (dynamic.Interface, error) {
-	client, err := dynamic.NewForConfig(c.kcpConfig.ConfigFor(c.kcpConfig.Host()+"/clusters/"+mailbox.String(), requestmetrics.Mailbox))
+	client, err := dynamic.NewForConfig(c.options.Access.ConfigFor(c.options.Access.Host()+"/clusters/"+mailbox.String(), requestmetrics.Mailbox))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the mailbox %s: %w", mailbox, err)
 	}
@@ -107,7 +115,7 @@ func (c absenceCache) WorkspaceClient(mailbox logicalcluster.Name) (dynamic.Inte
 }
 
 func (c absenceCache) IsIncomplete(mailbox logicalcluster.Name) bool {
-	return c.isEvicted(mailbox, false) || c.isEvicted(mailbox, true) || c.needs.isUnknown(mailbox)
+	return c.usages.isEvicted(mailbox, false) || c.usages.isEvicted(mailbox, true) || c.needs.isUnknown(mailbox)
 }
 
 func (c absenceCache) Contains(resource schema.GroupVersionResource, mailbox logicalcluster.Name, key types.NamespacedName) (contained, known bool) {
@@ -116,29 +124,27 @@ func (c absenceCache) Contains(resource schema.GroupVersionResource, mailbox log
 }
 
 func (c absenceCache) CountObjects(mailbox logicalcluster.Name) (count int) {
-	for _, resource := range c.watchedResources() {
+	for _, resource := range c.endpoints.watchedResources() {
 		informer, ok := c.informer(resource, mailbox)
 		if !ok || resource == bindingsResource {
 			continue
 		}
-		keys, err := informer.GetIndexer().IndexKeys(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
-		if err == nil {
-			count += len(keys)
-		}
+		keys, _ := informer.GetIndexer().IndexKeys(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
+		count += len(keys)
 	}
 	return count
 }
 
 func (c absenceCache) OnAbsenceDecided(mailbox logicalcluster.Name, candidate absence.Candidate) {
-	for _, subscription := range c.subscribers.get(subscriptionKey{candidate.Resource, mailbox}) {
+	for _, subscription := range c.subscriptions.get(subscriptionKey{candidate.Resource, mailbox}) {
 		subscription.OnAbsenceDecided(candidate.Key)
 	}
-	if observer := c.observer.Load(); observer != nil {
+	if observer := c.subscriptions.observer.Load(); observer != nil {
 		observer.OnAbsenceDecided(candidate.Resource, mailbox, candidate.Key)
 	}
 }
 
-func (c absenceCache) OnRebound(mailbox logicalcluster.Name) { c.notifyMailboxReset(mailbox) }
+func (c absenceCache) OnRebound(mailbox logicalcluster.Name) { c.subscriptions.resetMailbox(mailbox) }
 
 // missingCandidate returns the absence candidate for an object that the cache lacks.
 func missingCandidate(resource schema.GroupVersionResource, object *unstructured.Unstructured) absence.Candidate {

@@ -25,6 +25,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// Bindings read the APIBindings of mailboxes from the caches.
+type Bindings struct{ endpoints *Endpoints }
+
 // NamingConflict describes why kcp does not bind all APIs of the export in a mailbox.
 type NamingConflict struct {
 	// Binding is the name of the mailbox's APIBinding, and Message the message of its condition.
@@ -33,8 +36,8 @@ type NamingConflict struct {
 
 // NamingConflict returns the conflict that kcp reports on the mailbox's APIBinding; nil if there is none. known is false unless
 // exactly one endpoint shows the mailbox.
-func (m *Mailboxes) NamingConflict(mailbox logicalcluster.Name) (conflict *NamingConflict, known bool) {
-	binding := m.bindingOf(mailbox)
+func (b *Bindings) NamingConflict(mailbox logicalcluster.Name) (conflict *NamingConflict, known bool) {
+	binding := b.endpoints.binding(mailbox)
 	if binding == nil {
 		return nil, false
 	}
@@ -52,8 +55,8 @@ func conflictOf(binding *unstructured.Unstructured) *NamingConflict {
 }
 
 // IsKnownNotServed reports whether the mailbox's binding is known, and a resource is neither bound there nor claimed and accepted.
-func (m *Mailboxes) IsKnownNotServed(mailbox logicalcluster.Name, resource schema.GroupResource) bool {
-	binding := m.bindingOf(mailbox)
+func (b *Bindings) IsKnownNotServed(mailbox logicalcluster.Name, resource schema.GroupResource) bool {
+	binding := b.endpoints.binding(mailbox)
 	return binding != nil && !listsResource(binding, resource, "status", "boundResources") && !listsResource(binding, resource, "status", "appliedPermissionClaims")
 }
 
@@ -70,8 +73,8 @@ const (
 )
 
 // BindingState returns the state of a workspace's binding.
-func (m *Mailboxes) BindingState(mailbox logicalcluster.Name) BindingState {
-	switch binding := m.bindingOf(mailbox); {
+func (b *Bindings) BindingState(mailbox logicalcluster.Name) BindingState {
+	switch binding := b.endpoints.binding(mailbox); {
 	case binding == nil:
 		return BindingUnknown
 	case binding.GetDeletionTimestamp() != nil:
@@ -83,14 +86,10 @@ func (m *Mailboxes) BindingState(mailbox logicalcluster.Name) BindingState {
 
 // CountPendingClaims returns the number of mailboxes whose binding lists one of the claims neither as accepted nor as
 // rejected.
-func (m *Mailboxes) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (count int) {
-	m.lock.RLock()
-	defer m.lock.RUnlock()
-	for _, endpoint := range m.endpoints {
-		for _, mailbox := range endpoint.mailboxes() {
-			if binding := endpoint.binding(mailbox); binding != nil && !listsClaims(binding, claims) {
-				count++
-			}
+func (b *Bindings) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (count int) {
+	for _, binding := range b.endpoints.bindings() {
+		if !listsClaims(binding, claims) {
+			count++
 		}
 	}
 	return count
@@ -98,24 +97,30 @@ func (m *Mailboxes) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (c
 
 // UnboundSchemas returns, for each workspace with a naming conflict, the schemas that kcp has not bound there, in their given
 // order.
-func (m *Mailboxes) UnboundSchemas(resources []apisv1alpha2.ResourceSchema) map[logicalcluster.Name][]schema.GroupResource {
+func (b *Bindings) UnboundSchemas(resources []apisv1alpha2.ResourceSchema) map[logicalcluster.Name][]schema.GroupResource {
 	unbound := map[logicalcluster.Name][]schema.GroupResource{}
-	m.lock.RLock()
-	defer m.lock.RUnlock()
-	for _, endpoint := range m.endpoints {
-		for _, mailbox := range endpoint.mailboxes() {
-			binding := endpoint.binding(mailbox)
-			if binding == nil || conflictOf(binding) == nil {
-				continue
-			}
-			for _, resource := range resources {
-				if !listsSchema(binding, resource) {
-					unbound[mailbox] = append(unbound[mailbox], schema.GroupResource{Group: resource.Group, Resource: resource.Name})
-				}
+	for mailbox, binding := range b.endpoints.bindings() {
+		if conflictOf(binding) == nil {
+			continue
+		}
+		for _, resource := range resources {
+			if !listsSchema(binding, resource) {
+				unbound[mailbox] = append(unbound[mailbox], schema.GroupResource{Group: resource.Group, Resource: resource.Name})
 			}
 		}
 	}
 	return unbound
+}
+
+// Bound returns the mailboxes whose binding has bound a resource of the export, sorted. The resource need not be watched.
+func (b *Bindings) Bound(resource schema.GroupResource) (bound []logicalcluster.Name) {
+	for mailbox, binding := range b.endpoints.bindings() {
+		if binding.GetDeletionTimestamp() == nil && listsResource(binding, resource, "status", "boundResources") {
+			bound = append(bound, mailbox)
+		}
+	}
+	slices.Sort(bound)
+	return slices.Compact(bound)
 }
 
 // listsSchema reports whether a binding has bound a schema of its export.
@@ -143,24 +148,12 @@ func listsClaims(binding *unstructured.Unstructured, claims []apisv1alpha2.Permi
 	return true
 }
 
-// bindingOf returns the mailbox's binding; nil unless exactly one endpoint shows it.
-func (m *Mailboxes) bindingOf(mailbox logicalcluster.Name) *unstructured.Unstructured {
-	endpoint := m.endpointFor(mailbox)
-	if endpoint == nil {
-		return nil
-	}
-	return endpoint.binding(mailbox)
-}
-
 // listsResource reports whether a list in a binding has the resource.
 func listsResource(binding *unstructured.Unstructured, resource schema.GroupResource, path ...string) bool {
-	for _, item := range nestedMaps(binding, path...) {
+	return slices.ContainsFunc(nestedMaps(binding, path...), func(item map[string]any) bool {
 		group, _ := item["group"].(string)
-		if item["resource"] == resource.Resource && group == resource.Group {
-			return true
-		}
-	}
-	return false
+		return item["resource"] == resource.Resource && group == resource.Group
+	})
 }
 
 func findCondition(binding *unstructured.Unstructured, kind string) map[string]any {

@@ -20,11 +20,13 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/provider/cachesize"
 )
@@ -47,8 +49,8 @@ func oldestFirst(candidates []admissionCandidate) []int {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(i, j int) int {
-		a, b := candidates[i], candidates[j]
-		return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.tieBreaker, b.tieBreaker))
+		one, other := candidates[i], candidates[j]
+		return cmp.Or(one.created.Compare(other.created), cmp.Compare(one.tieBreaker, other.tieBreaker))
 	})
 	return order
 }
@@ -91,42 +93,55 @@ func admit(limits Limits, limitsOf func(schema.GroupVersionResource) Limits, can
 	return exceeded, admitsAt
 }
 
+// admission decides how much of each object that comes from a server is cached. Its limits count the objects of a list before the cache
+// holds them.
+type admission struct {
+	*cacheRules
+	// initialList is the list that is being read. Only the reflector uses it.
+	initialList initialList
+	// lastDeliveredList is the number of the last list whose objects reached the handler.
+	lastDeliveredList atomic.Uint32
+	// pendingBytes is the size of the list that is not counted yet; ended is set when the informer is stopped.
+	pendingBytes atomic.Int64
+	ended        atomic.Bool
+}
+
 // toCachedObject returns the entry of an object from a server, with as much of the object as the policy and the limits allow. Only
 // the reflector's goroutine calls it. If a list exceeds the limits, the next review replaces younger objects by older ones.
-func (w *wildcardInformer) toCachedObject(object *unstructured.Unstructured) *cachedObject {
-	object = w.strip(object)
+func (a *admission) toCachedObject(object *unstructured.Unstructured, cached cache.Indexer) *cachedObject {
+	object = a.strip(object)
 	made := newCachedObject(object, cachesize.SizeOf(object))
-	made.listNumber = w.initialList.number
-	if w.dropsForeign {
-		made.relistNumber = uint32(w.endpoint.owner.relistCount.Load()) //nolint:gosec // there are never that many
+	made.listNumber = a.initialList.number
+	if a.dropsForeign {
+		made.relistNumber = uint32(a.parts.relists.last.Load()) //nolint:gosec // there are never that many
 	}
-	if w.endpoint.owner.policy == nil {
+	if a.parts.options.Policy == nil {
 		return made
 	}
 	mailbox := mailboxOf(object)
-	usage := w.usage(mailbox)
-	selected, known := w.selects(mailbox, object)
+	usage := a.parts.usages.of(mailbox, a.configs)
+	selected, known := a.selects(mailbox, object)
 	made.selectionUnknown = !known
 	if known && !selected {
 		made.current.Store(toMetadataOnly(object))
 	}
-	if exceeded := w.checkLimits(mailbox, usage, w.limits(mailbox), made); exceeded != withinLimits {
-		made.current.Store(w.toIdentityOnly(object, exceeded))
+	if exceeded := a.checkLimits(mailbox, usage, made, cached); exceeded != withinLimits {
+		made.current.Store(a.toIdentityOnly(object, exceeded))
 		if exceeded == mailboxLimit {
 			usage.recordRefusal()
 		}
-		w.addListedIdentity(mailbox, usage, made.currentSize())
+		a.addListedIdentity(mailbox, usage, made.currentSize())
 	}
 	return made
 }
 
 // addListedIdentity counts one more identity of a list, and evicts the mailbox if its identities exceed the limit.
-func (w *wildcardInformer) addListedIdentity(mailbox logicalcluster.Name, usage *usage, size int64) {
-	pending := w.initialList.pending[mailbox]
-	if limits := w.limits(mailbox); limits.Bytes > 0 && usage.totalIdentityBytes()+pending.identityBytes+size > limits.Bytes {
-		w.endpoint.owner.evict(mailbox, w.configs, pending.objects+pending.identityOnly+1)
+func (a *admission) addListedIdentity(mailbox logicalcluster.Name, usage *usage, size int64) {
+	pending := a.initialList.pending[mailbox]
+	if limits := a.parts.limits.of(mailbox, a.configs); limits.Bytes > 0 && usage.counts().identityBytes+pending.identityBytes+size > limits.Bytes {
+		a.parts.evictions.evict(mailbox, a.configs, pending.objects+pending.identityOnly+1)
 	}
-	w.addPending(mailbox, pendingUsage{bytes: size, identityBytes: size, identityOnly: 1})
+	a.addPending(mailbox, pendingUsage{bytes: size, identityBytes: size, identityOnly: 1})
 }
 
 // initialList is an initial list of a resource. Its objects count towards the usages only once the list is complete.
@@ -145,42 +160,49 @@ func (p pendingUsage) add(other pendingUsage) pendingUsage {
 }
 
 // beginList starts to count an initial list. It is called before the request.
-func (w *wildcardInformer) beginList() {
-	w.endList()
-	w.initialList = initialList{number: w.initialList.number + 1, pending: map[logicalcluster.Name]pendingUsage{}}
+func (a *admission) beginList() {
+	a.endList()
+	a.initialList = initialList{number: a.initialList.number + 1, pending: map[logicalcluster.Name]pendingUsage{}}
 }
 
 // endList is called when the usages count the list, or the list has failed.
-func (w *wildcardInformer) endList() {
-	w.initialList.pending = nil
-	w.releasePending()
+func (a *admission) endList() {
+	a.initialList.pending = nil
+	a.releasePending()
 }
 
 // releasePending subtracts the list from the total.
-func (w *wildcardInformer) releasePending() {
-	w.endpoint.owner.memory.pending.Add(-w.pendingBytes.Swap(0))
+func (a *admission) releasePending() {
+	a.parts.limits.memory.pending.Add(-a.pendingBytes.Swap(0))
+}
+
+// end subtracts the list that is being read from the total. A stopped reflector does not wait for a running list.
+func (a *admission) end() {
+	a.ended.Store(true)
+	a.releasePending()
 }
 
 // isListing reports whether the usages may lack objects of a list.
-func (w *wildcardInformer) isListing() bool {
-	if w.initialList.pending != nil && w.lastDeliveredList.Load() == w.initialList.number {
-		w.endList()
+func (a *admission) isListing() bool {
+	if a.initialList.pending != nil && a.lastDeliveredList.Load() == a.initialList.number {
+		a.endList()
 	}
-	return w.initialList.pending != nil
+	return a.initialList.pending != nil
 }
 
 // checkLimits returns the limit that an entry exceeds together with the cached objects and the objects of the same list: the
 // limit of the mailbox, of all mailboxes or of the resource. It adds an admitted entry to the counts of the list.
-func (w *wildcardInformer) checkLimits(mailbox logicalcluster.Name, usage *usage, limits Limits, made *cachedObject) exceededLimit {
-	total, resourceLimits := &w.endpoint.owner.memory, w.endpoint.owner.resourceLimitsFor(w.resource)
-	objects, bytes := usage.cachedSize()
+func (a *admission) checkLimits(mailbox logicalcluster.Name, usage *usage, made *cachedObject, cached cache.Indexer) exceededLimit {
+	limits, total, resourceLimits := a.parts.limits.of(mailbox, a.configs), a.parts.limits.memory, a.parts.limits.ofResource(a.resource)
+	counts := usage.counts()
+	objects, bytes := counts.objects-counts.identityOnly, counts.bytes
 	need := pendingUsage{objects: 1, bytes: made.currentSize()}
-	if !w.isListing() && resourceLimits == (Limits{}) && !limits.exceededBy(objects+1, bytes+need.bytes) && total.hasRoom(need.bytes) {
+	if !a.isListing() && resourceLimits == (Limits{}) && !limits.exceededBy(objects+1, bytes+need.bytes) && total.hasRoom(need.bytes) {
 		return withinLimits
 	}
 	ofResource := need
 	// The entry may replace another one.
-	if found, exists, _ := w.shared.GetIndexer().Get(made); exists {
+	if found, exists, _ := cached.Get(made); exists {
 		before := found.(*cachedObject)
 		need.bytes -= before.currentSize()
 		if ProjectionOf(before.current.Load()) != IdentityOnly {
@@ -192,9 +214,9 @@ func (w *wildcardInformer) checkLimits(mailbox logicalcluster.Name, usage *usage
 			return withinLimits
 		}
 	}
-	grown := w.initialList.pending[mailbox]
+	grown := a.initialList.pending[mailbox]
 	if resourceLimits != (Limits{}) {
-		objects, bytes := usage.admittedSizeOf(w.resource)
+		objects, bytes := usage.admittedSizeOf(a.resource)
 		if resourceLimits.exceededBy(objects+grown.objects+ofResource.objects, bytes+grown.bytes-grown.identityBytes+ofResource.bytes) {
 			return resourceLimit
 		}
@@ -202,20 +224,19 @@ func (w *wildcardInformer) checkLimits(mailbox logicalcluster.Name, usage *usage
 	if limits.exceededBy(objects+grown.objects+need.objects, bytes+grown.bytes+need.bytes) || !total.hasRoom(need.bytes) {
 		return mailboxLimit
 	}
-	w.addPending(mailbox, need)
+	a.addPending(mailbox, need)
 	return withinLimits
 }
 
 // addPending counts an entry to the list that is being read. Other entries count as soon as the cache holds them.
-func (w *wildcardInformer) addPending(mailbox logicalcluster.Name, need pendingUsage) {
-	if !w.isListing() {
+func (a *admission) addPending(mailbox logicalcluster.Name, need pendingUsage) {
+	if !a.isListing() {
 		return
 	}
-	w.initialList.pending[mailbox] = w.initialList.pending[mailbox].add(need)
-	w.endpoint.owner.memory.pending.Add(need.bytes)
-	w.pendingBytes.Add(need.bytes)
-	if w.ended.Load() {
-		// A stopped reflector does not wait for a running list.
-		w.releasePending()
+	a.initialList.pending[mailbox] = a.initialList.pending[mailbox].add(need)
+	a.parts.limits.memory.pending.Add(need.bytes)
+	a.pendingBytes.Add(need.bytes)
+	if a.ended.Load() {
+		a.releasePending()
 	}
 }

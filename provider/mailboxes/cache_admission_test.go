@@ -26,8 +26,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
-	kcpinformers "github.com/kcp-dev/apimachinery/v2/third_party/informers"
 	"github.com/kcp-dev/logicalcluster/v3"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -164,7 +162,7 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 // Candidates that all fit need no order: all of them are admitted, and a higher limit would admit no more.
 func TestObjectsWithinTheLimitAreAdmitted(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test that can be repeated
-	sources := []*wildcardInformer{{resource: configMaps}, {resource: secrets}}
+	sources := []*wildcardInformer{{cacheRules: &cacheRules{resource: configMaps}}, {cacheRules: &cacheRules{resource: secrets}}}
 	fitting := 0
 	for range 500 {
 		limits := Limits{Objects: random.Int64N(12), Bytes: random.Int64N(120)}
@@ -232,7 +230,7 @@ type labelPolicy struct {
 	configs   Limits
 }
 
-func (p *labelPolicy) Selects(_ *Mailboxes, _ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
+func (p *labelPolicy) Selects(_ Reader, _ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
 	return p.isUnknown || object.GetLabels()["selected"] == "yes", !p.isUnknown
 }
 func (p *labelPolicy) Limits(logicalcluster.Name) Limits { return p.limits }
@@ -242,6 +240,7 @@ func (p *labelPolicy) RetainedAnnotations() []string     { return []string{"exam
 // testInformer plays the informer of one resource for a watching.
 type testInformer struct {
 	*wildcardInformer
+	owner   *Mailboxes
 	handler cache.ResourceEventHandler
 	events  []Event
 }
@@ -249,19 +248,18 @@ type testInformer struct {
 func newTestInformer(t *testing.T, policy CachePolicy) *testInformer {
 	t.Helper()
 	owner := New(Options{Workspace: "root:synchub", Export: "mailbox", Policy: policy, Clock: testclock.NewFakeClock(time.Unix(1_000, 0)), Log: logr.Discard()})
-	t.Cleanup(owner.reviewQueue.ShutDown)
-	endpoint := &endpoint{owner: owner, clients: noClients(), schemas: newSchemaTracker(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
-	return newTestInformerAt(t, endpoint, configMaps)
+	t.Cleanup(owner.parts.reviews.queue.ShutDown)
+	endpoint := &endpoint{ctx: t.Context(), parts: owner.parts, clients: noClients(), schemas: newSchemaTracker(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
+	return newTestInformerAt(t, owner, endpoint, configMaps)
 }
 
 // newTestInformerAt plays the informer of a resource at an endpoint.
-func newTestInformerAt(t *testing.T, endpoint *endpoint, resource schema.GroupVersionResource) *testInformer {
+func newTestInformerAt(t *testing.T, owner *Mailboxes, endpoint *endpoint, resource schema.GroupVersionResource) *testInformer {
 	t.Helper()
-	c := &testInformer{wildcardInformer: &wildcardInformer{endpoint: endpoint, resource: resource, countedObjects: map[types.UID]*cachedObject{}, attempted: make(chan struct{})}}
+	c := &testInformer{wildcardInformer: newWildcardInformer(endpoint, resource), owner: owner}
 	endpoint.informers[resource] = c.wildcardInformer
-	c.shared = kcpinformers.NewSharedIndexInformer(&cache.ListWatch{}, &unstructured.Unstructured{}, 0, cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc})
 	c.handler = c.countingHandler(endpoint.eventHandler(resource))
-	t.Cleanup(endpoint.owner.Subscribe(resource, here, c))
+	t.Cleanup(owner.Subscribe(resource, here, c))
 	return c
 }
 
@@ -332,15 +330,15 @@ func TestProjections(t *testing.T) {
 	g.Expect(identityOnly.GetLabels()).To(BeEmpty())
 	g.Expect(identityOnly.GetAnnotations()).To(And(HaveKeyWithValue("example.com/mark", "m"), Not(HaveKey("example.com/note"))))
 	g.Expect(mailboxOf(identityOnly)).To(BeEquivalentTo(here))
-	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(BeZero(), "no review before an object is deleted")
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(BeZero(), "no review before an object is deleted")
 
-	failure := c.endpoint.owner.MailboxLimitError(here)
+	failure := c.owner.MailboxLimitError(here)
 	g.Expect(failure.Objects).To(BeEquivalentTo(3))
 	g.Expect(failure.IdentityOnly).To(BeEquivalentTo(1))
 	g.Expect(failure).To(MatchError(ContainSubstring("but may have 50000")))
 
 	c.remove(t, configMapOf("a", 10_000, selectedLabel))
-	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1), "there is room")
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(Equal(1), "there is room")
 }
 
 // The counts match the cache however objects change, and are zero when all objects are gone.
@@ -355,7 +353,7 @@ func expectUsageFollowsTheCache(t *testing.T, own Limits) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test that can be repeated
 	policy := &labelPolicy{limits: Limits{Objects: 6, Bytes: 30_000}}
 	c := newTestInformer(t, policy)
-	c.endpoint.owner.SetResourceLimits(map[schema.GroupVersionResource]Limits{configMaps: own})
+	c.owner.SetResourceLimits(map[schema.GroupVersionResource]Limits{configMaps: own})
 	expect := func(when string) {
 		var objects, identityOnly, exceeded, identities, all int64
 		for _, entry := range c.shared.GetIndexer().List() {
@@ -370,12 +368,12 @@ func expectUsageFollowsTheCache(t *testing.T, own Limits) {
 				exceeded++
 			}
 		}
-		usage := c.endpoint.owner.usage(here)
+		usage := c.owner.parts.usages.of(here, false)
 		g.Expect([]int64{usage.objects, usage.identityOnly, usage.resourceLimited, usage.bytes, usage.identityBytes}).To(Equal([]int64{objects, identityOnly, exceeded, all, identities}), when)
 		if objects > 0 {
 			g.Expect(*usage.resources[configMaps]).To(Equal(usage.objectCounts), when)
 		}
-		g.Expect([]int64{c.cached.Objects(), c.cached.Bytes()}).To(Equal([]int64{objects, all}), when)
+		g.Expect([]int64{c.counted.size.Objects(), c.counted.size.Bytes()}).To(Equal([]int64{objects, all}), when)
 		g.Expect(policy.limits.exceededBy(objects-identityOnly, all-identities)).To(BeFalse(), when)
 		g.Expect(own.exceededBy(objects-identityOnly, all-identities)).To(BeFalse(), when)
 	}
@@ -392,16 +390,16 @@ func expectUsageFollowsTheCache(t *testing.T, own Limits) {
 	for _, entry := range c.shared.GetIndexer().List() {
 		c.remove(t, toObject(entry).DeepCopy())
 	}
-	usage := c.endpoint.owner.usage(here)
+	usage := c.owner.parts.usages.of(here, false)
 	g.Expect(usage.objectCounts).To(Equal(objectCounts{}))
-	g.Expect([]int{len(usage.resources), len(c.countedObjects)}).To(Equal([]int{0, 0}))
+	g.Expect([]int{len(usage.resources), len(c.counted.byUID)}).To(Equal([]int{0, 0}))
 }
 
 // A list is bounded while it is being read, although its objects count only once it is complete.
 func TestAListIsBounded(t *testing.T) {
 	g := NewWithT(t)
 	c := newTestInformer(t, &labelPolicy{limits: Limits{Bytes: 50_000}})
-	c.beginList()
+	c.admission.beginList()
 	var made []*cachedObject
 	whole := 0
 	for number := range 20 {
@@ -417,9 +415,9 @@ func TestAListIsBounded(t *testing.T) {
 		g.Expect(c.shared.GetIndexer().Add(listed)).To(Succeed())
 		c.handler.OnAdd(listed, true)
 	}
-	g.Expect(c.isListing()).To(BeFalse())
+	g.Expect(c.admission.isListing()).To(BeFalse())
 
-	c.beginList()
+	c.admission.beginList()
 	for number := range 20 {
 		listed, _ := c.transform(configMapOf(fmt.Sprint(number), 5_000, selectedLabel))
 		g.Expect(ProjectionOf(toObject(listed))).To(Equal(ProjectionOf(toObject(made[number]))), "the same list again changes nothing")
@@ -431,7 +429,7 @@ func TestUnknownConfigs(t *testing.T) {
 	g := NewWithT(t)
 	c := newTestInformer(t, &labelPolicy{isUnknown: true})
 	g.Expect(ProjectionOf(c.update(t, configMapOf("a", 10, nil)))).To(Equal(FullObject))
-	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1))
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(Equal(1))
 }
 
 // A tenant cannot make the hub treat a cached object as a projection.

@@ -24,7 +24,6 @@ import (
 	"sync"
 	"time"
 
-	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +31,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/cachesize"
 	"github.com/synchub-dev/synchub/provider/requestclass"
@@ -54,90 +52,86 @@ const (
 	pageObjects = 500
 )
 
-// errFetching means that an object is being fetched. Its subscribers get an event when it is cached.
-var errFetching = errors.New("the object is being fetched from the mailbox")
+// Reviews is the queue of the mailboxes whose caches are to be reviewed.
+type Reviews struct {
+	// queue is nil without a policy.
+	queue  workqueue.TypedRateLimitingInterface[logicalcluster.Name]
+	usages *usages
+}
 
-// newReviewQueue returns the queue of mailboxes to review.
-func newReviewQueue(clock clock.WithTicker) workqueue.TypedRateLimitingInterface[logicalcluster.Name] {
+func newReviews(options *Options, usages *usages) *Reviews {
+	if options.Policy == nil {
+		return &Reviews{usages: usages}
+	}
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[logicalcluster.Name](reviewInterval, time.Minute)
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[logicalcluster.Name]{Clock: clock})
+	return &Reviews{workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[logicalcluster.Name]{Clock: options.Clock}), usages}
 }
 
 // EnqueueCacheReview enqueues a review of a mailbox, because its configs or its limits have changed. The review decides how much of
 // each object is cached.
-func (m *Mailboxes) EnqueueCacheReview(mailbox logicalcluster.Name) {
-	if m.policy != nil {
-		m.reviewQueue.Add(mailbox)
+func (r *Reviews) EnqueueCacheReview(mailbox logicalcluster.Name) {
+	if r.queue != nil {
+		r.queue.Add(mailbox)
 	}
 }
 
 // EnqueueAllCacheReviews enqueues reviews of all mailboxes.
-func (m *Mailboxes) EnqueueAllCacheReviews() {
-	m.usages.Range(func(mailbox, _ any) bool {
-		m.EnqueueCacheReview(mailbox.(logicalcluster.Name))
+func (r *Reviews) EnqueueAllCacheReviews() {
+	r.usages.objects.Range(func(mailbox, _ any) bool {
+		r.EnqueueCacheReview(mailbox.(logicalcluster.Name))
 		return true
 	})
 }
 
-// enqueueLimitedReviews enqueues reviews of mailboxes that exceed a limit, because a list is not sorted by age.
-func (m *Mailboxes) enqueueLimitedReviews() {
-	m.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, _ bool) {
-		if usage.hasIdentityOnly() {
-			m.EnqueueCacheReview(mailbox)
+// enqueueLimited enqueues reviews of mailboxes that exceed a limit, because a list is not sorted by age.
+func (r *Reviews) enqueueLimited() {
+	r.usages.each(func(mailbox logicalcluster.Name, usage *usage, _ bool) {
+		if usage.counts().identityOnly > 0 {
+			r.EnqueueCacheReview(mailbox)
 		}
 	})
 }
 
-// requestFullObject makes the next review fetch an object that a reader needs whole.
-func (m *Mailboxes) requestFullObject(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) {
-	informer, ok := m.informer(resource, mailbox)
-	if !ok {
-		return
-	}
-	found, exists, _ := informer.GetIndexer().GetByKey(kcpcache.ToClusterAwareKey(mailbox.String(), object.GetNamespace(), object.GetName()))
-	if wanted, ok := found.(*cachedObject); exists && ok {
-		wanted.requested.Store(true)
-		m.EnqueueCacheReview(mailbox)
-	}
-}
+// reviewer makes the caches hold as much of each object as the policy and the limits allow.
+type reviewer struct{ *parts }
 
-// runReviews reviews mailboxes until ctx ends, and waits for the running reviews.
-func (m *Mailboxes) runReviews(ctx context.Context) {
+// run reviews mailboxes until ctx ends, and waits for the running reviews.
+func (r *reviewer) run(ctx context.Context) {
 	var running sync.WaitGroup
 	for range reviewWorkers {
 		running.Go(func() {
-			for m.processNextReview(ctx) {
+			for r.processNext(ctx) {
 			}
 		})
 	}
 	<-ctx.Done()
-	m.reviewQueue.ShutDown()
+	r.reviews.queue.ShutDown()
 	running.Wait()
 }
 
-// processNextReview reviews one mailbox. A mailbox that exceeds its limits waits for reviewInterval, so that other mailboxes
+// processNext reviews one mailbox. A mailbox that exceeds its limits waits for reviewInterval, so that other mailboxes
 // are reviewed too. It returns false when the queue has shut down.
-func (m *Mailboxes) processNextReview(ctx context.Context) bool {
-	mailbox, shutdown := m.reviewQueue.Get()
+func (r *reviewer) processNext(ctx context.Context) bool {
+	mailbox, shutdown := r.reviews.queue.Get()
 	if shutdown {
 		return false
 	}
-	defer m.reviewQueue.Done(mailbox)
-	usage := m.usage(mailbox)
-	if wait := usage.reviewDelay(m.clock.Now()); wait > 0 {
-		m.reviewQueue.AddAfter(mailbox, wait)
+	defer r.reviews.queue.Done(mailbox)
+	usage := r.usages.of(mailbox, false)
+	if wait := usage.reviewDelay(r.options.Clock.Now()); wait > 0 {
+		r.reviews.queue.AddAfter(mailbox, wait)
 		return true
 	}
-	identityOnly, err := m.review(ctx, mailbox)
+	identityOnly, err := r.review(ctx, mailbox)
 	if identityOnly {
-		usage.delayReview(m.clock.Now())
+		usage.delayReview(r.options.Clock.Now())
 	}
 	if err != nil && ctx.Err() == nil {
-		m.log.Info("cannot fetch objects that are to be synced, trying again", "mailbox", mailbox, "error", err.Error())
-		m.reviewQueue.AddRateLimited(mailbox)
+		r.options.Log.Info("cannot fetch objects that are to be synced, trying again", "mailbox", mailbox, "error", err.Error())
+		r.reviews.queue.AddRateLimited(mailbox)
 		return true
 	}
-	m.reviewQueue.Forget(mailbox)
+	r.reviews.queue.Forget(mailbox)
 	return true
 }
 
@@ -152,8 +146,8 @@ type cacheEntry struct {
 
 // review makes the caches hold as much of each object of a mailbox as the policy and the limits allow. identityOnly is true
 // if the mailbox exceeds a limit.
-func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (identityOnly bool, err error) {
-	endpoint := m.endpointFor(mailbox)
+func (r *reviewer) review(ctx context.Context, mailbox logicalcluster.Name) (identityOnly bool, err error) {
+	endpoint := r.endpoints.locate(mailbox)
 	if endpoint == nil {
 		// The event of the mailbox's binding enqueues the next review.
 		return false, nil
@@ -162,28 +156,28 @@ func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (id
 	defer cancel()
 	var errs []error
 	for _, configs := range []bool{true, false} {
-		if m.isEvicted(mailbox, configs) {
-			if m.usageOf(mailbox, configs).retryIfLimitGrew(m.limits(mailbox, configs)) {
-				m.evictionSignal.notify()
+		if r.usages.isEvicted(mailbox, configs) {
+			if r.usages.of(mailbox, configs).retryIfLimitGrew(r.limits.of(mailbox, configs)) {
+				r.evictions.wake.notify()
 			}
 			continue
 		}
-		all, known := m.listEntries(endpoint, mailbox, configs)
+		all, known := r.listEntries(endpoint, mailbox, configs)
 		if !known {
 			break
 		}
-		limits := m.limits(mailbox, configs)
+		limits := r.limits.of(mailbox, configs)
 		exceeded, admitsAt := make([]exceededLimit, len(all)), int64(math.MaxInt64)
-		if !fitsWhole(limits, m.resourceLimitsFor, all) {
+		if !fitsWhole(limits, r.limits.ofResource, all) {
 			candidates := admissionCandidates(all)
 			if limits.Bytes > 0 && sumIdentityBytes(candidates) > limits.Bytes {
-				m.evict(mailbox, configs, int64(len(all)))
+				r.evictions.evict(mailbox, configs, int64(len(all)))
 				continue
 			}
-			exceeded, admitsAt = admit(limits, m.resourceLimitsFor, candidates, configs)
+			exceeded, admitsAt = admit(limits, r.limits.ofResource, candidates, configs)
 		}
-		isLimited, err := m.applyAdmission(ctx, mailbox, all, exceeded)
-		m.usageOf(mailbox, configs).recordReview(int64(len(all)), admitsAt)
+		isLimited, err := r.applyAdmission(ctx, mailbox, all, exceeded)
+		r.usages.of(mailbox, configs).recordReview(int64(len(all)), admitsAt)
 		identityOnly, errs = identityOnly || isLimited, append(errs, err)
 	}
 	return identityOnly, errors.Join(errs...)
@@ -191,24 +185,24 @@ func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (id
 
 // applyAdmission reduces objects that exceed a limit or are not selected, and fetches the other ones. identityOnly is true if an
 // object exceeds a limit.
-func (m *Mailboxes) applyAdmission(ctx context.Context, mailbox logicalcluster.Name, all []cacheEntry, exceeded []exceededLimit) (identityOnly bool, err error) {
+func (r *reviewer) applyAdmission(ctx context.Context, mailbox logicalcluster.Name, all []cacheEntry, exceeded []exceededLimit) (identityOnly bool, err error) {
 	missing := map[*wildcardInformer][]cacheEntry{}
 	for i, held := range all {
 		switch projection := ProjectionOf(held.object); {
 		case exceeded[i] != withinLimits:
 			identityOnly = true
 			if exceeded[i] != exceededLimitOf(held.object) {
-				m.replaceCached(mailbox, held, held.source.toIdentityOnly(held.object, exceeded[i]), held.fullSize.Load())
+				r.replaceCached(mailbox, held, held.source.toIdentityOnly(held.object, exceeded[i]), held.fullSize.Load())
 			}
 		case projection == FullObject && !held.selected:
-			m.replaceCached(mailbox, held, toMetadataOnly(held.object), held.fullSize.Load())
+			r.replaceCached(mailbox, held, toMetadataOnly(held.object), held.fullSize.Load())
 		case projection != FullObject && held.selected:
 			missing[held.source] = append(missing[held.source], held)
 		}
 	}
 	var errs []error
 	for informer, objects := range missing {
-		if err := m.fetch(ctx, informer, mailbox, objects, pageLimit(all, informer)); err != nil {
+		if err := r.fetch(ctx, informer, mailbox, objects, pageLimit(all, informer)); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", informer.resource.Resource, err))
 		}
 	}
@@ -216,13 +210,9 @@ func (m *Mailboxes) applyAdmission(ctx context.Context, mailbox logicalcluster.N
 }
 
 // listEntries returns the entries of a mailbox's configs, or of its other objects; known is false while its configs are unknown.
-func (m *Mailboxes) listEntries(endpoint *endpoint, mailbox logicalcluster.Name, configs bool) (all []cacheEntry, known bool) {
+func (r *reviewer) listEntries(endpoint *endpoint, mailbox logicalcluster.Name, configs bool) (all []cacheEntry, known bool) {
 	for _, informer := range endpoint.objectInformers(configs) {
-		found, err := informer.shared.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
-		if err != nil {
-			continue
-		}
-		for _, entry := range found {
+		for _, entry := range entriesOf(informer.shared, mailbox) {
 			if isPlaceholder(entry) {
 				continue
 			}
@@ -289,30 +279,30 @@ func (h cacheEntry) identitySize() int64 {
 }
 
 // replaceCached replaces the object of an entry by another projection or a newer version, and calls the subscribers.
-func (m *Mailboxes) replaceCached(mailbox logicalcluster.Name, held cacheEntry, object *unstructured.Unstructured, size int64) {
-	usage := held.source.usage(mailbox)
+func (r *reviewer) replaceCached(mailbox logicalcluster.Name, held cacheEntry, object *unstructured.Unstructured, size int64) {
+	usage := held.source.parts.usages.of(mailbox, held.source.configs)
 	held.identityBytes.Store(0)
 	bytes, ok := usage.setObject(held.source.resource, held.cachedObject, object, size)
 	if !ok {
 		return
 	}
-	if usage.needsReview(held.source.limits(mailbox), held.source.resource, m.resourceLimitsFor(held.source.resource), false) {
+	if usage.needsReview(held.source.parts.limits.of(mailbox, held.source.configs), held.source.resource, r.limits.ofResource(held.source.resource), false) {
 		// The mailbox has grown since the review began.
-		m.EnqueueCacheReview(mailbox)
+		r.reviews.EnqueueCacheReview(mailbox)
 	}
-	held.source.cached.Add(0, bytes)
-	m.memory.onGrowth()
+	held.source.counted.size.Add(0, bytes)
+	r.limits.memory.onGrowth()
 	if ProjectionOf(object) == MetadataOnly && ProjectionOf(held.object) == FullObject {
 		// No reader needs the removed fields.
 		return
 	}
-	m.publish(held.source.resource, mailbox, Event{
+	r.subscriptions.publish(held.source.resource, mailbox, Event{
 		Key: keyOf(object), Old: held.object, New: object, ProjectionOnly: held.object.GetResourceVersion() == object.GetResourceVersion(),
 	})
 }
 
 // fetch gets objects of one resource that are needed whole: few one by one, many by a list.
-func (m *Mailboxes) fetch(ctx context.Context, informer *wildcardInformer, mailbox logicalcluster.Name, missing []cacheEntry, limit int64) error {
+func (r *reviewer) fetch(ctx context.Context, informer *wildcardInformer, mailbox logicalcluster.Name, missing []cacheEntry, limit int64) error {
 	client := informer.endpoint.clientFor(mailbox).Resource(informer.resource)
 	if len(missing) <= maxSingleGets {
 		for _, held := range missing {
@@ -324,7 +314,7 @@ func (m *Mailboxes) fetch(ctx context.Context, informer *wildcardInformer, mailb
 			if err != nil {
 				return fmt.Errorf("cannot get %s: %w", held.object.GetName(), err)
 			}
-			if err := m.cacheFetched(mailbox, held, object); err != nil {
+			if err := r.cacheFetched(mailbox, held, object); err != nil {
 				return err
 			}
 		}
@@ -340,7 +330,7 @@ func (m *Mailboxes) fetch(ctx context.Context, informer *wildcardInformer, mailb
 		}
 		for i := range page.Items {
 			if held, ok := byUID[page.Items[i].GetUID()]; ok {
-				if err := m.cacheFetched(mailbox, held, &page.Items[i]); err != nil {
+				if err := r.cacheFetched(mailbox, held, &page.Items[i]); err != nil {
 					return err
 				}
 			}
@@ -361,7 +351,7 @@ func pageLimit(all []cacheEntry, informer *wildcardInformer) int64 {
 }
 
 // cacheFetched caches a fetched object, whole if that is still needed. It fails if there is no room.
-func (m *Mailboxes) cacheFetched(mailbox logicalcluster.Name, held cacheEntry, object *unstructured.Unstructured) error {
+func (r *reviewer) cacheFetched(mailbox logicalcluster.Name, held cacheEntry, object *unstructured.Unstructured) error {
 	if object.GetUID() != held.object.GetUID() {
 		// The watch will report the new object.
 		return nil
@@ -374,9 +364,9 @@ func (m *Mailboxes) cacheFetched(mailbox logicalcluster.Name, held cacheEntry, o
 	if selected, _ := held.source.selects(mailbox, object); !selected && !held.requested.Load() {
 		object = toMetadataOnly(object)
 	}
-	if !m.memory.hasRoom(cachesize.SizeOf(object) - held.currentSize()) {
+	if !r.limits.memory.hasRoom(cachesize.SizeOf(object) - held.currentSize()) {
 		return errMemoryLimitReached
 	}
-	m.replaceCached(mailbox, held, object, size)
+	r.replaceCached(mailbox, held, object, size)
 	return nil
 }

@@ -48,7 +48,7 @@ func (p *prefixPolicy) set(prefix string, bytes int64) {
 	p.bytes.Store(bytes)
 }
 
-func (p *prefixPolicy) Selects(_ *mailboxes.Mailboxes, _ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
+func (p *prefixPolicy) Selects(_ mailboxes.Reader, _ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
 	return strings.HasPrefix(object.GetName(), *p.prefix.Load()), true
 }
 func (p *prefixPolicy) Limits(mailbox logicalcluster.Name) mailboxes.Limits {

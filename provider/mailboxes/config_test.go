@@ -87,8 +87,8 @@ func TestConfigsBeyondTheirLimits(t *testing.T) {
 	for number := range 5 {
 		c.update(t, configNamed(fmt.Sprint(number), 10_000))
 	}
-	g.Expect(c.endpoint.owner.ConfigLimitError(here).IdentityOnly).To(BeEquivalentTo(2))
-	g.Expect(c.endpoint.owner.MailboxLimitError(here).Objects).To(BeZero(), "configs take no room from other objects")
+	g.Expect(c.owner.ConfigLimitError(here).IdentityOnly).To(BeEquivalentTo(2))
+	g.Expect(c.owner.MailboxLimitError(here).Objects).To(BeZero(), "configs take no room from other objects")
 	found, _, _ := c.shared.GetIndexer().Get(newCachedObject(configNamed("4", 1), 0))
 	identityOnly := toObject(found)
 	g.Expect(ProjectionOf(identityOnly)).To(Equal(IdentityOnly))
@@ -99,7 +99,7 @@ func TestConfigsBeyondTheirLimits(t *testing.T) {
 		"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "MailboxLimitExceeded"}},
 	}))
 	g.Expect(cachesize.SizeOf(identityOnly)).To(BeNumerically("<", 3_000))
-	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(BeZero())
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(BeZero())
 	c.remove(t, configNamed("1", 10_000))
-	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1), "there is room")
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(Equal(1), "there is room")
 }

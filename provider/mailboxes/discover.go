@@ -47,9 +47,9 @@ var ErrNoEndpoint = errors.New("no endpoint is known")
 // Without a version it returns the entry of the first version, in the server's order of preference, that has the API. All
 // endpoints serve the same APIs, so the first answer counts. The error is [ErrNotServed] if there is no such API, and also
 // [ErrNoEndpoint] while there is no endpoint to send a request to.
-func (m *Mailboxes) Discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error) {
+func (e *Endpoints) Discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error) {
 	var errs []error
-	for _, endpoint := range m.endpointsByRank() {
+	for _, endpoint := range e.byRank() {
 		found, err := endpoint.discover(ctx, group, resource, kind)
 		if err == nil || errors.Is(err, ErrNotServed) {
 			return found, err
@@ -62,11 +62,11 @@ func (m *Mailboxes) Discover(ctx context.Context, group schema.GroupVersion, res
 	return metav1.APIResource{}, errors.Join(errs...)
 }
 
-// endpointsByRank returns all endpoints, those that answered last time first.
-func (m *Mailboxes) endpointsByRank() []*endpoint {
-	m.lock.RLock()
-	defer m.lock.RUnlock()
-	return slices.SortedFunc(maps.Values(m.endpoints), func(a, b *endpoint) int {
+// byRank returns all endpoints, those that answered last time first.
+func (e *Endpoints) byRank() []*endpoint {
+	e.lock.RLock()
+	defer e.lock.RUnlock()
+	return slices.SortedFunc(maps.Values(e.byURL), func(a, b *endpoint) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.url, b.url))
 	})
 }
@@ -86,7 +86,7 @@ func (e *endpoint) rank() int {
 func (e *endpoint) discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
-	client, err := discovery.NewClient(e.owner.kcpConfig.ConfigFor(e.url+"/clusters/"+logicalcluster.Wildcard.String(), requestmetrics.Mailbox), nil)
+	client, err := discovery.NewClient(e.parts.options.Access.ConfigFor(e.url+"/clusters/"+logicalcluster.Wildcard.String(), requestmetrics.Mailbox), nil)
 	if err != nil {
 		return metav1.APIResource{}, err
 	}

@@ -116,7 +116,7 @@ func TestEndpointsByRank(t *testing.T) {
 		addEndpoint(t, mailboxes, url, made.caches).unresponsive.Store(made.silent)
 	}
 	var order []string
-	for _, endpoint := range mailboxes.endpointsByRank() {
+	for _, endpoint := range mailboxes.byRank() {
 		order = append(order, endpoint.url)
 	}
 	g.Expect(order).To(Equal([]string{"https://d", "https://e", "https://c", "https://a", "https://b"}))

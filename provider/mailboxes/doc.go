@@ -23,7 +23,7 @@ limitations under the License.
 //
 // An object that a cache lacks need not be deleted: a rejected claim, a removed binding, an emptied endpoint list and a
 // restarted kcp look the same. A look-up therefore returns Present, Absent or Unknown. An Absent object is a candidate for
-// [Mailboxes.VerifyAbsence], which package absence decides. A mailbox that two endpoints show is Unknown until only one does.
+// [Absences.VerifyAbsence], which package absence decides. A mailbox that two endpoints show is Unknown until only one does.
 //
 // An endpoint that does not answer concerns its own mailboxes only: their objects stay cached, and no absence is
 // verified there. The same holds for a resource that is not served yet.

@@ -44,12 +44,12 @@ var bindingsResource = apisv1alpha2.SchemeGroupVersion.WithResource("apibindings
 
 // endpoint is one URL of the virtual workspace: the mailboxes of one kcp shard.
 type endpoint struct {
-	owner   *Mailboxes
+	parts   *parts
 	url     string
 	clients kcpclient.Cache[dynamic.Interface]
 	// workspaces are clients for the workspaces themselves; nil if the hub has no rights there, or clients are such ones already.
 	workspaces kcpclient.Cache[dynamic.Interface]
-	// filtered is the client that drops the objects of foreign mailboxes; nil if all mailboxes are needed.
+	// filtered is the client for all mailboxes that drops the objects of foreign ones.
 	filtered dynamic.Interface
 	log      logr.Logger
 	ctx      context.Context
@@ -75,46 +75,43 @@ func (e *endpoint) clientFor(mailbox logicalcluster.Name) dynamic.Interface {
 }
 
 // newEndpoint returns the endpoint of a URL that normalizeURL has returned.
-func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, error) {
-	config := owner.kcpConfig.ConfigFor(url, requestmetrics.Mailbox)
+func newEndpoint(ctx context.Context, parts *parts, url string) (*endpoint, error) {
+	config := parts.options.Access.ConfigFor(url, requestmetrics.Mailbox)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 	}
 	clients := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: fastjson.NewDynamicClient})
 	// If one mailbox's client can be made, all can.
-	if _, err := clients.Cluster(logicalcluster.Wildcard); err != nil {
+	wildcard, err := clients.Cluster(logicalcluster.Wildcard)
+	if err == nil && parts.options.Needs != nil {
+		construct := fastjson.NewFilteringClient(fastjson.Filter{Annotation: logicalcluster.AnnotationKey, Drops: parts.needs.isForeignText})
+		wildcard, err = kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: construct}).Cluster(logicalcluster.Wildcard)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 	}
-	var filtered dynamic.Interface
-	if owner.needs.decide != nil {
-		construct := fastjson.NewFilteringClient(fastjson.Filter{Annotation: logicalcluster.AnnotationKey, Drops: owner.needs.isForeignText})
-		dropping := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: construct})
-		if filtered, err = dropping.Cluster(logicalcluster.Wildcard); err != nil {
-			return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
-		}
-	}
 	var workspaces kcpclient.Cache[dynamic.Interface]
-	if !owner.bindLater {
-		if workspaces, err = newWorkspaceClients(owner.kcpConfig); err != nil {
+	if !parts.options.BindLater {
+		if workspaces, err = newWorkspaceClients(parts.options.Access); err != nil {
 			return nil, err
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	made := &endpoint{
-		filtered:      filtered,
+		filtered:      wildcard,
 		workspaces:    workspaces,
-		owner:         owner,
+		parts:         parts,
 		url:           url,
 		clients:       clients,
-		log:           owner.log.WithValues("endpoint", url),
+		log:           parts.options.Log.WithValues("endpoint", url),
 		schemas:       newSchemaTracker(),
 		pageSemaphore: make(chan struct{}, maxConcurrentPages),
 		ctx:           ctx,
 		cancel:        cancel,
 		informers:     map[schema.GroupVersionResource]*wildcardInformer{},
 	}
-	made.untrack = owner.history.Track(url, made.seenVersion)
+	made.untrack = parts.options.History.Track(url, made.seenVersion)
 	return made, nil
 }
 
@@ -133,10 +130,7 @@ func normalizeURL(text string) (string, error) {
 // stop ends all watches. When it returns no handler runs any more.
 func (e *endpoint) stop() {
 	e.cancel()
-	e.lock.RLock()
-	all := slices.Collect(maps.Values(e.informers))
-	e.lock.RUnlock()
-	stopWildcardInformers(all)
+	stopWildcardInformers(e.allInformers())
 	e.restarting.Wait()
 	endpointUp.DeleteLabelValues(e.url)
 	e.untrack()
@@ -162,20 +156,18 @@ func (e *endpoint) removeInformer(resource schema.GroupVersionResource) *wildcar
 // come last.
 func (e *endpoint) onCacheFilled(resource schema.GroupVersionResource) {
 	if resource != bindingsResource {
-		e.owner.enqueueLimitedReviews()
-		e.owner.subscribers.notifyReset(resource, func(mailbox logicalcluster.Name) bool { return e.binding(mailbox) != nil })
-		if observer := e.owner.observer.Load(); observer != nil {
-			for _, mailbox := range e.mailboxes() {
-				observer.OnReset(mailbox)
-			}
+		e.parts.reviews.enqueueLimited()
+		e.parts.subscriptions.notifyReset(resource, func(mailbox logicalcluster.Name) bool { return e.binding(mailbox) != nil })
+		for _, mailbox := range e.mailboxes() {
+			e.parts.subscriptions.resetObserver(mailbox)
 		}
 		return
 	}
 	for _, mailbox := range e.mailboxes() {
-		e.owner.notifyMailboxReset(mailbox)
+		e.parts.subscriptions.resetMailbox(mailbox)
 	}
 	// Only a filled cache of bindings shows which mailboxes were deleted.
-	e.owner.forEachUsage(func(mailbox logicalcluster.Name, _ *usage, _ bool) { e.owner.deleteUnusedUsage(mailbox) })
+	e.parts.usages.each(func(mailbox logicalcluster.Name, _ *usage, _ bool) { e.parts.usages.deleteUnused(mailbox) })
 }
 
 // recordResult records the result of a request, and reports when the endpoint stops or starts to respond.
@@ -196,39 +188,36 @@ func (e *endpoint) recordResult(resource schema.GroupVersionResource, err error)
 	endpointUp.WithLabelValues(e.url).Set(up)
 }
 
-// informer returns the cache of a resource if it is filled.
-func (e *endpoint) informer(resource schema.GroupVersionResource) (kcpcache.ScopeableSharedIndexInformer, bool) {
+// get returns the informer of a resource; nil if there is none.
+func (e *endpoint) get(resource schema.GroupVersionResource) *wildcardInformer {
 	e.lock.RLock()
 	defer e.lock.RUnlock()
-	informer, ok := e.informers[resource]
-	if !ok || !informer.shared.HasSynced() {
+	return e.informers[resource]
+}
+
+func (e *endpoint) allInformers() []*wildcardInformer {
+	e.lock.RLock()
+	defer e.lock.RUnlock()
+	return slices.Collect(maps.Values(e.informers))
+}
+
+// informer returns the cache of a resource if it is filled.
+func (e *endpoint) informer(resource schema.GroupVersionResource) (kcpcache.ScopeableSharedIndexInformer, bool) {
+	informer := e.get(resource)
+	if informer == nil || !informer.shared.HasSynced() {
 		return nil, false
 	}
 	return informer.shared, true
 }
 
 // objectInformers returns the informers of configs, or of all other objects but bindings.
-func (e *endpoint) objectInformers(configs bool) (all []*wildcardInformer) {
-	e.lock.RLock()
-	defer e.lock.RUnlock()
-	for _, informer := range e.informers {
-		if informer.resource != bindingsResource && informer.configs == configs {
-			all = append(all, informer)
-		}
-	}
-	return all
+func (e *endpoint) objectInformers(configs bool) []*wildcardInformer {
+	return slices.DeleteFunc(e.allInformers(), func(w *wildcardInformer) bool { return w.resource == bindingsResource || w.configs != configs })
 }
 
 // isSyncing reports whether the first attempt to fill a cache is running.
 func (e *endpoint) isSyncing() bool {
-	e.lock.RLock()
-	defer e.lock.RUnlock()
-	for _, informer := range e.informers {
-		if informer.isSyncing() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.allInformers(), (*wildcardInformer).isSyncing)
 }
 
 // hasSyncedBindings reports whether the mailboxes of the endpoint are known.
@@ -239,9 +228,7 @@ func (e *endpoint) hasSyncedBindings() bool {
 
 // mailboxes returns the mailboxes with a visible binding.
 func (e *endpoint) mailboxes() (all []logicalcluster.Name) {
-	e.lock.RLock()
-	defer e.lock.RUnlock()
-	if informer, ok := e.informers[bindingsResource]; ok {
+	if informer := e.get(bindingsResource); informer != nil {
 		for _, name := range informer.shared.GetIndexer().ListIndexFuncValues(kcpcache.ClusterIndexName) {
 			all = append(all, logicalcluster.Name(name))
 		}
@@ -256,9 +243,8 @@ func (e *endpoint) binding(mailbox logicalcluster.Name) *unstructured.Unstructur
 		return nil
 	}
 	// The virtual workspace shows only bindings of its own export, unless bindings are claimed, which the hub does not do.
-	found, err := informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
-	if err != nil || len(found) == 0 {
-		return nil
+	if found := entriesOf(informer, mailbox); len(found) > 0 {
+		return found[0].(*unstructured.Unstructured)
 	}
-	return found[0].(*unstructured.Unstructured)
+	return nil
 }

@@ -63,7 +63,7 @@ func TestHasSynced(t *testing.T) {
 			mailboxes.setEndpoints(urls)
 			// HasSynced is final when no cache is being filled any more.
 			g.Eventually(func() bool {
-				for _, endpoint := range mailboxes.endpoints {
+				for _, endpoint := range mailboxes.parts.endpoints.byURL {
 					if endpoint.isSyncing() {
 						return false
 					}

@@ -18,8 +18,6 @@ package mailboxes
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +35,7 @@ var endpointSliceResource = apisv1alpha1.SchemeGroupVersion.WithResource("apiexp
 func (m *Mailboxes) runEndpointSliceInformer(ctx context.Context, client dynamic.Interface) error {
 	informer := dynamicinformer.NewFilteredDynamicInformer(client, endpointSliceResource, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) {
-			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, m.export).String()
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, m.parts.options.Export).String()
 		}).Informer()
 	handlers, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { m.setEndpoints(endpointURLs(object)) },
@@ -49,27 +47,21 @@ func (m *Mailboxes) runEndpointSliceInformer(ctx context.Context, client dynamic
 	}
 	go func() {
 		if cache.WaitForCacheSync(ctx.Done(), handlers.HasSynced) {
-			m.lock.Lock()
-			m.endpointsKnown = true
-			m.lock.Unlock()
+			m.parts.endpoints.markKnown()
 		}
 	}()
 	informer.RunWithContext(ctx)
 	return nil
 }
 
-func endpointURLs(object any) []string {
+func endpointURLs(object any) (urls []string) {
 	slice, ok := object.(*unstructured.Unstructured)
 	if !ok {
 		return nil
 	}
-	endpoints, _, _ := unstructured.NestedSlice(slice.Object, "status", "endpoints")
-	urls := make([]string, 0, len(endpoints))
-	for _, endpoint := range endpoints {
-		if fields, ok := endpoint.(map[string]any); ok {
-			if url, ok := fields["url"].(string); ok {
-				urls = append(urls, url)
-			}
+	for _, endpoint := range nestedMaps(slice, "status", "endpoints") {
+		if url, ok := endpoint["url"].(string); ok {
+			urls = append(urls, url)
 		}
 	}
 	return urls
@@ -78,27 +70,12 @@ func endpointURLs(object any) []string {
 // setEndpoints starts new endpoints, and stops removed endpoints with their caches. The mailboxes of a stopped endpoint become
 // Unknown, and nothing is deleted anywhere.
 func (m *Mailboxes) setEndpoints(urls []string) {
-	wanted := m.validEndpoints(urls)
-	m.lock.Lock()
-	var stopped []*endpoint
-	for url, endpoint := range m.endpoints {
-		if !slices.Contains(wanted, url) {
-			m.log.Info("the endpoint was removed", "endpoint", url)
-			delete(m.endpoints, url)
-			stopped = append(stopped, endpoint)
-		}
-	}
-	for _, url := range wanted {
-		if _, ok := m.endpoints[url]; !ok {
-			m.startEndpoint(url)
-		}
-	}
-	m.lock.Unlock()
-	// Stopping waits for handlers, and those take the lock.
+	stopped := m.parts.endpoints.replace(m.validEndpoints(urls), func(ctx context.Context, url string) (*endpoint, error) { return newEndpoint(ctx, m.parts, url) })
 	for _, endpoint := range stopped {
+		endpoint.log.Info("the endpoint was removed")
 		endpoint.stop()
 		for _, mailbox := range endpoint.mailboxes() {
-			m.releaseMailbox(mailbox)
+			m.parts.release(mailbox)
 		}
 	}
 }
@@ -108,7 +85,7 @@ func (m *Mailboxes) validEndpoints(urls []string) (usable []string) {
 	for _, url := range urls {
 		checked, err := normalizeURL(url)
 		if err != nil {
-			m.log.Error(err, "ignoring an endpoint of the export", "export", m.export)
+			m.parts.options.Log.Error(err, "ignoring an endpoint of the export", "export", m.parts.options.Export)
 			continue
 		}
 		usable = append(usable, checked)
@@ -116,27 +93,10 @@ func (m *Mailboxes) validEndpoints(urls []string) (usable []string) {
 	return usable
 }
 
-// startEndpoint requires the lock.
-func (m *Mailboxes) startEndpoint(url string) {
-	endpoint, err := newEndpoint(m.ctx, m, url)
-	if err != nil {
-		m.log.Error(err, "ignoring an endpoint of the export", "export", m.export)
-		return
-	}
-	m.log.Info("watching the endpoint", "endpoint", url)
-	m.endpoints[url] = endpoint
-	for _, resource := range m.resources {
-		endpoint.startInformer(resource)
-	}
-}
-
+// stopEndpoints stops all endpoints, without a report that their mailboxes are gone.
 func (m *Mailboxes) stopEndpoints() {
-	m.lock.Lock()
-	endpoints := slices.Collect(maps.Values(m.endpoints))
-	m.endpoints = map[string]*endpoint{}
-	m.lock.Unlock()
-	for _, endpoint := range endpoints {
+	for _, endpoint := range m.parts.endpoints.replace(nil, nil) {
 		endpoint.stop()
 	}
-	m.absence.Wait()
+	m.parts.absences.verifier.Wait()
 }

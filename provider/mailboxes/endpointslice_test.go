@@ -60,28 +60,28 @@ func TestSetEndpoints(t *testing.T) {
 	const one, two, three = "https://127.0.0.1:1/one", "https://127.0.0.1:1/two", "https://127.0.0.1:1/three"
 	g := NewWithT(t)
 	mailboxes := startMailboxes(t, configMaps)
-	mailboxes.endpointsKnown = false
-	urls := func() []string { return slices.Sorted(maps.Keys(mailboxes.endpoints)) }
+	mailboxes.parts.endpoints.known = false
+	urls := func() []string { return slices.Sorted(maps.Keys(mailboxes.parts.endpoints.byURL)) }
 	g.Expect(mailboxes.HasSynced()).To(BeFalse())
 
 	mailboxes.setEndpoints([]string{one, two})
 	g.Expect(urls()).To(Equal([]string{one, two}))
-	g.Expect(slices.Collect(maps.Keys(mailboxes.endpoints[one].informers))).To(ConsistOf(bindingsResource, configMaps))
-	first, second := mailboxes.endpoints[one], mailboxes.endpoints[two]
+	g.Expect(slices.Collect(maps.Keys(mailboxes.parts.endpoints.byURL[one].informers))).To(ConsistOf(bindingsResource, configMaps))
+	first, second := mailboxes.parts.endpoints.byURL[one], mailboxes.parts.endpoints.byURL[two]
 
 	mailboxes.SetResources([]schema.GroupVersionResource{secrets})
 	mailboxes.SetResources([]schema.GroupVersionResource{secrets})
 	mailboxes.setEndpoints([]string{two, three})
 	g.Expect(urls()).To(Equal([]string{three, two}))
-	g.Expect(mailboxes.endpoints[two]).To(BeIdenticalTo(second))
+	g.Expect(mailboxes.parts.endpoints.byURL[two]).To(BeIdenticalTo(second))
 	g.Expect(first.ctx.Err()).To(HaveOccurred(), "it is gone")
 	g.Expect(second.ctx.Err()).NotTo(HaveOccurred())
-	for _, endpoint := range mailboxes.endpoints {
+	for _, endpoint := range mailboxes.parts.endpoints.byURL {
 		g.Expect(slices.Collect(maps.Keys(endpoint.informers))).To(ConsistOf(bindingsResource, configMaps, secrets))
 	}
 
 	// With endpoints that have not answered yet, the caches are not synced; without endpoints there is nothing to wait for.
-	mailboxes.endpointsKnown = true
+	mailboxes.parts.endpoints.known = true
 	g.Expect(mailboxes.HasSynced()).To(BeFalse())
 	mailboxes.setEndpoints(nil)
 	g.Expect(urls()).To(BeEmpty())
@@ -123,7 +123,7 @@ func TestEndpointsAreWatchedOnce(t *testing.T) {
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}})
 	mailboxes := startMailboxes(t, configMaps)
 	mailboxes.setEndpoints([]string{shard.url(), shard.url() + "/", shard.url()})
-	g.Expect(mailboxes.endpoints).To(HaveLen(1))
+	g.Expect(mailboxes.parts.endpoints.byURL).To(HaveLen(1))
 	g.Eventually(func() State {
 		_, state := mailboxes.Get(configMaps, here, key("a"))
 		return state

@@ -37,12 +37,12 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 	}
 	route := func(object *unstructured.Unstructured, event Event) {
 		event.Key = keyOf(object)
-		e.owner.publish(resource, mailboxOf(object), event)
+		e.parts.subscriptions.publish(resource, mailboxOf(object), event)
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			object := toObject(obj)
-			e.owner.absence.Clear(mailboxOf(object), missingCandidate(resource, object))
+			e.parts.absences.verifier.Clear(mailboxOf(object), missingCandidate(resource, object))
 			route(object, Event{New: object, Initial: initial})
 		},
 		UpdateFunc: func(oldObj, obj any) {
@@ -55,21 +55,11 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 			object := toObject(obj)
 			if _, unseen := obj.(cache.DeletedFinalStateUnknown); unseen {
 				// No delete event was observed: the object was missing from a list, which may have been partial.
-				e.owner.absence.RequireRelist(mailboxOf(object), resource)
-				e.owner.NoteVersion(mailboxOf(object), resource, keyOf(object), storehistory.ParseVersion(object.GetResourceVersion()))
+				e.parts.absences.verifier.RequireRelist(mailboxOf(object), resource)
+				e.parts.versions.NoteVersion(mailboxOf(object), resource, keyOf(object), storehistory.ParseVersion(object.GetResourceVersion()))
 			}
 			route(object, Event{Old: object})
 		},
-	}
-}
-
-// publish calls the subscribers and the observer for an event of a mailbox.
-func (m *Mailboxes) publish(resource schema.GroupVersionResource, mailbox logicalcluster.Name, event Event) {
-	for _, subscription := range m.subscribers.get(subscriptionKey{resource, mailbox}) {
-		subscription.OnEvent(event)
-	}
-	if observer := m.observer.Load(); observer != nil {
-		observer.OnEvent(resource, mailbox, event)
 	}
 }
 
@@ -91,9 +81,9 @@ func (e *endpoint) onBindingChanged(old, object any) {
 		return
 	}
 	mailbox := logicalcluster.From(binding)
-	e.owner.absence.ObserveBinding(mailbox, binding.GetResourceVersion())
-	e.owner.notifyMailboxReset(mailbox)
-	e.owner.EnqueueCacheReview(mailbox)
+	e.parts.absences.verifier.ObserveBinding(mailbox, binding.GetResourceVersion())
+	e.parts.subscriptions.resetMailbox(mailbox)
+	e.parts.reviews.EnqueueCacheReview(mailbox)
 	before, _ := old.(*unstructured.Unstructured)
 	e.onSchemasChanged(e.schemas.update(before, binding))
 }
@@ -109,34 +99,28 @@ func (e *endpoint) onSchemasChanged(resources []schema.GroupResource) {
 
 // onBindingDeleted drops the state of a mailbox that is unbound or deleted. Its objects have become Unknown.
 func (e *endpoint) onBindingDeleted(object any) {
-	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = tombstone.Obj
-	}
-	binding := object.(*unstructured.Unstructured)
-	e.owner.releaseMailbox(logicalcluster.From(binding))
+	binding := toObject(object)
+	e.parts.release(logicalcluster.From(binding))
 	e.clients.Evict(logicalcluster.From(binding).Path())
 	e.onSchemasChanged(e.schemas.update(binding, nil))
 }
 
-// releaseMailbox drops the state of a mailbox that an endpoint does not show any more, and resets it if another endpoint shows
-// it.
-func (m *Mailboxes) releaseMailbox(mailbox logicalcluster.Name) {
-	m.absence.ForgetMailbox(mailbox)
+// release drops the state of a mailbox that an endpoint does not show any more, and resets it if another endpoint shows it.
+func (p *parts) release(mailbox logicalcluster.Name) {
+	p.absences.verifier.ForgetMailbox(mailbox)
 	for _, configs := range []bool{true, false} {
-		if m.usageOf(mailbox, configs).evicted.Swap(false) {
-			m.evictedCount.Add(-1)
+		p.usages.endEviction(mailbox, configs)
+	}
+	if p.relists.awaiting.Load() > 0 {
+		for _, informer := range p.endpoints.informers() {
+			informer.waiters.done(mailbox, 0)
 		}
 	}
-	if m.awaitingRelist.Load() > 0 {
-		for _, informer := range append(m.objectInformers(true), m.objectInformers(false)...) {
-			informer.relistDone(mailbox, 0)
-		}
-	}
-	m.deleteUnusedUsage(mailbox)
-	m.forgetNeeds()
-	if m.endpointFor(mailbox) != nil {
-		m.notifyMailboxReset(mailbox)
-	} else if observer := m.observer.Load(); observer != nil {
-		observer.OnReset(mailbox)
+	p.usages.deleteUnused(mailbox)
+	p.needs.forgetGone(p.endpoints.isKnownGone)
+	if p.endpoints.locate(mailbox) != nil {
+		p.subscriptions.resetMailbox(mailbox)
+	} else {
+		p.subscriptions.resetObserver(mailbox)
 	}
 }

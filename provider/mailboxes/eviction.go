@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"time"
 
-	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +39,7 @@ import (
 // readmitted once a list shows that its objects fit.
 
 const (
-	// evictionInterval is how often runEvictions handles evicted mailboxes.
+	// evictionInterval is how often run handles evicted mailboxes.
 	evictionInterval = 10 * time.Second
 	// readmitAfter is the delay until the objects of an evicted mailbox are counted. It doubles with each failure, up to
 	// maxReadmitDelay, and starts over after twice that time without a failure.
@@ -143,58 +142,49 @@ func (u *usage) nextReadmission() time.Time {
 	return u.eviction.nextAttempt()
 }
 
-// isEvicted reports whether the configs of a mailbox, or its other objects, are evicted.
-func (m *Mailboxes) isEvicted(mailbox logicalcluster.Name, configs bool) bool {
-	return m.evictedCount.Load() > 0 && m.usageOf(mailbox, configs).evicted.Load()
+// evictions evicts mailboxes, and readmits them.
+type evictions struct {
+	*parts
+	// wake wakes run.
+	wake signal
 }
 
 // evict evicts the configs of a mailbox, or its other objects. objects is their number as far as it is known.
-func (m *Mailboxes) evict(mailbox logicalcluster.Name, configs bool, objects int64) {
-	limits := m.limits(mailbox, configs)
-	usage := m.lockUsage(mailbox, configs)
+func (e *evictions) evict(mailbox logicalcluster.Name, configs bool, objects int64) {
+	limits := e.limits.of(mailbox, configs)
+	usage := e.usages.lock(mailbox, configs)
 	if usage.evicted.Swap(true) {
 		usage.lock.Unlock()
 		return
 	}
-	m.evictedCount.Add(1)
-	objects = usage.markEvicted(objects, limits, m.clock.Now())
+	e.usages.evicted.Add(1)
+	objects = usage.markEvicted(objects, limits, e.options.Clock.Now())
 	usage.lock.Unlock()
-	m.absence.ForgetMailbox(mailbox)
-	m.log.Info("evicted a mailbox with too many objects", "mailbox", mailbox, "configs", configs, "objects", objects)
-	m.evictionSignal.notify()
+	e.absences.verifier.ForgetMailbox(mailbox)
+	e.options.Log.Info("evicted a mailbox with too many objects", "mailbox", mailbox, "configs", configs, "objects", objects)
+	e.wake.notify()
 }
 
 // readmit ends an eviction, and lists the resources again. Until a list is complete, its objects are Unknown.
-func (m *Mailboxes) readmit(mailbox logicalcluster.Name, configs bool) {
-	all, relistNumber := m.objectInformers(configs), m.relistCount.Add(1)
+func (e *evictions) readmit(mailbox logicalcluster.Name, configs bool) {
+	all, relistNumber := e.endpoints.objectInformers(configs), e.relists.last.Add(1)
 	for _, informer := range all {
-		informer.awaitRelist(mailbox, relistNumber)
+		informer.waiters.await(mailbox, relistNumber)
 	}
-	if !m.usageOf(mailbox, configs).evicted.Swap(false) {
+	if !e.usages.endEviction(mailbox, configs) {
 		// The mailbox was deleted, or readmitted in the meantime.
 		for _, informer := range all {
-			informer.relistDone(mailbox, relistNumber)
+			informer.waiters.done(mailbox, relistNumber)
 		}
 		return
 	}
-	m.evictedCount.Add(-1)
 	// An object that the caches lack must not count as deleted: absences are verified only after a new list.
-	m.absence.ForgetMailbox(mailbox)
-	m.log.Info("readmitted a mailbox that has fewer objects now", "mailbox", mailbox, "configs", configs)
+	e.absences.verifier.ForgetMailbox(mailbox)
+	e.options.Log.Info("readmitted a mailbox that has fewer objects now", "mailbox", mailbox, "configs", configs)
 	for _, informer := range all {
 		informer.relist()
 	}
-	m.notifyMailboxReset(mailbox)
-}
-
-// objectInformers returns the informers of configs, or of all other objects but bindings, at all endpoints.
-func (m *Mailboxes) objectInformers(configs bool) (all []*wildcardInformer) {
-	m.lock.RLock()
-	defer m.lock.RUnlock()
-	for _, endpoint := range m.endpoints {
-		all = append(all, endpoint.objectInformers(configs)...)
-	}
-	return all
+	e.subscriptions.resetMailbox(mailbox)
 }
 
 // evictionKey identifies an eviction.
@@ -203,36 +193,32 @@ type evictionKey struct {
 	configs bool
 }
 
-// runEvictions handles evicted mailboxes until ctx ends: it resets their subscribers, removes their entries, and readmits them.
-func (m *Mailboxes) runEvictions(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.evictionSignal:
-		}
-		all := m.listEvicted()
+// run handles evicted mailboxes until ctx ends: it resets their subscribers, removes their entries, and readmits them. It calls release
+// for a deleted mailbox.
+func (e *evictions) run(ctx context.Context, release func(logicalcluster.Name)) {
+	for e.wake.wait(ctx) {
+		all := e.listEvicted()
 		for _, one := range all {
-			if m.usageOf(one.mailbox, one.configs).takeNotification() {
-				m.notifyMailboxReset(one.mailbox)
+			if e.usages.of(one.mailbox, one.configs).takeNotification() {
+				e.subscriptions.resetMailbox(one.mailbox)
 			}
-			m.dropFromCaches(one)
+			e.dropFromCaches(one)
 		}
-		m.readmitNext(ctx, all)
+		e.readmitNext(ctx, all, release)
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.clock.After(evictionInterval):
+		case <-e.options.Clock.After(evictionInterval):
 		}
 		// A list may still be awaited: a forced relist between a list and its watch would wait for the end of that watch.
-		if requestRelists(append(m.objectInformers(true), m.objectInformers(false)...)) || m.evictedCount.Load() > 0 {
-			m.evictionSignal.notify()
+		if requestRelists(e.endpoints.informers()) || e.usages.evicted.Load() > 0 {
+			e.wake.notify()
 		}
 	}
 }
 
-func (m *Mailboxes) listEvicted() (all []evictionKey) {
-	m.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, configs bool) {
+func (e *evictions) listEvicted() (all []evictionKey) {
+	e.usages.each(func(mailbox logicalcluster.Name, usage *usage, configs bool) {
 		if usage.evicted.Load() {
 			all = append(all, evictionKey{mailbox, configs})
 		}
@@ -242,13 +228,11 @@ func (m *Mailboxes) listEvicted() (all []evictionKey) {
 
 // dropFromCaches removes the entries of an evicted mailbox from the caches. Entries that are still in the queues of the informers
 // are removed the next time.
-func (m *Mailboxes) dropFromCaches(evicted evictionKey) {
-	for _, informer := range m.objectInformers(evicted.configs) {
-		indexer := informer.shared.GetIndexer()
-		entries, _ := indexer.ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(evicted.mailbox))
-		for _, entry := range entries {
-			if one, ok := entry.(*cachedObject); ok && !one.isPlaceholder && indexer.Delete(one) == nil {
-				informer.updateUsage(one, nil)
+func (e *evictions) dropFromCaches(evicted evictionKey) {
+	for _, informer := range e.endpoints.objectInformers(evicted.configs) {
+		for _, entry := range entriesOf(informer.shared, evicted.mailbox) {
+			if one, ok := entry.(*cachedObject); ok && !one.isPlaceholder && informer.shared.GetIndexer().Delete(one) == nil {
+				informer.counted.update(one, nil)
 			}
 		}
 	}
@@ -256,43 +240,43 @@ func (m *Mailboxes) dropFromCaches(evicted evictionKey) {
 
 // readmitNext readmits the mailbox that is due next, if its objects fit. It counts one mailbox at a time, so that new evictions do
 // not wait long.
-func (m *Mailboxes) readmitNext(ctx context.Context, all []evictionKey) {
+func (e *evictions) readmitNext(ctx context.Context, all []evictionKey, release func(logicalcluster.Name)) {
 	var next *evictionKey
 	var due time.Time
 	for i, one := range all {
-		if at := m.usageOf(one.mailbox, one.configs).nextReadmission(); next == nil || at.Before(due) {
+		if at := e.usages.of(one.mailbox, one.configs).nextReadmission(); next == nil || at.Before(due) {
 			next, due = &all[i], at
 		}
 	}
-	if next == nil || due.After(m.clock.Now()) {
+	if next == nil || due.After(e.options.Clock.Now()) {
 		return
 	}
-	if m.isKnownGone(next.mailbox) {
-		m.releaseMailbox(next.mailbox)
+	if e.endpoints.isKnownGone(next.mailbox) {
+		release(next.mailbox)
 		return
 	}
-	fits, err := m.fitsForReadmission(ctx, *next)
+	fits, err := e.fitsForReadmission(ctx, *next)
 	switch {
 	case err != nil:
-		m.log.Info("cannot count the objects of an evicted mailbox, trying again", "mailbox", next.mailbox, "error", err.Error())
+		e.options.Log.Info("cannot count the objects of an evicted mailbox, trying again", "mailbox", next.mailbox, "error", err.Error())
 		fallthrough
 	case !fits:
-		m.usageOf(next.mailbox, next.configs).recordFailedReadmission(m.clock.Now())
+		e.usages.of(next.mailbox, next.configs).recordFailedReadmission(e.options.Clock.Now())
 	default:
-		m.readmit(next.mailbox, next.configs)
+		e.readmit(next.mailbox, next.configs)
 	}
 }
 
 // fitsForReadmission reports whether the identities of the mailbox's objects take at most 1/readmitDivisor of its limit. It lists until they
 // exceed that.
-func (m *Mailboxes) fitsForReadmission(ctx context.Context, evicted evictionKey) (bool, error) {
-	endpoint := m.endpointFor(evicted.mailbox)
+func (e *evictions) fitsForReadmission(ctx context.Context, evicted evictionKey) (bool, error) {
+	endpoint := e.endpoints.locate(evicted.mailbox)
 	if endpoint == nil {
 		return false, errors.New("no endpoint, or more than one, shows the mailbox")
 	}
 	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Extra), reviewTimeout)
 	defer cancel()
-	room := m.limits(evicted.mailbox, evicted.configs).Bytes / readmitDivisor
+	room := e.limits.of(evicted.mailbox, evicted.configs).Bytes / readmitDivisor
 	if room == 0 {
 		return true, nil
 	}

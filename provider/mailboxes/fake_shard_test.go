@@ -295,12 +295,19 @@ func answer(response http.ResponseWriter, object any) {
 // startMailboxes returns mailboxes that reach the shards, without endpoints.
 func startMailboxes(t *testing.T, always ...schema.GroupVersionResource) *Mailboxes {
 	t.Helper()
+	return startMailboxesWith(t, testOptions(always...))
+}
+
+// startMailboxesWith is startMailboxes with other options.
+func startMailboxesWith(t *testing.T, options Options) *Mailboxes {
+	t.Helper()
 	// All servers of this kind have the same certificate.
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	access := connections.KCP(t, suite.Kubeconfig(t, "https://127.0.0.1:1", suite.CertificateOf(server), "x"))
-	mailboxes := newMailboxes(always...)
-	mailboxes.kcpConfig, mailboxes.ctx, mailboxes.endpointsKnown = access, t.Context(), true
+	options.Access = connections.KCP(t, suite.Kubeconfig(t, "https://127.0.0.1:1", suite.CertificateOf(server), "x"))
+	mailboxes := New(options)
+	mailboxes.parts.endpoints.begin(t.Context())
+	mailboxes.parts.endpoints.markKnown()
 	t.Cleanup(mailboxes.stopEndpoints)
 	return mailboxes
 }

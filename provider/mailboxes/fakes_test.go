@@ -58,10 +58,15 @@ var (
 
 // newMailboxes returns mailboxes without endpoints, which are not running.
 func newMailboxes(resources ...schema.GroupVersionResource) *Mailboxes {
-	return New(Options{
+	return New(testOptions(resources...))
+}
+
+// testOptions returns options with a fake clock.
+func testOptions(resources ...schema.GroupVersionResource) Options {
+	return Options{
 		Workspace: "root:synchub", Export: "mailbox.example.org", Resources: resources,
 		Clock: clocktesting.NewFakeClock(time.Unix(1_000_000, 0)), Log: funcr.New(func(string, string) {}, funcr.Options{}),
-	})
+	}
 }
 
 func missingObject(resource schema.GroupVersionResource, name string) absence.Candidate {
@@ -77,8 +82,8 @@ type callRecorder struct {
 
 // recordAbsenceCalls returns a recorder of the calls from now on.
 func recordAbsenceCalls(mailboxes *Mailboxes) *callRecorder {
-	recorder := &callRecorder{absenceVerifier: mailboxes.absence}
-	mailboxes.absence = recorder
+	recorder := &callRecorder{absenceVerifier: mailboxes.parts.absences.verifier}
+	mailboxes.parts.absences.verifier = recorder
 	return recorder
 }
 
@@ -151,14 +156,22 @@ func bindings(mailboxes ...logicalcluster.Name) (all []*unstructured.Unstructure
 // addEndpoint gives the mailboxes an endpoint whose caches hold the objects.
 func addEndpoint(t testing.TB, mailboxes *Mailboxes, url string, caches map[schema.GroupVersionResource][]*unstructured.Unstructured) *endpoint {
 	t.Helper()
-	added := &endpoint{owner: mailboxes, url: url, log: mailboxes.log, clients: noClients(), schemas: newSchemaTracker(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
+	added := &endpoint{ctx: t.Context(), parts: mailboxes.parts, url: url, log: mailboxes.parts.options.Log, clients: noClients(), schemas: newSchemaTracker(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
 	for resource, held := range caches {
-		added.informers[resource] = &wildcardInformer{endpoint: added, resource: resource, shared: filled(t, held), log: added.log, cancel: func() {}}
+		added.informers[resource] = newFilledInformer(t, added, resource, held)
 	}
-	mailboxes.lock.Lock()
-	defer mailboxes.lock.Unlock()
-	mailboxes.endpoints[url] = added
+	mailboxes.parts.endpoints.lock.Lock()
+	defer mailboxes.parts.endpoints.lock.Unlock()
+	mailboxes.parts.endpoints.byURL[url] = added
 	return added
+}
+
+// newFilledInformer returns an informer whose cache holds the objects.
+func newFilledInformer(t testing.TB, endpoint *endpoint, resource schema.GroupVersionResource, held []*unstructured.Unstructured) *wildcardInformer {
+	t.Helper()
+	made := newWildcardInformer(endpoint, resource)
+	made.shared = filled(t, held)
+	return made
 }
 
 // noClients returns clients that reach no server.

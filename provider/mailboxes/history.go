@@ -19,6 +19,7 @@ package mailboxes
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -34,7 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
-// versionTimeout bounds the request of [Mailboxes.VerifyVersion].
+// versionTimeout bounds the request of [Versions.VerifyVersion].
 const versionTimeout = 30 * time.Second
 
 // seenVersion returns the version up to which the informer has followed kcp; zero before its first list.
@@ -48,16 +49,16 @@ func (w *wildcardInformer) checkListed(seen uint64, listed string) {
 	now := storehistory.ParseVersion(listed)
 	where := fmt.Sprintf("the list of %s at the endpoint %s", w.resource.GroupResource(), w.endpoint.url)
 	if now > 0 && now < seen {
-		w.endpoint.owner.history.Report(where, seen, now)
+		w.parts.options.History.Report(where, seen, now)
 	}
 	if w.resource == bindingsResource {
-		w.endpoint.owner.history.Check(w.endpoint.url, where, now)
+		w.parts.options.History.Check(w.endpoint.url, where, now)
 	}
 }
 
 // checkedInitialEvents returns a watch that checks the version of the list with which it begins.
 func (w *wildcardInformer) checkedInitialEvents(stream watch.Interface) watch.Interface {
-	if w.endpoint.owner.history == nil {
+	if w.parts.options.History == nil {
 		return stream
 	}
 	seen, isOver := w.seenVersion(), false
@@ -73,7 +74,7 @@ func (w *wildcardInformer) checkedInitialEvents(stream watch.Interface) watch.In
 // checkResumed reports a kcp that went back while it could not be reached. A watch that resumes at a version of the future
 // gets no event, so the error makes the reflector list again.
 func (w *wildcardInformer) checkResumed(ctx context.Context) error {
-	if w.resource != bindingsResource || w.endpoint.owner.history == nil || !w.interrupted.Load() {
+	if w.resource != bindingsResource || w.parts.options.History == nil || !w.interrupted.Load() {
 		return nil
 	}
 	seen := w.seenVersion()
@@ -95,8 +96,10 @@ func (w *wildcardInformer) checkResumed(ctx context.Context) error {
 // restartAllInformers restarts the informers of all resources but the bindings.
 func (e *endpoint) restartAllInformers() {
 	var all []schema.GroupResource
-	for _, informer := range append(e.objectInformers(true), e.objectInformers(false)...) {
-		all = append(all, informer.resource.GroupResource())
+	for _, informer := range e.allInformers() {
+		if informer.resource != bindingsResource {
+			all = append(all, informer.resource.GroupResource())
+		}
 	}
 	e.restartInformers(all)
 }
@@ -107,7 +110,7 @@ func (w *wildcardInformer) checkUpdated(old, object *cachedObject) {
 	seen, now := versionOf(old), versionOf(object)
 	if w.configs && now > 0 && now < seen {
 		current := object.current.Load()
-		w.endpoint.owner.history.Report(describeObject(w.resource, mailboxOf(current), keyOf(current)), seen, now)
+		w.parts.options.History.Report(describeObject(w.resource, mailboxOf(current), keyOf(current)), seen, now)
 	}
 }
 
@@ -123,50 +126,54 @@ func describeObject(resource schema.GroupVersionResource, mailbox logicalcluster
 	return fmt.Sprintf("%s %s of the workspace %s", resource.GroupResource(), name, mailbox)
 }
 
+// Versions checks versions of objects, to detect that kcp went back to an earlier state.
+type Versions struct {
+	options   *Options
+	endpoints *Endpoints
+	absences  *Absences
+	// checked has the mailboxes for which VerifyVersion makes a request.
+	checked sync.Map
+}
+
 // NoteVersion records that an object had a version. The verification of absences checks that the store has that version.
-func (m *Mailboxes) NoteVersion(mailbox logicalcluster.Name, resource schema.GroupVersionResource, key types.NamespacedName, version uint64) {
-	if version > 0 && !m.history.Explains(version) {
-		m.absence.NoteWitness(mailbox, resource, absence.Witness{Key: key, Version: version})
+func (v *Versions) NoteVersion(mailbox logicalcluster.Name, resource schema.GroupVersionResource, key types.NamespacedName, version uint64) {
+	if version > 0 && !v.options.History.Explains(version) {
+		v.absences.verifier.NoteWitness(mailbox, resource, absence.Witness{Key: key, Version: version})
 	}
 }
 
 // VerifyVersion starts to check whether an object is older than the version in a mark. The cache may lag behind, so it proves
 // nothing. One request is made for each mailbox at a time.
-func (m *Mailboxes) VerifyVersion(mailbox logicalcluster.Name, resource schema.GroupVersionResource, key types.NamespacedName, seen uint64) {
-	m.lock.RLock()
-	ctx := m.ctx
-	m.lock.RUnlock()
-	client, ok := m.Client(mailbox)
-	if _, isRunning := m.checkedVersions.LoadOrStore(mailbox, true); !ok || ctx == nil || isRunning {
+func (v *Versions) VerifyVersion(mailbox logicalcluster.Name, resource schema.GroupVersionResource, key types.NamespacedName, seen uint64) {
+	ctx := v.endpoints.context()
+	client, ok := v.endpoints.Client(mailbox)
+	if _, isRunning := v.checked.LoadOrStore(mailbox, true); !ok || ctx == nil || isRunning {
 		return
 	}
 	go func() {
-		defer m.checkedVersions.Delete(mailbox)
+		defer v.checked.Delete(mailbox)
 		ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Extra), versionTimeout)
 		defer cancel()
 		object, err := client.Resource(resource).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 		if err != nil {
-			m.log.V(1).Info("cannot read an object whose copy is newer", "resource", resource.Resource, "object", key, "error", err.Error())
+			v.options.Log.V(1).Info("cannot read an object whose copy is newer", "resource", resource.Resource, "object", key, "error", err.Error())
 			return
 		}
 		if now := storehistory.ParseVersion(object.GetResourceVersion()); now > 0 && now < seen {
-			m.history.Report(describeObject(resource, mailbox, key), seen, now)
+			v.options.History.Report(describeObject(resource, mailbox, key), seen, now)
 		}
 	}()
 }
 
 // OnHistoryLost implements [absence.Cache].
 func (c absenceCache) OnHistoryLost(mailbox logicalcluster.Name, resource schema.GroupVersionResource, lost absence.Witness, now uint64) {
-	c.history.Report(describeObject(resource, mailbox, lost.Key), lost.Version, now)
+	c.options.History.Report(describeObject(resource, mailbox, lost.Key), lost.Version, now)
 }
 
 // seenVersion returns the version up to which the bindings of the endpoint were followed; zero before their first list.
 func (e *endpoint) seenVersion() uint64 {
-	e.lock.RLock()
-	informer := e.informers[bindingsResource]
-	e.lock.RUnlock()
-	if informer == nil {
-		return 0
+	if informer := e.get(bindingsResource); informer != nil {
+		return informer.seenVersion()
 	}
-	return informer.seenVersion()
+	return 0
 }

@@ -21,16 +21,13 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
@@ -61,48 +58,43 @@ type Event struct {
 	ProjectionOnly bool
 }
 
-// Mailboxes caches the objects of all mailboxes. Create it with [New] and run it with [Mailboxes.Start].
+// Reader reads the objects that the caches hold.
+type Reader interface {
+	// Get returns a cached object and its state. The caller must not change the object.
+	Get(resource schema.GroupVersionResource, mailbox logicalcluster.Name, key types.NamespacedName) (*unstructured.Unstructured, State)
+	// List returns all cached objects of a resource in a mailbox; known is false if their state is Unknown.
+	List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool)
+}
+
+// Mailboxes caches the objects of all mailboxes. Its parts do the work. Create it with [New] and run it with [Mailboxes.Start].
 type Mailboxes struct {
-	kcpConfig *kcp.ConfigProvider
-	// workspace is the provider workspace's path, export the name of the mailbox export.
-	workspace, export string
-	log               logr.Logger
-	clock             clock.Clock
-	absence           absenceVerifier
-	// policy is nil if all objects are cached whole.
-	policy CachePolicy
-	// usages contains a *usage by mailbox, and configUsages the *usage of the mailbox's configs.
-	usages, configUsages sync.Map
-	// resourceLimits are the limits of resources; nil before [Mailboxes.SetResourceLimits].
-	resourceLimits atomic.Pointer[map[schema.GroupVersionResource]Limits]
-	memory         memoryLimit
-	// evictedCount is the number of evicted usages; evictionSignal wakes runEvictions.
-	evictedCount   atomic.Int64
-	evictionSignal signal
-	// awaitingRelist is the number of pairs of a readmitted or gained mailbox and a resource that was not listed since. relistCount is
-	// the number of the last such list.
-	awaitingRelist atomic.Int64
-	relistCount    atomic.Uint64
-	reviewQueue    workqueue.TypedRateLimitingInterface[logicalcluster.Name]
+	*Endpoints
+	*Bindings
+	*Caches
+	*CacheLimits
+	*Reviews
+	*Subscriptions
+	*Absences
+	*Versions
+	*Needs
 
-	needs needs
+	parts *parts
+}
 
-	history *storehistory.Guard
-	// checkedVersions has the mailboxes for which [Mailboxes.VerifyVersion] makes a request.
-	checkedVersions sync.Map
-
-	// alwaysWatched are the resources that are watched at each endpoint: bindings and configs.
-	alwaysWatched []schema.GroupVersionResource
-	subscribers   subscribers
-	// observer is nil before [Mailboxes.Observe]. bindLater and leaderOnly come from the options.
-	observer              atomic.Pointer[observer]
-	bindLater, leaderOnly bool
-
-	lock           sync.RWMutex
-	ctx            context.Context // set by Start; the owner of all endpoints
-	resources      []schema.GroupVersionResource
-	endpoints      map[string]*endpoint
-	endpointsKnown bool
+// parts are the parts of the Mailboxes that endpoints and informers use. Each part uses only parts that stand before it.
+type parts struct {
+	options       *Options
+	endpoints     *Endpoints
+	needs         *needStates
+	relists       *relists
+	usages        *usages
+	caches        *Caches
+	subscriptions *Subscriptions
+	reviews       *Reviews
+	limits        *CacheLimits
+	absences      *Absences
+	versions      *Versions
+	evictions     *evictions
 }
 
 // Options configure the mailboxes of an export.
@@ -133,151 +125,71 @@ type Options struct {
 	Log     logr.Logger
 }
 
+// alwaysWatched returns the resources that are watched at each endpoint: bindings and configs.
+func (o *Options) alwaysWatched() []schema.GroupVersionResource {
+	return append([]schema.GroupVersionResource{bindingsResource}, o.Resources...)
+}
+
+func (o *Options) isAlwaysWatched(resource schema.GroupVersionResource) bool {
+	return resource == bindingsResource || slices.Contains(o.Resources, resource)
+}
+
+// isConfig reports whether the objects of a resource are configs. Without a policy the hub caches configs whole, like all
+// other objects.
+func (o *Options) isConfig(resource schema.GroupVersionResource) bool {
+	return o.Policy != nil && resource != bindingsResource && slices.Contains(o.Resources, resource)
+}
+
+// dropsForeign reports whether the caches of a resource drop the objects of foreign mailboxes.
+func (o *Options) dropsForeign(resource schema.GroupVersionResource) bool {
+	return o.Needs != nil && !o.isAlwaysWatched(resource)
+}
+
 // New returns the mailboxes of an export, which are idle until [Mailboxes.Start].
 func New(options Options) *Mailboxes {
-	always := append([]schema.GroupVersionResource{bindingsResource}, options.Resources...)
-	mailboxes := &Mailboxes{
-		kcpConfig:      options.Access,
-		workspace:      options.Workspace,
-		export:         options.Export,
-		log:            options.Log,
-		clock:          options.Clock,
-		policy:         options.Policy,
-		alwaysWatched:  always,
-		bindLater:      options.BindLater,
-		leaderOnly:     options.LeaderOnly,
-		resources:      slices.Clone(always),
-		endpoints:      map[string]*endpoint{},
-		memory:         memoryLimit{limit: options.MaxBytes, wake: newSignal()},
-		evictionSignal: newSignal(),
-		needs:          newNeeds(options.Needs),
-		history:        options.History,
+	p := &parts{options: &options, endpoints: newEndpoints(&options), needs: newNeedStates(options.Needs), relists: &relists{}}
+	p.usages = &usages{endpoints: p.endpoints, needs: p.needs}
+	p.caches = &Caches{options: &options, endpoints: p.endpoints, needs: p.needs, usages: p.usages, relists: p.relists}
+	p.subscriptions = &Subscriptions{endpoints: p.endpoints}
+	p.reviews = newReviews(&options, p.usages)
+	p.limits = newCacheLimits(&options, p.caches, p.usages, p.reviews)
+	p.absences = newAbsences(&options, p.caches, p.subscriptions)
+	p.versions = &Versions{options: &options, endpoints: p.endpoints, absences: p.absences}
+	p.evictions = &evictions{p, newSignal()}
+	return &Mailboxes{
+		Endpoints: p.endpoints, Bindings: &Bindings{p.endpoints}, Caches: p.caches, CacheLimits: p.limits, Reviews: p.reviews,
+		Subscriptions: p.subscriptions, Absences: p.absences, Versions: p.versions, Needs: &Needs{p}, parts: p,
 	}
-	if options.Policy != nil {
-		mailboxes.reviewQueue = newReviewQueue(options.Clock)
-	}
-	mailboxes.absence = absence.New(absenceCache{mailboxes}, options.AbsenceDelays, options.Clock, options.Log)
-	return mailboxes
 }
 
 // NeedLeaderElection implements [manager.LeaderElectionRunnable] of controller-runtime.
-func (m *Mailboxes) NeedLeaderElection() bool { return m.leaderOnly }
+func (m *Mailboxes) NeedLeaderElection() bool { return m.parts.options.LeaderOnly }
 
 // Start watches the export's endpoints, and through them all mailboxes, until ctx ends.
 func (m *Mailboxes) Start(ctx context.Context) error {
-	client, err := dynamic.NewForConfig(m.kcpConfig.WorkspaceConfig(m.workspace))
+	client, err := dynamic.NewForConfig(m.parts.options.Access.WorkspaceConfig(m.parts.options.Workspace))
 	if err != nil {
-		return fmt.Errorf("cannot make a client for the provider workspace %s: %w", m.workspace, err)
+		return fmt.Errorf("cannot make a client for the provider workspace %s: %w", m.parts.options.Workspace, err)
 	}
-	m.lock.Lock()
-	m.ctx = ctx
-	m.lock.Unlock()
+	m.parts.endpoints.begin(ctx)
 	defer runningMailboxes.Add(m)()
 	defer m.stopEndpoints()
-	var reviewing sync.WaitGroup
-	defer reviewing.Wait()
-	if m.policy != nil {
-		reviewing.Go(func() { m.runReviews(ctx) })
-		reviewing.Go(func() { m.runFairShare(ctx) })
-		reviewing.Go(func() { m.runEvictions(ctx) })
+	var running sync.WaitGroup
+	defer running.Wait()
+	if m.parts.options.Policy != nil {
+		running.Go(func() { (&reviewer{m.parts}).run(ctx) })
+		running.Go(func() { (&fairShareUpdater{m.parts}).run(ctx) })
+		running.Go(func() { m.parts.evictions.run(ctx, m.parts.release) })
 	}
-	if m.needs.decide != nil {
-		reviewing.Go(func() { m.runNeeds(ctx) })
+	if m.parts.options.Needs != nil {
+		running.Go(func() { (&Needs{m.parts}).run(ctx) })
 	}
 	return m.runEndpointSliceInformer(ctx, client)
 }
 
-// HasSynced reports whether the hub can work: the endpoints are known, and each cache is filled or has failed to. It ignores
-// resources that are not served and endpoints that do not answer, but if there are endpoints, one must show its mailboxes.
-func (m *Mailboxes) HasSynced() bool {
-	m.lock.RLock()
-	defer m.lock.RUnlock()
-	if !m.endpointsKnown {
-		return false
-	}
-	usable := len(m.endpoints) == 0
-	for _, endpoint := range m.endpoints {
-		if endpoint.isSyncing() {
-			return false
-		}
-		usable = usable || endpoint.hasSyncedBindings()
-	}
-	return usable
-}
-
-// Get returns a cached object and its state. The caller must not change the object.
-func (m *Mailboxes) Get(resource schema.GroupVersionResource, mailbox logicalcluster.Name, key types.NamespacedName) (*unstructured.Unstructured, State) {
-	informer, ok := m.informer(resource, mailbox)
-	if !ok {
-		return nil, Unknown
-	}
-	found, exists, err := informer.GetIndexer().GetByKey(kcpcache.ToClusterAwareKey(mailbox.String(), key.Namespace, key.Name))
-	if err != nil || !exists {
-		return nil, Absent
-	}
-	return toObject(found), Present
-}
-
-// List returns all cached objects of a resource in a mailbox; known is false if their state is Unknown.
-func (m *Mailboxes) List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool) {
-	informer, ok := m.informer(resource, mailbox)
-	if !ok {
-		return nil, false
-	}
-	found, err := informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
-	if err != nil {
-		return nil, false
-	}
-	objects = make([]*unstructured.Unstructured, 0, len(found))
-	for _, object := range found {
-		if !isPlaceholder(object) {
-			objects = append(objects, toObject(object))
-		}
-	}
-	return objects, true
-}
-
-// Client returns a client for a mailbox; ok is false unless exactly one endpoint shows the mailbox.
-func (m *Mailboxes) Client(mailbox logicalcluster.Name) (client dynamic.Interface, ok bool) {
-	endpoint := m.endpointFor(mailbox)
-	if endpoint == nil {
-		return nil, false
-	}
-	if endpoint.workspaces == nil {
-		return endpoint.clientFor(mailbox), true
-	}
-	return mailboxClient{endpoint.clientFor(mailbox), endpoint.workspaces.ClusterOrDie(mailbox.Path())}, true
-}
-
-// informer returns the filled cache of a resource at the endpoint that shows the mailbox; ok is false if a look-up would be
-// Unknown.
-func (m *Mailboxes) informer(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (kcpcache.ScopeableSharedIndexInformer, bool) {
-	endpoint := m.endpointFor(mailbox)
-	if endpoint == nil || resource != bindingsResource && m.isEvicted(mailbox, m.isConfig(resource)) {
-		return nil, false
-	}
-	if m.dropsForeign(resource) && m.needs.isUnknown(mailbox) {
-		return nil, false
-	}
-	if m.awaitingRelist.Load() > 0 && endpoint.isAwaitingRelist(resource, mailbox) {
-		return nil, false
-	}
-	return endpoint.informer(resource)
-}
-
-// endpointFor returns the endpoint that shows a binding of the mailbox. It returns nil if there is none, or more than one: then
-// the valid one is unknown.
-func (m *Mailboxes) endpointFor(mailbox logicalcluster.Name) (located *endpoint) {
-	m.lock.RLock()
-	defer m.lock.RUnlock()
-	for _, endpoint := range m.endpoints {
-		if endpoint.binding(mailbox) == nil {
-			continue
-		}
-		if located != nil {
-			return nil
-		}
-		located = endpoint
-	}
-	return located
+// SetResources sets the watched resources, besides those that are always watched. The export may serve a new one only later. Objects of a
+// resource that is not watched any more become Unknown, and its absence candidates are dropped. Subscribers stay, and are reset if the resource
+// is watched again. SetResources waits for handlers, so a subscriber must not call it.
+func (m *Mailboxes) SetResources(all []schema.GroupVersionResource) {
+	stopWildcardInformers(m.parts.endpoints.setResources(all, m.parts.absences.verifier.ForgetResource))
 }

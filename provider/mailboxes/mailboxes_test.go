@@ -180,11 +180,11 @@ func TestEventsClearAndRequireRelist(t *testing.T) {
 func TestCountObjects(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes := newMailboxes(configMaps, secrets)
-	g.Expect(absenceCache{mailboxes}.CountObjects(here)).To(BeZero())
+	g.Expect(absenceCache{mailboxes.Caches, mailboxes.Subscriptions}.CountObjects(here)).To(BeZero())
 	addEndpoint(t, mailboxes, "https://one", caches{
 		bindingsResource: bindings(here, there), configMaps: append(objects(here, 11), objects(there, 20)...), secrets: objects(here, 12),
 	})
-	g.Expect(absenceCache{mailboxes}.CountObjects(here)).To(Equal(23))
+	g.Expect(absenceCache{mailboxes.Caches, mailboxes.Subscriptions}.CountObjects(here)).To(Equal(23))
 }
 
 func TestTransform(t *testing.T) {
@@ -194,7 +194,8 @@ func TestTransform(t *testing.T) {
 	bare := managed.DeepCopy()
 	g.Expect(unstructured.SetNestedSlice(managed.Object, []any{map[string]any{"manager": "x"}}, "metadata", "managedFields")).To(Succeed())
 	managed.Object[projectionField] = "Metadata"
-	informer := &wildcardInformer{endpoint: &endpoint{owner: &Mailboxes{}}}
+	mailboxes := newMailboxes()
+	informer := newWildcardInformer(&endpoint{ctx: t.Context(), parts: mailboxes.parts}, configMaps)
 	made, err := informer.transform(managed)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(toObject(made)).To(Equal(bare))

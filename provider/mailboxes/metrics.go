@@ -17,9 +17,6 @@ limitations under the License.
 package mailboxes
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -61,12 +58,15 @@ func Collectors() []prometheus.Collector { return []prometheus.Collector{endpoin
 type endpointResource struct{ endpoint, resource string }
 
 func collectMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
+	if len(started) == 0 {
+		return
+	}
 	objects, bytes := map[endpointResource]int64{}, map[endpointResource]int64{}
 	for _, mailboxes := range started {
-		for _, informer := range mailboxes.allInformers() {
+		for _, informer := range mailboxes.parts.endpoints.informers() {
 			of := endpointResource{informer.endpoint.url, informer.resource.GroupResource().String()}
-			objects[of] += informer.cached.Objects()
-			bytes[of] += informer.cached.Bytes()
+			objects[of] += informer.counted.size.Objects()
+			bytes[of] += informer.counted.size.Bytes()
 		}
 	}
 	collectTotals(started, metrics)
@@ -80,17 +80,14 @@ func collectMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 
 // collectTotals collects the size of the caches of all mailboxes together, and the number of limited and evicted mailboxes.
 func collectTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
-	if len(started) == 0 {
-		return
-	}
 	var bytes, limit, share int64
 	identityOnly, evicted := map[logicalcluster.Name]bool{}, map[logicalcluster.Name]bool{}
 	for _, mailboxes := range started {
-		bytes, limit, share = bytes+mailboxes.memory.cached.Bytes(), limit+mailboxes.memory.limit, share+mailboxes.memory.fairShare.Load()
-		mailboxes.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, _ bool) {
+		bytes, limit, share = bytes+mailboxes.parts.limits.memory.cached.Bytes(), limit+mailboxes.parts.limits.memory.limit, share+mailboxes.parts.limits.memory.fairShare.Load()
+		mailboxes.parts.usages.each(func(mailbox logicalcluster.Name, usage *usage, _ bool) {
 			if usage.evicted.Load() {
 				evicted[mailbox] = true
-			} else if usage.hasIdentityOnly() {
+			} else if usage.counts().identityOnly > 0 {
 				identityOnly[mailbox] = true
 			}
 		})
@@ -104,29 +101,14 @@ func collectTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 
 // collectAbsences collects the number of pending absence verifications, and the age of the oldest.
 func collectAbsences(started []*Mailboxes, metrics chan<- prometheus.Metric) {
-	if len(started) == 0 {
-		return
-	}
 	total, oldest := 0, 0.0
 	for _, mailboxes := range started {
-		count, since := mailboxes.absence.Pending()
+		count, since := mailboxes.parts.absences.verifier.Pending()
 		total += count
 		if count > 0 {
-			oldest = max(oldest, mailboxes.clock.Since(since).Seconds())
+			oldest = max(oldest, mailboxes.parts.options.Clock.Since(since).Seconds())
 		}
 	}
 	metrics <- prometheus.MustNewConstMetric(absencePending, prometheus.GaugeValue, float64(total))
 	metrics <- prometheus.MustNewConstMetric(absenceOldest, prometheus.GaugeValue, oldest)
-}
-
-// allInformers returns the wildcard informers of all endpoints.
-func (m *Mailboxes) allInformers() (all []*wildcardInformer) {
-	m.lock.RLock()
-	defer m.lock.RUnlock()
-	for _, endpoint := range m.endpoints {
-		endpoint.lock.RLock()
-		all = slices.AppendSeq(all, maps.Values(endpoint.informers))
-		endpoint.lock.RUnlock()
-	}
-	return all
 }

@@ -18,13 +18,12 @@ package mailboxes
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // A replica that syncs only some SyncTargets needs the objects of their mailboxes only. kcp cannot restrict a wildcard watch to some
@@ -50,16 +49,17 @@ const (
 	gaining
 )
 
-// needs records which mailboxes the replica needs.
-type needs struct {
+// needStates records which mailboxes the replica needs.
+type needStates struct {
 	// decide is [Options.Needs]; nil if all mailboxes are needed.
 	decide func(logicalcluster.Name) bool
 	// decideLock serializes decisions, so that no decision overwrites a later one.
 	decideLock sync.Mutex
-	// changed wakes runNeeds.
+	// changed has a value after mailboxes were lost or gained.
 	changed signal
 
-	lock   sync.RWMutex
+	lock sync.RWMutex
+	// states changes only while both locks are held, so either is enough to read it.
 	states map[logicalcluster.Name]needState
 	// lost and gained are the mailboxes whose subscribers are to be reset.
 	lost, gained []logicalcluster.Name
@@ -67,12 +67,12 @@ type needs struct {
 	sweepAt int
 }
 
-func newNeeds(decide func(logicalcluster.Name) bool) needs {
-	return needs{decide: decide, changed: newSignal(), states: map[logicalcluster.Name]needState{}, sweepAt: minSweep}
+func newNeedStates(decide func(logicalcluster.Name) bool) *needStates {
+	return &needStates{decide: decide, changed: newSignal(), states: map[logicalcluster.Name]needState{}, sweepAt: minSweep}
 }
 
 // state returns the state of a mailbox. It decides the state when the mailbox is observed first.
-func (n *needs) state(mailbox logicalcluster.Name) needState {
+func (n *needStates) state(mailbox logicalcluster.Name) needState {
 	n.lock.RLock()
 	state, ok := n.states[mailbox]
 	n.lock.RUnlock()
@@ -81,10 +81,7 @@ func (n *needs) state(mailbox logicalcluster.Name) needState {
 	}
 	n.decideLock.Lock()
 	defer n.decideLock.Unlock()
-	n.lock.RLock()
-	state, ok = n.states[mailbox]
-	n.lock.RUnlock()
-	if !ok {
+	if state, ok = n.states[mailbox]; !ok {
 		if !n.decide(mailbox) {
 			state = foreign
 		}
@@ -94,7 +91,7 @@ func (n *needs) state(mailbox logicalcluster.Name) needState {
 }
 
 // isForeignText is isForeign for the text of an annotation, which it does not copy if the mailbox is known.
-func (n *needs) isForeignText(mailbox []byte) bool {
+func (n *needStates) isForeignText(mailbox []byte) bool {
 	n.lock.RLock()
 	state, ok := n.states[logicalcluster.Name(mailbox)]
 	n.lock.RUnlock()
@@ -105,17 +102,17 @@ func (n *needs) isForeignText(mailbox []byte) bool {
 }
 
 // isForeign reports whether the objects of a mailbox are dropped.
-func (n *needs) isForeign(mailbox logicalcluster.Name) bool {
+func (n *needStates) isForeign(mailbox logicalcluster.Name) bool {
 	return n.decide != nil && n.state(mailbox) == foreign
 }
 
 // isUnknown reports whether the objects of a mailbox are Unknown.
-func (n *needs) isUnknown(mailbox logicalcluster.Name) bool {
+func (n *needStates) isUnknown(mailbox logicalcluster.Name) bool {
 	return n.decide != nil && n.state(mailbox) != needed
 }
 
 // set sets the state of mailboxes. It requires decideLock.
-func (n *needs) set(state needState, mailboxes ...logicalcluster.Name) {
+func (n *needStates) set(state needState, mailboxes ...logicalcluster.Name) {
 	n.lock.Lock()
 	defer n.lock.Unlock()
 	for _, mailbox := range mailboxes {
@@ -125,7 +122,7 @@ func (n *needs) set(state needState, mailboxes ...logicalcluster.Name) {
 
 // callIfForeign calls the function if the mailbox is foreign, and keeps the state from changing during the call. It returns whether the
 // mailbox is foreign.
-func (n *needs) callIfForeign(mailbox logicalcluster.Name, call func()) bool {
+func (n *needStates) callIfForeign(mailbox logicalcluster.Name, call func()) bool {
 	n.lock.RLock()
 	defer n.lock.RUnlock()
 	if n.states[mailbox] != foreign {
@@ -136,7 +133,7 @@ func (n *needs) callIfForeign(mailbox logicalcluster.Name, call func()) bool {
 }
 
 // takeChanged returns the mailboxes that were lost or gained since the last call.
-func (n *needs) takeChanged() (lost, gained []logicalcluster.Name) {
+func (n *needStates) takeChanged() (lost, gained []logicalcluster.Name) {
 	n.lock.Lock()
 	defer n.lock.Unlock()
 	lost, gained = n.lost, n.gained
@@ -146,16 +143,11 @@ func (n *needs) takeChanged() (lost, gained []logicalcluster.Name) {
 
 // changedAnswers decides again about mailboxes, or about all known ones if none are given, and returns the mailboxes whose
 // state changes. It requires decideLock.
-func (n *needs) changedAnswers(mailboxes []logicalcluster.Name) (lost, gained []logicalcluster.Name) {
-	n.lock.RLock()
-	states := make(map[logicalcluster.Name]needState, len(n.states))
+func (n *needStates) changedAnswers(mailboxes []logicalcluster.Name) (lost, gained []logicalcluster.Name) {
 	for mailbox, state := range n.states {
-		if len(mailboxes) == 0 || slices.Contains(mailboxes, mailbox) {
-			states[mailbox] = state
+		if len(mailboxes) > 0 && !slices.Contains(mailboxes, mailbox) {
+			continue
 		}
-	}
-	n.lock.RUnlock()
-	for mailbox, state := range states {
 		switch isNeeded := n.decide(mailbox); {
 		case isNeeded && state == foreign:
 			gained = append(gained, mailbox)
@@ -166,146 +158,128 @@ func (n *needs) changedAnswers(mailboxes []logicalcluster.Name) (lost, gained []
 	return lost, gained
 }
 
+// forgetGone forgets the answers for deleted mailboxes, once there are many. An event of such a mailbox may still be in a queue,
+// so it would not suffice to forget each mailbox at once.
+func (n *needStates) forgetGone(isGone func(logicalcluster.Name) bool) {
+	if n.decide == nil {
+		return
+	}
+	n.decideLock.Lock()
+	defer n.decideLock.Unlock()
+	if len(n.states) < n.sweepAt {
+		return
+	}
+	gone := slices.DeleteFunc(slices.Collect(maps.Keys(n.states)), func(mailbox logicalcluster.Name) bool { return !isGone(mailbox) })
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	for _, mailbox := range gone {
+		delete(n.states, mailbox)
+	}
+	n.sweepAt = max(minSweep, 2*len(n.states))
+}
+
+// noteChanged records mailboxes that were lost or gained. takeChanged returns them.
+func (n *needStates) noteChanged(lost, gained []logicalcluster.Name) {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	n.lost, n.gained = append(n.lost, lost...), append(n.gained, gained...)
+}
+
+// Needs drops the objects of mailboxes that the replica does not need any more, and lists the objects of mailboxes that it needs now.
+type Needs struct{ parts *parts }
+
 // RecheckNeeds calls [Options.Needs] again for some mailboxes, or for all if none are named. The objects of a mailbox that is
 // not needed any more become Unknown and leave the caches, and no deletion is reported. The objects of a mailbox that is
 // needed now are Unknown until they are listed: for few mailboxes one by one, for many by one list of each resource. In
 // either case the subscribers are reset, and again after the list. RecheckNeeds sends no request itself.
-func (m *Mailboxes) RecheckNeeds(mailboxes ...logicalcluster.Name) {
-	if m.needs.decide == nil {
+func (n *Needs) RecheckNeeds(mailboxes ...logicalcluster.Name) {
+	if n.parts.needs.decide == nil {
 		return
 	}
-	m.needs.decideLock.Lock()
-	lost, gained := m.needs.changedAnswers(mailboxes)
-	m.lose(lost)
-	m.gain(gained)
-	m.needs.lock.Lock()
-	m.needs.lost, m.needs.gained = append(m.needs.lost, lost...), append(m.needs.gained, gained...)
-	m.needs.lock.Unlock()
-	m.needs.decideLock.Unlock()
+	n.parts.needs.decideLock.Lock()
+	lost, gained := n.parts.needs.changedAnswers(mailboxes)
+	n.lose(lost)
+	n.gain(gained)
+	n.parts.needs.noteChanged(lost, gained)
+	n.parts.needs.decideLock.Unlock()
 	if len(lost)+len(gained) == 0 {
 		return
 	}
-	m.log.Info("needs the objects of other mailboxes", "gained", len(gained), "lost", len(lost))
-	m.needs.changed.notify()
+	n.parts.options.Log.Info("needs the objects of other mailboxes", "gained", len(gained), "lost", len(lost))
+	n.parts.needs.changed.notify()
 }
 
 // lose makes the objects of mailboxes Unknown. The caches drop them later. It requires decideLock.
-func (m *Mailboxes) lose(lost []logicalcluster.Name) {
-	m.needs.set(foreign, lost...)
-	informers := m.droppingInformers()
+func (n *Needs) lose(lost []logicalcluster.Name) {
+	n.parts.needs.set(foreign, lost...)
+	informers := n.parts.endpoints.droppingInformers()
 	for _, mailbox := range lost {
-		m.absence.ForgetMailbox(mailbox)
-		if m.usage(mailbox).evicted.Swap(false) {
-			m.evictedCount.Add(-1)
-		}
+		n.parts.absences.verifier.ForgetMailbox(mailbox)
+		n.parts.usages.endEviction(mailbox, false)
 		for _, informer := range informers {
-			informer.relistDone(mailbox, 0)
+			informer.waiters.done(mailbox, 0)
 		}
 	}
 }
 
 // gain makes the objects of mailboxes wait for a list. It requires decideLock.
-func (m *Mailboxes) gain(gained []logicalcluster.Name) {
+func (n *Needs) gain(gained []logicalcluster.Name) {
 	if len(gained) == 0 {
 		return
 	}
-	relistNumber := m.relistCount.Add(1)
+	relistNumber := n.parts.relists.last.Add(1)
 	// An informer that starts from now on drops none of their objects.
-	m.needs.set(gaining, gained...)
-	informers := m.droppingInformers()
+	n.parts.needs.set(gaining, gained...)
+	informers := n.parts.endpoints.droppingInformers()
 	for _, mailbox := range gained {
-		located := m.endpointFor(mailbox)
+		located := n.parts.endpoints.locate(mailbox)
 		for _, informer := range informers {
 			if located == nil || informer.endpoint == located {
-				informer.awaitRelist(mailbox, relistNumber)
+				informer.waiters.await(mailbox, relistNumber)
 			}
 		}
 	}
-	m.needs.set(needed, gained...)
+	n.parts.needs.set(needed, gained...)
 	for _, mailbox := range gained {
 		// An object that the caches lack must not count as deleted.
-		m.absence.ForgetMailbox(mailbox)
+		n.parts.absences.verifier.ForgetMailbox(mailbox)
 	}
 }
 
-// forgetNeeds forgets the answers for deleted mailboxes, once there are many. An event of such a mailbox may still be in a queue,
-// so it would not suffice to forget each mailbox at once.
-func (m *Mailboxes) forgetNeeds() {
-	if m.needs.decide == nil {
-		return
-	}
-	m.needs.decideLock.Lock()
-	defer m.needs.decideLock.Unlock()
-	m.needs.lock.RLock()
-	var gone []logicalcluster.Name
-	if len(m.needs.states) >= m.needs.sweepAt {
-		for mailbox := range m.needs.states {
-			gone = append(gone, mailbox)
-		}
-	}
-	m.needs.lock.RUnlock()
-	if gone == nil {
-		return
-	}
-	gone = slices.DeleteFunc(gone, func(mailbox logicalcluster.Name) bool { return !m.isKnownGone(mailbox) })
-	m.needs.lock.Lock()
-	defer m.needs.lock.Unlock()
-	for _, mailbox := range gone {
-		delete(m.needs.states, mailbox)
-	}
-	m.needs.sweepAt = max(minSweep, 2*len(m.needs.states))
-}
-
-// dropsForeign reports whether the caches of a resource drop the objects of foreign mailboxes.
-func (m *Mailboxes) dropsForeign(resource schema.GroupVersionResource) bool {
-	return m.needs.decide != nil && !slices.Contains(m.alwaysWatched, resource)
-}
-
-// droppingInformers returns the informers that drop the objects of foreign mailboxes.
-func (m *Mailboxes) droppingInformers() []*wildcardInformer {
-	return slices.DeleteFunc(m.allInformers(), func(w *wildcardInformer) bool { return !w.dropsForeign })
-}
-
-// runNeeds drops the objects of lost mailboxes and lists the objects of gained ones until ctx ends.
-func (m *Mailboxes) runNeeds(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.needs.changed:
-		}
-		lost, gained := m.needs.takeChanged()
+// run drops the objects of lost mailboxes and lists the objects of gained ones until ctx ends.
+func (n *Needs) run(ctx context.Context) {
+	for n.parts.needs.changed.wait(ctx) {
+		lost, gained := n.parts.needs.takeChanged()
 		for _, mailbox := range lost {
-			m.dropForeign(mailbox)
-			m.notifyMailboxReset(mailbox)
+			n.dropForeign(mailbox)
+			n.parts.subscriptions.resetMailbox(mailbox)
 		}
 		for _, mailbox := range gained {
-			m.notifyMailboxReset(mailbox)
+			n.parts.subscriptions.resetMailbox(mailbox)
 		}
-		if !requestRelists(m.droppingInformers()) {
+		if !requestRelists(n.parts.endpoints.droppingInformers()) {
 			continue
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.clock.After(relistInterval):
-			m.needs.changed.notify()
-		case <-m.needs.changed:
-			m.needs.changed.notify()
+		case <-n.parts.options.Clock.After(relistInterval):
+			n.parts.needs.changed.notify()
+		case <-n.parts.needs.changed:
+			n.parts.needs.changed.notify()
 		}
 	}
 }
 
 // dropForeign removes the entries of a foreign mailbox from the caches. Entries that are still in the queues of the informers are removed
 // by their handlers.
-func (m *Mailboxes) dropForeign(mailbox logicalcluster.Name) {
-	for _, informer := range m.droppingInformers() {
-		entries, _ := informer.shared.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
-		for _, entry := range entries {
+func (n *Needs) dropForeign(mailbox logicalcluster.Name) {
+	for _, informer := range n.parts.endpoints.droppingInformers() {
+		for _, entry := range entriesOf(informer.shared, mailbox) {
 			informer.dropIfForeign(entry)
 		}
 	}
-	m.deleteUnusedUsage(mailbox)
+	n.parts.usages.deleteUnused(mailbox)
 }
 
 // dropIfForeign removes an entry from the cache if its mailbox is foreign, and reports whether it is.
@@ -314,11 +288,11 @@ func (w *wildcardInformer) dropIfForeign(entry any) bool {
 		return false
 	}
 	object := toObject(entry)
-	if !w.endpoint.owner.needs.callIfForeign(mailboxOf(object), func() { _ = w.shared.GetIndexer().Delete(entry) }) {
+	if !w.parts.needs.callIfForeign(mailboxOf(object), func() { _ = w.shared.GetIndexer().Delete(entry) }) {
 		return false
 	}
 	if !isPlaceholder(entry) {
-		w.updateUsage(w.countedObject(object.GetUID()), nil)
+		w.counted.update(w.counted.get(object.GetUID()), nil)
 	}
 	return true
 }

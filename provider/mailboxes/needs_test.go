@@ -80,14 +80,14 @@ func listOptionsAt(version string) metav1.ListOptions {
 // startNeeding returns mailboxes with one endpoint, the shard, that cache only the needed mailboxes.
 func startNeeding(t *testing.T, answers *answers, policy CachePolicy, shard *fakeShard) *Mailboxes {
 	t.Helper()
-	mailboxes := startMailboxes(t)
-	mailboxes.needs.decide, mailboxes.clock, mailboxes.policy = answers.needs, clock.RealClock{}, policy
+	options := testOptions()
+	options.Needs, options.Clock, options.Policy = answers.needs, clock.RealClock{}, policy
+	mailboxes := startMailboxesWith(t, options)
 	if policy != nil {
-		mailboxes.reviewQueue = newReviewQueue(clock.RealClock{})
-		t.Cleanup(mailboxes.reviewQueue.ShutDown)
+		t.Cleanup(mailboxes.parts.reviews.queue.ShutDown)
 	}
 	recordAbsenceCalls(mailboxes)
-	go mailboxes.runNeeds(t.Context())
+	go (&Needs{mailboxes.parts}).run(t.Context())
 	mailboxes.SetResources([]schema.GroupVersionResource{configMaps})
 	mailboxes.setEndpoints([]string{shard.url()})
 	NewWithT(t).Eventually(mailboxes.HasSynced).Should(BeTrue())
@@ -133,8 +133,8 @@ func TestForeignMailboxes(t *testing.T) {
 	g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Unknown))
 	_, known := mailboxes.List(configMaps, there)
 	g.Expect(known).To(BeFalse())
-	g.Expect(absenceCache{mailboxes}.IsIncomplete(there)).To(BeTrue(), "no absence is verified")
-	g.Expect(absenceCache{mailboxes}.IsIncomplete(here)).To(BeFalse())
+	g.Expect(absenceCache{mailboxes.Caches, mailboxes.Subscriptions}.IsIncomplete(there)).To(BeTrue(), "no absence is verified")
+	g.Expect(absenceCache{mailboxes.Caches, mailboxes.Subscriptions}.IsIncomplete(here)).To(BeFalse())
 	g.Expect(mailboxes.BindingState(there)).To(Equal(BindingPresent), "bindings are cached of all")
 
 	g.Eventually(func() int { return shard.watchers(configMaps) }).Should(Equal(1))
@@ -144,7 +144,7 @@ func TestForeignMailboxes(t *testing.T) {
 	g.Eventually(heldOf(mailboxes, here)).Should(ConsistOf("a 5"))
 	g.Expect(heldOf(mailboxes, there)()).To(BeEmpty())
 	informer := mailboxes.droppingInformers()[0]
-	g.Eventually(informer.cached.Objects).Should(BeEquivalentTo(1))
+	g.Eventually(informer.counted.size.Objects).Should(BeEquivalentTo(1))
 	events, _, _ := theirs.received()
 	g.Expect(events).To(BeEmpty())
 	g.Expect(shard.takeListed()).To(ConsistOf("* apibindings", "* configmaps"))
@@ -185,8 +185,8 @@ func TestAGainedMailbox(t *testing.T) {
 	g.Expect(stateOf(mailboxes, configMaps, there, "deleted")()).To(Equal(Absent))
 	g.Expect(shard.takeListed()).To(ConsistOf("there configmaps"))
 	g.Eventually(func() int { _, _, resets := theirs.received(); return resets }).Should(BeNumerically(">", 0))
-	g.Eventually(mailboxes.droppingInformers()[0].cached.Objects).Should(BeEquivalentTo(4))
-	g.Expect(mailboxes.awaitingRelist.Load()).To(BeZero())
+	g.Eventually(mailboxes.droppingInformers()[0].counted.size.Objects).Should(BeEquivalentTo(4))
+	g.Expect(mailboxes.parts.relists.awaiting.Load()).To(BeZero())
 	g.Expect(shard.watchers(configMaps)).To(Equal(1))
 	_, _, resets := ours.received()
 	g.Expect(resets).To(BeZero())
@@ -223,10 +223,10 @@ func TestALostMailbox(t *testing.T) {
 	mailboxes := startNeeding(t, answers, &labelPolicy{}, shard)
 	informer, theirs := mailboxes.droppingInformers()[0], &recorder{}
 	mailboxes.Subscribe(configMaps, there, theirs)
-	g.Eventually(informer.cached.Objects).Should(BeEquivalentTo(3))
+	g.Eventually(informer.counted.size.Objects).Should(BeEquivalentTo(3))
 	g.Eventually(func() int { return shard.watchers(configMaps) }).Should(Equal(1))
 	theirs.received()
-	calls := mailboxes.absence.(*callRecorder)
+	calls := mailboxes.parts.absences.verifier.(*callRecorder)
 
 	answers.set(false, there)
 	mailboxes.RecheckNeeds(there)
@@ -236,14 +236,14 @@ func TestALostMailbox(t *testing.T) {
 	shard.send(configMaps, "DELETED", ofMailbox(there, "a", "4"))
 	shard.send(configMaps, "MODIFIED", ofMailbox(here, "a", "5"))
 	g.Eventually(heldOf(mailboxes, here)).Should(ConsistOf("a 5"))
-	g.Eventually(informer.cached.Objects).Should(BeEquivalentTo(1))
+	g.Eventually(informer.counted.size.Objects).Should(BeEquivalentTo(1))
 	left, _ := mailboxes.Get(configMaps, here, key("a"))
-	g.Eventually(informer.cached.Bytes).Should(Equal(cachesize.SizeOf(left)))
-	g.Expect(mailboxes.memory.cached.Bytes()).To(Equal(informer.cached.Bytes() + mailboxes.endpoints[shard.url()].informers[bindingsResource].cached.Bytes()))
-	g.Eventually(func() bool { _, ok := mailboxes.usages.Load(there); return ok }).Should(BeFalse())
-	informer.countedLock.Lock()
-	g.Expect(informer.countedObjects).To(HaveLen(1))
-	informer.countedLock.Unlock()
+	g.Eventually(informer.counted.size.Bytes).Should(Equal(cachesize.SizeOf(left)))
+	g.Expect(mailboxes.parts.limits.memory.cached.Bytes()).To(Equal(informer.counted.size.Bytes() + mailboxes.parts.endpoints.byURL[shard.url()].informers[bindingsResource].counted.size.Bytes()))
+	g.Eventually(func() bool { _, ok := mailboxes.parts.usages.objects.Load(there); return ok }).Should(BeFalse())
+	informer.counted.lock.Lock()
+	g.Expect(informer.counted.byUID).To(HaveLen(1))
+	informer.counted.lock.Unlock()
 	events, _, resets := theirs.received()
 	g.Expect(events).To(BeEmpty(), "nothing was deleted")
 	g.Expect(resets).To(BeNumerically(">", 0))
@@ -256,7 +256,7 @@ func TestALostMailbox(t *testing.T) {
 	mailboxes.RecheckNeeds(there)
 	g.Eventually(stateOf(mailboxes, configMaps, there, "b")).Should(Equal(Present))
 	g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Absent))
-	g.Eventually(informer.cached.Objects).Should(BeEquivalentTo(2))
+	g.Eventually(informer.counted.size.Objects).Should(BeEquivalentTo(2))
 }
 
 // When a replica begins to lead it needs all mailboxes. That takes one list of each resource, for any number of mailboxes.
@@ -311,9 +311,9 @@ func TestOlderEntries(t *testing.T) {
 	g := NewWithT(t)
 	answers := needing(here)
 	c := newTestInformer(t, &labelPolicy{})
-	owner := c.endpoint.owner
-	owner.needs.decide, owner.endpoints["https://one"] = answers.needs, c.endpoint
-	c.dropsForeign = owner.dropsForeign(configMaps)
+	owner := c.owner
+	owner.parts.options.Needs, owner.parts.needs.decide, owner.parts.endpoints.byURL["https://one"] = answers.needs, answers.needs, c.endpoint
+	c.dropsForeign = owner.parts.options.dropsForeign(configMaps)
 	g.Expect(c.dropsForeign).To(BeTrue())
 	c.update(t, configMapOf("older", 10, selectedLabel))
 	c.update(t, configMapOf("kept", 10, selectedLabel))
@@ -332,14 +332,14 @@ func TestOlderEntries(t *testing.T) {
 	c.handler.OnAdd(queued, false)
 	g.Expect(c.events).To(BeEmpty())
 	c.update(t, configMapOf("kept", 10, selectedLabel))
-	marker := c.endOfListMarkers()[0]
+	marker := c.waiters.markers()[0]
 	g.Expect(c.ignores(marker)).To(BeFalse())
 	g.Expect(c.shared.GetIndexer().Add(marker)).To(Succeed())
 	c.handler.OnAdd(marker, false)
 	g.Expect(heldOf(owner, here)()).To(ConsistOf(HavePrefix("kept")))
-	g.Expect(c.cached.Objects()).To(BeEquivalentTo(1))
-	g.Expect(c.outdated).To(BeEmpty())
-	g.Expect(owner.awaitingRelist.Load()).To(BeZero())
+	g.Expect(c.counted.size.Objects()).To(BeEquivalentTo(1))
+	c.outdated.Range(func(marker, _ any) bool { t.Errorf("%v is left", marker); return false })
+	g.Expect(owner.parts.relists.awaiting.Load()).To(BeZero())
 	for _, event := range c.events {
 		g.Expect(event.New).NotTo(BeNil(), "no deletion is reported")
 	}
@@ -350,8 +350,8 @@ func TestLateEntries(t *testing.T) {
 	g := NewWithT(t)
 	answers := needing(here)
 	c := newTestInformer(t, &labelPolicy{})
-	owner := c.endpoint.owner
-	owner.needs.decide, c.dropsForeign = answers.needs, true
+	owner := c.owner
+	owner.parts.needs.decide, c.dropsForeign = answers.needs, true
 	first, _ := c.transform(configMapOf("a", 10, selectedLabel))
 	second, _ := c.transform(configMapOf("a", 20, selectedLabel))
 	g.Expect(c.shared.GetIndexer().Add(first)).To(Succeed())
@@ -364,8 +364,8 @@ func TestLateEntries(t *testing.T) {
 	g.Expect(c.shared.GetIndexer().List()).To(BeEmpty())
 	c.handler.OnDelete(second)
 	g.Expect(c.events).To(BeEmpty())
-	g.Expect(c.cached.Objects()).To(BeZero())
-	g.Expect(c.countedObjects).To(BeEmpty())
+	g.Expect(c.counted.size.Objects()).To(BeZero())
+	g.Expect(c.counted.byUID).To(BeEmpty())
 }
 
 // Needs is called once for each mailbox, and deleted mailboxes are forgotten once there are many.
@@ -373,30 +373,30 @@ func TestNeedsAreForgotten(t *testing.T) {
 	g := NewWithT(t)
 	answers := needing(here)
 	mailboxes := newMailboxes()
-	mailboxes.needs.decide = answers.needs
+	mailboxes.parts.needs.decide = answers.needs
 	addEndpoint(t, mailboxes, "https://one", caches{bindingsResource: bindings(here, there)})
 	for range 3 {
 		for number := range minSweep {
-			g.Expect(mailboxes.needs.isForeignText(fmt.Append(nil, "gone-", number))).To(BeTrue())
+			g.Expect(mailboxes.parts.needs.isForeignText(fmt.Append(nil, "gone-", number))).To(BeTrue())
 		}
-		g.Expect(mailboxes.needs.isForeign(here)).To(BeFalse())
-		g.Expect(mailboxes.needs.isForeign(there)).To(BeTrue())
+		g.Expect(mailboxes.parts.needs.isForeign(here)).To(BeFalse())
+		g.Expect(mailboxes.parts.needs.isForeign(there)).To(BeTrue())
 	}
 	g.Expect(answers.asked).To(Equal(minSweep + 2))
-	mailboxes.releaseMailbox("gone-1")
-	g.Expect(mailboxes.needs.states).To(Equal(map[logicalcluster.Name]needState{here: needed, there: foreign}))
-	mailboxes.needs.isForeign("gone-1")
-	mailboxes.releaseMailbox("gone-1")
-	g.Expect(mailboxes.needs.states).To(HaveLen(3), "few are kept")
+	mailboxes.parts.release("gone-1")
+	g.Expect(mailboxes.parts.needs.states).To(Equal(map[logicalcluster.Name]needState{here: needed, there: foreign}))
+	mailboxes.parts.needs.isForeign("gone-1")
+	mailboxes.parts.release("gone-1")
+	g.Expect(mailboxes.parts.needs.states).To(HaveLen(3), "few are kept")
 }
 
 // The lookup for each event allocates nothing, and entries of the caches take no more memory than without it.
 func TestNeedsCostNoAllocation(t *testing.T) {
 	mailboxes := newMailboxes()
-	mailboxes.needs.decide = needing(here).needs
+	mailboxes.parts.needs.decide = needing(here).needs
 	known := []byte("there")
-	mailboxes.needs.isForeignText(known)
-	if count := testing.AllocsPerRun(100, func() { mailboxes.needs.isForeignText(known) }); count > 0 {
+	mailboxes.parts.needs.isForeignText(known)
+	if count := testing.AllocsPerRun(100, func() { mailboxes.parts.needs.isForeignText(known) }); count > 0 {
 		t.Errorf("a lookup takes %v allocations", count)
 	}
 	if size := unsafe.Sizeof(cachedObject{}); size > 64 {

@@ -19,6 +19,8 @@ package mailboxes
 import (
 	"maps"
 	"strconv"
+	"sync"
+	"sync/atomic"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,6 +29,23 @@ import (
 // The caches lack objects of a readmitted or a gained mailbox. All objects of a resource there are Unknown until the next
 // list of the resource. Such a list ends with a marker for each mailbox that waits for it. An informer handles a list in
 // order: when the marker reaches the handler, the cache holds all objects of the list.
+
+// relists counts the lists that mailboxes wait for.
+type relists struct {
+	// awaiting is the number of pairs of a mailbox and a resource that was not listed since the mailbox was readmitted or gained.
+	awaiting atomic.Int64
+	// last is the number of the last such list.
+	last atomic.Uint64
+}
+
+// relistWaiters are the mailboxes that wait for a list of one resource.
+type relistWaiters struct {
+	relists *relists
+
+	lock sync.Mutex
+	// numbers holds the relist number of each readmitted or gained mailbox that no list has covered since.
+	numbers map[logicalcluster.Name]uint64
+}
 
 // endOfListName is the name of the marker. No object can have it.
 const endOfListName = "(listed)"
@@ -39,66 +58,58 @@ func newEndOfList(mailbox logicalcluster.Name, relistNumber uint64) *cachedObjec
 	return made
 }
 
-// awaitRelist makes the objects of a mailbox Unknown until a list that begins later is complete. The relistNumber is unique.
-func (w *wildcardInformer) awaitRelist(mailbox logicalcluster.Name, relistNumber uint64) {
-	w.awaitingRelistLock.Lock()
-	defer w.awaitingRelistLock.Unlock()
-	if _, ok := w.awaitingRelist[mailbox]; !ok {
-		w.endpoint.owner.awaitingRelist.Add(1)
+// await makes the objects of a mailbox Unknown until a list that begins later is complete. The relistNumber is unique.
+func (w *relistWaiters) await(mailbox logicalcluster.Name, relistNumber uint64) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if _, ok := w.numbers[mailbox]; !ok {
+		w.relists.awaiting.Add(1)
 	}
-	if w.awaitingRelist == nil {
-		w.awaitingRelist = map[logicalcluster.Name]uint64{}
+	if w.numbers == nil {
+		w.numbers = map[logicalcluster.Name]uint64{}
 	}
-	w.awaitingRelist[mailbox] = relistNumber
+	w.numbers[mailbox] = relistNumber
 }
 
-// relistDone ends the wait of a mailbox for the list with the number; zero means any. It returns false if the mailbox does not wait.
-func (w *wildcardInformer) relistDone(mailbox logicalcluster.Name, relistNumber uint64) bool {
-	w.awaitingRelistLock.Lock()
-	defer w.awaitingRelistLock.Unlock()
-	since, ok := w.awaitingRelist[mailbox]
+// done ends the wait of a mailbox for the list with the number; zero means any. It returns false if the mailbox does not wait.
+func (w *relistWaiters) done(mailbox logicalcluster.Name, relistNumber uint64) bool {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	since, ok := w.numbers[mailbox]
 	if !ok || relistNumber != 0 && relistNumber != since {
 		return false
 	}
-	delete(w.awaitingRelist, mailbox)
-	w.endpoint.owner.awaitingRelist.Add(-1)
+	delete(w.numbers, mailbox)
+	w.relists.awaiting.Add(-1)
 	return true
 }
 
 // isAwaitingRelist reports whether a mailbox was readmitted or gained, and the resource was not listed since.
 func (e *endpoint) isAwaitingRelist(resource schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
-	e.lock.RLock()
-	w := e.informers[resource]
-	e.lock.RUnlock()
-	if w == nil {
-		return false
-	}
-	w.awaitingRelistLock.Lock()
-	defer w.awaitingRelistLock.Unlock()
-	_, ok := w.awaitingRelist[mailbox]
-	return ok
+	w := e.get(resource)
+	return w != nil && w.waiters.numberOf(mailbox) > 0
 }
 
-// endOfListMarkers returns the markers for a list that begins now.
-func (w *wildcardInformer) endOfListMarkers() (markers []*cachedObject) {
-	for mailbox, relistNumber := range w.mailboxesAwaitingRelist() {
+// numberOf returns the relist number of a mailbox; zero if it does not wait.
+func (w *relistWaiters) numberOf(mailbox logicalcluster.Name) uint64 {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	return w.numbers[mailbox]
+}
+
+// markers returns the markers for a list that begins now.
+func (w *relistWaiters) markers() (markers []*cachedObject) {
+	for mailbox, relistNumber := range w.all() {
 		markers = append(markers, newEndOfList(mailbox, relistNumber))
 	}
 	return markers
 }
 
-// mailboxesAwaitingRelist returns the mailboxes that wait for a list, with its number.
-func (w *wildcardInformer) mailboxesAwaitingRelist() map[logicalcluster.Name]uint64 {
-	w.awaitingRelistLock.Lock()
-	defer w.awaitingRelistLock.Unlock()
-	return maps.Clone(w.awaitingRelist)
-}
-
-// countAwaitingRelist returns the number of mailboxes that wait for a list.
-func (w *wildcardInformer) countAwaitingRelist() int {
-	w.awaitingRelistLock.Lock()
-	defer w.awaitingRelistLock.Unlock()
-	return len(w.awaitingRelist)
+// all returns the mailboxes that wait for a list, with its number.
+func (w *relistWaiters) all() map[logicalcluster.Name]uint64 {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	return maps.Clone(w.numbers)
 }
 
 // relistNumberOf returns the mailbox and the relist number of an end-of-list marker, and false for other entries.
@@ -114,10 +125,10 @@ func relistNumberOf(entry any) (mailbox logicalcluster.Name, relistNumber uint64
 	return mailboxOf(object), relistNumber, err == nil
 }
 
-// cancelRelists ends all waits, because the informer stops.
-func (w *wildcardInformer) cancelRelists() {
-	for _, marker := range w.endOfListMarkers() {
-		w.relistDone(mailboxOf(marker.current.Load()), 0)
+// cancel ends all waits, because the informer stops.
+func (w *relistWaiters) cancel() {
+	for mailbox := range w.all() {
+		w.done(mailbox, 0)
 	}
 }
 
@@ -133,18 +144,20 @@ func (w *wildcardInformer) handlePlaceholder(entry any) bool {
 		return true
 	}
 	_ = w.shared.GetIndexer().Delete(placeholder)
-	for _, one := range w.takeOutdated(placeholder) {
-		w.updateUsage(one, nil)
+	if outdated, ok := w.outdated.LoadAndDelete(placeholder); ok {
+		for _, one := range outdated.([]*cachedObject) {
+			w.counted.update(one, nil)
+		}
 	}
-	if !w.relistDone(mailbox, relistNumber) {
+	if !w.waiters.done(mailbox, relistNumber) {
 		return true
 	}
 	w.log.V(1).Info("listed the objects of a readmitted or gained mailbox", "mailbox", mailbox)
-	notifyReset(w.endpoint.owner.subscribers.get(subscriptionKey{w.resource, mailbox}))
-	if observer := w.endpoint.owner.observer.Load(); observer != nil && w.dropsForeign {
-		observer.OnReset(mailbox)
+	notifyReset(w.parts.subscriptions.get(subscriptionKey{w.resource, mailbox}))
+	if w.dropsForeign {
+		w.parts.subscriptions.resetObserver(mailbox)
 	}
-	w.endpoint.owner.EnqueueCacheReview(mailbox)
+	w.parts.reviews.EnqueueCacheReview(mailbox)
 	return true
 }
 
@@ -160,7 +173,7 @@ func (w *wildcardInformer) relist() {
 // requestRelists makes the informers list the mailboxes that wait for one, and reports whether some wait.
 func requestRelists(informers []*wildcardInformer) (isWaiting bool) {
 	for _, informer := range informers {
-		if informer.countAwaitingRelist() > 0 {
+		if len(informer.waiters.all()) > 0 {
 			isWaiting = true
 			informer.relist()
 		}

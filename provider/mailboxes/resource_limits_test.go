@@ -44,8 +44,8 @@ func TestResourceLimits(t *testing.T) {
 	const size = 10_000
 	g := NewWithT(t)
 	c := newTotal(t, &labelPolicy{limits: Limits{Objects: 9}}, 0, here)
-	owner := c.endpoint.owner
-	s := newTestInformerAt(t, c.endpoint, secrets)
+	owner := c.owner
+	s := newTestInformerAt(t, c.owner, c.endpoint, secrets)
 	owner.SetResourceLimits(limited(Limits{Objects: 2}))
 	for number := range 5 {
 		held := s.update(t, objectNamed(secrets, fmt.Sprint(number), size))
@@ -59,7 +59,7 @@ func TestResourceLimits(t *testing.T) {
 				" are not synced, and left as they are on the target, until objects are deleted from the mailbox or the limit of its PublishedResource is raised"))
 		}
 	}
-	usage := owner.usage(here)
+	usage := owner.parts.usages.of(here, false)
 	g.Expect(usage.wantedBytes(Limits{})).To(BeNumerically("<", 3*size), "objects that cannot be cached do not lower the share of other mailboxes")
 	g.Expect(owner.MailboxLimitError(here).IdentityOnly).To(BeZero())
 	g.Expect(owner.ResourceLimitErrors(here)).To(HaveExactElements(HaveField("IdentityOnly", int64(3))))
@@ -69,26 +69,26 @@ func TestResourceLimits(t *testing.T) {
 		g.Expect(ProjectionOf(held)).To(Equal([]Projection{FullObject, IdentityOnly}[number/7]), "config map %d", number)
 	}
 	g.Expect(owner.MailboxLimitError(here)).To(MatchError(ContainSubstring("11 objects, but may have 9: the youngest 2 are not synced")))
-	g.Expect(owner.reviewQueue.Len()).To(BeZero(), "no review before an object is deleted")
+	g.Expect(owner.parts.reviews.queue.Len()).To(BeZero(), "no review before an object is deleted")
 
 	s.remove(t, objectNamed(secrets, "0", size))
-	g.Expect(owner.reviewQueue.Len()).To(Equal(1), "there is room")
+	g.Expect(owner.parts.reviews.queue.Len()).To(Equal(1), "there is room")
 }
 
 // While only one resource is beyond its limits, no event of another resource causes a review.
 func TestOtherResourcesAreNoReasonToReview(t *testing.T) {
 	g := NewWithT(t)
 	c := newTotal(t, &labelPolicy{limits: Limits{Bytes: 100_000}}, 0, here)
-	s := newTestInformerAt(t, c.endpoint, secrets)
-	c.endpoint.owner.SetResourceLimits(limited(Limits{Bytes: 4_000}))
+	s := newTestInformerAt(t, c.owner, c.endpoint, secrets)
+	c.owner.SetResourceLimits(limited(Limits{Bytes: 4_000}))
 	g.Expect(ProjectionOf(s.update(t, objectNamed(secrets, "a", 5_000)))).To(Equal(IdentityOnly))
 	g.Expect(ProjectionOf(s.update(t, objectNamed(secrets, "b", 500)))).To(Equal(FullObject))
 	c.update(t, objectNamed(configMaps, "a", 500))
 	c.update(t, objectNamed(configMaps, "a", 600))
 	c.remove(t, objectNamed(configMaps, "a", 600))
-	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(BeZero())
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(BeZero())
 	s.update(t, objectNamed(secrets, "b", 400))
-	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1))
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(Equal(1))
 }
 
 // When a limit is set, lowered or removed, all mailboxes are reviewed, and subscribers get an event for each object beyond
@@ -96,8 +96,8 @@ func TestOtherResourcesAreNoReasonToReview(t *testing.T) {
 func TestLimitsOfResourcesChange(t *testing.T) {
 	g := NewWithT(t)
 	c := newTotal(t, &labelPolicy{}, 0, here)
-	owner := c.endpoint.owner
-	s := newTestInformerAt(t, c.endpoint, secrets)
+	owner := c.owner
+	s := newTestInformerAt(t, c.owner, c.endpoint, secrets)
 	owner.SetResourceLimits(nil)
 	for number := range 4 {
 		s.update(t, objectNamed(secrets, fmt.Sprint(number), 100))
@@ -110,11 +110,11 @@ func TestLimitsOfResourcesChange(t *testing.T) {
 		g.Expect(owner.ResourceLimitErrors(here)).To(HaveExactElements(HaveField("IdentityOnly", 4-allowed)))
 		g.Expect(s.events).To(HaveEach(And(HaveField("ProjectionOnly", true), HaveField("New", WithTransform(exceededLimitOf, Equal(resourceLimit))))))
 		owner.SetResourceLimits(limited(Limits{Objects: allowed}))
-		g.Expect(owner.reviewQueue.Len()).To(BeZero())
+		g.Expect(owner.parts.reviews.queue.Len()).To(BeZero())
 	}
 	g.Expect(s.events).To(HaveLen(2))
 	owner.SetResourceLimits(nil)
-	g.Expect(owner.reviewQueue.Len()).To(Equal(1))
+	g.Expect(owner.parts.reviews.queue.Len()).To(Equal(1))
 }
 
 // An object that exceeds two limits is reported with the one that keeps it out now.
@@ -122,8 +122,8 @@ func TestTheLimitThatCountsIsNamed(t *testing.T) {
 	g := NewWithT(t)
 	policy := &labelPolicy{}
 	c := newTotal(t, policy, 0, here)
-	owner := c.endpoint.owner
-	s := newTestInformerAt(t, c.endpoint, secrets)
+	owner := c.owner
+	s := newTestInformerAt(t, c.owner, c.endpoint, secrets)
 	owner.SetResourceLimits(limited(Limits{Objects: 2}))
 	for number := range 4 {
 		s.update(t, objectNamed(secrets, fmt.Sprint(number), 100))
@@ -148,9 +148,9 @@ func TestTheLimitThatCountsIsNamed(t *testing.T) {
 func TestAListOfAResourceIsBounded(t *testing.T) {
 	g := NewWithT(t)
 	c := newTotal(t, &labelPolicy{}, 0, here)
-	s := newTestInformerAt(t, c.endpoint, secrets)
-	c.endpoint.owner.SetResourceLimits(limited(Limits{Bytes: 24_000}))
-	s.beginList()
+	s := newTestInformerAt(t, c.owner, c.endpoint, secrets)
+	c.owner.SetResourceLimits(limited(Limits{Bytes: 24_000}))
+	s.admission.beginList()
 	var made []*cachedObject
 	for number := range 12 {
 		listed, err := s.transform(objectNamed(secrets, fmt.Sprint(number), 5_000))
@@ -163,14 +163,14 @@ func TestAListOfAResourceIsBounded(t *testing.T) {
 		s.handler.OnAdd(listed, true)
 	}
 	c.endpoint.onCacheFilled(secrets)
-	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1))
+	g.Expect(c.owner.parts.reviews.queue.Len()).To(Equal(1))
 }
 
 // Limits of resources cost an event no allocation.
 func TestLimitsOfResourcesCostNoAllocation(t *testing.T) {
 	allocations := func(limits map[schema.GroupVersionResource]Limits) float64 {
 		c := newTotal(t, &labelPolicy{limits: Limits{Bytes: 1 << 20}}, 1<<30)
-		c.endpoint.owner.SetResourceLimits(limits)
+		c.owner.SetResourceLimits(limits)
 		before := cachedItem(t, c, configMapIn(here, "object", 1_000))
 		return testing.AllocsPerRun(200, func() {
 			made, _ := c.transform(configMapIn(here, "object", 1_000))

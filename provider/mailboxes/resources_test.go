@@ -90,7 +90,7 @@ func TestAResourceIsNoLongerWatched(t *testing.T) {
 			_, state := mailboxes.Get(secrets, here, key("c"))
 			return state
 		}).Should(Equal(Present))
-		remembered := weak.Make(mailboxes.endpoints[shard.url()].informers[secrets])
+		remembered := weak.Make(mailboxes.parts.endpoints.byURL[shard.url()].informers[secrets])
 
 		mailboxes.SetResources(nil)
 		mailboxes.SetResources(nil)
@@ -136,7 +136,7 @@ func TestSetResources(t *testing.T) {
 	mailboxes.setEndpoints([]string{shards[0].url(), shards[1].url()})
 	watches := func() (all []map[schema.GroupVersionResource]*wildcardInformer) {
 		for _, shard := range shards {
-			all = append(all, maps.Clone(mailboxes.endpoints[shard.url()].informers))
+			all = append(all, maps.Clone(mailboxes.parts.endpoints.byURL[shard.url()].informers))
 		}
 		return all
 	}

@@ -78,9 +78,7 @@ func schemasOf(binding *unstructured.Unstructured) map[schema.GroupResource]stri
 		return nil
 	}
 	found := map[schema.GroupResource]string{}
-	all, _, _ := unstructured.NestedSlice(binding.Object, "status", "boundResources")
-	for _, item := range all {
-		fields, _ := item.(map[string]any)
+	for _, fields := range nestedMaps(binding, "status", "boundResources") {
 		group, _ := fields["group"].(string)
 		resource, _ := fields["resource"].(string)
 		if uid, _, _ := unstructured.NestedString(fields, "schema", "UID"); uid != "" {
@@ -99,7 +97,7 @@ func (e *endpoint) restartInformers(resources []schema.GroupResource) {
 			if watched.GroupResource() == resource && e.ctx.Err() == nil {
 				ended = append(ended, informer)
 				e.informers[watched] = startWildcardInformer(e, watched)
-				e.owner.absence.ForgetResource(watched)
+				e.parts.absences.verifier.ForgetResource(watched)
 			}
 		}
 	}

@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"maps"
 
-	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,12 +31,7 @@ import (
 
 // runRelists lists the mailboxes that wait, on each relistSignal, until the informer stops.
 func (w *wildcardInformer) runRelists() {
-	for {
-		select {
-		case <-w.ctx.Done():
-			return
-		case <-w.relistSignal:
-		}
+	for w.relistSignal.wait(w.ctx) {
 		if err := w.listWaiting(); err != nil && w.ctx.Err() == nil {
 			w.log.Info("cannot list the objects of mailboxes that wait for it, trying again", "error", err.Error())
 		}
@@ -46,7 +40,7 @@ func (w *wildcardInformer) runRelists() {
 
 // listWaiting lists the mailboxes that wait: few of them one by one, many with one list of all mailboxes.
 func (w *wildcardInformer) listWaiting() error {
-	waiting := w.mailboxesAwaitingRelist()
+	waiting := w.waiters.all()
 	if !listsOneByOne(len(waiting), len(w.endpoint.mailboxes())) {
 		return w.spliceList("", waiting)
 	}
@@ -105,7 +99,7 @@ func (w *wildcardInformer) ignores(entry any) bool {
 	case !ok || !w.dropsForeign:
 		return false
 	case !one.isPlaceholder:
-		return w.endpoint.owner.needs.isForeign(mailboxOf(one.current.Load())) || w.isOutdated(one)
+		return w.parts.needs.isForeign(mailboxOf(one.current.Load())) || w.isOutdated(one)
 	}
 	mailbox, relistNumber, isMarker := relistNumberOf(one)
 	if isMarker {
@@ -117,35 +111,22 @@ func (w *wildcardInformer) ignores(entry any) bool {
 // dropOutdated removes the entries that the cache had before a mailbox was gained, and that the list lacks: they were deleted
 // while the mailbox was foreign. It is called when the queue reaches the marker of the list.
 func (w *wildcardInformer) dropOutdated(mailbox logicalcluster.Name, relistNumber uint64, marker *cachedObject) {
-	entries, _ := w.shared.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
-	for _, entry := range entries {
+	var outdated []*cachedObject
+	for _, entry := range entriesOf(w.shared, mailbox) {
 		if one, ok := entry.(*cachedObject); ok && !one.isPlaceholder && uint64(one.relistNumber) < relistNumber && w.shared.GetIndexer().Delete(one) == nil {
-			w.outdatedLock.Lock()
-			if w.outdated == nil {
-				w.outdated = map[*cachedObject][]*cachedObject{}
-			}
-			w.outdated[marker] = append(w.outdated[marker], one)
-			w.outdatedLock.Unlock()
+			outdated = append(outdated, one)
 		}
 	}
-}
-
-// takeOutdated returns the entries that dropOutdated has removed for a marker, once.
-func (w *wildcardInformer) takeOutdated(marker *cachedObject) []*cachedObject {
-	w.outdatedLock.Lock()
-	defer w.outdatedLock.Unlock()
-	outdated := w.outdated[marker]
-	delete(w.outdated, marker)
-	return outdated
+	if outdated != nil {
+		w.outdated.Store(marker, outdated)
+	}
 }
 
 // isOutdated reports whether an entry has been in the cache, or in the informer's queue, since before its mailbox was gained. It does
 // not count then, and dropOutdated removes it unless the list names its object.
 func (w *wildcardInformer) isOutdated(entry *cachedObject) bool {
-	if !w.dropsForeign || w.endpoint.owner.awaitingRelist.Load() == 0 {
+	if !w.dropsForeign || w.parts.relists.awaiting.Load() == 0 {
 		return false
 	}
-	w.awaitingRelistLock.Lock()
-	defer w.awaitingRelistLock.Unlock()
-	return uint64(entry.relistNumber) < w.awaitingRelist[mailboxOf(entry.current.Load())]
+	return uint64(entry.relistNumber) < w.waiters.numberOf(mailboxOf(entry.current.Load()))
 }

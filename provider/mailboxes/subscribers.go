@@ -19,6 +19,7 @@ package mailboxes
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,23 +46,28 @@ type subscriptionKey struct {
 // subscription is a separate type so that several subscriptions of one subscriber have different addresses.
 type subscription struct{ Subscriber }
 
-// subscribers holds all subscriptions. An event finds its subscriptions without a lock.
-type subscribers struct {
+// Subscriptions are the subscribers of all mailboxes, and the observer. An event finds its subscriptions without a lock.
+type Subscriptions struct {
+	endpoints *Endpoints
 	// byKey holds a []*subscription for each subscriptionKey, in order of subscription. A slice is replaced, never changed.
 	byKey sync.Map
 	// writeLock serializes the replacements.
 	writeLock sync.Mutex
+	// observer is nil before Observe.
+	observer atomic.Pointer[observer]
 }
 
-func (s *subscribers) add(key subscriptionKey, subscriber Subscriber) (remove func()) {
-	added := &subscription{subscriber}
+// Subscribe calls the subscriber for later events of one resource in one mailbox, after earlier subscribers. [Caches.List]
+// returns the current objects. The resource need not be watched yet. A call may still be running after unsubscribe.
+func (s *Subscriptions) Subscribe(resource schema.GroupVersionResource, mailbox logicalcluster.Name, subscriber Subscriber) (unsubscribe func()) {
+	key, added := subscriptionKey{resource, mailbox}, &subscription{subscriber}
 	s.writeLock.Lock()
 	defer s.writeLock.Unlock()
 	s.byKey.Store(key, append(slices.Clone(s.get(key)), added))
 	return func() { s.remove(key, added) }
 }
 
-func (s *subscribers) remove(key subscriptionKey, removed *subscription) {
+func (s *Subscriptions) remove(key subscriptionKey, removed *subscription) {
 	s.writeLock.Lock()
 	defer s.writeLock.Unlock()
 	left := slices.DeleteFunc(slices.Clone(s.get(key)), func(one *subscription) bool { return one == removed })
@@ -73,7 +79,7 @@ func (s *subscribers) remove(key subscriptionKey, removed *subscription) {
 }
 
 // get returns the subscriptions for a key. The caller must not change the slice.
-func (s *subscribers) get(key subscriptionKey) []*subscription {
+func (s *Subscriptions) get(key subscriptionKey) []*subscription {
 	found, ok := s.byKey.Load(key)
 	if !ok {
 		return nil
@@ -82,7 +88,7 @@ func (s *subscribers) get(key subscriptionKey) []*subscription {
 }
 
 // notifyReset resets the subscribers of a resource in all affected mailboxes.
-func (s *subscribers) notifyReset(resource schema.GroupVersionResource, isAffected func(logicalcluster.Name) bool) {
+func (s *Subscriptions) notifyReset(resource schema.GroupVersionResource, isAffected func(logicalcluster.Name) bool) {
 	s.byKey.Range(func(key, value any) bool {
 		if route := key.(subscriptionKey); route.resource == resource && isAffected(route.mailbox) {
 			notifyReset(value.([]*subscription))
@@ -97,18 +103,26 @@ func notifyReset(subscriptions []*subscription) {
 	}
 }
 
-// Subscribe calls the subscriber for later events of one resource in one mailbox, after earlier subscribers. [Mailboxes.List]
-// returns the current objects. The resource need not be watched yet. A call may still be running after unsubscribe.
-func (m *Mailboxes) Subscribe(resource schema.GroupVersionResource, mailbox logicalcluster.Name, subscriber Subscriber) (unsubscribe func()) {
-	return m.subscribers.add(subscriptionKey{resource, mailbox}, subscriber)
+// publish calls the subscribers and the observer for an event of a mailbox.
+func (s *Subscriptions) publish(resource schema.GroupVersionResource, mailbox logicalcluster.Name, event Event) {
+	for _, subscription := range s.get(subscriptionKey{resource, mailbox}) {
+		subscription.OnEvent(event)
+	}
+	if observer := s.observer.Load(); observer != nil {
+		observer.OnEvent(resource, mailbox, event)
+	}
 }
 
-// notifyMailboxReset resets all subscribers of a mailbox.
-func (m *Mailboxes) notifyMailboxReset(mailbox logicalcluster.Name) {
-	for _, resource := range m.watchedResources() {
-		notifyReset(m.subscribers.get(subscriptionKey{resource, mailbox}))
+// resetMailbox resets all subscribers of a mailbox.
+func (s *Subscriptions) resetMailbox(mailbox logicalcluster.Name) {
+	for _, resource := range s.endpoints.watchedResources() {
+		notifyReset(s.get(subscriptionKey{resource, mailbox}))
 	}
-	if observer := m.observer.Load(); observer != nil {
+	s.resetObserver(mailbox)
+}
+
+func (s *Subscriptions) resetObserver(mailbox logicalcluster.Name) {
+	if observer := s.observer.Load(); observer != nil {
 		observer.OnReset(mailbox)
 	}
 }
@@ -128,4 +142,4 @@ type observer struct{ Observer }
 
 // Observe calls an observer for all later events, after the subscribers. There is one observer; call Observe before
 // [Mailboxes.Start].
-func (m *Mailboxes) Observe(all Observer) { m.observer.Store(&observer{all}) }
+func (s *Subscriptions) Observe(all Observer) { s.observer.Store(&observer{all}) }

@@ -71,11 +71,11 @@ func TestSubscribers(t *testing.T) {
 
 	handler.OnAdd(object(here, "a"), false)
 	expect("first: event of a", "second: event of a")
-	absenceCache{mailboxes}.OnAbsenceDecided(here, missingObject(configMaps, "b"))
+	absenceCache{mailboxes.Caches, mailboxes.Subscriptions}.OnAbsenceDecided(here, missingObject(configMaps, "b"))
 	expect("first: proof of b", "second: proof of b")
-	mailboxes.notifyMailboxReset(here)
+	mailboxes.parts.subscriptions.resetMailbox(here)
 	expect("first: reset", "second: reset", "otherwise: reset")
-	mailboxes.subscribers.notifyReset(configMaps, func(mailbox logicalcluster.Name) bool { return mailbox == there })
+	mailboxes.parts.subscriptions.notifyReset(configMaps, func(mailbox logicalcluster.Name) bool { return mailbox == there })
 	expect("elsewhere: reset")
 
 	// The same subscriber may come again; each subscription ends by itself, and once.
@@ -88,9 +88,9 @@ func TestSubscribers(t *testing.T) {
 	expect("second: event of a", "first: event of a")
 	endSecond()
 	endAgain()
-	mailboxes.subscribers.notifyReset(configMaps, everywhere)
+	mailboxes.parts.subscriptions.notifyReset(configMaps, everywhere)
 	expect("elsewhere: reset")
-	mailboxes.notifyMailboxReset(here)
+	mailboxes.parts.subscriptions.resetMailbox(here)
 	expect("otherwise: reset")
 	handler.OnAdd(object(here, "a"), false)
 	expect()
@@ -121,9 +121,9 @@ func TestObserver(t *testing.T) {
 	mailboxes.Observe(callingObserver(func(what string) { calls = append(calls, what) }))
 	handler.OnAdd(object(here, "a"), false)
 	handler.OnAdd(object(there, "b"), false)
-	absenceCache{mailboxes}.OnAbsenceDecided(there, missingObject(configMaps, "b"))
-	mailboxes.notifyMailboxReset(there)
-	mailboxes.releaseMailbox(there)
+	absenceCache{mailboxes.Caches, mailboxes.Subscriptions}.OnAbsenceDecided(there, missingObject(configMaps, "b"))
+	mailboxes.parts.subscriptions.resetMailbox(there)
+	mailboxes.parts.release(there)
 	g.Expect(calls).To(Equal([]string{
 		"first: event of early",
 		"first: event of a", "event of configmaps a in " + here.String(), "event of configmaps b in " + there.String(),
@@ -136,7 +136,7 @@ func TestObserver(t *testing.T) {
 func TestSubscribersAsAList(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test must be repeatable
-		var subscribers subscribers
+		var subscribers Subscriptions
 		type made struct {
 			name string
 			end  func()
@@ -153,7 +153,7 @@ func TestSubscribersAsAList(t *testing.T) {
 				want[key] = slices.Delete(all, at, at+1)
 			} else {
 				name := fmt.Sprint(number)
-				want[key] = append(all, made{name, subscribers.add(key, callingSubscriber{name: name})})
+				want[key] = append(all, made{name, subscribers.Subscribe(key.resource, key.mailbox, callingSubscriber{name: name})})
 			}
 			for key, all := range want {
 				var names, got []string
@@ -217,7 +217,7 @@ func TestSubscribersComeAndGoUnderEvents(t *testing.T) {
 			t.Errorf("want %d events in order, got %d", len(want), len(got))
 		}
 	}
-	if left := len(mailboxes.subscribers.get(subscriptionKey{configMaps, here})); left != len(received) {
+	if left := len(mailboxes.parts.subscriptions.get(subscriptionKey{configMaps, here})); left != len(received) {
 		t.Errorf("want %d subscriptions, got %d", len(received), left)
 	}
 }
@@ -334,7 +334,7 @@ func mailboxesForBenchmark(b *testing.B) (*Mailboxes, *endpoint) {
 		running.Wait()
 	})
 	NewWithT(b).Eventually(mailboxes.HasSynced).WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue())
-	for _, endpoint := range mailboxes.endpoints {
+	for _, endpoint := range mailboxes.parts.endpoints.byURL {
 		return mailboxes, endpoint
 	}
 	b.Fatal("the kcp has no mailboxes")

@@ -60,6 +60,16 @@ func (s signal) notify() {
 	}
 }
 
+// wait waits for a signal, and returns false if ctx ends first.
+func (s signal) wait(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-s:
+		return true
+	}
+}
+
 // softLimit is the size up to which no fair share is needed. The rest of the limit is for objects that arrive before a fair
 // share takes effect.
 func (m *memoryLimit) softLimit() int64 { return m.limit / 8 * 7 }
@@ -85,59 +95,40 @@ func (m *memoryLimit) onGrowth() {
 	}
 }
 
-// limits returns the limits of a mailbox's configs, or of its other objects, at the current fair share.
-func (m *Mailboxes) limits(mailbox logicalcluster.Name, configs bool) Limits {
-	return m.policyLimits(mailbox, configs).Min(Limits{Bytes: m.memory.fairShare.Load()})
-}
+// fairShareUpdater keeps the fair share up to date.
+type fairShareUpdater struct{ *parts }
 
-// policyLimits returns the limits that hold regardless of other mailboxes.
-func (m *Mailboxes) policyLimits(mailbox logicalcluster.Name, configs bool) Limits {
-	switch {
-	case m.policy == nil:
-		return Limits{}
-	case configs:
-		return m.policy.ConfigLimits()
-	default:
-		return m.policy.Limits(mailbox)
-	}
-}
-
-// runFairShare updates the fair share while there is one, or while the caches exceed the soft limit, until ctx ends.
-func (m *Mailboxes) runFairShare(ctx context.Context) {
-	for {
+// run updates the fair share while there is one, or while the caches exceed the soft limit, until ctx ends.
+func (f *fairShareUpdater) run(ctx context.Context) {
+	for f.limits.memory.wake.wait(ctx) {
+		f.update()
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.memory.wake:
+		case <-f.options.Clock.After(fairShareInterval):
 		}
-		m.updateFairShare()
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.clock.After(fairShareInterval):
-		}
-		if m.memory.fairShare.Load() > 0 || m.memory.refused.Load() {
-			m.memory.wake.notify()
+		if f.limits.memory.fairShare.Load() > 0 || f.limits.memory.refused.Load() {
+			f.limits.memory.wake.notify()
 		}
 	}
 }
 
-// updateFairShare computes the fair share, and enqueues reviews of the mailboxes that get more or less now.
-func (m *Mailboxes) updateFairShare() {
-	m.memory.refused.Store(false)
+// update computes the fair share, and enqueues reviews of the mailboxes that get more or less now.
+func (f *fairShareUpdater) update() {
+	f.limits.memory.refused.Store(false)
 	var wanted []int64
-	m.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, configs bool) {
-		wanted = append(wanted, usage.wantedBytes(m.policyLimits(mailbox, configs)))
+	f.usages.each(func(mailbox logicalcluster.Name, usage *usage, configs bool) {
+		wanted = append(wanted, usage.wantedBytes(f.limits.ofPolicy(mailbox, configs)))
 	})
-	before := m.memory.fairShare.Load()
-	share := nextFairShare(before, wanted, m.memory.softLimit())
-	m.memory.fairShare.Store(share)
+	before := f.limits.memory.fairShare.Load()
+	share := nextFairShare(before, wanted, f.limits.memory.softLimit())
+	f.limits.memory.fairShare.Store(share)
 	if before != share {
-		m.log.Info("changed the fair share of each mailbox", "bytes", share, "before", before, "limit", m.memory.limit)
+		f.options.Log.Info("changed the fair share of each mailbox", "bytes", share, "before", before, "limit", f.limits.memory.limit)
 	}
-	m.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, configs bool) {
-		if usage.needsAdjustment(m.limits(mailbox, configs)) {
-			m.EnqueueCacheReview(mailbox)
+	f.usages.each(func(mailbox logicalcluster.Name, usage *usage, configs bool) {
+		if usage.needsAdjustment(f.limits.of(mailbox, configs)) {
+			f.reviews.EnqueueCacheReview(mailbox)
 		}
 	})
 }

@@ -43,26 +43,29 @@ func configMapIn(mailbox logicalcluster.Name, name string, size int) *unstructur
 func newTotal(t *testing.T, policy CachePolicy, limit int64, all ...logicalcluster.Name) *testInformer {
 	t.Helper()
 	c := newTestInformer(t, policy)
-	owner := c.endpoint.owner
-	owner.memory.limit = limit
+	owner := c.owner
+	owner.parts.limits.memory.limit = limit
 	c.shared = filled(t, nil)
-	c.cached.AddToParent(&owner.memory.cached)
-	c.endpoint.informers[bindingsResource] = &wildcardInformer{endpoint: c.endpoint, resource: bindingsResource, shared: filled(t, bindings(all...)), cancel: func() {}}
-	owner.endpoints["https://one"] = c.endpoint
+	c.endpoint.informers[bindingsResource] = newFilledInformer(t, c.endpoint, bindingsResource, bindings(all...))
+	owner.parts.endpoints.byURL["https://one"] = c.endpoint
 	return c
+}
+
+func (c *testInformer) updateFairShare() {
+	(&fairShareUpdater{c.owner.parts}).update()
 }
 
 // runReviews runs all enqueued reviews, and returns the number of mailboxes.
 func (c *testInformer) runReviews(t *testing.T) (count int) {
 	t.Helper()
-	owner := c.endpoint.owner
-	for ; owner.reviewQueue.Len() > 0; count++ {
-		mailbox, _ := owner.reviewQueue.Get()
-		if _, err := owner.review(t.Context(), mailbox); err != nil {
+	owner := c.owner
+	for ; owner.parts.reviews.queue.Len() > 0; count++ {
+		mailbox, _ := owner.parts.reviews.queue.Get()
+		if _, err := (&reviewer{owner.parts}).review(t.Context(), mailbox); err != nil {
 			t.Fatal(err)
 		}
-		owner.reviewQueue.Forget(mailbox)
-		owner.reviewQueue.Done(mailbox)
+		owner.parts.reviews.queue.Forget(mailbox)
+		owner.parts.reviews.queue.Done(mailbox)
 	}
 	return count
 }
@@ -73,48 +76,48 @@ func TestTotalLimitIsShared(t *testing.T) {
 	g := NewWithT(t)
 	const limit, size = 1_000_000, 20_000
 	c := newTotal(t, &labelPolicy{}, limit, "small", "large", "huge")
-	owner := c.endpoint.owner
+	owner := c.owner
 	g.Expect(ProjectionOf(c.update(t, configMapIn("small", "first", size)))).To(Equal(FullObject))
 	for number := range 22 {
 		c.update(t, configMapIn("large", fmt.Sprint("object-", number), size))
 	}
-	g.Expect(owner.memory.isAboveSoftLimit()).To(BeFalse())
+	g.Expect(owner.parts.limits.memory.isAboveSoftLimit()).To(BeFalse())
 	for number := range 100 {
 		c.update(t, configMapIn("huge", fmt.Sprint("object-", number), size))
 	}
-	g.Expect(owner.memory.cached.Bytes()).To(BeNumerically("<=", limit+100*2_000), "the caches stay within the limit, apart from identities")
+	g.Expect(owner.parts.limits.memory.cached.Bytes()).To(BeNumerically("<=", limit+100*2_000), "the caches stay within the limit, apart from identities")
 	g.Expect(owner.MailboxLimitError("huge")).To(MatchError(ContainSubstring("all mailboxes together have more than the hub's 1000000 bytes")))
 	g.Expect(owner.MailboxLimitError("small").IdentityOnly).To(BeZero())
 
-	owner.updateFairShare()
+	c.updateFairShare()
 	for c.runReviews(t) > 0 {
 	}
-	level := owner.memory.fairShare.Load()
+	level := owner.parts.limits.memory.fairShare.Load()
 	g.Expect(level).To(And(BeNumerically(">", limit/4), BeNumerically("<", limit/2)))
-	g.Expect(owner.memory.cached.Bytes()).To(BeNumerically("<=", owner.memory.softLimit()))
+	g.Expect(owner.parts.limits.memory.cached.Bytes()).To(BeNumerically("<=", owner.parts.limits.memory.softLimit()))
 	for _, mailbox := range []logicalcluster.Name{"large", "huge"} {
-		usage := owner.usage(mailbox)
+		usage := owner.parts.usages.of(mailbox, false)
 		g.Expect(usage.bytes).To(And(BeNumerically("<=", level), BeNumerically(">", level-2*size)), mailbox.String())
 		g.Expect(owner.MailboxLimitError(mailbox)).To(MatchError(And(ContainSubstring(fmt.Sprint(level)), ContainSubstring("--mailboxes-max-bytes"))))
 	}
 	g.Expect(ProjectionOf(c.update(t, configMapIn("small", "second", size)))).To(Equal(FullObject), "a small mailbox may grow")
-	owner.updateFairShare()
-	g.Expect(owner.memory.fairShare.Load()).To(Equal(level), "nothing has changed by much")
+	c.updateFairShare()
+	g.Expect(owner.parts.limits.memory.fairShare.Load()).To(Equal(level), "nothing has changed by much")
 	g.Expect(c.runReviews(t)).To(BeZero())
 
 	for number := range 100 {
 		c.remove(t, configMapIn("huge", fmt.Sprint("object-", number), size))
 	}
-	for owner.reviewQueue.Len() > 0 {
-		mailbox, _ := owner.reviewQueue.Get()
+	for owner.parts.reviews.queue.Len() > 0 {
+		mailbox, _ := owner.parts.reviews.queue.Get()
 		g.Expect(mailbox).To(BeEquivalentTo("huge"))
-		owner.reviewQueue.Done(mailbox)
+		owner.parts.reviews.queue.Done(mailbox)
 	}
-	owner.updateFairShare()
-	g.Expect(owner.memory.fairShare.Load()).To(BeZero())
-	mailbox, _ := owner.reviewQueue.Get()
+	c.updateFairShare()
+	g.Expect(owner.parts.limits.memory.fairShare.Load()).To(BeZero())
+	mailbox, _ := owner.parts.reviews.queue.Get()
 	g.Expect(mailbox).To(BeEquivalentTo("large"))
-	g.Expect(owner.reviewQueue.Len()).To(BeZero())
+	g.Expect(owner.parts.reviews.queue.Len()).To(BeZero())
 }
 
 // An initial list does not count before it is complete, but it cannot exceed the limit.
@@ -122,18 +125,18 @@ func TestAFirstListFitsTheTotal(t *testing.T) {
 	g := NewWithT(t)
 	const limit, size, count = 1_000_000, 20_000, 300
 	c := newTotal(t, &labelPolicy{}, limit)
-	owner := c.endpoint.owner
-	c.beginList()
+	owner := c.owner
+	c.admission.beginList()
 	var bytes int64
 	for number := range count {
 		listed, _ := c.transform(configMapIn(logicalcluster.Name(fmt.Sprint("mailbox-", number/10)), fmt.Sprint(number), size))
 		bytes += listed.(*cachedObject).currentSize()
-		g.Expect(owner.memory.pending.Load()).To(Equal(bytes))
+		g.Expect(owner.parts.limits.memory.pending.Load()).To(Equal(bytes))
 	}
 	g.Expect(bytes).To(BeNumerically("<=", limit+count*2_000))
-	g.Expect(owner.memory.wake).To(Receive(), "the level is set")
-	c.beginList()
-	g.Expect(owner.memory.pending.Load()).To(BeZero(), "the list failed, and is requested again")
+	g.Expect(owner.parts.limits.memory.wake).To(Receive(), "the level is set")
+	c.admission.beginList()
+	g.Expect(owner.parts.limits.memory.pending.Load()).To(BeZero(), "the list failed, and is requested again")
 }
 
 // The total is the sum of the mailboxes' usages, however many mailboxes come, change and go.
@@ -145,7 +148,7 @@ func TestTotalIsTheSumOfAllUsages(t *testing.T) {
 		all = append(all, logicalcluster.Name(fmt.Sprint("mailbox-", number)))
 	}
 	c := newTotal(t, &labelPolicy{}, 300_000, all...)
-	owner := c.endpoint.owner
+	owner := c.owner
 	for step := range 2_000 {
 		made := configMapIn(all[random.IntN(len(all))>>random.IntN(5)], fmt.Sprint(random.IntN(6)), random.IntN(12_000))
 		if random.IntN(5) == 0 {
@@ -154,12 +157,12 @@ func TestTotalIsTheSumOfAllUsages(t *testing.T) {
 			c.update(t, made)
 		}
 		if step%50 == 0 {
-			owner.updateFairShare()
+			c.updateFairShare()
 		}
 		var sum int64
-		owner.forEachUsage(func(_ logicalcluster.Name, account *usage, _ bool) { sum += account.bytes })
-		g.Expect(owner.memory.cached.Bytes()).To(Equal(sum), "step %d", step)
-		g.Expect(sum).To(BeNumerically("<=", owner.memory.limit+240*2_000))
+		owner.parts.usages.each(func(_ logicalcluster.Name, account *usage, _ bool) { sum += account.bytes })
+		g.Expect(owner.parts.limits.memory.cached.Bytes()).To(Equal(sum), "step %d", step)
+		g.Expect(sum).To(BeNumerically("<=", owner.parts.limits.memory.limit+240*2_000))
 	}
 }
 
@@ -168,17 +171,17 @@ func TestTotalIsTheSumOfAllUsages(t *testing.T) {
 func TestAMailboxIsEvicted(t *testing.T) {
 	g := NewWithT(t)
 	c := newTotal(t, &labelPolicy{limits: Limits{Bytes: 20_000}}, 0, here, there)
-	owner := c.endpoint.owner
+	owner := c.owner
 	c.update(t, configMapIn(there, "other", 100))
 	calls := recordAbsenceCalls(owner)
 	var last *unstructured.Unstructured
-	for number := 0; !owner.isEvicted(here, false); number++ {
+	for number := 0; !owner.parts.usages.isEvicted(here, false); number++ {
 		g.Expect(number).To(BeNumerically("<", 30))
 		last = configMapIn(here, fmt.Sprint("object-", number), 10_000)
 		c.update(t, last)
 		c.runReviews(t)
 	}
-	g.Expect(owner.evictionSignal).To(Receive())
+	g.Expect(owner.parts.evictions.wake).To(Receive())
 	g.Expect(owner.MailboxLimitError(here)).To(MatchError(And(ContainSubstring("or more"), ContainSubstring("20000 bytes"))))
 	_, state := owner.Get(configMaps, here, key(last.GetName()))
 	g.Expect(state).To(Equal(Unknown))
@@ -187,8 +190,8 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	_, state = owner.Get(configMaps, there, key("other"))
 	g.Expect(state).To(Equal(Present), "other mailboxes are not affected")
 	g.Expect(calls.take()).To(ContainElement("forget here"), "its verified absences are void")
-	g.Expect(absenceCache{owner}.IsIncomplete(here)).To(BeTrue())
-	g.Expect(absenceCache{owner}.IsIncomplete(there)).To(BeFalse())
+	g.Expect(absenceCache{owner.Caches, owner.Subscriptions}.IsIncomplete(here)).To(BeTrue())
+	g.Expect(absenceCache{owner.Caches, owner.Subscriptions}.IsIncomplete(there)).To(BeFalse())
 
 	held := len(c.shared.GetStore().ListKeys())
 	for number := range 50 {
@@ -196,13 +199,13 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	}
 	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(held+1), "events are dropped except for a placeholder")
 
-	owner.dropFromCaches(evictionKey{here, false})
+	owner.parts.evictions.dropFromCaches(evictionKey{here, false})
 	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(2), "the other mailbox's object, and the placeholder")
-	g.Expect(c.countedObjects).To(HaveLen(1))
-	g.Expect([]int64{owner.usage(here).objects, owner.usage(here).bytes}).To(Equal([]int64{0, 0}))
+	g.Expect(c.counted.byUID).To(HaveLen(1))
+	g.Expect([]int64{owner.parts.usages.of(here, false).objects, owner.parts.usages.of(here, false).bytes}).To(Equal([]int64{0, 0}))
 	g.Expect(owner.MailboxLimitError(here).Objects).To(BeNumerically(">", 10), "it is still reported")
 
-	owner.readmit(here, false)
+	owner.parts.evictions.readmit(here, false)
 	stateOf := func() State {
 		_, state := owner.Get(configMaps, here, key(last.GetName()))
 		return state
@@ -210,21 +213,21 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	g.Expect(stateOf()).To(Equal(Unknown), "it is not listed yet")
 	_, state = owner.Get(configMaps, there, key("other"))
 	g.Expect(state).To(Equal(Present), "other mailboxes are not affected")
-	former := c.endOfListMarkers()[0]
-	owner.evict(here, false, 1)
-	owner.readmit(here, false)
+	former := c.waiters.markers()[0]
+	owner.parts.evictions.evict(here, false, 1)
+	owner.parts.evictions.readmit(here, false)
 	c.handler.OnAdd(former, false)
 	g.Expect(stateOf()).To(Equal(Unknown), "a list that began before does not count")
-	g.Expect(c.shared.GetIndexer().Add(c.endOfListMarkers()[0])).To(Succeed())
-	c.handler.OnUpdate(former, c.endOfListMarkers()[0])
+	g.Expect(c.shared.GetIndexer().Add(c.waiters.markers()[0])).To(Succeed())
+	c.handler.OnUpdate(former, c.waiters.markers()[0])
 	g.Expect(stateOf()).To(Equal(Absent))
-	g.Expect(owner.awaitingRelist.Load()).To(BeZero())
+	g.Expect(owner.parts.relists.awaiting.Load()).To(BeZero())
 	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(2), "the marker of the list is gone")
-	owner.evict(here, false, 1)
-	owner.readmit(here, false)
+	owner.parts.evictions.evict(here, false, 1)
+	owner.parts.evictions.readmit(here, false)
 	g.Expect(calls.take()).To(ContainElement("forget here"), "objects that the caches do not hold yet must not count as gone")
-	owner.releaseMailbox(here)
-	g.Expect(owner.awaitingRelist.Load()).To(BeZero(), "no mailbox waits after its deletion")
+	owner.parts.release(here)
+	g.Expect(owner.parts.relists.awaiting.Load()).To(BeZero(), "no mailbox waits after its deletion")
 	g.Expect(ProjectionOf(c.update(t, configMapIn(here, "again", 100)))).To(Equal(FullObject))
 }
 

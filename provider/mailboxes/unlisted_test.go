@@ -39,9 +39,9 @@ func TestALaterListLacksObjects(t *testing.T) {
 	mailboxes.setEndpoints([]string{shard.url()})
 	g.Eventually(mailboxes.HasSynced).Should(BeTrue())
 	g.Eventually(stateOf(mailboxes, configMaps, there, "a")).Should(Equal(Present))
-	watched := mailboxes.endpoints[shard.url()].informers
-	g.Eventually(watched[configMaps].cached.Objects).Should(BeEquivalentTo(3))
-	g.Eventually(watched[bindingsResource].cached.Objects).Should(BeEquivalentTo(2))
+	watched := mailboxes.parts.endpoints.byURL[shard.url()].informers
+	g.Eventually(watched[configMaps].counted.size.Objects).Should(BeEquivalentTo(3))
+	g.Eventually(watched[bindingsResource].counted.size.Objects).Should(BeEquivalentTo(2))
 	subscriber.received()
 
 	shard.refuse(true)
@@ -51,9 +51,9 @@ func TestALaterListLacksObjects(t *testing.T) {
 	shard.refuse(false)
 	g.Eventually(stateOf(mailboxes, configMaps, here, "b")).Should(Equal(Absent))
 	g.Eventually(stateOf(mailboxes, configMaps, there, "a")).Should(Equal(Unknown))
-	g.Eventually(watched[configMaps].cached.Objects).Should(BeEquivalentTo(1))
-	g.Expect(watched[configMaps].cached.Bytes()).To(Equal(cachesize.SizeOf(a)))
-	g.Eventually(watched[bindingsResource].cached.Objects).Should(BeEquivalentTo(1))
+	g.Eventually(watched[configMaps].counted.size.Objects).Should(BeEquivalentTo(1))
+	g.Expect(watched[configMaps].counted.size.Bytes()).To(Equal(cachesize.SizeOf(a)))
+	g.Eventually(watched[bindingsResource].counted.size.Objects).Should(BeEquivalentTo(1))
 	g.Expect(stateOf(mailboxes, configMaps, here, "a")()).To(Equal(Present))
 	events, _, _ := subscriber.received()
 	g.Expect(events).To(ConsistOf(Event{Key: key("b"), Old: events[0].Old}))
@@ -72,11 +72,11 @@ func TestAListLacksAnEvictedMailbox(t *testing.T) {
 	g.Expect(c.shared.GetIndexer().List()).To(HaveLen(1))
 	c.events = nil
 
-	c.endpoint.owner.evict(here, false, 1)
+	c.owner.parts.evictions.evict(here, false, 1)
 	g.Expect(ignores(tombstone)).To(BeTrue())
 	g.Expect(c.shared.GetIndexer().List()).To(BeEmpty())
 	c.handler.OnDelete(tombstone)
-	g.Expect(c.cached.Objects()).To(BeZero())
+	g.Expect(c.counted.size.Objects()).To(BeZero())
 	c.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "any", Obj: newPlaceholder(here)})
 	g.Expect(c.events).To(BeEmpty())
 }

@@ -53,7 +53,7 @@ func (l Limits) Min(others Limits) Limits {
 type CachePolicy interface {
 	// Selects reports whether an object may be needed whole; known is false while the configs of its mailbox, which can be
 	// listed in all, are unknown. It is not called for an [IdentityOnly].
-	Selects(all *Mailboxes, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool)
+	Selects(all Reader, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool)
 	// Limits returns the limits of a mailbox, and ConfigLimits the limits of its configs, which do not count towards the
 	// former.
 	Limits(mailbox logicalcluster.Name) Limits
@@ -134,11 +134,11 @@ func (l Limits) exceededBy(objects, bytes int64) bool {
 	return l.Objects > 0 && objects > l.Objects || l.Bytes > 0 && bytes > l.Bytes
 }
 
-// cachedSize returns the number of objects that are cached with more than their identity, and the bytes of all objects.
-func (u *usage) cachedSize() (objects, bytes int64) {
+// counts returns the counts of all objects.
+func (u *usage) counts() objectCounts {
 	u.lock.Lock()
 	defer u.lock.Unlock()
-	return u.objects - u.identityOnly, u.bytes
+	return u.objectCounts
 }
 
 // admittedSizeOf returns the number and bytes of a resource's objects that are cached with more than their identity.
@@ -252,13 +252,6 @@ func (u *usage) wantedBytes(limits Limits) int64 {
 	return wanted
 }
 
-// totalIdentityBytes returns the bytes of identities beyond the limits.
-func (u *usage) totalIdentityBytes() int64 {
-	u.lock.Lock()
-	defer u.lock.Unlock()
-	return u.identityBytes
-}
-
 // needsAdjustment reports whether the cache holds less of the mailbox than these limits allow, or more.
 func (u *usage) needsAdjustment(limits Limits) bool {
 	u.lock.Lock()
@@ -283,51 +276,6 @@ func (u *usage) recordRefusal() {
 	u.nextAdmissionBytes = 0
 }
 
-// RequireFullObject returns nil if a cached object is whole, and else requests the whole object. The error is a [LimitError],
-// or errFetching while the object is being fetched. Its subscribers then get an event when it is cached.
-func (m *Mailboxes) RequireFullObject(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) error {
-	switch ProjectionOf(object) {
-	case FullObject:
-		return nil
-	case IdentityOnly:
-		return m.ObjectLimitError(resource, mailbox, object)
-	default:
-		m.requestFullObject(resource, mailbox, object)
-		return errFetching
-	}
-}
-
-// ObjectLimitError returns the limit that a cached identity exceeds. It is never nil; no limit is exceeded if IdentityOnly is zero and Evicted
-// is false.
-func (m *Mailboxes) ObjectLimitError(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) *LimitError {
-	if object != nil && exceededLimitOf(object) == resourceLimit {
-		return m.usage(mailbox).resourceLimitError(resource, m.resourceLimitsFor(resource))
-	}
-	return m.MailboxLimitError(mailbox)
-}
-
-// MailboxLimitError returns the usage and limits of a mailbox, apart from the limits of resources. It never returns nil, like
-// [Mailboxes.ObjectLimitError].
-func (m *Mailboxes) MailboxLimitError(mailbox logicalcluster.Name) *LimitError {
-	return m.usageLimitError(mailbox, false)
-}
-
-// usageLimitError returns the usage and limits of a mailbox's configs, or of its other objects.
-func (m *Mailboxes) usageLimitError(mailbox logicalcluster.Name, configs bool) *LimitError {
-	limits := m.limits(mailbox, configs)
-	found := m.usageOf(mailbox, configs).limitError(limits)
-	if found.IdentityOnly > 0 && (limits != m.policyLimits(mailbox, configs) || !found.Evicted && !limits.exceededBy(found.Objects, found.Bytes)) {
-		found.TotalLimit = m.memory.limit
-	}
-	return found
-}
-
-// ConfigLimitError returns the usage and limits of a mailbox's configs. It never returns nil, like
-// [Mailboxes.ObjectLimitError].
-func (m *Mailboxes) ConfigLimitError(mailbox logicalcluster.Name) *LimitError {
-	return m.usageLimitError(mailbox, true)
-}
-
 // limitError returns the usage without objects that are limited by their resource.
 func (u *usage) limitError(limits Limits) *LimitError {
 	u.lock.Lock()
@@ -348,11 +296,4 @@ func (u *usage) resourceLimitError(resource schema.GroupVersionResource, resourc
 		found.Objects, found.Bytes, found.IdentityOnly = of.objects, of.fullBytes, of.resourceLimited
 	}
 	return found
-}
-
-// hasIdentityOnly reports whether only the identity of some objects is cached.
-func (u *usage) hasIdentityOnly() bool {
-	u.lock.Lock()
-	defer u.lock.Unlock()
-	return u.identityOnly > 0
 }

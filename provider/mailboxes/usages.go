@@ -18,6 +18,7 @@ package mailboxes
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 )
@@ -26,31 +27,37 @@ import (
 // no endpoint shows the mailbox, so that tenants who create and delete mailboxes leave nothing behind. A counted object keeps
 // its usage, so it is subtracted from the one to which it was added.
 
-// usage returns the usage of a mailbox.
-func (m *Mailboxes) usage(mailbox logicalcluster.Name) *usage {
-	return m.usageOf(mailbox, false)
+// usages are the usages of all mailboxes, for their configs and for their other objects.
+type usages struct {
+	endpoints *Endpoints
+	needs     *needStates
+	// objects and configs contain a *usage by mailbox.
+	objects, configs sync.Map
+	// evicted is the number of evicted usages.
+	evicted atomic.Int64
 }
 
-// usageOf returns the usage of a mailbox's configs, or of its other objects, for reading. If there is none, it returns an
+// of returns the usage of a mailbox's configs, or of its other objects, for reading. If there is none, it returns an
 // empty one, and changes to that are lost.
-func (m *Mailboxes) usageOf(mailbox logicalcluster.Name, configs bool) *usage {
-	if found, ok := m.usagesOf(configs).Load(mailbox); ok {
+func (u *usages) of(mailbox logicalcluster.Name, configs bool) *usage {
+	if found, ok := u.byMailbox(configs).Load(mailbox); ok {
 		return found.(*usage)
 	}
 	return &usage{}
 }
 
-func (m *Mailboxes) usagesOf(configs bool) *sync.Map {
+// byMailbox returns the usages of the configs, or of the other objects.
+func (u *usages) byMailbox(configs bool) *sync.Map {
 	if configs {
-		return &m.configUsages
+		return &u.configs
 	}
-	return &m.usages
+	return &u.objects
 }
 
-// lockUsage returns the usage of a mailbox's configs, or of its other objects, locked, and creates it if there is none. It is
+// lock returns the usage of a mailbox's configs, or of its other objects, locked, and creates it if there is none. It is
 // not dropped before the caller releases the lock.
-func (m *Mailboxes) lockUsage(mailbox logicalcluster.Name, configs bool) *usage {
-	usages := m.usagesOf(configs)
+func (u *usages) lock(mailbox logicalcluster.Name, configs bool) *usage {
+	usages := u.byMailbox(configs)
 	for {
 		found, ok := usages.Load(mailbox)
 		if !ok {
@@ -65,14 +72,14 @@ func (m *Mailboxes) lockUsage(mailbox logicalcluster.Name, configs bool) *usage 
 	}
 }
 
-// deleteUnusedUsage drops the usages of a mailbox that no endpoint shows, or that is foreign, if nothing counts there. It is
+// deleteUnused drops the usages of a mailbox that no endpoint shows, or that is foreign, if nothing counts there. It is
 // called after the last object was deleted, and after the binding was deleted: the later of the two calls drops the usages.
-func (m *Mailboxes) deleteUnusedUsage(mailbox logicalcluster.Name) {
-	if !m.isKnownGone(mailbox) && !m.needs.isForeign(mailbox) {
+func (u *usages) deleteUnused(mailbox logicalcluster.Name) {
+	if !u.endpoints.isKnownGone(mailbox) && !u.needs.isForeign(mailbox) {
 		return
 	}
 	for _, configs := range []bool{true, false} {
-		usages := m.usagesOf(configs)
+		usages := u.byMailbox(configs)
 		found, ok := usages.Load(mailbox)
 		if !ok {
 			continue
@@ -87,24 +94,26 @@ func (m *Mailboxes) deleteUnusedUsage(mailbox logicalcluster.Name) {
 	}
 }
 
-// isKnownGone reports whether the mailboxes of all endpoints are known and none of them is this one.
-func (m *Mailboxes) isKnownGone(mailbox logicalcluster.Name) bool {
-	m.lock.RLock()
-	defer m.lock.RUnlock()
-	for _, endpoint := range m.endpoints {
-		if !endpoint.hasSyncedBindings() || endpoint.binding(mailbox) != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// forEachUsage calls a function for the configs, and for the other objects, of each mailbox.
-func (m *Mailboxes) forEachUsage(call func(mailbox logicalcluster.Name, usage *usage, configs bool)) {
+// each calls a function for the configs, and for the other objects, of each mailbox.
+func (u *usages) each(call func(mailbox logicalcluster.Name, usage *usage, configs bool)) {
 	for _, configs := range []bool{false, true} {
-		m.usagesOf(configs).Range(func(mailbox, found any) bool {
+		u.byMailbox(configs).Range(func(mailbox, found any) bool {
 			call(mailbox.(logicalcluster.Name), found.(*usage), configs)
 			return true
 		})
 	}
+}
+
+// isEvicted reports whether the configs of a mailbox, or its other objects, are evicted.
+func (u *usages) isEvicted(mailbox logicalcluster.Name, configs bool) bool {
+	return u.evicted.Load() > 0 && u.of(mailbox, configs).evicted.Load()
+}
+
+// endEviction reports whether the configs of a mailbox, or its other objects, were evicted until now.
+func (u *usages) endEviction(mailbox logicalcluster.Name, configs bool) bool {
+	if !u.of(mailbox, configs).evicted.Swap(false) {
+		return false
+	}
+	u.evicted.Add(-1)
+	return true
 }

@@ -31,7 +31,7 @@ import (
 
 // countAccounts returns the number of usages.
 func countAccounts(owner *Mailboxes) (count int) {
-	owner.forEachUsage(func(logicalcluster.Name, *usage, bool) { count++ })
+	owner.parts.usages.each(func(logicalcluster.Name, *usage, bool) { count++ })
 	return count
 }
 
@@ -44,7 +44,7 @@ func TestDeletedMailboxesLeaveNoAccounts(t *testing.T) {
 		"the binding last": func(t *testing.T, c *testInformer, unbind func()) {
 			t.Helper()
 			c.remove(t, object)
-			if countAccounts(c.endpoint.owner) != 1 {
+			if countAccounts(c.owner) != 1 {
 				t.Error("the account of a mailbox without objects is dropped while the mailbox is shown")
 			}
 			unbind()
@@ -52,7 +52,7 @@ func TestDeletedMailboxesLeaveNoAccounts(t *testing.T) {
 		"the binding first": func(t *testing.T, c *testInformer, unbind func()) { t.Helper(); unbind(); c.remove(t, object) },
 		"while it is closed": func(t *testing.T, c *testInformer, unbind func()) {
 			t.Helper()
-			c.endpoint.owner.evict(mailbox, false, 1)
+			c.owner.parts.evictions.evict(mailbox, false, 1)
 			unbind()
 			c.remove(t, object)
 		},
@@ -60,10 +60,10 @@ func TestDeletedMailboxesLeaveNoAccounts(t *testing.T) {
 			t.Helper()
 			unbind()
 			c.remove(t, object)
-			c.endpoint.owner.evict(mailbox, true, 1)
-			c.endpoint.owner.clock.(*testclock.FakeClock).Step(readmitAfter)
-			c.endpoint.owner.readmitNext(t.Context(), c.endpoint.owner.listEvicted())
-			if c.endpoint.owner.evictedCount.Load() > 0 {
+			c.owner.parts.evictions.evict(mailbox, true, 1)
+			c.owner.parts.options.Clock.(*testclock.FakeClock).Step(readmitAfter)
+			c.owner.parts.evictions.readmitNext(t.Context(), c.owner.parts.evictions.listEvicted(), c.owner.parts.release)
+			if c.owner.parts.usages.evicted.Load() > 0 {
 				t.Error("it stays closed")
 			}
 		},
@@ -72,8 +72,8 @@ func TestDeletedMailboxesLeaveNoAccounts(t *testing.T) {
 			unbind()
 			c.remove(t, object)
 			_, _ = c.transform(object)
-			_ = c.endpoint.owner.MailboxLimitError(mailbox)
-			c.endpoint.owner.absence.RequireRelist(mailbox, configMaps)
+			_ = c.owner.MailboxLimitError(mailbox)
+			c.owner.parts.absences.verifier.RequireRelist(mailbox, configMaps)
 		},
 		"before it is known which mailboxes there are": func(t *testing.T, c *testInformer, unbind func()) {
 			t.Helper()
@@ -88,7 +88,7 @@ func TestDeletedMailboxesLeaveNoAccounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			c := newTotal(t, &labelPolicy{}, 0, mailbox)
-			owner := c.endpoint.owner
+			owner := c.owner
 			calls := recordAbsenceCalls(owner)
 			bound := c.endpoint.informers[bindingsResource].shared.GetIndexer()
 			c.update(t, object)
@@ -119,7 +119,7 @@ func TestNoCountIsLostWhileAccountsAreDropped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			c := newTotal(t, &labelPolicy{limits: Limits{Bytes: 1 << 30}}, 1<<40)
-			owner := c.endpoint.owner
+			owner := c.owner
 			done := make(chan struct{})
 			var counting, binding sync.WaitGroup
 			if test.bound {
@@ -138,15 +138,15 @@ func TestNoCountIsLostWhileAccountsAreDropped(t *testing.T) {
 				want[mailboxOf(one.current.Load())] += one.countedBytes
 			}
 			for _, mailbox := range test.mailboxes {
-				g.Expect(owner.usage(mailbox).bytes).To(Equal(want[mailbox]), mailbox.String())
+				g.Expect(owner.parts.usages.of(mailbox, false).bytes).To(Equal(want[mailbox]), mailbox.String())
 			}
 			for _, one := range all {
-				c.updateUsage(one, nil)
+				c.counted.update(one, nil)
 			}
 			for _, mailbox := range test.mailboxes {
 				c.unbind(mailbox)
 			}
-			g.Expect(owner.memory.cached.Bytes()).To(BeZero())
+			g.Expect(owner.parts.limits.memory.cached.Bytes()).To(BeZero())
 			g.Expect(countAccounts(owner)).To(BeZero())
 		})
 	}
@@ -187,14 +187,14 @@ func (c *testInformer) comeAndGo(mailboxes []logicalcluster.Name, worker, most i
 		if len(left) == most || len(left) > 0 && random.IntN(2) == 0 {
 			last := left[len(left)-1]
 			if random.IntN(3) == 0 {
-				c.updateUsage(last, last)
+				c.counted.update(last, last)
 			}
-			c.updateUsage(last, nil)
+			c.counted.update(last, nil)
 			left = left[:len(left)-1]
 			continue
 		}
 		made := newCachedObject(objects[len(left)], random.Int64N(1_000)+1)
-		c.updateUsage(nil, made)
+		c.counted.update(nil, made)
 		left = append(left, made)
 	}
 	return left
@@ -205,18 +205,18 @@ func TestAClosureOutlastsADrop(t *testing.T) {
 	g := NewWithT(t)
 	const mailbox logicalcluster.Name = "short-lived"
 	c := newTotal(t, &labelPolicy{}, 0)
-	owner := c.endpoint.owner
+	owner := c.owner
 	for range 500 {
 		var both sync.WaitGroup
-		both.Go(func() { owner.evict(mailbox, false, 1) })
+		both.Go(func() { owner.parts.evictions.evict(mailbox, false, 1) })
 		both.Go(func() {
-			owner.lockUsage(mailbox, false).lock.Unlock()
-			owner.deleteUnusedUsage(mailbox)
+			owner.parts.usages.lock(mailbox, false).lock.Unlock()
+			owner.parts.usages.deleteUnused(mailbox)
 		})
 		both.Wait()
-		g.Expect(owner.isEvicted(mailbox, false)).To(BeTrue())
-		owner.releaseMailbox(mailbox)
-		g.Expect(owner.evictedCount.Load()).To(BeZero())
+		g.Expect(owner.parts.usages.isEvicted(mailbox, false)).To(BeTrue())
+		owner.parts.release(mailbox)
+		g.Expect(owner.parts.usages.evicted.Load()).To(BeZero())
 		g.Expect(countAccounts(owner)).To(BeZero())
 	}
 }

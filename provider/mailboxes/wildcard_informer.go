@@ -19,7 +19,6 @@ package mailboxes
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -34,13 +33,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/synchub-dev/synchub/provider/cachesize"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
@@ -55,33 +52,18 @@ const (
 
 // wildcardInformer is the wildcard list and watch of one resource at one endpoint.
 type wildcardInformer struct {
-	endpoint *endpoint
-	resource schema.GroupVersionResource
-	shared   kcpcache.ScopeableSharedIndexInformer
-	log      logr.Logger
-	cached   cachesize.Counter
-	// configs is true if the objects are configs.
-	configs bool
-	// dropsForeign is true if the objects of foreign mailboxes are dropped. Then stream is the watch, and relistSignal wakes runRelists.
-	dropsForeign bool
+	*cacheRules
+	endpoint  *endpoint
+	shared    kcpcache.ScopeableSharedIndexInformer
+	log       logr.Logger
+	admission *admission
+	counted   *countedObjects
+	waiters   relistWaiters
+	// outdated has, by end-of-list marker, the []*cachedObject that dropOutdated has removed. They count until the handler gets the marker.
+	outdated sync.Map
+	// stream is the watch, and relistSignal wakes runRelists. Both are unused unless the informer drops foreign mailboxes.
 	stream       atomic.Pointer[splicedWatch]
 	relistSignal signal
-	// outdated are the entries that dropOutdated has removed for an end-of-list marker. They count until the handler gets the marker.
-	outdatedLock sync.Mutex
-	outdated     map[*cachedObject][]*cachedObject
-	// countedObjects are the entries that count towards the usages of their mailboxes.
-	countedLock    sync.Mutex
-	countedObjects map[types.UID]*cachedObject
-	// initialList is the list that is being read, and lastDeliveredList the number of the last list whose objects reached the
-	// handler. Only the reflector uses the former.
-	initialList       initialList
-	lastDeliveredList atomic.Uint32
-	// pendingBytes is the size of the list that is not counted yet; ended is set when the informer is stopped.
-	pendingBytes atomic.Int64
-	ended        atomic.Bool
-	// awaitingRelist holds the relist number of each readmitted or gained mailbox that no list has covered since.
-	awaitingRelistLock sync.Mutex
-	awaitingRelist     map[logicalcluster.Name]uint64
 	// attempted is closed when the cache is filled, or an attempt to fill it has failed.
 	attempted     chan struct{}
 	markAttempted func()
@@ -95,14 +77,14 @@ type wildcardInformer struct {
 	running sync.WaitGroup
 }
 
-// startWildcardInformer starts the wildcard informer of a resource.
-func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResource) *wildcardInformer {
+// newWildcardInformer returns the wildcard informer of a resource, which is not started.
+func newWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResource) *wildcardInformer {
+	rules := newCacheRules(endpoint.parts, resource)
 	w := &wildcardInformer{
-		endpoint: endpoint, resource: resource, log: endpoint.log.WithValues("resource", resource.String()),
-		countedObjects: map[types.UID]*cachedObject{}, attempted: make(chan struct{}), configs: endpoint.owner.isConfig(resource),
-		dropsForeign: endpoint.owner.dropsForeign(resource), relistSignal: newSignal(),
+		cacheRules: rules, endpoint: endpoint, log: endpoint.log.WithValues("resource", resource.String()),
+		admission: &admission{cacheRules: rules}, counted: newCountedObjects(rules), waiters: relistWaiters{relists: endpoint.parts.relists},
+		attempted: make(chan struct{}), relistSignal: newSignal(),
 	}
-	w.cached.AddToParent(&endpoint.owner.memory.cached)
 	w.markAttempted = sync.OnceFunc(func() { close(w.attempted) })
 	w.ctx, w.cancel = context.WithCancel(endpoint.ctx)
 	w.shared = kcpinformers.NewSharedIndexInformer(
@@ -111,6 +93,12 @@ func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResou
 		0,
 		cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc},
 	)
+	return w
+}
+
+// startWildcardInformer starts the wildcard informer of a resource.
+func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResource) *wildcardInformer {
+	w := newWildcardInformer(endpoint, resource)
 	// These calls fail only on a running informer.
 	_ = w.shared.SetTransform(w.transform)
 	deletesUnlisted := kcp.NewUnlistedDeleter(w.shared)
@@ -121,10 +109,9 @@ func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResou
 	handled, _ := w.shared.AddEventHandler(w.countingHandler(endpoint.eventHandler(resource)))
 	w.running.Go(func() {
 		w.shared.RunWithContext(w.ctx)
-		w.releaseUsage()
-		w.ended.Store(true)
-		w.releasePending()
-		w.cancelRelists()
+		w.counted.release()
+		w.admission.end()
+		w.waiters.cancel()
 	})
 	if w.dropsForeign {
 		w.running.Go(w.runRelists)
@@ -181,11 +168,11 @@ func (w *wildcardInformer) client() dynamic.ResourceInterface {
 // watch starts a watch, which may begin with a list.
 func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
-		if w.endpoint.owner.awaitingRelist.Load() > 0 && len(w.endOfListMarkers()) > 0 {
+		if len(w.waiters.all()) > 0 {
 			return nil, errMarkersNeedPages
 		}
 		w.waitForConfigs(ctx)
-		w.beginList()
+		w.admission.beginList()
 	}
 	if err := w.checkResumed(ctx); err != nil {
 		return nil, err
@@ -223,14 +210,12 @@ func (w *wildcardInformer) recordResult(err error) {
 // waitForConfigs waits until the caches of the configs are filled, or have failed to: configs decide how much of an object is
 // cached.
 func (w *wildcardInformer) waitForConfigs(ctx context.Context) {
-	owner := w.endpoint.owner
-	if owner.policy == nil || slices.Contains(owner.alwaysWatched, w.resource) {
+	options := w.parts.options
+	if options.Policy == nil || options.isAlwaysWatched(w.resource) {
 		return
 	}
-	for _, resource := range owner.alwaysWatched {
-		w.endpoint.lock.RLock()
-		configs := w.endpoint.informers[resource]
-		w.endpoint.lock.RUnlock()
+	for _, resource := range options.alwaysWatched() {
+		configs := w.endpoint.get(resource)
 		if configs == nil {
 			continue
 		}
@@ -258,8 +243,8 @@ var errMarkersNeedPages = errors.New("the end of a list by a watch cannot be mar
 
 // listPages reads a list in pages and keeps only as much of it as the cache will hold.
 func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	w.beginList()
-	markers := w.endOfListMarkers()
+	w.admission.beginList()
+	markers := w.waiters.markers()
 	if options.ResourceVersion == "0" {
 		// From its watch cache a server would return all objects at once.
 		options.ResourceVersion = ""
@@ -330,28 +315,21 @@ func (w *wildcardInformer) transform(obj any) (any, error) {
 	case w.isExcluded(object):
 		return newPlaceholder(mailboxOf(object)), nil
 	default:
-		return w.toCachedObject(object), nil
+		return w.admission.toCachedObject(object, w.shared.GetIndexer()), nil
 	}
-}
-
-// isExcluded reports whether an object or an entry belongs to an evicted or a foreign mailbox.
-func (w *wildcardInformer) isExcluded(object runtime.Object) bool {
-	owner := w.endpoint.owner
-	return owner.evictedCount.Load() > 0 && owner.isEvicted(mailboxOf(toObject(object)), w.configs) ||
-		w.dropsForeign && owner.needs.isForeign(mailboxOf(toObject(object)))
 }
 
 // countingHandler returns a handler that counts the entries of the cache, and calls the other one.
 func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	if w.resource == bindingsResource {
-		return w.cached.CountingHandler(handler)
+		return w.counted.size.CountingHandler(handler)
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			if w.handlePlaceholder(obj) || w.dropIfForeign(obj) || w.isOutdated(obj.(*cachedObject)) {
 				return
 			}
-			w.updateUsage(nil, obj.(*cachedObject))
+			w.count(nil, obj.(*cachedObject))
 			handler.OnAdd(obj, initial)
 		},
 		UpdateFunc: func(old, obj any) {
@@ -359,7 +337,7 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 				return
 			}
 			w.checkUpdated(old.(*cachedObject), obj.(*cachedObject))
-			w.updateUsage(old.(*cachedObject), obj.(*cachedObject))
+			w.count(old.(*cachedObject), obj.(*cachedObject))
 			handler.OnUpdate(old, obj)
 		},
 		DeleteFunc: func(obj any) {
@@ -368,7 +346,7 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 			}
 			object := toObject(obj)
 			// The last state of a deleted object may be another entry than the cache's entry.
-			w.updateUsage(w.countedObject(object.GetUID()), nil)
+			w.counted.update(w.counted.get(object.GetUID()), nil)
 			if !w.isExcluded(object) {
 				// A list lacks the objects of an evicted or foreign mailbox because listPages and transform leave them out.
 				handler.OnDelete(obj)
@@ -377,66 +355,8 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 	}
 }
 
-// countedObject returns the counted entry of an object; nil if there is none.
-func (w *wildcardInformer) countedObject(uid types.UID) *cachedObject {
-	w.countedLock.Lock()
-	defer w.countedLock.Unlock()
-	return w.countedObjects[uid]
-}
-
-// replaceCounted replaces a counted entry.
-func (w *wildcardInformer) replaceCounted(before, after *cachedObject) {
-	w.countedLock.Lock()
-	defer w.countedLock.Unlock()
-	if before != nil {
-		delete(w.countedObjects, before.current.Load().GetUID())
-	}
-	if after != nil {
-		w.countedObjects[after.current.Load().GetUID()] = after
-	}
-}
-
-// updateUsage counts an entry of the cache instead of another; either may be nil.
-func (w *wildcardInformer) updateUsage(before, after *cachedObject) {
-	mailboxes, of := w.endpoint.owner, after
-	if after != nil {
-		w.lastDeliveredList.Store(after.listNumber)
-		if w.isExcluded(after) {
-			// dropFromCaches or dropForeign will remove the entry.
-			after = nil
-		}
-	}
-	w.replaceCounted(before, after)
-	if before != nil {
-		of = before
-	}
-	if of == nil {
-		return
-	}
-	mailbox := mailboxOf(of.current.Load())
-	usage := mailboxes.lockUsage(mailbox, w.configs)
-	objects, bytes := usage.replace(w.resource, before, after)
-	isEmpty := usage.objects == 0
-	usage.lock.Unlock()
-	w.cached.Add(objects, bytes)
-	if isEmpty {
-		mailboxes.deleteUnusedUsage(mailbox)
-	}
-	if mailboxes.policy == nil {
-		return
-	}
-	if usage.needsReview(w.limits(mailbox), w.resource, mailboxes.resourceLimitsFor(w.resource), before != nil) {
-		mailboxes.EnqueueCacheReview(mailbox)
-	}
-	mailboxes.memory.onGrowth()
-}
-
-// releaseUsage subtracts all entries from the usages of their mailboxes.
-func (w *wildcardInformer) releaseUsage() {
-	w.countedLock.Lock()
-	all := slices.Collect(maps.Values(w.countedObjects))
-	w.countedLock.Unlock()
-	for _, counted := range all {
-		w.updateUsage(counted, nil)
-	}
+// count counts an entry that reached the handler instead of another, which may be nil.
+func (w *wildcardInformer) count(before, after *cachedObject) {
+	w.admission.lastDeliveredList.Store(after.listNumber)
+	w.counted.update(before, after)
 }

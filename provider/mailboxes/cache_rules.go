@@ -17,10 +17,9 @@ limitations under the License.
 package mailboxes
 
 import (
-	"slices"
-
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/provider/cachesize"
@@ -33,34 +32,30 @@ import (
 // maxConfigStatusBytes bounds the cached status of a config, in bytes. The hub replaces a larger one.
 const maxConfigStatusBytes = 64 << 10
 
-// isConfig reports whether the objects of a resource are configs. Without a policy the hub caches configs whole, like all
-// other objects.
-func (m *Mailboxes) isConfig(resource schema.GroupVersionResource) bool {
-	return m.policy != nil && resource != bindingsResource && slices.Contains(m.alwaysWatched, resource)
+// cacheRules decide how much of the objects of a resource its caches hold.
+type cacheRules struct {
+	parts    *parts
+	resource schema.GroupVersionResource
+	// configs is true if the objects are configs, and dropsForeign if the objects of foreign mailboxes are dropped.
+	configs, dropsForeign bool
 }
 
-// usage returns the usage to which the objects of a mailbox count.
-func (w *wildcardInformer) usage(mailbox logicalcluster.Name) *usage {
-	return w.endpoint.owner.usageOf(mailbox, w.configs)
-}
-
-// limits returns the limits that hold for the objects of a mailbox.
-func (w *wildcardInformer) limits(mailbox logicalcluster.Name) Limits {
-	return w.endpoint.owner.limits(mailbox, w.configs)
+func newCacheRules(parts *parts, resource schema.GroupVersionResource) *cacheRules {
+	return &cacheRules{parts: parts, resource: resource, configs: parts.options.isConfig(resource), dropsForeign: parts.options.dropsForeign(resource)}
 }
 
 // selects reports whether an object may be needed whole, as the policy does. Configs always are.
-func (w *wildcardInformer) selects(mailbox logicalcluster.Name, object *unstructured.Unstructured) (selected, known bool) {
-	if w.configs {
+func (r *cacheRules) selects(mailbox logicalcluster.Name, object *unstructured.Unstructured) (selected, known bool) {
+	if r.configs {
 		return true, true
 	}
-	return w.endpoint.owner.policy.Selects(w.endpoint.owner, mailbox, w.resource, object)
+	return r.parts.options.Policy.Selects(r.parts.caches, mailbox, r.resource, object)
 }
 
 // strip removes the fields that are never cached from an object of a server.
-func (w *wildcardInformer) strip(object *unstructured.Unstructured) *unstructured.Unstructured {
-	if w.configs {
-		return stripConfig(object, w.endpoint.owner.policy.RetainedAnnotations())
+func (r *cacheRules) strip(object *unstructured.Unstructured) *unstructured.Unstructured {
+	if r.configs {
+		return stripConfig(object, r.parts.options.Policy.RetainedAnnotations())
 	}
 	object.SetManagedFields(nil)
 	// Only the hub may set this field.
@@ -69,11 +64,11 @@ func (w *wildcardInformer) strip(object *unstructured.Unstructured) *unstructure
 }
 
 // toIdentityOnly returns the identity of an object, with the limit that it exceeds.
-func (w *wildcardInformer) toIdentityOnly(object *unstructured.Unstructured, exceeded exceededLimit) *unstructured.Unstructured {
-	if w.configs {
+func (r *cacheRules) toIdentityOnly(object *unstructured.Unstructured, exceeded exceededLimit) *unstructured.Unstructured {
+	if r.configs {
 		return toConfigIdentity(object)
 	}
-	identity := toIdentityOnly(object, w.endpoint.owner.policy.RetainedAnnotations())
+	identity := toIdentityOnly(object, r.parts.options.Policy.RetainedAnnotations())
 	if exceeded == resourceLimit {
 		identity.Object[projectionField] = projectionIdentityByResource
 	}
@@ -81,11 +76,17 @@ func (w *wildcardInformer) toIdentityOnly(object *unstructured.Unstructured, exc
 }
 
 // tieBreaker orders objects that were created within one second. Configs are compiled in this order.
-func (w *wildcardInformer) tieBreaker(object *unstructured.Unstructured) string {
-	if w.configs {
+func (r *cacheRules) tieBreaker(object *unstructured.Unstructured) string {
+	if r.configs {
 		return object.GetKind() + "/" + object.GetName()
 	}
 	return string(object.GetUID())
+}
+
+// isExcluded reports whether an object or an entry belongs to an evicted or a foreign mailbox.
+func (r *cacheRules) isExcluded(object runtime.Object) bool {
+	return r.parts.usages.evicted.Load() > 0 && r.parts.usages.isEvicted(mailboxOf(toObject(object)), r.configs) ||
+		r.dropsForeign && r.parts.needs.isForeign(mailboxOf(toObject(object)))
 }
 
 // stripConfig returns the fields of a config that the hub reads: its spec, the given annotations unless they are long, its finalizers,
