@@ -148,7 +148,7 @@ func TestAdoptionOfWhatIsLeftAlone(t *testing.T) {
 // loseLabel takes the label off an object, so that no cache of the hub shows it any more.
 func loseLabel(t *testing.T, hand *targetHarness, object *unstructured.Unstructured) {
 	t.Helper()
-	if err := hand.connection.RemoveMetadata(t.Context(), configMapsV1, keyOf(object), object.GetUID(), []string{ownership.OwnerLabel}, nil); err != nil {
+	if err := hand.objects.RemoveMetadata(t.Context(), configMapsV1, keyOf(object), object.GetUID(), []string{ownership.OwnerLabel}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -327,7 +327,7 @@ func TestReplace(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := connection.Get(t.Context(), gauges, keyOf(first)); !apierrors.IsNotFound(err) {
+				if _, err := connection.Objects.Get(t.Context(), gauges, keyOf(first)); !apierrors.IsNotFound(err) {
 					t.Fatalf("it is still there: %v", err)
 				}
 				if _, deleted := hand.view.writes.Current(hand.target.Ref(keyOf(first)), &cachedCopy{Unstructured: first}); !deleted {
@@ -358,7 +358,7 @@ func TestEnsureNamespace(t *testing.T) {
 	if err := hand.applySource(source, ownership.PolicyDelete); err != nil {
 		t.Fatal(err)
 	}
-	namespace, err := connection.Get(requestclass.With(t.Context(), requestclass.Extra), namespaces, keyOf(fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ensured+"}}")))
+	namespace, err := connection.Objects.Get(requestclass.With(t.Context(), requestclass.Extra), namespaces, keyOf(fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ensured+"}}")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ type emptinessCheck struct {
 // starts a list in the background, which enqueues the SyncTarget when done. The caller holds reconcileMutex.
 func (m *Manager) isListedEmpty(state *targetState, resource plan.Resource) (bool, error) {
 	target := state.currentTarget()
-	if !target.Connection.IsUp() {
+	if !target.Connection.Health.IsUp() {
 		state.emptinessChecks.forget(resource.GroupResource())
 		return false, nil
 	}
@@ -60,7 +60,7 @@ func (m *Manager) isListedEmpty(state *targetState, resource plan.Resource) (boo
 			if resource.Namespaced {
 				namespaces = target.WrittenNamespaces
 			}
-			empty, err := target.Connection.HasNoObjects(requestclass.With(ctx, requestclass.Background), resource.TargetAPI().GroupVersionResource, objectsync.Selector(owner), namespaces...)
+			empty, err := target.Connection.Objects.HasNoObjects(requestclass.With(ctx, requestclass.Background), resource.TargetAPI().GroupVersionResource, objectsync.Selector(owner), namespaces...)
 			if apierrors.IsForbidden(err) && len(namespaces) > 0 {
 				// The hub may leave objects for ever in namespaces that it may no longer list. The status of
 				// the SyncTarget reports these objects.

@@ -123,17 +123,17 @@ func (r resolvedAPIs) with(found plan.TargetAPI, asked schema.GroupVersionResour
 var errTargetDown = errors.New("the target is down")
 
 func resolveKind(connection *targets.Connection, kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
-	if !connection.IsUp() {
+	if !connection.Health.IsUp() {
 		return schema.GroupVersionResource{}, errTargetDown
 	}
-	return connection.ResolveAsync(kind)
+	return connection.APIs.ResolveAsync(kind)
 }
 
 func resolveResource(connection *targets.Connection, resource schema.GroupVersionResource) (kind string, err error) {
-	if !connection.IsUp() {
+	if !connection.Health.IsUp() {
 		return "", errTargetDown
 	}
-	return connection.ResolveResourceAsync(resource)
+	return connection.APIs.ResolveResourceAsync(resource)
 }
 
 // formerTargets returns the APIs that earlier conversions of a resource wrote, until they are known to be empty.

@@ -80,10 +80,10 @@ func (t *targetState) chooseVersion(resource plan.Resource) (targetversion.Choic
 		return targetversion.Choose(published, named[0].Version, target), nil
 	}
 	connection := t.currentTarget().Connection
-	if !connection.IsUp() {
+	if !connection.Health.IsUp() {
 		return targetversion.Choose(published, "", target), nil
 	}
-	served, err := connection.ServedVersionsAsync(resource.TargetAPI().GroupResource())
+	served, err := connection.APIs.ServedVersionsAsync(resource.TargetAPI().GroupResource())
 	target.Served, target.Known = served, err == nil
 	if errors.Is(err, targets.ErrPending) {
 		err = nil

@@ -61,17 +61,17 @@ func (i *informer) relistUnless(caughtUp func() bool) {
 	if caughtUp() || !i.contradiction.begin() {
 		return
 	}
-	i.connection.RunInBackground(func(ctx context.Context) {
-		now := i.connection.clock.Now()
+	i.watches.env.runInBackground(func(ctx context.Context) {
+		now := i.watches.env.clock.Now()
 		wait := max(contradictionDelay, i.contradiction.next().Sub(now))
 		select {
 		case <-ctx.Done():
-		case <-i.connection.clock.After(wait):
+		case <-i.watches.env.clock.After(wait):
 		}
 		relist := ctx.Err() == nil && !caughtUp()
-		i.contradiction.end(relist, i.connection.clock.Now().Add(contradictionInterval))
+		i.contradiction.end(relist, i.watches.env.clock.Now().Add(contradictionInterval))
 		if relist {
-			i.connection.log.Info("an answer of the target contradicts the watch, so the resource is listed again", "resource", i.resource.String())
+			i.watches.env.log.Info("an answer of the target contradicts the watch, so the resource is listed again", "resource", i.resource.String())
 			i.relist()
 		}
 	})

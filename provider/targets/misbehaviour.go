@@ -53,7 +53,7 @@ var (
 func (i *informer) checkVersions(tokens ...string) error {
 	for _, token := range tokens {
 		if len(token) > maxVersionLength {
-			i.connection.Quarantine(fmt.Sprintf("a resourceVersion of %s, or the token of a page, has %d bytes", i.resource, len(token)))
+			i.watches.quarantine.StartQuarantine(fmt.Sprintf("a resourceVersion of %s, or the token of a page, has %d bytes", i.resource, len(token)))
 			return errVersionTooLong
 		}
 	}
@@ -66,7 +66,7 @@ func (i *informer) checkName(object any) error {
 	if !ok || len(named.GetName()) <= maxName && len(named.GetNamespace()) <= maxName {
 		return nil
 	}
-	i.connection.Quarantine(fmt.Sprintf("the name of one of its %s has %d bytes", i.resource, max(len(named.GetName()), len(named.GetNamespace()))))
+	i.watches.quarantine.StartQuarantine(fmt.Sprintf("the name of one of its %s has %d bytes", i.resource, max(len(named.GetName()), len(named.GetNamespace()))))
 	return errNameTooLong
 }
 

@@ -46,9 +46,9 @@ func TestLongNamesAndVersions(t *testing.T) {
 		"one of an event":      {func(i *informer) error { i.UpdateResourceVersion(strings.Repeat("1", maxVersionLength+1)); return nil }, true},
 		"a short one of those": {func(i *informer) error { i.UpdateResourceVersion("1"); return nil }, false},
 	} {
-		connection, now := limitedConnection(CacheLimits{}, 0)
-		err := test.check(&informer{requestGate: &requestGate{connection: connection}})
-		if _, left := connection.quarantine.remaining(now.Now()); (left > 0) != test.isLong || err != nil && !test.isLong {
+		size, now := limitedCacheSize(CacheLimits{}, 0)
+		err := test.check(&informer{requestGate: &requestGate{watches: &Watches{quarantine: size.quarantine}}})
+		if _, left := size.quarantine.remaining(now.Now()); (left > 0) != test.isLong || err != nil && !test.isLong {
 			t.Errorf("%s: quarantined for %s, %v", name, left, err)
 		}
 	}

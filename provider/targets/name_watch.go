@@ -34,9 +34,9 @@ const maxSingleNameWatches = 8
 
 // NameWatch watches names of one resource that objects with other owners have, and reports when a name may have become free.
 type NameWatch struct {
-	connection *Connection
-	resource   schema.GroupVersionResource
-	onChange   func(types.NamespacedName)
+	watches  *Watches
+	resource schema.GroupVersionResource
+	onChange func(types.NamespacedName)
 	// changed wakes Run.
 	changed chan struct{}
 
@@ -91,13 +91,13 @@ func fingerprintOf(object any) string {
 // NewNameWatch returns a watch without names, which is idle until [NameWatch.Run]. It calls onChange for each deletion of an object
 // under a watched name, and for each change of its labels, annotations or generation. It also calls onChange if the first
 // list has no object of the name. onChange must not block.
-func (c *Connection) NewNameWatch(resource schema.GroupVersionResource, onChange func(types.NamespacedName)) *NameWatch {
+func (w *Watches) NewNameWatch(resource schema.GroupVersionResource, onChange func(types.NamespacedName)) *NameWatch {
 	return &NameWatch{
-		connection: c,
-		resource:   resource,
-		onChange:   onChange,
-		changed:    make(chan struct{}, 1),
-		names:      map[types.NamespacedName]observedName{},
+		watches:  w,
+		resource: resource,
+		onChange: onChange,
+		changed:  make(chan struct{}, 1),
+		names:    map[types.NamespacedName]observedName{},
 	}
 }
 
@@ -189,7 +189,7 @@ func (w *NameWatch) allObjectsWatches() map[watchKey]struct{} {
 		namespaced = namespaced || key.Namespace != metav1.NamespaceNone
 	}
 	all := map[watchKey]struct{}{}
-	for _, namespace := range w.connection.namespacesToList(namespaced) {
+	for _, namespace := range w.watches.namespaces.toList(namespaced) {
 		all[watchKey{NamespacedName: types.NamespacedName{Namespace: namespace}}] = struct{}{}
 	}
 	return all
@@ -205,12 +205,12 @@ func (w *NameWatch) fullInformerFor(key types.NamespacedName) *informer {
 
 // watch watches one name, or all objects, until ctx ends.
 func (w *NameWatch) watch(ctx context.Context, which watchKey) {
-	from := w.connection.metadataSource(w.resource, which.Namespace)
+	from := w.watches.metadataSource(w.resource, which.Namespace)
 	if which.Name != "" {
 		from = from.withName(which.Name)
 	}
 	observe := func(object any) { w.observe(keyFor(object), fingerprintOf(object)) }
-	informer := w.connection.newInformer(from, w.connection.newRequestGate(w.resource, nil), toFingerprint, nil, cache.ResourceEventHandlerFuncs{
+	informer := w.watches.newInformer(w.resource, from, nil, toFingerprint, nil, cache.ResourceEventHandlerFuncs{
 		AddFunc:    observe,
 		UpdateFunc: func(_, object any) { observe(object) },
 		DeleteFunc: func(object any) { w.observe(keyFor(object), "") },

@@ -113,7 +113,7 @@ func (r *Registry) tunnelConfig(syncTarget types.UID) *rest.Config {
 // onTunnelChange makes the connection of a SyncTarget notice that a tunnel was opened, closed or refused.
 func (r *Registry) onTunnelChange(syncTarget types.UID) {
 	if connection, ok := r.Get(syncTarget); ok {
-		connection.ProbeNow()
+		connection.Health.ProbeNow()
 	}
 	r.options.OnChange(syncTarget)
 }
