@@ -90,10 +90,8 @@ func (p *APIPoll) run(ctx context.Context) {
 				p.listeners.call(func(listener *Listener) func() { return listener.OnAPIs })
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if p.env.sleep(ctx, alignToProbes(p.env.clock.Now(), apiPollInterval)) != nil {
 			return
-		case <-p.env.clock.After(alignToProbes(p.env.clock.Now(), apiPollInterval)):
 		}
 	}
 }

@@ -80,20 +80,22 @@ type lookupResult struct {
 // version with the kind. The error wraps [ErrNotServed] if there is none.
 func (a *APIs) Resolve(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	found, err := a.resolve(ctx, lookup{GroupVersion: kind.GroupVersion(), kind: kind.Kind})
-	if err != nil {
-		return schema.GroupVersionResource{}, false, fmt.Errorf("cannot resolve %s: %w", kind, err)
-	}
-	return found.resource, found.namespaced, nil
+	return found.resource, found.namespaced, resolveError(kind, err)
 }
 
 // ResolveResource returns the kind of a resource, and whether it is namespaced. Without a version it takes the target's
 // preferred version with the resource. The error wraps [ErrNotServed] if there is none.
 func (a *APIs) ResolveResource(ctx context.Context, resource schema.GroupVersionResource) (kind string, namespaced bool, err error) {
 	found, err := a.resolve(ctx, lookup{GroupVersion: resource.GroupVersion(), resource: resource.Resource})
-	if err != nil {
-		return "", false, fmt.Errorf("cannot resolve %s: %w", resource, err)
+	return found.kind, found.namespaced, resolveError(resource, err)
+}
+
+// resolveError returns an error of the resolution of a kind or resource, or nil.
+func resolveError[T fmt.Stringer](of T, err error) error {
+	if err == nil {
+		return nil
 	}
-	return found.kind, found.namespaced, nil
+	return fmt.Errorf("cannot resolve %s: %w", of, err)
 }
 
 // resolve returns a cached result, or requests it from the target.

@@ -19,7 +19,6 @@ package targets
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -42,29 +41,20 @@ const (
 // returns [ErrPending] until the target has answered.
 func (a *APIs) ResolveAsync(kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 	found, err := a.resolveAsync(lookup{GroupVersion: kind.GroupVersion(), kind: kind.Kind})
-	if err != nil {
-		return schema.GroupVersionResource{}, fmt.Errorf("cannot resolve %s: %w", kind, err)
-	}
-	return found.resource, nil
+	return found.resource, resolveError(kind, err)
 }
 
 // ResolveResourceAsync is [APIs.ResolveResource] for callers that must not wait, like [APIs.ResolveAsync].
 func (a *APIs) ResolveResourceAsync(resource schema.GroupVersionResource) (kind string, err error) {
 	found, err := a.resolveAsync(lookup{GroupVersion: resource.GroupVersion(), resource: resource.Resource})
-	if err != nil {
-		return "", fmt.Errorf("cannot resolve %s: %w", resource, err)
-	}
-	return found.kind, nil
+	return found.kind, resolveError(resource, err)
 }
 
 // ServedVersionsAsync returns the versions in which the target serves a resource, the preferred one first; none if it is not
 // served. It does not wait, like [APIs.ResolveAsync]. The caller must not change the slice.
 func (a *APIs) ServedVersionsAsync(resource schema.GroupResource) ([]string, error) {
 	found, err := a.resolveAsync(lookup{GroupVersion: schema.GroupVersion{Group: resource.Group}, resource: resource.Resource, versions: true})
-	if err != nil {
-		return nil, fmt.Errorf("cannot find out in which versions %s is served: %w", resource, err)
-	}
-	return found.versions, nil
+	return found.versions, resolveError(resource, err)
 }
 
 func (a *APIs) resolveAsync(key lookup) (lookupResult, error) {

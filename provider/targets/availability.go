@@ -170,12 +170,7 @@ func (s *servedSignal) nextPoll(now time.Time) time.Duration {
 // watchServed returns a signal that is subscribed to CustomResourceDefinitions.
 func (g *requestGate) watchServed() *servedSignal {
 	c := &servedSignal{wake: make(chan struct{}, 1)}
-	wake := func() {
-		select {
-		case c.wake <- struct{}{}:
-		default:
-		}
-	}
+	wake := func() { signal(c.wake) }
 	unsubscribe := g.watches.Subscribe(Listener{
 		OnSynced: wake,
 		OnAPIs:   wake,

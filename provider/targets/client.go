@@ -27,12 +27,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
-	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/fastjson"
@@ -90,7 +92,7 @@ func (c *Connection) newClient(config *rest.Config, options Options) (*client, e
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = options.Limits.QPS, options.Limits.Burst
 	config.UserAgent = "synchub"
-	config.Dial = c.identity.trackDials(made.limitDialRate(options.Clock, dialUntilDone(c.env.ctx, made.dialer.DialContext)))
+	config.Dial = c.identity.trackDials(made.limitDialRate(c.env, dialUntilDone(c.env.ctx, made.dialer.DialContext)))
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	server, err := url.Parse(config.Host)
 	if err != nil {
@@ -102,9 +104,7 @@ func (c *Connection) newClient(config *rest.Config, options Options) (*client, e
 		LargeSlots:  make(transport.Slots, maxLargeAtOnce), OnBufferChange: c.CacheSize.addWatchBuffer, BasePath: strings.TrimSuffix(server.Path, "/"),
 	}))
 	config.Wrap(requestmetrics.InstrumentRoundTripper(requestmetrics.Target))
-	config.Wrap(made.countForbidden)
-	config.Wrap(c.identity.trackCertificates)
-	config.Wrap(c.Health.measureClockSkew(options.Clock))
+	config.Wrap(observeResponses(made.onResponse, c.identity.onResponse, c.Health.onResponse))
 	if options.Fence != nil {
 		config.Wrap(options.Fence(c.SyncTarget).Wrap)
 	}
@@ -138,10 +138,25 @@ func (c *client) resource(resource schema.GroupVersionResource, namespace string
 	return c.objects.Resource(resource).Namespace(namespace)
 }
 
+// create creates an object from a typed one, such as a review, and reads the answer into it.
+func (c *client) create(ctx context.Context, resource schema.GroupVersionResource, namespace string, kind schema.GroupVersionKind, typed any, subresources ...string) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetGroupVersionKind(kind)
+	answer, err := c.resource(resource, namespace).Create(ctx, object, metav1.CreateOptions{}, subresources...)
+	if err != nil {
+		return err
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, typed)
+}
+
 // limitDialRate wraps a dial function, and limits the rate of new network connections.
-func (c *client) limitDialRate(clock clock.Clock, dial connrotation.DialFunc) connrotation.DialFunc {
+func (c *client) limitDialRate(env *environment, dial connrotation.DialFunc) connrotation.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := c.dialPacer.wait(ctx, clock, maxDials, dialInterval); err != nil {
+		if err := c.dialPacer.wait(ctx, env, maxDials, dialInterval); err != nil {
 			return nil, err
 		}
 		return dial(ctx, network, address)
@@ -164,15 +179,26 @@ func dialUntilDone(ctx context.Context, dial connrotation.DialFunc) connrotation
 	}
 }
 
-// countForbidden wraps a transport, and counts the requests that the target forbids.
-func (c *client) countForbidden(next http.RoundTripper) http.RoundTripper {
-	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
-		response, err := next.RoundTrip(request)
-		if err == nil && response.StatusCode == http.StatusForbidden {
-			c.forbidden.Add(1)
-		}
-		return response, err
-	})
+// observeResponses returns a wrapper of transports that calls functions with each response.
+func observeResponses(observers ...func(*http.Request, *http.Response)) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(request)
+			if err == nil {
+				for _, observe := range observers {
+					observe(request, response)
+				}
+			}
+			return response, err
+		})
+	}
+}
+
+// onResponse counts the requests that the target forbids.
+func (c *client) onResponse(_ *http.Request, response *http.Response) {
+	if response.StatusCode == http.StatusForbidden {
+		c.forbidden.Add(1)
+	}
 }
 
 type roundTripperFunc func(*http.Request) (*http.Response, error)

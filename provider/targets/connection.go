@@ -68,15 +68,12 @@ type Connection struct {
 // newConnection returns a connection and starts its probes, which end with ctx or with close.
 func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, expected ExpectedCluster, options Options) (*Connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	if options.OnUnauthorized == nil {
-		options.OnUnauthorized = func(types.UID) {}
-	}
 	env := &environment{
 		syncTarget: syncTarget, clock: options.Clock, log: options.Log.WithValues("syncTargetUID", syncTarget), onChange: options.OnChange,
 		ctx: ctx, cancel: cancel,
 	}
 	c := &Connection{SyncTarget: syncTarget, Namespaces: options.namespaces, env: env, fingerprint: fingerprint}
-	c.Health = HealthMonitor{probeRequested: make(chan struct{}, 1), upSignal: make(chan struct{})}
+	c.Health = HealthMonitor{clock: options.Clock, probeRequested: make(chan struct{}, 1), upSignal: make(chan struct{})}
 	c.Quarantine = Quarantine{clock: options.Clock, health: &c.Health}
 	c.CacheSize = CacheSize{quarantine: &c.Quarantine, limits: options.CacheLimits, memory: options.memory}
 	c.CacheSize.count(ctx)
@@ -84,13 +81,12 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 	if config.Transport != nil {
 		c.identity.server = tunnelServer
 	}
-	c.unregisterCredentials = redact.Register(config.BearerToken, config.Password)
 	client, err := c.newClient(config, options)
 	if err != nil {
 		cancel()
-		c.unregisterCredentials()
 		return nil, err
 	}
+	c.unregisterCredentials = redact.Register(config.BearerToken, config.Password)
 	discovered, listeners := &discoveryCache{}, &listeners{}
 	c.client, c.Discovery = client, client.discovery
 	c.Objects = Objects{env: env, client: client, health: &c.Health, namespaces: c.Namespaces, fieldManager: options.FieldManager}
@@ -136,10 +132,7 @@ func (c *Connection) close() {
 
 // closeAfter closes the connection after a delay.
 func (c *Connection) closeAfter(wait time.Duration) {
-	select {
-	case <-c.env.ctx.Done():
-	case <-c.env.clock.After(wait):
-	}
+	_ = c.env.sleep(c.env.ctx, wait)
 	c.close()
 }
 

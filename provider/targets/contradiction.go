@@ -58,38 +58,31 @@ func (c *Cache) Contradicted(key types.NamespacedName, uid types.UID) {
 
 // relistUnless lists the resource again if the cache has not caught up after contradictionDelay.
 func (i *informer) relistUnless(caughtUp func() bool) {
-	if caughtUp() || !i.contradiction.begin() {
+	if caughtUp() {
 		return
 	}
-	i.watches.env.runInBackground(func(ctx context.Context) {
-		now := i.watches.env.clock.Now()
-		wait := max(contradictionDelay, i.contradiction.next().Sub(now))
-		select {
-		case <-ctx.Done():
-		case <-i.watches.env.clock.After(wait):
-		}
-		relist := ctx.Err() == nil && !caughtUp()
-		i.contradiction.end(relist, i.watches.env.clock.Now().Add(contradictionInterval))
+	env := i.watches.env
+	wait, begun := i.contradiction.begin(env.clock.Now())
+	if !begun {
+		return
+	}
+	env.runInBackground(func(ctx context.Context) {
+		relist := env.sleep(ctx, wait) == nil && !caughtUp()
+		i.contradiction.end(relist, env.clock.Now().Add(contradictionInterval))
 		if relist {
-			i.watches.env.log.Info("an answer of the target contradicts the watch, so the resource is listed again", "resource", i.resource.String())
+			env.log.Info("an answer of the target contradicts the watch, so the resource is listed again", "resource", i.resource.String())
 			i.relist()
 		}
 	})
 }
 
-// begin reports whether no contradiction is pending, and makes one pending.
-func (c *contradiction) begin() bool {
+// begin reports whether no contradiction is pending, and makes one pending. It returns how long the hub waits for the watch.
+func (c *contradiction) begin(now time.Time) (wait time.Duration, begun bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	begun := !c.pending
+	begun = !c.pending
 	c.pending = true
-	return begun
-}
-
-func (c *contradiction) next() time.Time {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	return c.nextRelist
+	return max(contradictionDelay, c.nextRelist.Sub(now)), begun
 }
 
 func (c *contradiction) end(relists bool, next time.Time) {

@@ -84,9 +84,7 @@ func (o *Objects) probeCreateByApply(ctx context.Context) (bool, error) {
 		object.SetNamespace(namespace)
 		object.SetName(name)
 		object.SetResourceVersion(impossibleResourceVersion)
-		_, err := o.client.resource(resource, namespace).Apply(ctx, name, object, metav1.ApplyOptions{
-			FieldManager: o.fieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
-		})
+		_, err := o.apply(ctx, resource, object, metav1.DryRunAll)
 		return err
 	}
 	present := attempt(known)

@@ -95,8 +95,8 @@ func TestItIsAskedOnceHowATargetCreates(t *testing.T) {
 		}
 		asking.Wait()
 		g.Expect(target.identityRequests.Load()).To(Equal(reconnect + 1))
-		connection.Health.set(Health{Reason: ReasonUnreachable}, clock.RealClock{}.Now())
-		connection.Health.set(Health{Up: true, Reason: ReasonConnected}, clock.RealClock{}.Now())
+		connection.Health.set(Health{Reason: ReasonUnreachable})
+		connection.Health.set(Health{Up: true, Reason: ReasonConnected})
 	}
 	g.Expect(connection.Objects.supportsCreateByApply()).To(BeTrue())
 	g.Expect(target.identityRequests.Load()).To(BeEquivalentTo(3))

@@ -19,6 +19,7 @@ package targets
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,16 @@ type environment struct {
 	running sync.WaitGroup
 	// lock prevents that runInBackground starts something after end.
 	lock sync.Mutex
+}
+
+// sleep waits, and returns the error of ctx if that ends first.
+func (e *environment) sleep(ctx context.Context, wait time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.clock.After(wait):
+		return nil
+	}
 }
 
 // changed reports that the state of the target, its connection or its permissions may have changed.

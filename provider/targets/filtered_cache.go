@@ -155,16 +155,8 @@ func (f *FilteredCache) GetMetadata(key types.NamespacedName) metav1.Object {
 	if object := f.Get(key); object != nil {
 		return object
 	}
-	for _, part := range f.parts {
-		item, exists, err := part.GetByKey(storeKey(key))
-		if err != nil || !exists {
-			continue
-		}
-		if shown, ok := item.(metav1.Object); ok {
-			return shown
-		}
-	}
-	return nil
+	shown, _ := f.parts.get(key).(metav1.Object)
+	return shown
 }
 
 // Fetch gets an object that the filter has begun to select, and caches it. It is no error if the object is gone.
@@ -206,15 +198,12 @@ func (f *FilteredCache) Fetch(ctx context.Context, key types.NamespacedName) err
 
 // hasNewer reports whether the watch has shown that an object was deleted, replaced or updated since.
 func (f *FilteredCache) hasNewer(object *unstructured.Unstructured) bool {
-	for _, part := range f.parts {
-		item, exists, err := part.GetByKey(storeKey(keyFor(object)))
-		if err != nil || !exists {
-			continue
-		}
-		shown, ok := item.(metav1.Object)
-		return !ok || shown.GetUID() != object.GetUID() || isNewer(shown.GetResourceVersion(), object.GetResourceVersion())
+	item := f.parts.get(keyFor(object))
+	if item == nil {
+		return true
 	}
-	return true
+	shown, ok := item.(metav1.Object)
+	return !ok || shown.GetUID() != object.GetUID() || isNewer(shown.GetResourceVersion(), object.GetResourceVersion())
 }
 
 // isNewer reports whether resourceVersion a is newer than b.

@@ -61,6 +61,7 @@ type Health struct {
 
 // HealthMonitor is the state of a target according to the probes. It is safe for concurrent use.
 type HealthMonitor struct {
+	clock          clock.PassiveClock
 	probeRequested chan struct{}
 	// clockSkew is the difference of the target's clock to the hub's, in nanoseconds. It is positive if the target's clock is
 	// ahead.
@@ -117,15 +118,18 @@ func (h *HealthMonitor) upSinceTime() (up bool, since time.Time) {
 }
 
 // ProbeNow starts the next probe at once. Callers use it after a request did not reach the target.
-func (h *HealthMonitor) ProbeNow() {
+func (h *HealthMonitor) ProbeNow() { signal(h.probeRequested) }
+
+// signal wakes the reader of a channel with a buffer of one.
+func signal(wake chan<- struct{}) {
 	select {
-	case h.probeRequested <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }
 
 // set sets the health, and reports whether it differs and whether the target came up.
-func (h *HealthMonitor) set(health Health, now time.Time) (changed, cameUp bool) {
+func (h *HealthMonitor) set(health Health) (changed, cameUp bool) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	before := h.health
@@ -134,7 +138,7 @@ func (h *HealthMonitor) set(health Health, now time.Time) (changed, cameUp bool)
 	switch {
 	case cameUp:
 		h.epoch++
-		h.upSince = now
+		h.upSince = h.clock.Now()
 		close(h.upSignal)
 	case before.Up && !health.Up:
 		h.upSignal = make(chan struct{})
@@ -150,22 +154,16 @@ const maxClockSkew = time.Minute
 // of a token.
 func (h *HealthMonitor) ClockSkew() time.Duration { return time.Duration(h.clockSkew.Load()) }
 
-// measureClockSkew returns a wrapper of transports, which reads the target's clock from the answers to probes.
-func (h *HealthMonitor) measureClockSkew(hub clock.PassiveClock) func(http.RoundTripper) http.RoundTripper {
-	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
-			response, err := next.RoundTrip(request)
-			if err != nil || !strings.HasSuffix(request.URL.Path, "/version") {
-				return response, err
-			}
-			if date, unreadable := http.ParseTime(response.Header.Get("Date")); unreadable == nil {
-				ahead := date.Sub(hub.Now())
-				if ahead.Abs() < maxClockSkew {
-					ahead = 0
-				}
-				h.clockSkew.Store(int64(ahead))
-			}
-			return response, err
-		})
+// onResponse reads the target's clock from the answers to probes.
+func (h *HealthMonitor) onResponse(request *http.Request, response *http.Response) {
+	if !strings.HasSuffix(request.URL.Path, "/version") {
+		return
+	}
+	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		ahead := date.Sub(h.clock.Now())
+		if ahead.Abs() < maxClockSkew {
+			ahead = 0
+		}
+		h.clockSkew.Store(int64(ahead))
 	}
 }

@@ -181,13 +181,6 @@ func (i *clusterIdentity) setVerified(id string, generation int, until time.Time
 	return nil
 }
 
-// expect sets the expected cluster, and makes a probe request the ID if necessary.
-func (i *clusterIdentity) expect(expected ExpectedCluster) {
-	if i.setExpected(expected) {
-		i.health.ProbeNow()
-	}
-}
-
 // setExpected sets the expected cluster, and reports whether the ID must be requested again. The zero cluster changes nothing.
 func (i *clusterIdentity) setExpected(expected ExpectedCluster) bool {
 	i.lock.Lock()
@@ -277,17 +270,12 @@ func (i *clusterIdentity) connectionClosed() {
 	i.openConnections--
 }
 
-// trackCertificates wraps a transport, and requests the ID when the target serves a new certificate: it may be another cluster
-// at the same address.
-func (i *clusterIdentity) trackCertificates(next http.RoundTripper) http.RoundTripper {
-	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
-		response, err := next.RoundTrip(request)
-		if err == nil && i.isNewCertificate(response.TLS) {
-			i.invalidate()
-			i.health.ProbeNow()
-		}
-		return response, err
-	})
+// onResponse requests the ID when the target serves a new certificate: it may be another cluster at the same address.
+func (i *clusterIdentity) onResponse(_ *http.Request, response *http.Response) {
+	if i.isNewCertificate(response.TLS) {
+		i.invalidate()
+		i.health.ProbeNow()
+	}
 }
 
 // isNewCertificate reports whether a response came with a new certificate. The first certificate is not new.

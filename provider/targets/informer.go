@@ -122,7 +122,7 @@ func (i *informer) newRun(cancel context.CancelFunc) *reflectorRun {
 			if len(options.ResourceVersion) > maxVersionLength {
 				return nil, errVersionTooLong
 			}
-			if err := i.restartPacer.wait(ctx, w.env.clock, maxRestarts, restartInterval); err != nil {
+			if err := i.restartPacer.wait(ctx, w.env, maxRestarts, restartInterval); err != nil {
 				return nil, err
 			}
 			if options.SendInitialEvents != nil {
@@ -338,6 +338,16 @@ func (p parts) Availability() Availability {
 		}
 	}
 	return Availability{}
+}
+
+// get returns the cached state of an object, or nil.
+func (p parts) get(key types.NamespacedName) any {
+	for _, part := range p {
+		if item, exists, err := part.GetByKey(storeKey(key)); err == nil && exists {
+			return item
+		}
+	}
+	return nil
 }
 
 // toIdentityOnly reduces an object to its identity and resourceVersion.

@@ -83,9 +83,8 @@ func collectTotals(running []*Registry, metrics chan<- prometheus.Metric) {
 		total := registry.options.memory
 		bytes, limit = bytes+total.cached.Bytes()+total.pending.Load(), limit+total.limit
 	}
-	for described, value := range map[*prometheus.Desc]int64{totalBytes: bytes, maxTotalBytes: limit} {
-		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(value))
-	}
+	metrics <- prometheus.MustNewConstMetric(totalBytes, prometheus.GaugeValue, float64(bytes))
+	metrics <- prometheus.MustNewConstMetric(maxTotalBytes, prometheus.GaugeValue, float64(limit))
 }
 
 // collectHealth collects the health of the target, and when the token of the kubeconfig was issued and ends.
@@ -122,8 +121,8 @@ func (w *Watches) collectCacheSizes(metrics chan<- prometheus.Metric) {
 		bytes[resource] += informer.cached.Bytes()
 	}
 	for resource := range objects {
-		for described, sum := range map[*prometheus.Desc]int64{cacheObjects: objects[resource], cacheBytes: bytes[resource]} {
-			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(sum), targetlabels.Values(w.env.syncTarget, resource)...)
-		}
+		labels := targetlabels.Values(w.env.syncTarget, resource)
+		metrics <- prometheus.MustNewConstMetric(cacheObjects, prometheus.GaugeValue, float64(objects[resource]), labels...)
+		metrics <- prometheus.MustNewConstMetric(cacheBytes, prometheus.GaugeValue, float64(bytes[resource]), labels...)
 	}
 }

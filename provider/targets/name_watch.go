@@ -117,7 +117,7 @@ func (w *NameWatch) Add(key types.NamespacedName) {
 	if informer != nil {
 		w.observeStore(informer, key)
 	}
-	w.wake()
+	signal(w.changed)
 }
 
 // Remove ends the watch of a name.
@@ -125,14 +125,7 @@ func (w *NameWatch) Remove(key types.NamespacedName) {
 	w.lock.Lock()
 	delete(w.names, key)
 	w.lock.Unlock()
-	w.wake()
-}
-
-func (w *NameWatch) wake() {
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
+	signal(w.changed)
 }
 
 // Run watches until ctx ends. It returns when all watches have ended.

@@ -68,12 +68,10 @@ func (o *Objects) Create(ctx context.Context, resource schema.GroupVersionResour
 	if err != nil {
 		return nil, err
 	}
-	client := o.client.resource(resource, object.GetNamespace())
 	if !byApply {
-		return o.createByPost(ctx, client, object)
+		return o.createByPost(ctx, o.client.resource(resource, object.GetNamespace()), object)
 	}
-	conditional := withMetadata(object, "resourceVersion", impossibleResourceVersion)
-	created, err := client.Apply(ctx, object.GetName(), conditional, metav1.ApplyOptions{FieldManager: o.fieldManager, Force: true})
+	created, err := o.apply(ctx, resource, withMetadata(object, "resourceVersion", impossibleResourceVersion))
 	if apierrors.IsConflict(err) {
 		return nil, fmt.Errorf("%w: %w", ErrAlreadyExists, err)
 	}
@@ -121,9 +119,12 @@ func (o *Objects) createByPost(ctx context.Context, client dynamic.ResourceInter
 func (o *Objects) Apply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
-	conditional := withMetadata(object, "uid", string(uid))
-	return o.client.resource(resource, object.GetNamespace()).
-		Apply(ctx, object.GetName(), conditional, metav1.ApplyOptions{FieldManager: o.fieldManager, Force: true})
+	return o.apply(ctx, resource, withMetadata(object, "uid", string(uid)))
+}
+
+func (o *Objects) apply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, dryRun ...string) (*unstructured.Unstructured, error) {
+	options := metav1.ApplyOptions{FieldManager: o.fieldManager, Force: true, DryRun: dryRun}
+	return o.client.resource(resource, object.GetNamespace()).Apply(ctx, object.GetName(), object, options)
 }
 
 // ReplaceFields gives other values to existing fields of an object that the caller has read, by their JSON pointers. It fails with a
@@ -171,10 +172,7 @@ func (o *Objects) DeleteExisting(ctx context.Context, resource schema.GroupVersi
 func (o *Objects) DryRunApply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
-	conditional := withMetadata(object, "uid", string(uid))
-	return o.client.resource(resource, object.GetNamespace()).Apply(ctx, object.GetName(), conditional, metav1.ApplyOptions{
-		FieldManager: o.fieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
-	})
+	return o.apply(ctx, resource, withMetadata(object, "uid", string(uid)), metav1.DryRunAll)
 }
 
 // DryRunCreate fails if the target would not accept the object as a new one, and changes nothing. It is no error if the object

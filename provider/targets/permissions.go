@@ -28,9 +28,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/synchub-dev/synchub/provider/rbac"
@@ -154,7 +152,12 @@ func (p *PermissionChecker) checkPermissions(ctx context.Context, needed []autho
 		p.env.changed()
 	}
 	if next < pollInterval {
-		p.env.runInBackground(func(ctx context.Context) { p.notifyAfter(ctx, next) })
+		// Get is called then, and starts the next review.
+		p.env.runInBackground(func(ctx context.Context) {
+			if p.env.sleep(ctx, next) == nil {
+				p.env.changed()
+			}
+		})
 	}
 }
 
@@ -168,32 +171,29 @@ func (p *PermissionChecker) nextBackoff(changed bool) time.Duration {
 	return p.backoff
 }
 
-// notifyAfter calls onChange after a delay, so that Get is called when the next review is due.
-func (p *PermissionChecker) notifyAfter(ctx context.Context, after time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-p.env.clock.After(after):
-		p.env.changed()
-	}
-}
-
 // missingPermissions returns the permissions, of those that are needed and sorted by namespace, that the target does not allow.
 // One rules review for each namespace suffices if all permissions come from roles. The rest, which another authorizer may
 // allow, it reviews by resource.
 func (p *PermissionChecker) missingPermissions(ctx context.Context, needed []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
-	var missing []authorizationv1.ResourceAttributes
-	for len(needed) > 0 {
-		end := slices.IndexFunc(needed, func(one authorizationv1.ResourceAttributes) bool { return one.Namespace != needed[0].Namespace })
+	return eachRun(needed, func(one authorizationv1.ResourceAttributes) any { return one.Namespace }, func(run []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
+		return p.missingPermissionsIn(ctx, run[0].Namespace, run)
+	})
+}
+
+// eachRun calls a function with each run of permissions that have the same key, and returns all that it returns.
+func eachRun(all []authorizationv1.ResourceAttributes, key func(authorizationv1.ResourceAttributes) any, call func([]authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error)) (found []authorizationv1.ResourceAttributes, err error) {
+	for len(all) > 0 {
+		end := slices.IndexFunc(all, func(one authorizationv1.ResourceAttributes) bool { return key(one) != key(all[0]) })
 		if end < 0 {
-			end = len(needed)
+			end = len(all)
 		}
-		lacks, err := p.missingPermissionsIn(ctx, needed[0].Namespace, needed[:end])
+		some, err := call(all[:end])
 		if err != nil {
 			return nil, err
 		}
-		missing, needed = append(missing, lacks...), needed[end:]
+		found, all = append(found, some...), all[end:]
 	}
-	return missing, nil
+	return found, nil
 }
 
 // missingPermissionsIn returns the missing permissions in one namespace; an empty name means all namespaces.
@@ -207,21 +207,12 @@ func (p *PermissionChecker) missingPermissionsIn(ctx context.Context, namespace 
 		return nil, err
 	}
 	unverified := rbac.MissingAttributes(needed, review.Status.ResourceRules)
-	var missing []authorizationv1.ResourceAttributes
-	for len(unverified) > 0 {
-		end := slices.IndexFunc(unverified, func(one authorizationv1.ResourceAttributes) bool {
-			return one.Group != unverified[0].Group || one.Resource != unverified[0].Resource
-		})
-		if end < 0 {
-			end = len(unverified)
-		}
-		denied, err := p.deniedVerbs(ctx, unverified[:end])
-		if err != nil {
-			return nil, err
-		}
-		missing, unverified = append(missing, denied...), unverified[end:]
+	resource := func(one authorizationv1.ResourceAttributes) any {
+		return schema.GroupResource{Group: one.Group, Resource: one.Resource}
 	}
-	return missing, nil
+	return eachRun(unverified, resource, func(verbs []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
+		return p.deniedVerbs(ctx, verbs)
+	})
 }
 
 // deniedVerbs returns the verbs on one resource that the target does not allow.
@@ -254,15 +245,9 @@ func (p *PermissionChecker) isAllowed(ctx context.Context, attributes authorizat
 func (p *PermissionChecker) createReview(ctx context.Context, resource, kind string, review any) error {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
-	if err != nil {
-		return fmt.Errorf("cannot write a %s: %w", kind, err)
-	}
-	object := &unstructured.Unstructured{Object: content}
-	object.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind(kind))
-	answer, err := p.client.objects.Resource(authorizationv1.SchemeGroupVersion.WithResource(resource)).Create(ctx, object, metav1.CreateOptions{})
-	if err != nil {
+	version := authorizationv1.SchemeGroupVersion
+	if err := p.client.create(ctx, version.WithResource(resource), "", version.WithKind(kind), review); err != nil {
 		return fmt.Errorf("cannot read the hub's permissions on the target: %w", err)
 	}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, review)
+	return nil
 }

@@ -47,7 +47,7 @@ type prober struct {
 	watches    *Watches
 	discovered *discoveryCache
 	listeners  *listeners
-	// onUnauthorized is called after each probe whose credentials were refused.
+	// onUnauthorized is called after each probe whose credentials were refused; nil for nothing.
 	onUnauthorized func(types.UID)
 	version        cachedVersion
 }
@@ -62,10 +62,8 @@ func (p *prober) run(ctx context.Context) {
 			state = healthState{downSince: now}
 			p.identity.invalidate()
 			p.enterQuarantine(quarantined)
-			select {
-			case <-ctx.Done():
+			if p.env.sleep(ctx, left) != nil {
 				return
-			case <-p.env.clock.After(left):
 			}
 			continue
 		}
@@ -92,7 +90,7 @@ func (p *prober) run(ctx context.Context) {
 			p.setHealth(health)
 		}
 		p.watches.checkReading()
-		if health.Reason == ReasonUnauthorized {
+		if health.Reason == ReasonUnauthorized && p.onUnauthorized != nil {
 			p.onUnauthorized(p.env.syncTarget)
 		}
 		if wait == probeInterval {
@@ -180,7 +178,7 @@ type cachedVersion struct {
 
 // setHealth sets the health, and reports a change.
 func (p *prober) setHealth(health Health) {
-	changed, cameUp := p.health.set(health, p.env.clock.Now())
+	changed, cameUp := p.health.set(health)
 	if changed {
 		// After an outage the target may be another version, or another cluster.
 		p.discovered.reset()

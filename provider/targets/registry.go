@@ -100,8 +100,8 @@ func (r *Registry) SetExpectedCluster(syncTarget types.UID, expected ExpectedClu
 		r.tunnels.Reconsider(syncTarget)
 	}
 	for _, connection := range []*Connection{current, next} {
-		if connection != nil {
-			connection.identity.expect(expected)
+		if connection != nil && connection.identity.setExpected(expected) {
+			connection.Health.ProbeNow()
 		}
 	}
 }

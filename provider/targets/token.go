@@ -26,8 +26,6 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/provider/redact"
@@ -122,20 +120,14 @@ func (t *BearerToken) request(ctx context.Context, claimed kubeconfig.Token) (st
 	ctx, done := withTimeout(ctx, renewTimeout)
 	defer done()
 	request := &authenticationv1.TokenRequest{
-		TypeMeta: metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "TokenRequest"},
-		Spec:     authenticationv1.TokenRequestSpec{Audiences: claimed.Audiences, ExpirationSeconds: new(int64(claimed.Lifetime() / time.Second))},
+		ObjectMeta: metav1.ObjectMeta{Name: claimed.ServiceAccount},
+		Spec:       authenticationv1.TokenRequestSpec{Audiences: claimed.Audiences, ExpirationSeconds: new(int64(claimed.Lifetime() / time.Second))},
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(request)
-	if err != nil {
+	kind := authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
+	if err := t.client.create(ctx, serviceAccountsResource, claimed.Namespace, kind, request, "token"); err != nil {
 		return "", err
 	}
-	object := &unstructured.Unstructured{Object: content}
-	object.SetName(claimed.ServiceAccount)
-	answer, err := t.client.objects.Resource(serviceAccountsResource).Namespace(claimed.Namespace).Create(ctx, object, metav1.CreateOptions{}, "token")
-	if err != nil {
-		return "", err
-	}
-	token, _, _ := unstructured.NestedString(answer.Object, "status", "token")
+	token := request.Status.Token
 	if issued, ok := kubeconfig.ParseToken(token); !ok || issued.Namespace != claimed.Namespace || issued.ServiceAccount != claimed.ServiceAccount {
 		return "", errors.New("the answer has no token of this ServiceAccount")
 	}

@@ -106,12 +106,12 @@ func (w *Watches) Subscribe(listener Listener) (unsubscribe func()) {
 func (w *Watches) startNamespaceInformers() {
 	w.namespacesOnce.Do(func() {
 		all := w.metadataSource(namespacesResource, metav1.NamespaceAll)
-		watched := []source{all}
-		if len(w.namespaces) > 0 {
-			watched = nil
-			for _, name := range w.namespaces {
-				watched = append(watched, all.withName(name))
-			}
+		var watched []source
+		for _, name := range w.namespaces {
+			watched = append(watched, all.withName(name))
+		}
+		if len(w.namespaces) == 0 {
+			watched = []source{all}
 		}
 		var watching []*informer
 		for _, one := range watched {
