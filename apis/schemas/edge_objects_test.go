@@ -49,7 +49,7 @@ mailboxAccess:
 		"no requests at all":              {spec: `limits: {qps: 0}`, field: "spec.limits.qps"},
 		"no burst at all":                 {spec: `limits: {burst: 0}`, field: "spec.limits.burst"},
 		"access to nothing":               {spec: `mailboxAccess: [{subjects: [{kind: User, name: u}]}]`, field: "spec.mailboxAccess[0].clusterRole"},
-		"access for nobody":               {spec: `mailboxAccess: [{clusterRole: view, subjects: []}]`, field: "spec.mailboxAccess[0].subjects"},
+		"access without subjects":         {spec: `mailboxAccess: [{clusterRole: view, subjects: []}]`, field: "spec.mailboxAccess[0].subjects"},
 		"access for an unknown kind":      {spec: `mailboxAccess: [{clusterRole: view, subjects: [{kind: Robot, name: r}]}]`, field: "spec.mailboxAccess[0].subjects"},
 		"a ServiceAccount from nowhere":   {spec: `mailboxAccess: [{clusterRole: view, subjects: [{kind: ServiceAccount, name: r}]}]`, field: "spec.mailboxAccess[0].subjects"},
 		"a user from a namespace":         {spec: `mailboxAccess: [{clusterRole: view, subjects: [{kind: User, name: u, namespace: team}]}]`, field: "spec.mailboxAccess[0].subjects"},

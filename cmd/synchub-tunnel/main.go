@@ -98,9 +98,9 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.hub, "hub", "", "URL of the hub's port for tunnels (required)")
 	flags.StringVar(&o.syncTarget, "sync-target", "", "UID of the SyncTarget of this cluster (required)")
 	flags.StringVar(&o.tokenFile, "token-file", "", "file with the token of the SyncTarget; read again when it changes (required)")
-	flags.StringVar(&o.authorityFile, "hub-certificate-authority", "", "file with the certificate authority of the hub's port; without one, those of the system count")
+	flags.StringVar(&o.authorityFile, "hub-certificate-authority", "", "file with the certificate authority of the hub's port; empty means the authorities of the system")
 	flags.StringVar(&o.server, "server", "", "URL of the API server of this cluster (default: in-cluster)")
-	flags.StringVar(&o.serverCA, "server-certificate-authority", serviceAccountDirectory+"ca.crt", "file with the certificate authority of the API server; without one, those of the system count")
+	flags.StringVar(&o.serverCA, "server-certificate-authority", serviceAccountDirectory+"ca.crt", "file with the certificate authority of the API server; empty means the authorities of the system")
 	flags.StringVar(&o.serverToken, "server-token-file", serviceAccountDirectory+"token", "file with the token for the API server; read again every minute")
 	flags.StringVar(&o.health, "health-probe-bind-address", ":8081", "address of the probes; 0 means none")
 	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "address of the metrics, without encryption; 0 means none")
@@ -172,7 +172,7 @@ func (o *options) authority() ([]byte, error) {
 	}
 	content, err := os.ReadFile(o.authorityFile)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("--hub-certificate-authority: there is no file %s", o.authorityFile)
+		return nil, fmt.Errorf("--hub-certificate-authority: the file %s does not exist", o.authorityFile)
 	}
 	return content, err
 }

@@ -49,7 +49,7 @@ func TestFlagsThatDoNotWork(t *testing.T) {
 		"a hub without TLS":          {append(complete, "--hub", "http://synchub.example.com"), "the URL of the hub must be like"},
 		"an API server without TLS":  {append(complete, "--server", "http://127.0.0.1:1"), "the URL of the API server must be like"},
 		"no token for the cluster":   {append(complete, "--server-token-file", "nowhere"), "cannot read the token: open nowhere"},
-		"no authority of the hub":    {append(complete, "--hub-certificate-authority", "nowhere"), "--hub-certificate-authority: there is no file nowhere"},
+		"no authority of the hub":    {append(complete, "--hub-certificate-authority", "nowhere"), "--hub-certificate-authority: the file nowhere does not exist"},
 		"an address that cannot be":  {append(complete, "--health-probe-bind-address", "nowhere"), "set --health-probe-bind-address to an address that is free"},
 		"an authority with no PEM":   {append(complete, "--hub-certificate-authority", token), "has no certificate in PEM form"},
 		"an API server's is no PEM":  {append(complete, "--server-certificate-authority", token), "has no certificate in PEM form"},

@@ -30,7 +30,7 @@ import (
 )
 
 // An operator who starts with the wrong command gets the advice to run init.
-func TestInitComesBeforeRun(t *testing.T) {
+func TestInitRunsBeforeRun(t *testing.T) {
 	tier.Thorough(t)
 	g, kcp := NewWithT(t), suite.KCP(t)
 	// A kcp workspace suffices as hosting cluster.

@@ -62,8 +62,8 @@ func newLeaseWatcher(hosting *rest.Config, settings v1alpha1.LeaderElectionConfi
 	return leases.NewWatcher(leases.Options{Leases: client.Leases(settings.Namespace), Name: name, Clock: clock.RealClock{}, Log: log.WithName("leases")}), nil
 }
 
-// newLeaseLock returns the lock of the Lease that the leader holds. The fence is open while this replica holds it. Between the renew
-// deadline, when the fence closes, and the lease duration, when another replica may lead, requests that are under way end.
+// newLeaseLock returns the lock of the Lease that the leader holds. The fence is open while this replica holds it. Between the
+// renew deadline, when the fence closes, and the lease duration, when another replica may lead, running requests end.
 func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha1.LeaderElectionConfiguration, labels map[string]string, watcher *leases.Watcher, fence *fence.Fence, history *storehistory.Guard) (resourcelock.Interface, error) {
 	client, err := corev1client.NewForConfig(rest.AddUserAgent(hosting, "leader-election"))
 	if err != nil {

@@ -161,7 +161,7 @@ func TestWrongUse(t *testing.T) {
 		"an address for a network":   {run("--denied-networks", "10.0.0.0/8,10.0.0.1"), []string{`--denied-networks: Invalid value: "10.0.0.1": `, "is not a valid CIDR"}},
 		"a certificate without TLS":  {run("--metrics-cert-dir", filepath.Dir(missing)), []string{"--metrics-secure: Required value", "--metrics-cert-dir: Invalid value"}},
 		"TLS without a certificate":  {run("--metrics-secure", "--metrics-cert-dir", filepath.Dir(missing)), []string{"--metrics-cert-dir: Invalid value", "must be a directory with a certificate in tls.crt and its key in tls.key"}},
-		"profiles for everybody":     {run("--profiling=0.0.0.0:6060"), []string{`--profiling: Invalid value: "0.0.0.0:6060": must be a loopback address`}},
+		"profiles at all addresses":  {run("--profiling=0.0.0.0:6060"), []string{`--profiling: Invalid value: "0.0.0.0:6060": must be a loopback address`}},
 		"profiles at a name":         {run("--profiling=localhost:6060"), []string{`--profiling: Invalid value: "localhost:6060": must be a loopback address`}},
 		"an unknown log level":       {run("--log-level", "loud"), []string{`--log-level: Unsupported value: "loud": supported values: "error", "info", "debug", "trace"`}},
 		"an unknown log format":      {run("--log-format", "xml"), []string{`--log-format: Unsupported value: "xml": supported values: "json", "console"`}},

@@ -79,7 +79,7 @@ func isRefused(request *http.Request, tokens authenticator.Token) bool {
 	return err == nil && !isValid
 }
 
-// tokenReviewer asks an API server about tokens. An error means that it has not answered.
+// tokenReviewer requests token reviews from an API server. An error means that the server has not answered.
 type tokenReviewer struct {
 	reviews authenticationclient.TokenReviewInterface
 }

@@ -64,7 +64,7 @@ func reviewServer(t *testing.T) *rest.Config {
 	return &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 }
 
-func TestRefusedTokensAreToldFromTrouble(t *testing.T) {
+func TestRefusedTokensDifferFromOtherErrors(t *testing.T) {
 	filter, err := authenticateMetrics(reviewServer(t), http.DefaultClient)
 	if err != nil {
 		t.Fatal(err)

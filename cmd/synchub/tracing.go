@@ -42,7 +42,7 @@ func newTraceExporter(ctx context.Context, s v1alpha1.TracingConfiguration, log 
 	})
 }
 
-// flushTraces sends the traces that are left when the hub ends. It does not hold up the end for long.
+// flushTraces sends the traces that are left when the hub ends. It delays the end of the hub only for a short time.
 func flushTraces(exporter *otlp.Exporter, log logr.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), traceFlushTimeout)
 	defer cancel()

@@ -79,7 +79,7 @@ func (c *Controller) retryClaims(ctx context.Context, export *apisv1alpha2.APIEx
 	if !isDue {
 		return requeueAfter, nil
 	}
-	log.FromContext(ctx).Info("kcp has not accepted the claims of the export in some mailboxes, it is reminded", "export", c.Export, "mailboxes", unclaimed)
+	log.FromContext(ctx).Info("kcp has not accepted the claims of the export in some mailboxes, requesting it again", "export", c.Export, "mailboxes", unclaimed)
 	changed := export.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, annotationClaimsRetriedAt, now.UTC().Format(time.RFC3339Nano))
 	if err := c.Provider.GetClient().Patch(ctx, changed, client.MergeFrom(export)); err != nil {

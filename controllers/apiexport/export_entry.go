@@ -41,17 +41,16 @@ func (e exportEntry) String() string {
 	return "the claim on " + e.GroupResource.String()
 }
 
-// conflictMessage returns why the export cannot contain the entry in addition to its present entries, or an
-// empty string.
+// conflictMessage returns why the export cannot contain the entry in addition to its current entries, or an empty string.
 func conflictMessage(spec *apisv1alpha2.APIExportSpec, entry exportEntry) string {
 	exported, claimed := findResourceSchema(spec, entry.GroupResource), findClaim(spec, entry.GroupResource)
 	switch {
 	case entry.schema == "" && exported != nil:
 		return fmt.Sprintf("The mailbox export provides %s by itself (schema %s), so it cannot claim it.", entry.GroupResource, exported.Schema)
 	case entry.schema != "" && exported == nil && claimed != nil:
-		return fmt.Sprintf("The mailbox export claims %s, and a schema would hide the objects that mailboxes have. If that is not needed, take the claim out of the export by hand.", entry.GroupResource)
+		return fmt.Sprintf("The mailbox export claims %s, and a schema would hide the objects that mailboxes have. If the claim is not needed, remove it from the export manually.", entry.GroupResource)
 	case entry.schema == "" && claimed != nil && claimed.IdentityHash != entry.identity:
-		return fmt.Sprintf("The mailbox export claims %s of the export with the identity %q already, and can claim it of one only.", entry.GroupResource, claimed.IdentityHash)
+		return fmt.Sprintf("The mailbox export claims %s of the export with the identity %q already, and can claim it from one export only.", entry.GroupResource, claimed.IdentityHash)
 	default:
 		return ""
 	}

@@ -74,11 +74,11 @@ func TestMerge(t *testing.T) {
 		"nothing":  {spec{}, nil, spec{}},
 		"a claim":  {spec{}, []exportEntry{entryFor("configmaps", "")}, spec{PermissionClaims: claims{claim("configmaps", "*")}}},
 		"a schema": {spec{}, []exportEntry{entryFor("deployments.apps", "a.deployments.apps")}, spec{Resources: exports{exportOf("deployments.apps", "a.deployments.apps")}}},
-		"a claim that is there": {
+		"an existing claim": {
 			spec{PermissionClaims: claims{claim("configmaps", "*")}}, []exportEntry{entryFor("configmaps", "")},
 			spec{PermissionClaims: claims{claim("configmaps", "*")}},
 		},
-		"a schema that is there": {
+		"an existing schema": {
 			spec{Resources: exports{exportOf("deployments.apps", "a")}}, []exportEntry{entryFor("deployments.apps", "a")},
 			spec{Resources: exports{exportOf("deployments.apps", "a")}},
 		},
@@ -94,7 +94,7 @@ func TestMerge(t *testing.T) {
 				PermissionClaims: claims{claim("events", "*"), claim("events.events.k8s.io", "*")},
 			},
 		},
-		"what others made, and what is no longer published": {
+		"entries of other owners, and unpublished entries": {
 			spec{Resources: exports{foreignExport, exportOf("jobs.batch", "b")}, PermissionClaims: claims{foreignClaim, claim("secrets", "*")}},
 			[]exportEntry{entryFor("configmaps", ""), entryFor("deployments.apps", "a")},
 			spec{
@@ -136,17 +136,17 @@ func TestConflict(t *testing.T) {
 		entry exportEntry
 		want  string
 	}{
-		"a new claim":                        {entryFor("secrets", ""), ""},
-		"a new schema":                       {entryFor("jobs.batch", "a"), ""},
-		"the same claim":                     {entryFor("configmaps", ""), ""},
-		"another schema":                     {entryFor("deployments.apps", "b"), ""},
-		"the name in another group":          {entryFor("as.apps", "b"), ""},
-		"the same foreign claim":             {foreign("abc"), ""},
-		"a claim of yet another export":      {foreign("def"), "identity \"abc\""},
-		"a claim of kcp's on another's":      {foreign(""), "identity \"abc\""},
-		"a claim on what is exported":        {entryFor("deployments.apps", ""), "schema a.deployments.apps"},
-		"a schema for what is claimed":       {entryFor("configmaps", "a"), "would hide"},
-		"a schema for what another provides": {entryFor("as.example.com", "a"), "would hide"},
+		"a new claim":                         {entryFor("secrets", ""), ""},
+		"a new schema":                        {entryFor("jobs.batch", "a"), ""},
+		"the same claim":                      {entryFor("configmaps", ""), ""},
+		"another schema":                      {entryFor("deployments.apps", "b"), ""},
+		"the name in another group":           {entryFor("as.apps", "b"), ""},
+		"the same foreign claim":              {foreign("abc"), ""},
+		"a claim of yet another export":       {foreign("def"), "identity \"abc\""},
+		"a claim of kcp's on another's":       {foreign(""), "identity \"abc\""},
+		"a claim on an exported API":          {entryFor("deployments.apps", ""), "schema a.deployments.apps"},
+		"a schema for a claimed API":          {entryFor("configmaps", "a"), "would hide"},
+		"a schema for another provider's API": {entryFor("as.example.com", "a"), "would hide"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := conflictMessage(&spec, test.entry); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {

@@ -186,10 +186,10 @@ func (w *fixture) execute(made *exportPlan) outcome {
 func (w *fixture) want(got outcome, messages, export, watched, synced string) {
 	w.t.Helper()
 	for what, pair := range map[string][2]string{
-		"said":    {messages, strings.Join(got.claimed, ", ")},
-		"export":  {export, strings.Join(got.export, " ")},
-		"watched": {strings.TrimSpace("namespaces/v1 " + watched), strings.Join(got.watched, " ")},
-		"synced":  {synced, strings.Join(got.synced, " ")},
+		"messages": {messages, strings.Join(got.claimed, ", ")},
+		"export":   {export, strings.Join(got.export, " ")},
+		"watched":  {strings.TrimSpace("namespaces/v1 " + watched), strings.Join(got.watched, " ")},
+		"synced":   {synced, strings.Join(got.synced, " ")},
 	} {
 		if pair[0] != pair[1] {
 			w.t.Errorf("%s: want %q, got %q; %v", what, pair[0], pair[1], got.messages)
@@ -197,8 +197,8 @@ func (w *fixture) want(got outcome, messages, export, watched, synced string) {
 	}
 }
 
-// says checks that a message contains all the parts.
-func (w *fixture) says(got outcome, name string, parts ...string) {
+// expectMessage checks that a message contains all the parts.
+func (w *fixture) expectMessage(got outcome, name string, parts ...string) {
 	w.t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(got.messages[name], part) {

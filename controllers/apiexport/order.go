@@ -66,9 +66,9 @@ type bindingOrder struct {
 
 // unboundWorkspace is the state of a workspace with a naming conflict.
 type unboundWorkspace struct {
-	// missing are the unbound schemas in the order of the export. The first one stops the binding, or kcp is about to bind it.
+	// missing are the unbound schemas in the order of the export. The first one stops the binding, or kcp will bind it next.
 	missing []schema.GroupResource
-	// since is when the present first schema became the first. isTried is true once kcp had time to bind it.
+	// since is when the current first schema became the first. isTried is true once kcp had time to bind it.
 	since   time.Time
 	isTried bool
 	// trials counts how often a schema was tried as the first one.
@@ -123,8 +123,7 @@ func (w *unboundWorkspace) observe(missing []schema.GroupResource, now time.Time
 	return wait
 }
 
-// last returns the schemas of the workspace that must move behind its other unbound ones; none if the present
-// order is right.
+// last returns the schemas of the workspace that must move behind its other unbound ones; none if the current order is right.
 func (w *unboundWorkspace) last() map[schema.GroupResource]bool {
 	fewest := minTrials
 	for _, resource := range w.missing {

@@ -98,7 +98,7 @@ func (f *fakeBindings) reorder(order *bindingOrder, resources []apisv1alpha2.Res
 }
 
 // With any conflicts, each workspace gets all APIs that have no conflict there, and then the order stays.
-func TestConflictsHoldUpNothingElse(t *testing.T) {
+func TestConflictsBlockNoOtherAPI(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
 		var resources []apisv1alpha2.ResourceSchema

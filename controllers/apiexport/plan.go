@@ -69,7 +69,7 @@ type exportPlan struct {
 	needsPolling bool
 }
 
-// newPlan returns the plan for all PublishedResources on top of the export's present spec, which it does not change.
+// newPlan returns the plan for all PublishedResources on top of the export's current spec, which it does not change.
 func (p *planner) newPlan(ctx context.Context, resources []synchubv1alpha1.PublishedResource, export *apisv1alpha2.APIExportSpec) (*exportPlan, error) {
 	slices.SortFunc(resources, publishedresource.OldestFirst)
 	plan := &exportPlan{}
@@ -163,7 +163,7 @@ func (p *planner) planForeignClaim(ctx context.Context, c *resourcePlan) {
 	c.entry = &exportEntry{GroupResource: named.GroupResource(), identity: spec.API.IdentityHash}
 	api, err := p.discover(ctx, named)
 	if previous := p.previous[c.published.UID]; err != nil && previous.api != nil && previous.api.GroupVersionResource == named {
-		// A failed discovery does not mean that the API is gone.
+		// A failed discovery does not mean that the API was removed.
 		api, err = *previous.api, nil
 	}
 	c.discoveryFailed = isDiscoveryFailure(err)
@@ -171,7 +171,7 @@ func (p *planner) planForeignClaim(ctx context.Context, c *resourcePlan) {
 	case errors.Is(err, mailboxes.ErrNotServed):
 		c.setProblem(ReasonNotServed, "Mailboxes do not serve %s in version %s, or not yet: they must bind the export with the identity spec.api.identityHash.", named.GroupResource(), named.Version)
 	case err != nil:
-		c.setProblem(ReasonNotServed, "It cannot be found out now whether mailboxes serve %s.", named.GroupResource())
+		c.setProblem(ReasonNotServed, "The hub cannot determine now whether mailboxes serve %s.", named.GroupResource())
 	case kind != "" && kind != api.Kind:
 		c.api = &api
 		c.setInvalid(fmt.Errorf("spec.resource.kind: mailboxes have %s as %s", named.GroupResource(), api.Kind))
@@ -185,7 +185,7 @@ func isDiscoveryFailure(err error) bool {
 	return err != nil && (errors.Is(err, mailboxes.ErrNoEndpoint) || !errors.Is(err, mailboxes.ErrNotServed))
 }
 
-// planOwnSchema plans an API that the hub exports with a schema of its own.
+// planOwnSchema plans an API that the hub exports with its own schema.
 func (p *planner) planOwnSchema(ctx context.Context, c *resourcePlan) error {
 	name := c.published.Status.SchemaName
 	if name == "" {

@@ -46,7 +46,7 @@ func TestPlanOfEachAPISource(t *testing.T) {
 	}
 }
 
-func TestPlanOfNothing(t *testing.T) {
+func TestEmptyPlan(t *testing.T) {
 	w := newFixture(t)
 	w.want(w.plan(), "", "", "", "")
 	going := resource(t, "going", "", nativeSpec)
@@ -66,7 +66,7 @@ func TestOldestWins(t *testing.T) {
 		"the schema is gone": {func() { first.Status.SchemaName = "gone" }, "first SchemaMissing/SchemaMissing, second Duplicate/Duplicate", "", ""},
 		"invalid":            {func() { first.Spec.Filter = &synchubv1alpha1.Filter{CEL: "("} }, "first Exported/Invalid, second Duplicate/Duplicate", "as.a.io/v2", ""},
 		"named by its kind":  {func() { first.Spec.Resource = synchubv1alpha1.ResourceDescriptor{Group: "a.io", Kind: "A"} }, "first Exported/Ready, second Duplicate/Duplicate", "as.a.io/v2", "as.a.io"},
-		"by what it is projected": {func() {
+		"by its projection": {func() {
 			second.Spec.Projection = &synchubv1alpha1.Projection{Group: new("b.io")}
 			second.Status.SchemaName = "s-bs.b.io"
 		}, "first Exported/Ready, second Exported/Ready", "as.a.io/v2 bs.b.io/v1", "as.a.io bs.b.io"},
@@ -97,7 +97,7 @@ func TestInvalidRules(t *testing.T) {
 filter: {cel: "self.spec.x >"}
 ignoreFields: [{path: "spec["}]`), resource(t, "b", "s-bs.b.io", bSpec))
 	w.want(got, "a Exported/Invalid, b Exported/Ready", "s-as.a.io s-bs.b.io", "as.a.io/v2 bs.b.io/v1", "bs.b.io")
-	w.says(got, "a", "spec.filter.cel: ", "; spec.ignoreFields[0].path: ", "Its objects are left as they are")
+	w.expectMessage(got, "a", "spec.filter.cel: ", "; spec.ignoreFields[0].path: ", "Its objects are left as they are")
 }
 
 func TestInvalidSpec(t *testing.T) {
@@ -105,7 +105,7 @@ func TestInvalidSpec(t *testing.T) {
 	w := newFixture(t)
 	got := w.plan(resource(t, "a", "", nonsense))
 	w.want(got, "a Invalid/Invalid", "", "", "")
-	w.says(got, "a", "spec.resource.version: kcp serves configmaps in version v1 only")
+	w.expectMessage(got, "a", "spec.resource.version: kcp serves configmaps in version v1 only")
 
 	// A PublishedResource that was valid before keeps its entry and its watch.
 	w.plan(resource(t, "a", "", nativeSpec))
@@ -131,7 +131,7 @@ func TestChangedVersion(t *testing.T) {
 	schemaReady(&changed, 2, metav1.ConditionFalse, "Invalid")
 	got := w.plan(changed)
 	w.want(got, "a Exported/Invalid", "s-as.a.io", "as.a.io/v2", "")
-	w.says(got, "a", "spec.resource.version: ")
+	w.expectMessage(got, "a", "spec.resource.version: ")
 
 	// The source has the version later.
 	w.schema("as.a.io", "A", true, "v3")
@@ -165,7 +165,7 @@ func TestForeign(t *testing.T) {
 	w.serve("fs.f.io", "F", true)
 	w.want(w.plan(resource(t, "f", "", foreignSpec)), "f Exported/Ready", "fs.f.io@0123", "fs.f.io/v1", "fs.f.io")
 
-	// A failed discovery does not mean that the API is gone.
+	// A failed discovery does not mean that the API was removed.
 	w.blind = true
 	w.want(w.plan(resource(t, "f", "", foreignSpec)), "f Exported/Ready", "fs.f.io@0123", "fs.f.io/v1", "fs.f.io")
 	w.blind = false
@@ -175,7 +175,7 @@ func TestForeign(t *testing.T) {
 	w.serve("fs.f.io", "G", true)
 	got = w.plan(resource(t, "f", "", strings.Replace(foreignSpec, "version:", "kind: F, version:", 1)))
 	w.want(got, "f Exported/Invalid", "fs.f.io@0123", "fs.f.io/v1", "")
-	w.says(got, "f", "spec.resource.kind: mailboxes have fs.f.io as G")
+	w.expectMessage(got, "f", "spec.resource.kind: mailboxes have fs.f.io as G")
 }
 
 func TestConflictWithTheExport(t *testing.T) {
@@ -201,8 +201,8 @@ func TestRefused(t *testing.T) {
 	made.relatedAPIs = slices.DeleteFunc(made.relatedAPIs, func(c *relatedAPI) bool { return c.resource == nil })
 	got := w.execute(made)
 	w.want(got, "a Exported/RelatedInvalid, b Refused/Refused, n Exported/Ready", "s-as.a.io configmaps", "as.a.io/v2 configmaps/v1", "as.a.io configmaps")
-	w.says(got, "a", "spec.related[0].resource: kcp refuses the claim on secrets", "no; way")
-	w.says(got, "b", "kcp refuses the schema s-bs.b.io", "no; way")
+	w.expectMessage(got, "a", "spec.related[0].resource: kcp refuses the claim on secrets", "no; way")
+	w.expectMessage(got, "b", "kcp refuses the schema s-bs.b.io", "no; way")
 }
 
 // A second plan over the same input equals the first, so that no controller restarts.

@@ -58,8 +58,8 @@ func TestRelated(t *testing.T) {
 			specWithRelated("resource: {version: v1, resource: secrets}, projection: {group: b.io, resource: bs, kind: B}"), []synchubv1alpha1.PublishedResource{b},
 			"a Exported/Ready, b Exported/Ready", "s-as.a.io s-bs.b.io", "as.a.io/v2 bs.b.io/v1", "as.a.io bs.b.io", "",
 		},
-		"nobody's": {specWithRelated(kept, bs), nil, "a Exported/RelatedNotPublished", "s-as.a.io secrets", "as.a.io/v2 secrets/v1", "as.a.io secrets+", "spec.related[1].resource: mailboxes do not have bs.b.io: publish it"},
-		"acting":   {specWithRelated("resource: {version: v1, resource: resourcequotas}"), nil, "a Exported/RelatedNotPublished", "s-as.a.io", "as.a.io/v2", "as.a.io", "spec.related[0].resource: mailboxes do not have resourcequotas"},
+		"unpublished": {specWithRelated(kept, bs), nil, "a Exported/RelatedNotPublished", "s-as.a.io secrets", "as.a.io/v2 secrets/v1", "as.a.io secrets+", "spec.related[1].resource: mailboxes do not have bs.b.io: publish it"},
+		"acting":      {specWithRelated("resource: {version: v1, resource: resourcequotas}"), nil, "a Exported/RelatedNotPublished", "s-as.a.io", "as.a.io/v2", "as.a.io", "spec.related[0].resource: mailboxes do not have resourcequotas"},
 		"not served": {
 			specWithRelated("resource: {group: g.io, version: v1, resource: gs, identityHash: " + identity + "}"), nil,
 			"a Exported/RelatedNotPublished", "s-as.a.io gs.g.io@0123", "as.a.io/v2", "as.a.io", "spec.related[0].resource: mailboxes do not serve gs.g.io",
@@ -79,7 +79,7 @@ func TestRelated(t *testing.T) {
 			w := newFixture(t)
 			got := w.plan(append([]synchubv1alpha1.PublishedResource{resource(t, "a", "s-as.a.io", test.spec)}, test.others...)...)
 			w.want(got, test.claimed, test.export, test.watched, test.synced)
-			w.says(got, "a", test.message)
+			w.expectMessage(got, "a", test.message)
 			if got.waits != (name == "not served") {
 				t.Errorf("waits: %v", got.waits)
 			}
@@ -127,7 +127,7 @@ func TestRelatedOfClusterScoped(t *testing.T) {
 			t.Errorf("%s: got %s: %v", name, got.claimed[0], got.messages)
 		}
 		if !test.legal {
-			w.says(got, "c", "spec.related[0].namespace: required")
+			w.expectMessage(got, "c", "spec.related[0].namespace: required")
 		}
 	}
 }

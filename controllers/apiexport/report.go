@@ -139,10 +139,10 @@ func (c *Controller) findUnpublished(plan *exportPlan) []unpublished {
 	return deleted
 }
 
-// recordEvent records the remaining objects in an event and in the log: the object itself is gone, so there is no status to
+// recordEvent records the remaining objects in an event and in the log: the object itself was deleted, so there is no status to
 // read.
 func (d unpublished) recordEvent(ctx context.Context, recorder clientevents.EventRecorder) {
-	message := fmt.Sprintf("%s is published no more. Nothing was deleted: the export keeps %s, mailboxes their objects, and %d targets the %d objects that were placed there.",
+	message := fmt.Sprintf("%s is no longer published. Nothing was deleted: the export keeps %s, mailboxes their objects, and %d targets the %d objects that were placed there.",
 		d.groupResource, d.entry, d.counts.Targets, d.counts.Objects)
 	if d.successor != "" {
 		message = fmt.Sprintf("%s is published by the PublishedResource %s now.", d.groupResource, d.successor)

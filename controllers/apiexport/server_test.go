@@ -127,7 +127,7 @@ func (w *testEnv) hasEvent(t *testing.T, name, reason, part string) (count int) 
 func TestOnAServer(t *testing.T) {
 	tier.Thorough(t)
 	w := newTestEnv(t)
-	t.Run("what kcp serves by itself", w.testServedByKCP)
+	t.Run("built-in APIs of kcp", w.testServedByKCP)
 	t.Run("the export", w.testExport)
 	t.Run("a restart", w.testRestart)
 	t.Run("the workload export", w.testWorkloadExport)
@@ -152,8 +152,8 @@ func (w *testEnv) testServedByKCP(t *testing.T) {
 			tried++
 			for _, named := range []synchubv1alpha1.ResourceDescriptor{{Group: version.Group, Resource: resource.Name}, {Group: version.Group, Kind: resource.Kind}} {
 				spec := &synchubv1alpha1.PublishedResourceSpec{Resource: named, API: synchubv1alpha1.APISource{Source: synchubv1alpha1.APISourceSchema}}
-				if way, err := publishedresource.APISourceOf(spec); err == nil {
-					t.Errorf("kcp serves %+v, which would be hidden by %s", named, way)
+				if source, err := publishedresource.APISourceOf(spec); err == nil {
+					t.Errorf("kcp serves %+v, which would be hidden by %s", named, source)
 				}
 			}
 		}
@@ -201,7 +201,7 @@ func (w *testEnv) testExport(t *testing.T) {
 	// The mailbox caches can list and watch all of these resources.
 	suite.Eventually(t, func(g Gomega) { g.Expect(w.boxes.HasSynced()).To(BeTrue()) })
 
-	// If somebody removes an entry from the export, the controller adds the entry again.
+	// If a user removes an entry from the export, the controller adds the entry again.
 	suite.Eventually(t, func(g Gomega) {
 		var export apisv1alpha2.APIExport
 		g.Expect(w.provider.Get(t.Context(), types.NamespacedName{Name: bootstrap.MailboxExport}, &export)).To(Succeed())
@@ -215,7 +215,7 @@ func (w *testEnv) testExport(t *testing.T) {
 	// A deleted PublishedResource stops the sync of its objects and changes nothing else.
 	after := w.inExport(t.Context(), g)
 	g.Expect(w.hosting.Delete(t.Context(), &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "gadgets"}})).To(Succeed())
-	w.hasEvent(t, "gadgets", apiexport.ReasonUnpublished, "gadgets.export.example.com is published no more")
+	w.hasEvent(t, "gadgets", apiexport.ReasonUnpublished, "gadgets.export.example.com is no longer published")
 	g.Expect(w.synced()).To(Equal([]string{"configmaps", "gizmos"}))
 	g.Expect(w.inExport(t.Context(), g)).To(ConsistOf(after))
 
@@ -273,7 +273,7 @@ func (w *testEnv) annotate(t *testing.T, g Gomega, name string) {
 	var resource synchubv1alpha1.PublishedResource
 	g.Expect(w.hosting.Get(t.Context(), types.NamespacedName{Name: name}, &resource)).To(Succeed())
 	previous := resource.DeepCopy()
-	metav1.SetMetaDataAnnotation(&resource.ObjectMeta, "example.org/told-at", time.Now().Format(time.RFC3339Nano))
+	metav1.SetMetaDataAnnotation(&resource.ObjectMeta, "example.org/touched-at", time.Now().Format(time.RFC3339Nano))
 	g.Expect(w.hosting.Patch(t.Context(), &resource, client.MergeFrom(previous))).To(Succeed())
 }
 

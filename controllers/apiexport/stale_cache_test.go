@@ -177,7 +177,7 @@ func TestMirrorDoesNotOverwriteAChange(t *testing.T) {
 }
 
 // An entry that kcp refuses in the workload export blocks no other entry there, and is reported.
-func TestMirrorOfWhatKCPRefuses(t *testing.T) {
+func TestMirrorOfRefusedEntries(t *testing.T) {
 	resource := schema.GroupResource{Resource: "secrets"}
 	for name, refusal := range map[string]error{
 		"forbidden":     apierrors.NewForbidden(resource, "x", nil),
@@ -196,7 +196,7 @@ func TestMirrorOfWhatKCPRefuses(t *testing.T) {
 			refused, err := controller.mirrorExport(t.Context(), exportNamed("mailbox", mailbox...))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(refused).To(And(HaveLen(2), HaveKey(resource), HaveKey(schema.GroupResource{Group: "b.io", Resource: "bs"})))
-			g.Expect(provider.entriesOnServer(t)).To(Equal([]string{"as.a.io=wa1", "configmaps"}), "an export must not name a schema that is not there")
+			g.Expect(provider.entriesOnServer(t)).To(Equal([]string{"as.a.io=wa1", "configmaps"}), "an export must not name a missing schema")
 			var copied apisv1alpha1.APIResourceSchema
 			g.Expect(provider.server.Get(t.Context(), client.ObjectKey{Name: "wa1"}, &copied)).To(Succeed())
 			g.Expect(copied.Annotations).To(Equal(map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved"}))
@@ -237,13 +237,13 @@ func TestFinalizerOfAPublishedResource(t *testing.T) {
 	}{
 		"nothing waits":    {want: false},
 		"objects may wait": {waits: true, want: true},
-		"they do not any more, and others may still":      {has: true, want: true},
-		"it goes, and objects wait":                       {terminating: true, has: true, schemaName: "s", want: true},
-		"it goes, and no object waits":                    {terminating: true, has: true, schemaName: "s", unpublished: true, want: false},
-		"it goes, and mailboxes never had its schema":     {terminating: true, has: true, want: false},
-		"it goes, and an older one publishes the API":     {terminating: true, has: true, schemaName: "s", duplicate: true, want: false},
-		"it goes by somebody else's finalizer, without":   {terminating: true, waits: true, schemaName: "s", want: false},
-		"it goes, its objects wait, and the plan does so": {terminating: true, has: true, waits: true, schemaName: "s", want: true},
+		"they do not any more, but other ones may":        {has: true, want: true},
+		"terminating, and objects wait":                   {terminating: true, has: true, schemaName: "s", want: true},
+		"terminating, and no object waits":                {terminating: true, has: true, schemaName: "s", unpublished: true, want: false},
+		"terminating, and mailboxes never had its schema": {terminating: true, has: true, want: false},
+		"terminating, and an older one publishes the API": {terminating: true, has: true, schemaName: "s", duplicate: true, want: false},
+		"terminating with a foreign finalizer":            {terminating: true, waits: true, schemaName: "s", want: false},
+		"terminating, objects wait, and the plan too":     {terminating: true, has: true, waits: true, schemaName: "s", want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

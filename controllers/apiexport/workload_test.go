@@ -206,7 +206,7 @@ func (w *testEnv) testMirrorIsRepaired(t *testing.T) {
 func (w *testEnv) testWithdrawal(t *testing.T) {
 	ctx := t.Context()
 	NewWithT(t).Expect(w.hosting.Delete(ctx, &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "placed"}})).To(Succeed())
-	w.hasEvent(t, "placed", apiexport.ReasonUnpublished, "gadgets.place.example.com is published no more")
+	w.hasEvent(t, "placed", apiexport.ReasonUnpublished, "gadgets.place.example.com is no longer published")
 	NewWithT(t).Expect(w.entriesOf(ctx, NewWithT(t), bootstrap.WorkloadExport)).To(ContainElement("gadgets.place.example.com"))
 
 	w.changeExport(t, bootstrap.MailboxExport, func(spec *apisv1alpha2.APIExportSpec) {

@@ -55,8 +55,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-// workers is the number of concurrent reconciles: a request to the hosting cluster may take a while. No worker waits for a
-// target.
+// workers is the number of concurrent reconciles: a request to the hosting cluster may be slow. No worker waits for a target.
 const workers = 4
 
 // Options configure a [Controller].
@@ -283,7 +282,7 @@ func isUpToDate(resource *synchubv1alpha1.PublishedResource) bool {
 func (c *Controller) recordEvents(before, after *synchubv1alpha1.PublishedResource) {
 	old, now := before.Status.SchemaName, after.Status.SchemaName
 	if old != "" && now != "" && old != now {
-		events.Record(c.Recorder, after, corev1.EventTypeNormal, ReasonSchemaChanged, fmt.Sprintf("The schema %s takes the place of %s, which is kept.", now, old))
+		events.Record(c.Recorder, after, corev1.EventTypeNormal, ReasonSchemaChanged, fmt.Sprintf("The schema %s replaces %s, which is kept.", now, old))
 		return
 	}
 	events.RecordCondition(c.Recorder, after, before.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)

@@ -85,7 +85,7 @@ func TestDefinitionWatchSubscribers(t *testing.T) {
 	check("one", "of none")
 	check("two", "of one", "of two")
 	c.watches.forget("of two")
-	c.watches.forget("of nobody")
+	c.watches.forget("unknown")
 	check("two", "of one")
 }
 

@@ -250,7 +250,7 @@ func TestReplicaThatIsElected(t *testing.T) {
 	w.apply(t, hosting, definition(group, "second"))
 	suite.Eventually(t, func(g Gomega) { g.Expect(fieldsOf(g, f.installed(name))).To(HaveKey("second")) })
 	g := NewWithT(t)
-	g.Expect(f.recorded()).To(BeEmpty(), "nobody has elected it")
+	g.Expect(f.recorded()).To(BeEmpty(), "the replica is not elected")
 	g.Expect(w.get(g, t, name).Status.SchemaName).To(Equal(first))
 
 	close(f.elected)

@@ -79,15 +79,15 @@ func sourceProblem(field, cluster string, err error) *problem {
 	var tooLarge *structural.TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
-		return &problem{ReasonSchemaTooLarge, fmt.Errorf("spec.resource: mailboxes cannot have what %s serves: %w", cluster, tooLarge)}
+		return &problem{ReasonSchemaTooLarge, fmt.Errorf("spec.resource: mailboxes cannot serve the definition of %s: %w", cluster, tooLarge)}
 	case errors.As(err, &unusable):
-		return &problem{ReasonInvalid, fmt.Errorf("spec.resource: mailboxes cannot have what %s serves: %w", cluster, unusable)}
+		return &problem{ReasonInvalid, fmt.Errorf("spec.resource: mailboxes cannot serve the definition of %s: %w", cluster, unusable)}
 	case errors.Is(err, discovery.ErrNotServed):
 		return &problem{ReasonNotServed, fmt.Errorf("spec.resource: %s does not serve it", cluster)}
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return &problem{ReasonForbidden, fmt.Errorf("%s: %s does not let the hub read the definition: %s", field, cluster, serverMessage(err))}
 	default:
-		return &problem{ReasonSourceUnreachable, fmt.Errorf("%s: %s cannot be asked for the definition: %s", field, cluster, serverMessage(err))}
+		return &problem{ReasonSourceUnreachable, fmt.Errorf("%s: the definition cannot be read from %s: %s", field, cluster, serverMessage(err))}
 	}
 }
 
@@ -115,7 +115,7 @@ type outcome struct {
 	requeueAfter time.Duration
 }
 
-// isReported reports whether the condition SchemaReady is about the present generation.
+// isReported reports whether the condition SchemaReady is about the current generation.
 func isReported(resource *synchubv1alpha1.PublishedResource) bool {
 	ready := meta.FindStatusCondition(resource.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
 	return ready != nil && ready.ObservedGeneration == resource.Generation

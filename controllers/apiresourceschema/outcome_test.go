@@ -73,14 +73,14 @@ func TestSourceProblem(t *testing.T) {
 		reason, want string
 	}{
 		"not served":   {fmt.Errorf("reading: %w", discovery.ErrNotServed), ReasonNotServed, "spec.resource: the cluster does not serve it"},
-		"unusable":     {fmt.Errorf("reading: %w", &discovery.UnusableError{Reason: "its name is odd"}), ReasonInvalid, "spec.resource: mailboxes cannot have what the cluster serves: its name is odd"},
+		"unusable":     {fmt.Errorf("reading: %w", &discovery.UnusableError{Reason: "its name is odd"}), ReasonInvalid, "spec.resource: mailboxes cannot serve the definition of the cluster: its name is odd"},
 		"forbidden":    {apierrors.NewForbidden(resource, "a", errors.New("no")), ReasonForbidden, `spec.x: the cluster does not let the hub read the definition: things "a" is forbidden: no`},
 		"unauthorized": {apierrors.NewUnauthorized("who?"), ReasonForbidden, "spec.x: the cluster does not let the hub read the definition: who?"},
-		"overloaded":   {apierrors.NewServiceUnavailable("later"), ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: later"},
-		"refused":      {fmt.Errorf("reading: %w", refused), ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: the request did not get through: connection refused"},
-		"too slow":     {&url.Error{Op: "Get", URL: "https://192.0.2.1", Err: context.DeadlineExceeded}, ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: the request did not get through: it took too long"},
-		"no such name": {&url.Error{Op: "Get", URL: "https://a.b", Err: &net.DNSError{Name: "a.b"}}, ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: the request did not get through: its name cannot be resolved"},
-		"anything":     {errors.New("odd"), ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: odd"},
+		"overloaded":   {apierrors.NewServiceUnavailable("later"), ReasonSourceUnreachable, "spec.x: the definition cannot be read from the cluster: later"},
+		"refused":      {fmt.Errorf("reading: %w", refused), ReasonSourceUnreachable, "spec.x: the definition cannot be read from the cluster: the request did not get through: connection refused"},
+		"too slow":     {&url.Error{Op: "Get", URL: "https://192.0.2.1", Err: context.DeadlineExceeded}, ReasonSourceUnreachable, "spec.x: the definition cannot be read from the cluster: the request did not get through: it took too long"},
+		"no such name": {&url.Error{Op: "Get", URL: "https://a.b", Err: &net.DNSError{Name: "a.b"}}, ReasonSourceUnreachable, "spec.x: the definition cannot be read from the cluster: the request did not get through: its name cannot be resolved"},
+		"anything":     {errors.New("odd"), ReasonSourceUnreachable, "spec.x: the definition cannot be read from the cluster: odd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := sourceProblem("spec.x", "the cluster", test.err)

@@ -141,7 +141,7 @@ func (c *Controller) createSchema(ctx context.Context, schema *apisv1alpha1.APIR
 }
 
 // errReadPending means that a read of the CRD from the target is running.
-var errReadPending = errors.New("the target is being asked for the definition")
+var errReadPending = errors.New("the definition is being requested from the target")
 
 // getDefinition returns the CRD with the names that targets use, and why it cannot be installed on other targets. It sets
 // requeueAfter of the outcome.
@@ -255,7 +255,7 @@ func (c *Controller) updateInstallation(resource *synchubv1alpha1.PublishedResou
 	return nil
 }
 
-// checkInstallable returns an error if spec.installCRD is set and the cluster has no CRD of its own for the API.
+// checkInstallable returns an error if spec.installCRD is set and the cluster has no CRD for the API.
 func checkInstallable(ctx context.Context, cluster *discovery.Client, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) error {
 	if !resource.Spec.InstallCRD {
 		return nil

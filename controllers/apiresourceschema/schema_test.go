@@ -48,12 +48,12 @@ func TestEnsureWithoutReading(t *testing.T) {
 		// field is the field that the problem names; empty for a claim.
 		field string
 	}{
-		"a claim":              {resource{Resource: "configmaps"}, source{}, ""},
-		"a claim by its kind":  {resource{Kind: "Secret"}, source{Source: synchubv1alpha1.APISourceClaim}, ""},
-		"a foreign claim":      {resource{Group: "a.io", Resource: "as", Version: "v1"}, source{IdentityHash: "abc"}, ""},
-		"what cannot be":       {resource{Group: "apps", Resource: "deployments"}, source{Source: synchubv1alpha1.APISourceClaim}, "spec.api.source"},
-		"what acts inside kcp": {resource{Resource: "resourcequotas"}, source{}, "spec.resource"},
-		"a version too many":   {resource{Resource: "configmaps", Version: "v2"}, source{}, "spec.resource.version"},
+		"a claim":             {resource{Resource: "configmaps"}, source{}, ""},
+		"a claim by its kind": {resource{Kind: "Secret"}, source{Source: synchubv1alpha1.APISourceClaim}, ""},
+		"a foreign claim":     {resource{Group: "a.io", Resource: "as", Version: "v1"}, source{IdentityHash: "abc"}, ""},
+		"a claim on an API that kcp does not serve": {resource{Group: "apps", Resource: "deployments"}, source{Source: synchubv1alpha1.APISourceClaim}, "spec.api.source"},
+		"an API that acts inside kcp":               {resource{Resource: "resourcequotas"}, source{}, "spec.resource"},
+		"a version too many":                        {resource{Resource: "configmaps", Version: "v2"}, source{}, "spec.resource.version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			published := &synchubv1alpha1.PublishedResource{}
@@ -103,7 +103,7 @@ func TestUpToDateSchemasAreLeftAlone(t *testing.T) {
 		"changed since":            {func(p *synchubv1alpha1.PublishedResource) { p.Generation++ }, false},
 		"not ready":                {func(p *synchubv1alpha1.PublishedResource) { p.Status.Conditions[0].Status = metav1.ConditionFalse }, false},
 		"never looked at":          {func(p *synchubv1alpha1.PublishedResource) { p.Status.Conditions = nil }, false},
-		"nobody's yet":             {func(p *synchubv1alpha1.PublishedResource) { p.Status.Hub = nil }, false},
+		"no hub yet":               {func(p *synchubv1alpha1.PublishedResource) { p.Status.Hub = nil }, false},
 		"without a schema":         {func(p *synchubv1alpha1.PublishedResource) { p.Status.SchemaName = "" }, false},
 		"given to targets as well": {func(p *synchubv1alpha1.PublishedResource) { p.Spec.InstallCRD = true }, false},
 	} {

@@ -223,7 +223,7 @@ func TestSchemaFromAConfigMap(t *testing.T) {
 	}
 }
 
-// A schema that somebody deleted is created again.
+// A deleted schema is created again.
 func TestSchemaThatWasRemoved(t *testing.T) {
 	tier.Thorough(t)
 	w := sharedTestEnv(t)

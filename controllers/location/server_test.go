@@ -191,7 +191,7 @@ func TestAgainstKCP(t *testing.T) {
 			g.Expect(w.Get(t.Context(), types.NamespacedName{Name: "one"}, &syncTarget)).To(Succeed())
 			g.Expect(syncTarget.DeletionTimestamp).NotTo(BeNil())
 		})
-		// kcp may delete either kind first. Whatever the cache shows, no Location is created.
+		// kcp may delete either kind first. No Location is created in either case.
 		inventory, err := manager.GetCluster(t.Context(), multicluster.ClusterName(w.cluster))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(ensureDefault(t.Context(), inventory, make([]edgev2alpha1.SyncTarget, 1))).To(Succeed())

@@ -56,8 +56,7 @@ func (c *Controller) reconcileAccess(
 	ctx context.Context, inventory cluster.Cluster, syncTarget, stored *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus,
 ) (*edgev2alpha1.SyncTarget, *metav1.Condition) {
 	if !c.ledger.Get(syncTarget.UID).MailboxBindings && len(syncTarget.Spec.MailboxAccess) == 0 {
-		// The ledger knows that the mailbox has no bindings. A start of the hub therefore needs no request to such
-		// mailboxes.
+		// The ledger records that the mailbox has no bindings. So the hub needs no request to such mailboxes when it starts.
 		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionUndeclaredAccess)
 		return stored, nil
 	}

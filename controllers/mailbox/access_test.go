@@ -80,7 +80,7 @@ func TestReconcileBindings(t *testing.T) { //nolint:gocyclo // one step after th
 		t.Errorf("there are %v", got)
 	}
 	if err := reconcileBindings(t.Context(), clock.RealClock{}, bindings, []edgev2alpha1.MailboxAccess{{ClusterRole: "taken", Subjects: []rbacv1.Subject{alice}}}); err == nil {
-		t.Error("somebody else's binding was taken over")
+		t.Error("a foreign binding was taken over")
 	}
 	if err := reconcileBindings(t.Context(), clock.RealClock{}, bindings, nil); err != nil {
 		t.Fatal(err)

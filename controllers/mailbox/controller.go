@@ -84,7 +84,7 @@ const (
 	ReasonQueued              = "Queued"
 	ReasonInitializationStuck = "InitializationStuck"
 	ReasonForeignWorkspace    = "ForeignWorkspace"
-	// ReasonWorkspaceDeleted: somebody is deleting the mailbox. The hub creates it again afterwards.
+	// ReasonWorkspaceDeleted: a user is deleting the mailbox. The hub creates it again afterwards.
 	ReasonWorkspaceDeleted = "WorkspaceDeleted"
 	// ReasonWorkspaceLost: the mailbox was deleted, and the hub is creating a new one.
 	ReasonWorkspaceLost = "WorkspaceLost"
@@ -385,9 +385,8 @@ func (c *Controller) observeWorkspace(
 	return initializingCondition(name), nil, nil
 }
 
-// ensureDefaultNamespace creates the namespace default, which users expect, in a new mailbox: kcp creates it only in
-// universal workspaces. The ledger has the mailbox after that, so neither a start of the hub nor an older mailbox costs a
-// request.
+// ensureDefaultNamespace creates the namespace default, which users expect, in a new mailbox: kcp creates it only in universal
+// workspaces. The ledger has the mailbox after that, so a start of the hub and an older mailbox need no request.
 func (c *Controller) ensureDefaultNamespace(ctx context.Context, syncTarget types.UID, mailbox string) error {
 	if c.ledger.Get(syncTarget).Mailbox == mailbox {
 		return nil

@@ -74,9 +74,9 @@ func (c *Controller) reconcileDelete(ctx context.Context, inventory cluster.Clus
 
 // reportRemovalBlocked sets the condition MailboxReady: the hub cannot delete the mailbox yet. It returns a requeue.
 func (c *Controller) reportRemovalBlocked(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, name string, reason error) (reconcile.Result, error) {
-	log.FromContext(ctx).Info("cannot remove a mailbox, this is tried again", "workspace", name, "error", reason.Error())
+	log.FromContext(ctx).Info("cannot remove a mailbox, will retry", "workspace", name, "error", reason.Error())
 	result, err := c.updateCondition(ctx, inventory, syncTarget, notReady(ReasonRemovalBlocked,
-		"The SyncTarget waits for its mailbox %s, which cannot be removed: %v. The hub tries again. The annotation %s=true lets both go all the same.",
+		"The SyncTarget waits for its mailbox %s, which cannot be removed: %v. The hub tries again. The annotation %s=true removes both regardless.",
 		c.workspacePath(name), reason, edgev2alpha1.AnnotationForceRemoval))
 	if err != nil || result.RequeueAfter > 0 {
 		return result, err
@@ -123,9 +123,9 @@ func (c *Controller) deleteWorkspace(ctx context.Context, name string, syncTarge
 	return nil
 }
 
-// InventoryTerminating returns why the SyncTargets of an inventory workspace are terminating although nobody
-// deleted them, or an empty string. It reads from kcp, not from a cache: the deletion of a binding makes its
-// SyncTargets terminate, so it precedes every event that the hub acts on.
+// InventoryTerminating returns why the SyncTargets of an inventory workspace are terminating although no user deleted them, or an
+// empty string. It reads from kcp, not from a cache: the deletion of a binding makes its SyncTargets terminate, so it precedes
+// every event that the hub acts on.
 func InventoryTerminating(ctx context.Context, inventory cluster.Cluster) (why string, err error) {
 	direct, err := dynamic.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())
 	if err != nil {

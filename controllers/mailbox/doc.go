@@ -19,7 +19,7 @@ limitations under the License.
 // [NewController] returns the controller. [Locator] returns the mailbox of a SyncTarget to other packages, and
 // [Quota] limits the mailboxes of one inventory workspace. Package syncmanager syncs the objects in mailboxes.
 //
-// The controller deletes a mailbox only for a SyncTarget that it observes terminating with the hub's finalizer,
-// never because a SyncTarget is missing from a cache. If the inventory workspace or its binding is terminating
-// too, it keeps the mailbox: nobody requested the end of that target's workload.
+// The controller deletes a mailbox only for a SyncTarget that it observes terminating with the hub's finalizer, never because a
+// SyncTarget is missing from a cache. If the inventory workspace or its binding is terminating too, it keeps the mailbox: no user
+// requested the end of that target's workload.
 package mailbox

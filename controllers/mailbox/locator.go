@@ -108,7 +108,7 @@ func ParseName(name string) (inventory logicalcluster.Name, syncTarget types.UID
 // OwnerChecker checks that the hub created a workspace. The creator of a workspace is its administrator: in a mailbox that
 // another user created, that user would control the target.
 type OwnerChecker struct {
-	// Ledger knows the mailboxes that the hub created earlier, perhaps as another kcp user.
+	// Ledger has the mailboxes that the hub created earlier, perhaps as another kcp user.
 	Ledger *ledger.Store
 	// WhoAmI returns the hub's user from kcp.
 	WhoAmI func(ctx context.Context) (authenticationv1.UserInfo, error)

@@ -24,7 +24,7 @@ import (
 
 var (
 	refusedSyncTargets = prometheus.NewDesc("synchub_sync_targets_over_quota",
-		"SyncTargets that get no mailbox, since those of their inventory workspace have as many as the hub makes.", nil, nil)
+		"SyncTargets without a mailbox, because their inventory workspace has reached the limit of mailboxes.", nil, nil)
 	creations = prometheus.NewDesc("synchub_mailbox_creations",
 		"SyncTargets that need a mailbox: waiting for their turn, or creating while kcp initializes the workspace.", []string{"state"}, nil)
 	creationSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{

@@ -131,10 +131,10 @@ func TestRequestsForWorkspace(t *testing.T) {
 func TestDesiredWorkspaceIsAMailbox(t *testing.T) {
 	const byHub, byOther = `{"username":"hub"}`, `{"username":"mallory","groups":["system:authenticated"]}`
 	memory := ledger.New(ledger.Options{})
-	asked := 0
+	requests := 0
 	self := authenticationv1.UserInfo{Username: "former"}
 	controller := &Controller{Locator: Locator{Workspace: "root:synchub", OwnerChecker: &OwnerChecker{Ledger: memory, WhoAmI: func(context.Context) (authenticationv1.UserInfo, error) {
-		asked++
+		requests++
 		return self, nil
 	}}}}
 	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: "def"}}
@@ -160,8 +160,8 @@ func TestDesiredWorkspaceIsAMailbox(t *testing.T) {
 	if why := whyForeign(&workspace); why != "" {
 		t.Errorf("with new credentials of the hub: %q", why)
 	}
-	before := asked
-	if whyForeign(&workspace); asked != before {
+	before := requests
+	if whyForeign(&workspace); requests != before {
 		t.Error("WhoAmI is called each time")
 	}
 	for name, change := range map[string]func(*tenancyv1alpha1.Workspace){
@@ -175,7 +175,7 @@ func TestDesiredWorkspaceIsAMailbox(t *testing.T) {
 		"made by another user": func(w *tenancyv1alpha1.Workspace) {
 			w.Annotations[tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey] = byOther
 		},
-		"made by nobody knows whom": func(w *tenancyv1alpha1.Workspace) {
+		"made by an unknown user": func(w *tenancyv1alpha1.Workspace) {
 			delete(w.Annotations, tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey)
 		},
 		"with nonsense for its maker": func(w *tenancyv1alpha1.Workspace) {

@@ -137,7 +137,7 @@ func (q *Quota) State(syncTarget mcreconcile.Request, uid types.UID) QuotaState 
 
 // ExceededMessage returns the message of the condition for a refused SyncTarget.
 func (q *Quota) ExceededMessage() string {
-	return fmt.Sprintf("The SyncTargets of this inventory workspace have %d mailboxes, and the hub makes no more for one workspace: delete SyncTargets that nobody needs, or ask "+
+	return fmt.Sprintf("The SyncTargets of this inventory workspace have %d mailboxes, and the hub makes no more for one workspace: delete unused SyncTargets, or ask "+
 		"the hub's operator to raise --inventory-max-mailboxes. Until then the hub does nothing for this SyncTarget.", q.limit)
 }
 

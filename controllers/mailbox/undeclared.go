@@ -107,7 +107,7 @@ type access struct {
 	role                  string
 }
 
-// declared is the access that the owner of a SyncTarget knows about.
+// declared is the access that the SyncTarget declares.
 type declared map[access]struct{}
 
 func declaredAccess(grants []edgev2alpha1.MailboxAccess, owner string) declared {

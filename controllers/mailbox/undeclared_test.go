@@ -58,16 +58,16 @@ func TestUndeclaredBindings(t *testing.T) {
 		binding runtime.Object
 		want    string
 	}{
-		"what kcp gives the hub":               {clusterBinding("workspace-admin", clusterAdmin, nil, userNamed("hub")), ""},
+		"the hub's own binding":                {clusterBinding("workspace-admin", clusterAdmin, nil, userNamed("hub")), ""},
 		"another in the binding of kcp":        {clusterBinding("workspace-admin", clusterAdmin, nil, userNamed("hub"), userNamed("eve")), "ClusterRoleBinding workspace-admin (ClusterRole cluster-admin for User eve)"},
-		"what is declared":                     {clusterBinding("synchub:view", "view", nil, userNamed("alice")), ""},
+		"declared":                             {clusterBinding("synchub:view", "view", nil, userNamed("alice")), ""},
 		"the declared role in a namespace":     {roleBinding("shop", "view", "ClusterRole", "view", userNamed("alice")), ""},
 		"a declared subject with another role": {clusterBinding("more", "edit", nil, userNamed("alice")), "ClusterRoleBinding more (ClusterRole edit for User alice)"},
 		"a Role with the name of the role":     {roleBinding("shop", "own", "Role", "view", userNamed("alice")), "RoleBinding shop/own (Role view for User alice)"},
 		"a role of one who has all":            {roleBinding("shop", "own", "Role", "any", userNamed("root")), ""},
 		"a service account":                    {clusterBinding("robot", "edit", nil, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "shop", Name: "robot"}), "ClusterRoleBinding robot (ClusterRole edit for ServiceAccount shop/robot)"},
 		"a group with the name of a user":      {clusterBinding("group", "view", nil, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "alice"}), "ClusterRoleBinding group (ClusterRole view for Group alice)"},
-		"nobody":                               {clusterBinding("empty", clusterAdmin, nil), ""},
+		"no subjects":                          {clusterBinding("empty", clusterAdmin, nil), ""},
 	} {
 		got, err := undeclaredBindings(t.Context(), fake.NewClientset(c.binding).RbacV1(), grants, "hub")
 		want := []string{c.want}

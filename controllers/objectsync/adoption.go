@@ -95,10 +95,10 @@ func (w *targetWriter) adopt(ctx context.Context, current plan.Copy, object *uns
 		mark.Hash = "" // nothing was applied
 		return w.patchMark(ctx, current, desired, object.GetUID(), mark, kubeStellarMarks(object))
 	}
-	// Take the ownership before the mark: if the hub ends in between, it begins again.
+	// Take the ownership before the mark: if the hub stops in between, the next pass adopts the object again.
 	dryRun, err := w.objects.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
 	if isNullRefused(err) {
-		// The hub applied to the object when it was its copy.
+		// The hub applied to the object when the object was its copy.
 		if emptied, patchErr := w.empty(ctx, current, desired, object.GetUID()); emptied || patchErr != nil {
 			return cmp.Or(patchErr, errOutdated)
 		}
@@ -121,7 +121,8 @@ func (w *targetWriter) adopt(ctx context.Context, current plan.Copy, object *uns
 	return nil
 }
 
-// adoptRestored takes over an object that somebody made from a backup of a copy, and who owns its fields therefore.
+// adoptRestored takes over an object that somebody restored from a backup of a copy. The restore made its user the owner of the
+// fields.
 func (w *targetWriter) adoptRestored(ctx context.Context, o plan.Operation) error {
 	object, err := w.objects.Get(ctx, o.Copy.API.GroupVersionResource, o.Copy.Key)
 	switch {
@@ -134,8 +135,8 @@ func (w *targetWriter) adoptRestored(ctx context.Context, o plan.Operation) erro
 	}
 }
 
-// kubeStellarMarks returns the annotation of KubeStellar's syncer on an object. With it the syncer would go on to delete the
-// object.
+// kubeStellarMarks returns the annotation of KubeStellar's syncer on an object. As long as the object has it, the syncer may
+// delete the object.
 func kubeStellarMarks(object *unstructured.Unstructured) []string {
 	if _, ok := object.GetAnnotations()[ownership.KubeStellarDownsynced]; ok {
 		return []string{ownership.KubeStellarDownsynced}

@@ -48,7 +48,7 @@ type verifiedMark struct {
 	text string
 }
 
-// isOf reports whether an object carries the mark.
+// isOf reports whether an object with the annotation text carries the verified mark, and not another object's.
 func (v verifiedMark) isOf(object *unstructured.Unstructured, text string) bool {
 	return v.text != "" && v.text == text && v.mark.Self == transform.SelfOf(object)
 }
@@ -95,8 +95,8 @@ func (c copyCache) Get(key types.NamespacedName) *cachedCopy {
 	return cached
 }
 
-// transformForCache returns a transform that reduces objects of the target to [cachedCopy]. It returns a cachedCopy and a
-// tombstone as they are.
+// transformForCache returns a transform that reduces objects of the target to [cachedCopy]. It does not change a cachedCopy or a
+// tombstone.
 func (t *targetView) transformForCache(target *targetResource) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		object, ok := obj.(*unstructured.Unstructured)
@@ -110,9 +110,9 @@ func (t *targetView) transformForCache(target *targetResource) cache.TransformFu
 	}
 }
 
-// cachedCopyOf returns the cached form of a target object. known is the mark that the object probably carries, which is not verified again.
-// The error is why the object is not a copy of the hub's. Drift shows in the managedFields, so values are kept only if a rule
-// of the PublishedResource reads them.
+// cachedCopyOf returns the cached form of a target object. An object with the mark known is not verified again. The error is the
+// reason why the object is not a copy of the hub's. Drift shows in the managedFields, so values are kept only if a rule of the
+// PublishedResource reads them.
 func (t *targetView) cachedCopyOf(object *unstructured.Unstructured, known verifiedMark) (*cachedCopy, error) {
 	all, _ := object.Object["metadata"].(map[string]any)
 	var content, metadata map[string]any

@@ -45,13 +45,13 @@ var (
 	}
 )
 
-// newObserver is the view of a target.
+// newObserver returns the view of a target.
 func newObserver(resource plan.Resource) *targetView {
 	resource.GroupVersionResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	return newTargetView(&Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox"})
 }
 
-// fromTarget is an object as a target shows it, with much that does not concern us.
+// fromTarget returns an object as the target's API server returns it, with many fields that the cache drops.
 func fromTarget(t *testing.T) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: decode(t, `{
 		"apiVersion": "apps/v1", "kind": "Deployment",
@@ -116,7 +116,7 @@ func TestCachedCopy(t *testing.T) {
 			}
 			facts, err := controller.observeObject(object)
 			if err != nil || !reflect.DeepEqual(facts, got.observed) || got.unverified {
-				t.Errorf("of the object is decided by %+v (%v), of what is cached by %+v", facts, err, got.observed)
+				t.Errorf("the facts about the object are %+v (%v), those about its cached form %+v", facts, err, got.observed)
 			}
 			if size := cachesize.SizeOf(got) - cachesize.SizeOf(got.Unstructured); size != facts.Size()+int64(len(got.mark)) || size < int64(len(facts.AppliedFields)+len(got.mark)) {
 				t.Errorf("the facts count for %d bytes", size)
@@ -203,11 +203,11 @@ func TestObserveObject(t *testing.T) {
 		change   func(*unstructured.Unstructured)
 		want     plan.TargetObject
 	}{
-		"as it is":      {plan.Resource{}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
-		"retained":      {plan.Resource{Retain: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours), Retain: true}},
-		"a container":   {plan.Resource{DeletesContents: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
-		"there to stay": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetDeletionTimestamp(nil) }, plan.TargetObject{HasOwnerLabel: true, AppliedFields: []byte(ours)}},
-		"without label": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(nil) }, plan.TargetObject{Terminating: true, AppliedFields: []byte(ours)}},
+		"as it is":        {plan.Resource{}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
+		"retained":        {plan.Resource{Retain: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours), Retain: true}},
+		"a container":     {plan.Resource{DeletesContents: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
+		"not terminating": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetDeletionTimestamp(nil) }, plan.TargetObject{HasOwnerLabel: true, AppliedFields: []byte(ours)}},
+		"without label":   {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(nil) }, plan.TargetObject{Terminating: true, AppliedFields: []byte(ours)}},
 		"with another's label": {
 			plan.Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{ownership.OwnerLabel: "x"}) },
 			plan.TargetObject{Terminating: true, AppliedFields: []byte(ours)},
@@ -234,7 +234,8 @@ func TestObserveObject(t *testing.T) {
 	}
 }
 
-// The mark says whether the hub created the object, and in which mailbox its source was. Both decide whether the hub may delete it.
+// The mark records whether the hub created the object, and the mailbox of its source. Both decide whether the hub may delete the
+// object.
 func TestObserveObjectOfFormerMailbox(t *testing.T) {
 	adopted, former := someMark, someMark
 	adopted.Adopted, former.Mailbox = true, "another"
@@ -243,12 +244,12 @@ func TestObserveObjectOfFormerMailbox(t *testing.T) {
 		mark           ownership.Mark
 		former, retain bool
 	}{
-		"made by the hub":             {plan.Resource{}, someMark, false, false},
-		"adopted":                     {plan.Resource{}, adopted, false, false},
-		"a container that was made":   {plan.Resource{DeletesContents: true}, someMark, false, false},
-		"a container to be kept":      {plan.Resource{DeletesContents: true, Retain: true}, someMark, false, true},
-		"a container that was there":  {plan.Resource{DeletesContents: true}, adopted, false, true},
-		"from a mailbox that is lost": {plan.Resource{}, former, true, false},
+		"created by the hub":     {plan.Resource{}, someMark, false, false},
+		"adopted":                {plan.Resource{}, adopted, false, false},
+		"a created container":    {plan.Resource{DeletesContents: true}, someMark, false, false},
+		"a container to be kept": {plan.Resource{DeletesContents: true, Retain: true}, someMark, false, true},
+		"an adopted container":   {plan.Resource{DeletesContents: true}, adopted, false, true},
+		"from a former mailbox":  {plan.Resource{}, former, true, false},
 	} {
 		object := fromTarget(t)
 		addMark(object, test.mark)
@@ -282,7 +283,7 @@ func TestObserveObjectRefuses(t *testing.T) {
 		"a copy":                    {func(o *unstructured.Unstructured) { o.SetName("copy") }, ownership.ErrCopied, false},
 		"of another kind":           {func(o *unstructured.Unstructured) { o.SetKind("ReplicaSet") }, ownership.ErrCopied, false},
 		"marked in another version": {marked(`{"v": 3}`), ownership.ErrUnknownVersion, false},
-		"taken from the mailbox":    {marked(testOwner.Seal(upsynced)), ownership.ErrCopied, false},
+		"an upsynced object's mark": {marked(testOwner.Seal(upsynced)), ownership.ErrCopied, false},
 		"ensured by us":             {ensuredBy(testOwner.EnsuredValue(someMark.Self)), ownership.ErrUnmarked, true},
 		"ensured by another":        {ensuredBy("x"), ownership.ErrUnmarked, false},
 		"ensured by us, then another": {func(o *unstructured.Unstructured) {
@@ -314,20 +315,20 @@ func TestIsNeverUpsynced(t *testing.T) {
 		labels, annotations map[string]string
 		want                bool
 	}{
-		"nobody's":                          {nil, nil, false},
-		"ours":                              {map[string]string{ownership.OwnerLabel: testOwner.LabelValue()}, map[string]string{ownership.MarkAnnotation: testOwner.Seal(someMark)}, true},
-		"ours without its label":            {nil, map[string]string{ownership.MarkAnnotation: testOwner.Seal(someMark)}, true},
-		"made of ours, with its label":      {map[string]string{ownership.OwnerLabel: testOwner.LabelValue()}, nil, false},
-		"forged to be ours":                 {nil, map[string]string{ownership.MarkAnnotation: someMark.String()}, true},
-		"another's":                         {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, map[string]string{ownership.MarkAnnotation: neighbour.Seal(theirs)}, true},
-		"another's without its label":       {nil, map[string]string{ownership.MarkAnnotation: neighbour.Seal(theirs)}, true},
-		"another's without its mark":        {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, nil, true},
-		"another's, with a mark as if ours": {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, map[string]string{ownership.MarkAnnotation: testOwner.Seal(copyOf(someMark))}, true},
-		"forged to be another's":            {nil, map[string]string{ownership.MarkAnnotation: theirs.String()}, true},
+		"without a mark":                    {nil, nil, false},
+		"the hub's":                         {map[string]string{ownership.OwnerLabel: testOwner.LabelValue()}, map[string]string{ownership.MarkAnnotation: testOwner.Seal(someMark)}, true},
+		"the hub's, without its label":      {nil, map[string]string{ownership.MarkAnnotation: testOwner.Seal(someMark)}, true},
+		"derived, with the hub's label":     {map[string]string{ownership.OwnerLabel: testOwner.LabelValue()}, nil, false},
+		"with a forged mark of the hub":     {nil, map[string]string{ownership.MarkAnnotation: someMark.String()}, true},
+		"another hub's":                     {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, map[string]string{ownership.MarkAnnotation: neighbour.Seal(theirs)}, true},
+		"another hub's, without its label":  {nil, map[string]string{ownership.MarkAnnotation: neighbour.Seal(theirs)}, true},
+		"another hub's, without its mark":   {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, nil, true},
+		"another hub's, with a copied mark": {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, map[string]string{ownership.MarkAnnotation: testOwner.Seal(copyOf(someMark))}, true},
+		"with a forged mark of another":     {nil, map[string]string{ownership.MarkAnnotation: theirs.String()}, true},
 		"with an empty label":               {map[string]string{ownership.OwnerLabel: ""}, nil, true},
 		"ensured by us":                     {nil, map[string]string{ownership.EnsuredAnnotation: testOwner.EnsuredValue(someMark.Self)}, false},
 		"ensured by another":                {nil, map[string]string{ownership.EnsuredAnnotation: neighbour.EnsuredValue(someMark.Self)}, true},
-		"said to be ensured by us":          {nil, map[string]string{ownership.EnsuredAnnotation: testOwner.LabelValue()}, true},
+		"with a wrong ensured value":        {nil, map[string]string{ownership.EnsuredAnnotation: testOwner.LabelValue()}, true},
 	} {
 		object := fromTarget(t)
 		object.SetLabels(test.labels)
@@ -338,13 +339,13 @@ func TestIsNeverUpsynced(t *testing.T) {
 	}
 }
 
-// copyOf returns the mark of another object, as a controller copies it.
+// copyOf returns the mark of another object, as a controller copies it to a child.
 func copyOf(mark ownership.Mark) ownership.Mark {
 	mark.Self.Name = "original"
 	return mark
 }
 
-// The index lists objects whose mark names this hub and does not verify under a value of their own.
+// The index lists objects under a value of their own if their mark names this hub but does not verify.
 func TestIndexOfUnverifiedObjects(t *testing.T) {
 	object := fromTarget(t)
 	for mark, want := range map[string][]string{
@@ -374,10 +375,10 @@ func TestSelector(t *testing.T) {
 		labels labels.Set
 		want   bool
 	}{
-		"ours":                     {labels.Set{ownership.OwnerLabel: testOwner.LabelValue(), "app": "x"}, true},
+		"the hub's":                {labels.Set{ownership.OwnerLabel: testOwner.LabelValue(), "app": "x"}, true},
 		"another SyncTarget's":     {labels.Set{ownership.OwnerLabel: ownership.Owner{Hub: testOwner.Hub, SyncTarget: "x"}.LabelValue()}, false},
 		"another hub's":            {labels.Set{ownership.OwnerLabel: ownership.Owner{Hub: "x", SyncTarget: testOwner.SyncTarget}.LabelValue()}, false},
-		"nobody's":                 {labels.Set{"app": "x"}, false},
+		"without a mark":           {labels.Set{"app": "x"}, false},
 		"under an empty owner":     {labels.Set{ownership.OwnerLabel: ""}, false},
 		"without any label":        {nil, false},
 		"the value of another key": {labels.Set{"app": testOwner.LabelValue()}, false},

@@ -62,9 +62,9 @@ const (
 type Options struct {
 	Resource plan.Resource
 	// TargetAPIs are the APIs that mailbox objects can have on the target: the resource itself first, then the results of
-	// conversions that are, or were, in force.
+	// conversions, both current and former ones.
 	TargetAPIs []plan.TargetAPI
-	// UnresolvedKinds are results of conversions that the target does not serve, or that the hub denies.
+	// UnresolvedKinds are the kinds that conversions produce, but that the target does not serve or the hub denies.
 	UnresolvedKinds []UnavailableResource
 	// Mailbox is the logical cluster of the mailbox.
 	Mailbox    logicalcluster.Name
@@ -78,28 +78,28 @@ type Options struct {
 	SyncTargetInput func() map[string]any
 	// Pruner drops the fields that the mailbox's schema does not have; nil if the hub does not know the schema.
 	Pruner *transform.Pruner
-	// Registry is shared by all controllers of the SyncTarget and knows which objects are related. Relations are those by
-	// which objects of this resource are synced with primaries.
+	// Registry contains the related objects; all controllers of the SyncTarget share it. Relations are the relations that sync
+	// objects of this resource with their primaries.
 	Registry  *related.Registry
 	Relations []*related.Relation
-	// RequestCompleteness asks the controllers of all primaries to finish their initial sync, unless answered returns true by
-	// then (see [RequestCompleteness]).
+	// RequestCompleteness asks the controllers of all primaries to finish their initial sync, unless answered returns true first
+	// (see [RequestCompleteness]).
 	RequestCompleteness func(answered func() bool)
 	// RequeueRelated enqueues every object that may be related to objects of this resource.
 	RequeueRelated func()
 	// Cordoned reports whether nothing new may be created on the target. Nil means never.
 	Cordoned func() bool
-	// Held reports whether no copy may be removed, or overwritten, because kcp went back to an earlier state. Lost is the highest version
-	// that it has lost. Nil means that it never did.
+	// Held reports whether removing and overwriting copies is forbidden, because kcp went back to an earlier state. Lost returns
+	// the highest resourceVersion that kcp lost. Nil means that kcp never went back.
 	Held func() bool
 	Lost func() uint64
-	// Adoption is the adoption policy of the SyncTarget, beside that of the PublishedResource. Nil means none.
+	// Adoption returns the SyncTarget's adoption policy, which counts beside the PublishedResource's policy. Nil means none.
 	Adoption func() synchubv1alpha1.AdoptionPolicy
 	// NamespacePolicy returns the policy for namespaces of the target. Nil allows all.
 	NamespacePolicy func() *policy.NamespacePolicy
 	// IsPublished reports whether a PublishedResource of this name is in force.
 	IsPublished func(publishedResource string) bool
-	// WaitFor are closed when the controllers of earlier waves have tried all their objects once.
+	// WaitFor are channels that close when the controllers of earlier waves have tried all their objects once.
 	WaitFor []<-chan struct{}
 	// OnChange is called when a summary may have changed: after a write and when the caches show it, when the failure of an object
 	// changes, when an object begins or ceases to be held back, and when the target begins or ceases to serve the resource. It must
@@ -107,7 +107,8 @@ type Options struct {
 	OnChange func()
 	// ObjectStates carries the marked mailbox objects whose [Controller.ObjectState] changed; nil carries nothing.
 	ObjectStates *topic.Topic[ObjectRef]
-	// AggregateMetrics adds the metrics of the controller to those of the other resources of its SyncTarget.
+	// AggregateMetrics makes the controller share one series per metric with the other controllers of its SyncTarget, without the
+	// resource label's value.
 	AggregateMetrics bool
 	// Tracer records traces of passes; nil records none.
 	Tracer *tracing.Tracer
@@ -119,7 +120,7 @@ type Options struct {
 // with [Controller.Run].
 type Controller struct {
 	Options
-	// Status is what the controller knows about its objects.
+	// Status reports on the controller's objects.
 	Status *Status
 
 	planner     *plan.Planner
@@ -233,8 +234,9 @@ func Selector(owner ownership.Owner) string {
 	return ownership.OwnerLabel + "=" + owner.LabelValue()
 }
 
-// Run works until ctx ends, and returns when everything that it started has ended. Thousands of idle controllers wait in it, each
-// with a stack of 4 KiB. One more kilobyte in its frame would double that, so functions that return do all the rest.
+// Run syncs until ctx ends, and returns when all its goroutines have ended. Thousands of idle controllers wait in Run, each with
+// a stack of 4 KiB. One more kilobyte in this frame would double the stacks, so Run calls functions that return for everything
+// else.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.tasks.running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -253,8 +255,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return queue.Run(ctx)
 }
 
-// start starts the caches, which end with ctx, and subscribes to everything that a decision may depend on. stop ends the
-// subscriptions, the last one first.
+// start starts the caches, which stop with ctx, and subscribes to all events that decisions depend on. stop ends the
+// subscriptions in reverse order.
 func (c *Controller) start(ctx context.Context) (stop func()) {
 	c.tasks.begin(ctx)
 	stops := []func(){
@@ -327,9 +329,9 @@ func (c *Controller) resync() {
 	c.primaries.recheckInitialSync()
 }
 
-// waitForCacheSync waits until the caches of the target have synced; before that the controller may decide nothing. It does not
-// wait for APIs and namespaces that the target does not show. If the target shows nothing of the resource, the controller starts
-// only if the mailbox has objects that were upsynced before. It returns false when ctx ends first.
+// waitForCacheSync waits until the target's caches have synced, because no decision is safe before. It does not wait for APIs and
+// namespaces that the hub cannot list. If the hub can list nothing, waitForCacheSync returns only if the mailbox has upsynced
+// objects, or objects with the finalizer. It returns false if ctx ends first.
 func (c *Controller) waitForCacheSync(ctx context.Context) bool {
 	begins := func() bool {
 		if c.Resource.Unpublishing {
@@ -377,10 +379,11 @@ func waitForAll(ctx context.Context, all []<-chan struct{}) bool {
 // HasSynced reports whether the caches of the target have synced. A cache of an API that the target does not serve counts.
 func (c *Controller) HasSynced() bool { return c.target.hasSynced() }
 
-// FirstPassDone is closed when each key that was known at the start has been tried once, or cannot be.
+// FirstPassDone returns a channel that closes when each key that was known at the start was tried once, or cannot be tried.
 func (c *Controller) FirstPassDone() <-chan struct{} { return c.firstPass.done }
 
-// HasCompletedFirstPass reports whether the mailbox is readable, and each key that was known when it became so has been tried once.
+// HasCompletedFirstPass reports whether the mailbox is readable, and each key that was known when it became readable was tried
+// once.
 func (c *Controller) HasCompletedFirstPass() bool {
 	return c.firstPass.isOver() && c.mailbox.isReadable()
 }
@@ -393,9 +396,9 @@ func (c *Controller) QueueLength() int {
 	return 0
 }
 
-// IsEmpty reports whether the hub knows that neither side holds an object that it synced, and no pass is under way. A pass
-// that begins after [Controller.SetMatcher] selects by the new matcher, so a controller that is empty under a matcher that
-// selects nothing stays empty.
+// IsEmpty reports whether the hub knows that it has no synced object on either side, and no pass is under way. A pass that begins
+// after [Controller.SetMatcher] selects by the new matcher, so a controller that is empty under a matcher that selects nothing
+// stays empty.
 func (c *Controller) IsEmpty() bool {
 	if !c.target.hasSynced() || c.activeReconciles.Load() > 0 || c.target.count() > 0 {
 		return false
@@ -423,7 +426,7 @@ func (c *Controller) onAvailabilityChanged() {
 		// Objects that cannot be tried must not hold up later waves.
 		c.firstPass.finish()
 	} else {
-		// An answer 404 of an API that was not served proved nothing about its object.
+		// A 404 of an API that was not served proved nothing about the object.
 		c.enqueuer.retry(plan.ReasonNotServed)
 	}
 	c.recheckStart()
@@ -432,7 +435,8 @@ func (c *Controller) onAvailabilityChanged() {
 	c.OnChange()
 }
 
-// Resume enqueues all keys after the target was away, and keys that changed since and exist on neither side any more.
+// Resume enqueues all keys after the target was away, and also keys with pending changes whose objects no longer exist on either
+// side.
 func (c *Controller) Resume() {
 	c.enqueuer.enqueueAll()
 	c.enqueuer.enqueue(replayPriority, c.enqueuer.changes.all()...)
@@ -477,7 +481,7 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 	c.enqueuer.enqueueReselected(old, matcher, changed)
 	c.enqueuer.enqueue(defaultPriority, keys...)
 	if old.HasUnresolved() || matcher.HasUnresolved() {
-		// Whether unselected objects are really deselected has become known, or unknown.
+		// It has become certain, or uncertain, whether unselected objects are deselected.
 		c.enqueuer.enqueueAll()
 	}
 	if len(c.Relations) > 0 {
@@ -489,7 +493,7 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 // OnEvent is called for each change in the mailbox.
 func (c *Controller) OnEvent(event mailboxes.Event) { c.enqueuer.onMailboxEvent(event) }
 
-// OnReset is called when the mailbox cache was relisted, or ceases to be filled.
+// OnReset is called when the mailbox cache was relisted, or stops being filled.
 func (c *Controller) OnReset() {
 	c.OnChange()
 	c.recheckStart()

@@ -18,10 +18,11 @@ limitations under the License.
 //
 // A [Controller] owns the names of the mailbox objects of its resource. One pass per name (a key) decides about everything:
 // downsync, drift, status return, upsync and deletion. Two loops can therefore never fight over an object. A pass goes one
-// way: the observer reads the caches into a [plan.Snapshot], a [plan.Planner] decides, the executor makes the requests, and the reporter
-// records the outcome. The caches lag behind the hub's own writes, so [mailboxView] and [targetView] show each write until the cache does.
+// direction: the observer reads the caches into a [plan.Snapshot], a [plan.Planner] decides, the executor makes the requests, and
+// the reporter records the outcome. The caches lag behind the hub's own writes, so [mailboxView] and [targetView] return each
+// write until the cache contains it.
 //
 // The decisions are in the pure packages below plan: selection (which objects, and how), transform (the desired object),
-// ownership (whose an object is, by its mark), related (objects that are synced with others), and plan itself (the action for each
-// difference).
+// ownership (which hub owns an object, by its mark), related (objects that are synced with a primary), and plan itself (the
+// action for each difference).
 package objectsync

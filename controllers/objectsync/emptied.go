@@ -65,10 +65,10 @@ func (w *targetWriter) emptyAndApply(ctx context.Context, current plan.Copy, des
 	case patchErr == nil:
 		return applied, err
 	case err != nil:
-		// The API server complains about the null, which nobody wrote. The refusal of the patch is the reason.
+		// The API server's error is about a null that no user wrote. The refused patch contains the cause.
 		return nil, patchErr
 	default:
-		// The apply left null or nothing, over which another sets the empty map.
+		// The apply left a null or no field. A second apply can set the empty map there.
 		return w.applyMigratingVersion(extra, current, desired, uid)
 	}
 }

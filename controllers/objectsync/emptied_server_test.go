@@ -35,7 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// shapes is a kind with maps and lists of all sorts.
+// shapes is a CRD with maps and lists of all types, and an object.
 const shapes = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -119,27 +119,27 @@ func (s *shaper) live() *unstructured.Unstructured {
 	return s.get(s.source(""))
 }
 
-// apply applies the fields as a reconcile does that sees the object on the target.
+// apply applies the fields like a reconcile that observes the object on the target.
 func (s *shaper) apply(fields string) error {
 	s.t.Helper()
 	live := s.live()
 	return s.applyInPlace(s.t.Context(), s.observeTarget(live), s.desired(s.source(fields), ownership.PolicyDelete), live.GetUID())
 }
 
-// applyAndCount applies the fields with so many requests.
+// applyAndCount applies the fields, and fails the test unless the hub sent the given number of requests.
 func (s *shaper) applyAndCount(fields string, want float64) {
 	s.t.Helper()
 	before := s.requests()
 	if err := s.apply(fields); err != nil {
 		s.t.Fatal(err)
 	}
-	if sent := s.requests() - before - 1; sent != want { // the test has read the object
+	if sent := s.requests() - before - 1; sent != want { // the test itself read the object
 		s.t.Errorf("want %v requests for %s, got %v", want, fields, sent)
 	}
 }
 
-// expect fails the test unless the object on the target has the fields, is in sync with the source's fields, and nothing of it belongs to
-// an update of the hub's.
+// expect fails the test unless the object on the target has the fields, is in sync with the source's fields, and no update by the
+// hub owns a field.
 func (s *shaper) expect(source, want string) {
 	s.t.Helper()
 	live := s.live()
@@ -148,7 +148,7 @@ func (s *shaper) expect(source, want string) {
 		for _, field := range []string{"apiVersion", "kind", "metadata"} {
 			delete(fields, field)
 		}
-		// The default is of no interest, unless it is wanted.
+		// The comparison ignores the default, unless the test expects it.
 		if !strings.Contains(want, "defaulted") {
 			unstructured.RemoveNestedField(fields, "spec", "defaulted")
 		}
@@ -167,8 +167,8 @@ func (s *shaper) expect(source, want string) {
 	}
 }
 
-// somebody patches the object on the target.
-func (s *shaper) somebody(kind types.PatchType, patch string, options metav1.PatchOptions) {
+// somebody patches the object on the target as another client.
+func (s *shaper) patchAsOther(kind types.PatchType, patch string, options metav1.PatchOptions) {
 	s.t.Helper()
 	options.FieldManager = cmp.Or(options.FieldManager, "somebody")
 	if _, err := administrator(s.t).Resource(shapesV1).Namespace("default").Patch(s.t.Context(), s.name, kind, []byte(patch), options); err != nil {
@@ -176,7 +176,7 @@ func (s *shaper) somebody(kind types.PatchType, patch string, options metav1.Pat
 	}
 }
 
-// requests returns how many requests about Shapes the hub has sent.
+// requests returns the number of requests about Shapes that the hub has sent.
 func (s *shaper) requests() (sent float64) {
 	for _, one := range framework.Gather(s.t, requestmetrics.Collectors()...) {
 		if strings.HasPrefix(one.Labels["resource"], "shapes") {
@@ -186,15 +186,15 @@ func (s *shaper) requests() (sent float64) {
 	return sent
 }
 
-// A map or list whose entries the source removes stays as an empty one, of whatever sort it is, and is filled again. The test counts requests,
-// so it does not run beside others.
+// A map or list whose entries the source removes stays as an empty one, for every type of map and list, and is filled again. The
+// test counts requests, so it does not run in parallel.
 func TestEmptiedMapsAndLists(t *testing.T) {
 	one := newShaper(t)
 	for name, test := range map[string]struct {
 		full, empty string
-		// want and filled are what an empty and a full one look like on the target, if not as in the mailbox.
+		// want and filled are the empty and the full fields on the target, if they differ from the mailbox.
 		want, filled string
-		// extra are the requests beside the apply.
+		// extra is the number of requests beside the apply.
 		extra float64
 	}{
 		"free at the top":           {full: "values: {a: 1}", empty: "values: {}", extra: 2},
@@ -235,8 +235,8 @@ func TestEmptiedMapsAndLists(t *testing.T) {
 	}
 }
 
-// What others have set in a map stays, also if they have set the map only.
-func TestEmptiedMapsOfOthers(t *testing.T) {
+// The hub keeps entries that other clients have set in a map, and maps that another client has set without an entry.
+func TestEmptiedMapsOfOtherManagers(t *testing.T) {
 	t.Parallel()
 	one := newShaper(t)
 	force := metav1.PatchOptions{Force: new(true)}
@@ -249,40 +249,40 @@ func TestEmptiedMapsOfOthers(t *testing.T) {
 		empty  string
 		want   string
 	}{
-		"their entry": {
+		"an entry of another client": {
 			"spec: {map: {a: x}}", func(s *shaper) {
-				s.somebody(types.MergePatchType, `{"spec": {"map": {"b": "z"}}}`, metav1.PatchOptions{})
+				s.patchAsOther(types.MergePatchType, `{"spec": {"map": {"b": "z"}}}`, metav1.PatchOptions{})
 			},
 			"spec: {map: {}}", "spec: {map: {b: z}}",
 		},
-		"their entry beside a map of the hub's": {
+		"an entry of another client, beside a map of the hub": {
 			"settings: {a: x}, spec: {map: {a: x}}", func(s *shaper) {
-				s.somebody(types.MergePatchType, `{"spec": {"map": {"b": "z"}}}`, metav1.PatchOptions{})
+				s.patchAsOther(types.MergePatchType, `{"spec": {"map": {"b": "z"}}}`, metav1.PatchOptions{})
 			},
 			"settings: {}, spec: {map: {}}", "settings: {}, spec: {map: {b: z}}",
 		},
-		"their field of an entry of the hub's, which goes with the entry": {
+		"a field of another client in a removed entry": {
 			"spec: {objects: {a: {size: 1}}}", func(s *shaper) {
-				s.somebody(types.MergePatchType, `{"spec": {"objects": {"a": {"more": {"b": "z"}}}}}`, metav1.PatchOptions{})
+				s.patchAsOther(types.MergePatchType, `{"spec": {"objects": {"a": {"more": {"b": "z"}}}}}`, metav1.PatchOptions{})
 			},
 			"spec: {objects: {}}", "spec: {objects: {}}",
 		},
-		"their field of an object of the hub's": {
+		"a field of another client in an object of the hub": {
 			"spec: {struct: {size: 1}}", func(s *shaper) {
-				s.somebody(types.MergePatchType, `{"spec": {"struct": {"color": "red"}}}`, metav1.PatchOptions{})
+				s.patchAsOther(types.MergePatchType, `{"spec": {"struct": {"color": "red"}}}`, metav1.PatchOptions{})
 			},
 			"spec: {struct: {}}", "spec: {struct: {color: red}}",
 		},
 		"the same entry": {
-			"settings: {a: x}", func(s *shaper) { s.somebody(types.ApplyPatchType, apply("settings: {a: x}"), force) },
+			"settings: {a: x}", func(s *shaper) { s.patchAsOther(types.ApplyPatchType, apply("settings: {a: x}"), force) },
 			"settings: {}", "settings: {a: x}",
 		},
 		"the empty map": {
-			"settings: {a: x}", func(s *shaper) { s.somebody(types.ApplyPatchType, apply("settings: {}"), force) },
+			"settings: {a: x}", func(s *shaper) { s.patchAsOther(types.ApplyPatchType, apply("settings: {}"), force) },
 			"values: {b: 1}", "values: {b: 1}, settings: {}",
 		},
 		"an empty object": {
-			"spec: {objects: {a: {size: 1}}}", func(s *shaper) { s.somebody(types.ApplyPatchType, apply("spec: {objects: {a: {}}}"), force) },
+			"spec: {objects: {a: {size: 1}}}", func(s *shaper) { s.patchAsOther(types.ApplyPatchType, apply("spec: {objects: {a: {}}}"), force) },
 			"spec: {mode: x}", "spec: {mode: x, objects: {a: {}}}",
 		},
 	} {
@@ -298,7 +298,7 @@ func TestEmptiedMapsOfOthers(t *testing.T) {
 	}
 }
 
-// An object that the hub released keeps what it applied, and may be adopted with an empty map.
+// A released object still has the fields that the hub applied, and may be adopted with an empty map.
 func TestEmptiedMapOfAReleasedObject(t *testing.T) {
 	t.Parallel()
 	s := newShaper(t)
@@ -317,7 +317,7 @@ func TestEmptiedMapOfAReleasedObject(t *testing.T) {
 	s.expect("spec: {map: {}}", "spec: {map: {}}")
 }
 
-// A field that must not change is reported as such, and not as a null that nobody wrote.
+// A changed immutable field is reported as immutable, and not as a null that no user wrote.
 func TestEmptiedMapThatIsImmutable(t *testing.T) {
 	t.Parallel()
 	s := newShaper(t)
@@ -328,13 +328,13 @@ func TestEmptiedMapThatIsImmutable(t *testing.T) {
 	s.expect("spec: {fixed: {a: x}}", "spec: {fixed: {a: x}}")
 }
 
-// The hub does not remove what others have set where the mailbox has a null. It reports that each time.
-func TestNullOverFieldsOfOthers(t *testing.T) {
+// The hub does not remove the fields of other clients where the mailbox has a null. It reports the conflict at each try.
+func TestNullOverFieldsOfOtherManagers(t *testing.T) {
 	t.Parallel()
 	s := newShaper(t)
 	s.create("spec: {nullable: null}")
 	s.expect("spec: {nullable: null}", "spec: {nullable: null}")
-	s.somebody(types.MergePatchType, `{"spec": {"nullable": {"b": "z"}}}`, metav1.PatchOptions{})
+	s.patchAsOther(types.MergePatchType, `{"spec": {"nullable": {"b": "z"}}}`, metav1.PatchOptions{})
 	for range 2 {
 		err := s.apply("spec: {nullable: null}")
 		if err == nil || ReasonFor(err) != plan.ReasonContended || !strings.Contains(err.Error(), "somebody") || !strings.Contains(err.Error(), ".spec.nullable") {
@@ -352,18 +352,18 @@ func TestNullOverFieldsOfOthers(t *testing.T) {
 			t.Errorf("got %v", conflict)
 		}
 	}
-	s.somebody(types.MergePatchType, `{"spec": {"nullable": null}}`, metav1.PatchOptions{})
+	s.patchAsOther(types.MergePatchType, `{"spec": {"nullable": null}}`, metav1.PatchOptions{})
 	if err := s.apply("spec: {nullable: null}"); err != nil {
 		t.Error(err)
 	}
 }
 
-// An admission webhook that fills a null does so in the hub's name, and in each write. The hub accepts that, as all that a webhook changes.
+// An admission webhook fills a null as part of each write by the hub. The hub accepts that, like all changes by webhooks.
 func TestNullThatAWebhookFills(t *testing.T) {
 	t.Parallel()
 	s := newShaper(t)
 	s.create("spec: {nullable: null}")
-	s.somebody(types.MergePatchType, `{"spec": {"nullable": {"b": "z"}}}`, metav1.PatchOptions{FieldManager: testFieldManager})
+	s.patchAsOther(types.MergePatchType, `{"spec": {"nullable": {"b": "z"}}}`, metav1.PatchOptions{FieldManager: testFieldManager})
 	if err := s.apply("spec: {nullable: null}"); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestNullThatAWebhookFills(t *testing.T) {
 	}
 }
 
-// Kubernetes' own kinds are applied in one request: for their Go types null and empty are the same.
+// Built-in kinds are applied in one request, because null and empty are the same for their Go types.
 func TestEmptiedMapOfABuiltInKind(t *testing.T) {
 	t.Parallel()
 	h := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", plan.Resource{})

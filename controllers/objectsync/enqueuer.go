@@ -38,12 +38,12 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// Priorities of keys in the queue. An event that may concern very many objects gives way to a change of one.
+// Priorities of keys in the queue. Events that affect many objects have a lower priority than the change of a single object.
 const (
 	// replayPriority is for keys without a known change.
 	replayPriority = -100
-	// defaultPriority is the queue's default. It is for new objects, and for objects that another change concerns: of a config, a relation, a namespace,
-	// or the cause of a failure.
+	// defaultPriority is the queue's default. It is for new objects, and for objects that the change of a config, a relation, a
+	// namespace or the cause of a failure affects.
 	defaultPriority = 0
 	// changePriority is for changes of known objects.
 	changePriority = 100
@@ -79,7 +79,7 @@ type queue interface {
 	Len() int
 }
 
-// start makes the queue the one to which keys are added. Before that, all keys are dropped.
+// start sets the queue. Keys that are enqueued before are dropped.
 func (e *enqueuer) start(queue queue) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -108,8 +108,8 @@ func (e *enqueuer) enqueueChanged(from changeOrigin, priority int, keys ...types
 	}
 }
 
-// enqueueAdded enqueues keys of objects that are new in a cache of the target. Objects of the initial list have not changed.
-// Later ones are mostly the hub's own creations, so they give way to objects that are still to be created.
+// enqueueAdded enqueues keys of objects that are new in a cache of the target. Objects of the initial list have not changed. The
+// hub itself created most later ones, so they have a lower priority than changed objects.
 func (e *enqueuer) enqueueAdded(initial bool, keys ...types.NamespacedName) {
 	if initial {
 		e.enqueue(replayPriority, keys...)
@@ -118,8 +118,8 @@ func (e *enqueuer) enqueueAdded(initial bool, keys ...types.NamespacedName) {
 	}
 }
 
-// enqueueAll enqueues all known keys, and begins the first pass. While the mailbox cannot be read, no pass could try an object:
-// [Controller.OnReset] enqueues them when it can be.
+// enqueueAll enqueues all known keys, and begins the first pass. While the mailbox is unreadable, no pass can sync an object:
+// [Controller.OnReset] enqueues the keys when the mailbox is readable again.
 func (e *enqueuer) enqueueAll() {
 	started, readable := e.current() != nil, e.mailbox.isReadable()
 	var keys []types.NamespacedName
@@ -132,8 +132,8 @@ func (e *enqueuer) enqueueAll() {
 	e.enqueue(replayPriority, keys...)
 }
 
-// keys returns the keys of all mailbox objects that are selected, upsynced or have the finalizer, of all copies, of all objects to
-// upsync, and of all objects that something is remembered of: they may be gone without an event.
+// keys returns the keys of all mailbox objects that are selected, upsynced or have the finalizer, of all copies, of all objects
+// to upsync, and of all keys with a state: their objects may have vanished without an event.
 func (e *enqueuer) keys() []types.NamespacedName {
 	matcher := e.matcher.Load()
 	keys := map[types.NamespacedName]struct{}{}
@@ -166,7 +166,7 @@ func (e *enqueuer) retry(reason string) {
 
 // onNamespaceGone enqueues the objects that failed because a namespace of the target was being deleted.
 func (e *enqueuer) onNamespaceGone(name string) {
-	// Rules that change namespaces may have meant any of them.
+	// A rule that maps namespaces may have mapped any mailbox namespace to this one.
 	mayChangeNamespace := e.resource.GetRules().Naming != nil || len(e.relations) > 0
 	e.enqueueFailed(func(key types.NamespacedName, failure Failure) bool {
 		return failure.Reason == plan.ReasonNamespaceTerminating && (key.Namespace == name || mayChangeNamespace)
@@ -181,7 +181,7 @@ func (e *enqueuer) onMailboxEvent(event mailboxes.Event) {
 	e.recordDeletion(event)
 	switch {
 	case event.Initial:
-		// OnReset enqueues all objects of the list, once the cache is filled. Before that, none can be read.
+		// OnReset enqueues all listed objects once the cache has synced. Before that, no pass can read one.
 	case event.Old == nil:
 		e.enqueueChanged(originMailbox, defaultPriority, event.Key)
 	case event.ProjectionOnly:
@@ -195,15 +195,16 @@ func (e *enqueuer) onMailboxEvent(event mailboxes.Event) {
 	}
 }
 
-// recordRemovalInMailbox records that an upsynced object was removed from the mailbox. What the hub itself removes there has another
-// source by then, or none.
+// recordRemovalInMailbox records that an upsynced object was removed from the mailbox. If the hub itself removed it, the key has
+// another source, or none.
 func (e *enqueuer) recordRemovalInMailbox(key types.NamespacedName, removed *unstructured.Unstructured) {
 	if mark := e.rules.UpsyncMark(removed); mark != nil {
 		e.states.recordRemoval(key, &plan.Removal{Mark: *mark})
 	}
 }
 
-// recordDeletion records how a mailbox object is deleted, unless in the default way: the cache forgets it with the object.
+// recordDeletion records the propagation policy of a mailbox object's deletion unless it is the default, because the cache drops
+// it with the object.
 func (e *enqueuer) recordDeletion(event mailboxes.Event) {
 	object := event.New
 	if object == nil {
@@ -227,7 +228,7 @@ func (e *enqueuer) copyHandler(api *targetResource) cache.ResourceEventHandler {
 			keys := e.target.sourceKeysOf(object)
 			e.enqueueAdded(initial, keys...)
 			if !initial {
-				// The write was reported when the cache did not show the copy yet.
+				// The write called onChange before the cache contained the copy.
 				e.onChange()
 			}
 			e.placed.publish(keys)
@@ -276,7 +277,7 @@ func (e *enqueuer) onCopyDelete(ref plan.Ref, object *cachedCopy) {
 	e.placed.publish(keys)
 }
 
-// traceShown records in the trace of a write that the cache of the target shows it.
+// traceShown records in a write's trace that the target's cache contains the write.
 func (e *enqueuer) traceShown(api *targetResource, object *cachedCopy) {
 	if e.isTraced {
 		e.target.writes.Observed(api.Ref(keyOf(object)), object)
@@ -305,10 +306,10 @@ func (namespaceSubscriber) OnAbsenceDecided(types.NamespacedName) {}
 // OnReset is called when the namespaces were relisted.
 func (s namespaceSubscriber) OnReset() { s.enqueueAll() }
 
-// relatedInMailbox enqueues the objects that begin or cease to be related.
+// relatedInMailbox enqueues the objects that become related, or are no longer related.
 func (e *enqueuer) relatedInMailbox(change related.Change) {
 	if !change.All && len(change.Namespaces) == 0 {
-		// A primary claims other names: no other objects are concerned.
+		// A primary claims other names: this affects no other objects.
 		e.enqueue(changePriority, e.existing(change.Names)...)
 		return
 	}
@@ -318,7 +319,7 @@ func (e *enqueuer) relatedInMailbox(change related.Change) {
 			e.enqueue(defaultPriority, key)
 		}
 	}
-	// Copies of absent mailbox objects may have been kept for a primary.
+	// The hub may have kept copies of absent mailbox objects for a primary.
 	for _, object := range e.target.copies() {
 		e.enqueue(defaultPriority, slices.DeleteFunc(e.target.sourceKeysOf(object), func(key types.NamespacedName) bool { return !change.Affects(key) })...)
 	}
@@ -345,7 +346,8 @@ func (e *enqueuer) enqueueReselected(old, matcher *selection.Matcher, upsyncChan
 	for _, source := range sources {
 		before, was := e.rules.SelectDown(old, source)
 		after, is := e.rules.SelectDown(matcher, source)
-		// Suspension and policies of upsynced objects change without another cache, and there are few such objects.
+		// A change of an upsynced object's suspension or policy does not replace its cache. There are few such objects, so all
+		// are enqueued.
 		if was != is || !before.SameEffect(after) || upsyncChanged && is || e.mailbox.isUpsynced(source) {
 			e.enqueue(defaultPriority, keyOf(source))
 		}

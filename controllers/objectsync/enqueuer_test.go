@@ -50,7 +50,7 @@ var (
 	targetWidgets  = schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "widgets"}
 )
 
-// upsyncMatcher compiles a config that lets widgets of the target come up, each under the name that is given for its own.
+// upsyncMatcher compiles a config that upsyncs widgets of the target, each under the given name in the mailbox.
 func upsyncMatcher(names map[string]string) *selection.Matcher {
 	config := &edgev2alpha1.EdgeSyncConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	for _, below := range slices.Sorted(maps.Keys(names)) {
@@ -62,7 +62,7 @@ func upsyncMatcher(names map[string]string) *selection.Matcher {
 	return selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config})
 }
 
-// enqueueHarness is a controller whose target is away, which notes what is to be looked at instead of looking.
+// enqueueHarness is a controller whose target is away. It records the enqueued keys, and runs no pass.
 type enqueueHarness struct {
 	*Controller
 	t     *testing.T
@@ -97,7 +97,7 @@ func newEnqueueHarness(t *testing.T, matcher *selection.Matcher) *enqueueHarness
 	return h
 }
 
-// expectEnqueued fails the test unless exactly these names in the namespace shop are to be looked at.
+// expectEnqueued fails the test unless exactly these names in the namespace shop are enqueued.
 func (r *enqueueHarness) expectEnqueued(want ...string) {
 	r.t.Helper()
 	var got []string
@@ -105,22 +105,22 @@ func (r *enqueueHarness) expectEnqueued(want ...string) {
 		key, _ := r.queue.Get()
 		r.queue.Done(key)
 		if key.Namespace != "shop" {
-			r.t.Errorf("%s is to be looked at", key)
+			r.t.Errorf("%s is enqueued", key)
 		}
 		got = append(got, key.Name)
 	}
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		r.t.Errorf("want %v looked at, got %v", want, got)
+		r.t.Errorf("want %v enqueued, got %v", want, got)
 	}
 }
 
-// widgetsOnTarget is the side of the target's widgets.
+// widgetsOnTarget returns the API of the target's widgets.
 func (r *enqueueHarness) widgetsOnTarget() *targetResource {
 	return r.target.resourceFor(targetWidgets.GroupResource())
 }
 
-// widget is an object of the target.
+// widget returns an object of the target.
 func widget(t *testing.T, name string, annotations map[string]string) *unstructured.Unstructured {
 	object := fixtures.Object(t, "{apiVersion: old/v2, kind: Widget, metadata: {namespace: shop, name: "+name+", uid: uid-of-"+name+"}}")
 	object.SetAnnotations(annotations)
@@ -134,29 +134,29 @@ func shop(name string) types.NamespacedName {
 func TestUpsyncKey(t *testing.T) {
 	matcher := upsyncMatcher(map[string]string{"till": "till", "safe": "vault"})
 	r := newEnqueueHarness(t, matcher)
-	ours := someMark
-	ours.Self = ownership.Self{Group: "old", Kind: "Widget", Namespace: "shop", Name: "till"}
-	copied := ours
+	own := someMark
+	own.Self = ownership.Self{Group: "old", Kind: "Widget", Namespace: "shop", Name: "till"}
+	copied := own
 	copied.Self.Name = "original"
 	for name, test := range map[string]struct {
 		object *unstructured.Unstructured
 		want   string
 	}{
-		"by its name":         {widget(t, "till", nil), "till"},
-		"by another name":     {widget(t, "safe", nil), "vault"},
+		"under its own name":  {widget(t, "till", nil), "till"},
+		"under another name":  {widget(t, "safe", nil), "vault"},
 		"not selected":        {widget(t, "vault", nil), ""},
-		"it went down itself": {widget(t, "till", map[string]string{ownership.MarkAnnotation: ours.String()}), ""},
-		// A controller has copied what we wrote to its children.
-		"a copy of what went down": {widget(t, "till", map[string]string{ownership.MarkAnnotation: copied.String()}), "till"},
+		"a copy of the hub's": {widget(t, "till", map[string]string{ownership.MarkAnnotation: own.String()}), ""},
+		// A controller has copied the annotations of a copy to its children.
+		"derived from such a copy": {widget(t, "till", map[string]string{ownership.MarkAnnotation: copied.String()}), "till"},
 	} {
 		key, ok := r.upsync.keyFor(r.widgetsOnTarget().TargetAPI, matcher, test.object)
 		if ok != (test.want != "") || ok && key != shop(test.want) {
 			t.Errorf("%s: want %q, got %s, %v", name, test.want, key, ok)
 		}
 	}
-	// Nothing of the other side is selected.
+	// The matcher selects no object of the mailbox's resource.
 	if key, ok := r.upsync.keyFor(r.target.apis[0].TargetAPI, matcher, widget(t, "till", nil)); ok {
-		t.Errorf("from another resource comes up %s", key)
+		t.Errorf("an object of another resource is upsynced as %s", key)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestUpsyncHandlerEnqueues(t *testing.T) {
 	handler.OnAdd(other, false)
 	r.expectEnqueued("till", "vault")
 	if got := r.upsync.upsynced.refsOf(shop("vault")); !slices.Equal(got, []plan.Ref{at("safe")}) {
-		t.Errorf("as vault come up %v", got)
+		t.Errorf("the sources of vault are %v", got)
 	}
 	handler.OnUpdate(safe, safe)
 	r.expectEnqueued("vault")
@@ -181,13 +181,13 @@ func TestUpsyncHandlerEnqueues(t *testing.T) {
 	handler.OnDelete(safe)
 	r.expectEnqueued("vault")
 	if len(r.upsync.upsynced.refsOf(shop("vault"))) > 0 || !r.upsync.upsynced.isSourceDeleted(at("safe"), safe.GetUID()) {
-		t.Error("the end of what was seen to end is not known")
+		t.Error("an observed deletion is not recorded")
 	}
-	// Of one that was missed, only that it is not there any more is known.
+	// If the delete event was missed, the hub only knows that the object is not listed.
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/till", Obj: till})
 	r.expectEnqueued("till")
 	if len(r.upsync.upsynced.refsOf(shop("till"))) > 0 || r.upsync.upsynced.isSourceDeleted(at("till"), till.GetUID()) {
-		t.Error("an end that nobody saw is known")
+		t.Error("a deletion is recorded although no delete event was observed")
 	}
 	handler.OnDelete(other)
 	r.expectEnqueued()
@@ -197,24 +197,23 @@ func TestUpsyncHandlerEnqueues(t *testing.T) {
 	handler.OnDelete(safe)
 	r.expectEnqueued()
 	if len(r.upsync.upsynced.allKeys()) > 0 {
-		t.Error("a feed that was replaced is still listened to")
+		t.Error("the events of a replaced cache are still handled")
 	}
 }
 
-// Whatever changes about what comes up, all that came up by then is looked at again; what nothing selects any more is to be
-// removed.
+// When the matcher changes, all upsynced objects are enqueued: those that are no longer selected must be removed.
 func TestSetMatcherEnqueuesUpsyncedObjects(t *testing.T) {
 	first := upsyncMatcher(map[string]string{"till": "till", "safe": "vault"})
 	for name, test := range map[string]struct {
 		next *selection.Matcher
-		// kept is true if what the feed holds serves the next matcher, too.
+		// kept is true if the cache also serves the next matcher.
 		kept bool
 	}{
-		"nothing changes":              {upsyncMatcher(map[string]string{"till": "till", "safe": "vault"}), true},
-		"one less":                     {upsyncMatcher(map[string]string{"till": "till"}), false},
-		"one comes up by another name": {upsyncMatcher(map[string]string{"till": "till", "safe": "strongroom"}), false},
-		"nothing comes up any more":    {upsyncMatcher(nil), false},
-		"there is no config any more":  {selection.Compile(nil, nil), false},
+		"nothing changes":            {upsyncMatcher(map[string]string{"till": "till", "safe": "vault"}), true},
+		"one is deselected":          {upsyncMatcher(map[string]string{"till": "till"}), false},
+		"one gets another name":      {upsyncMatcher(map[string]string{"till": "till", "safe": "strongroom"}), false},
+		"all are deselected":         {upsyncMatcher(nil), false},
+		"the last config is deleted": {selection.Compile(nil, nil), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newEnqueueHarness(t, first)
@@ -225,16 +224,16 @@ func TestSetMatcherEnqueuesUpsyncedObjects(t *testing.T) {
 			r.expectEnqueued("till", "vault")
 			after := r.upsync.cacheOf(targetWidgets.GroupResource())
 			if before == nil || (after == before) != test.kept || (after == nil) != !test.next.SelectsUp(targetWidgets.GroupResource(), "Widget") {
-				t.Errorf("the feed was %v and is %v", before, after)
+				t.Errorf("the cache was %v and is %v", before, after)
 			}
 			if known := len(r.upsync.upsynced.allKeys()) > 0; known != test.kept {
-				t.Errorf("what came up from the former feed is known: %v, want %v", known, test.kept)
+				t.Errorf("the objects of the former cache are indexed: %v, want %v", known, test.kept)
 			}
 		})
 	}
 }
 
-// What a suspension held back is looked at when it ends, though the object may be gone from the mailbox.
+// Objects that a suspension held back are enqueued when it ends, even if they are gone from the mailbox.
 func TestSuspensionChanged(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
 	config := func(suspend bool, names ...string) *selection.Matcher {
@@ -250,12 +249,12 @@ func TestSuspensionChanged(t *testing.T) {
 		old, next *selection.Matcher
 		want      []types.NamespacedName
 	}{
-		"a suspension ends":         {config(true, "till"), config(false, "till"), []types.NamespacedName{shop("till")}},
-		"a suspension begins":       {config(false, "till"), config(true, "till"), []types.NamespacedName{shop("till")}},
-		"it speaks of one less":     {config(true, "till", "safe"), config(true, "safe"), []types.NamespacedName{shop("till")}},
-		"it goes on":                {config(true, "till"), config(true, "till", "safe", "vault"), []types.NamespacedName{shop("safe")}},
-		"nothing is suspended":      {config(false, "till"), config(false, "safe"), nil},
-		"there is no config at all": {nil, nil, nil},
+		"a suspension ends":    {config(true, "till"), config(false, "till"), []types.NamespacedName{shop("till")}},
+		"a suspension begins":  {config(false, "till"), config(true, "till"), []types.NamespacedName{shop("till")}},
+		"one name is removed":  {config(true, "till", "safe"), config(true, "safe"), []types.NamespacedName{shop("till")}},
+		"it stays suspended":   {config(true, "till"), config(true, "till", "safe", "vault"), []types.NamespacedName{shop("safe")}},
+		"nothing is suspended": {config(false, "till"), config(false, "safe"), nil},
+		"there is no config":   {nil, nil, nil},
 	} {
 		if got := r.enqueuer.suspensionChanged(test.old, test.next, []types.NamespacedName{shop("till"), shop("safe")}); !slices.Equal(got, test.want) {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
@@ -296,11 +295,11 @@ func TestEventsRequeueFailedObjects(t *testing.T) {
 	r.expectEnqueued("b", "c")
 }
 
-// That an object of the mailbox has ended is told to what remembers writes to it, so that one made after it counts.
+// A deletion in the mailbox ends the expectations for the object, so an object created after it counts.
 func TestEventsOfTheMailbox(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
 	till := widget(t, "till", nil)
-	// OnReset follows.
+	// OnReset follows, and enqueues the listed objects.
 	r.OnEvent(mailboxes.Event{Key: shop("listed"), New: till, Initial: true})
 	r.OnEvent(mailboxes.Event{Key: shop("new"), New: till})
 	r.OnEvent(mailboxes.Event{Key: shop("changed"), Old: till, New: till})
@@ -312,11 +311,11 @@ func TestEventsOfTheMailbox(t *testing.T) {
 	r.OnEvent(mailboxes.Event{Key: shop("till"), Old: till})
 	r.expectEnqueued("till")
 	if object, _ := r.mailbox.writes.Current(shop("till"), nil); object != nil {
-		t.Errorf("the write of %s is still remembered", object.GetName())
+		t.Errorf("the expectation for %s still exists", object.GetName())
 	}
 }
 
-// The cache forgets with the object how it was deleted, so the controller remembers that until the copies are gone.
+// The cache drops an object with its propagation policy, so the controller records the policy until the copies are gone.
 func TestEventsShowHowAnObjectIsDeleted(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
 	till := widget(t, "till", nil)
@@ -330,11 +329,11 @@ func TestEventsShowHowAnObjectIsDeleted(t *testing.T) {
 		event mailboxes.Event
 		want  *plan.Deletion
 	}{
-		{"made", mailboxes.Event{New: till}, nil},
-		{"going", mailboxes.Event{Old: till, New: going}, orphaned},
-		{"gone", mailboxes.Event{Old: going}, orphaned},
-		{"made again", mailboxes.Event{New: till}, nil},
-		{"gone in the default way", mailboxes.Event{Old: till}, nil},
+		{"created", mailboxes.Event{New: till}, nil},
+		{"terminating", mailboxes.Event{Old: till, New: going}, orphaned},
+		{"deleted", mailboxes.Event{Old: going}, orphaned},
+		{"created again", mailboxes.Event{New: till}, nil},
+		{"deleted with the default policy", mailboxes.Event{Old: till}, nil},
 	} {
 		step.event.Key = shop("till")
 		r.OnEvent(step.event)
@@ -347,7 +346,7 @@ func TestEventsShowHowAnObjectIsDeleted(t *testing.T) {
 	}
 }
 
-// A pass without the mailbox would try nothing.
+// A pass without a readable mailbox cannot sync an object.
 func TestNoPassesWhileTheMailboxCannotBeRead(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(map[string]string{"a": "a"}))
 	r.upsync.upsynced.add(shop("a"), r.widgetsOnTarget().Ref(shop("a")))
@@ -355,11 +354,11 @@ func TestNoPassesWhileTheMailboxCannotBeRead(t *testing.T) {
 	r.expectEnqueued()
 }
 
-// A mailbox that cannot be read proves nothing about what is known of its objects. When it can, they are looked at again, also those that
-// are gone by then.
-func TestWhatIsKnownOutlastsAMailboxThatCannotBeRead(t *testing.T) {
+// A mailbox that cannot be read proves nothing about the state of its objects. When it can be read, all keys with a state are
+// enqueued, even if their objects are gone.
+func TestStateOutlastsAnUnreadableMailbox(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
-	// The target is away, which only a resource that is published no more does not wait for.
+	// The target is away. Only the controller of a resource that is being unpublished runs passes then.
 	r.Resource.Unpublishing = true
 	r.enqueuer.states.setFailure(shop("failed"), Failure{Reason: plan.ReasonConflict})
 	r.enqueuer.states.setFindings(shop("held-back"), findings{heldBack: true})
@@ -370,13 +369,13 @@ func TestWhatIsKnownOutlastsAMailboxThatCannotBeRead(t *testing.T) {
 		}
 	}
 	if len(r.enqueuer.states.failures()) != 1 || len(r.enqueuer.states.formerKeys()) != 1 || r.reported != 0 {
-		t.Errorf("known are %v, %v, reported %d times", r.enqueuer.states.failures(), r.enqueuer.states.formerKeys(), r.reported)
+		t.Errorf("the failures are %v, the former keys %v, with %d reports", r.enqueuer.states.failures(), r.enqueuer.states.formerKeys(), r.reported)
 	}
 	r.NamespacesChanged()
 	r.expectEnqueued("failed", "former", "held-back")
 }
 
-// Nothing else changes when objects that are in sync have been tried, and their configs must say so.
+// The end of the first pass changes no object, but the configs' status must report it.
 func TestTheEndOfTheFirstPassIsReported(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
 	r.firstPass.start([]types.NamespacedName{shop("a"), shop("b")}, true)
@@ -385,20 +384,20 @@ func TestTheEndOfTheFirstPassIsReported(t *testing.T) {
 		want int
 	}{{"a", 0}, {"b", 1}, {"b", 1}} {
 		if r.tried(shop(step.key), true); r.reported != step.want {
-			t.Errorf("after %s it was reported %d times, want %d", step.key, r.reported, step.want)
+			t.Errorf("after %s there were %d reports, want %d", step.key, r.reported, step.want)
 		}
 	}
 }
 
-// stats is what a scrape would read off the controller.
+// stats returns the values that a scrape reads from the controller.
 func (r *enqueueHarness) stats() queueStats {
 	var got queueStats
 	r.addQueueStats(&got)
 	return got
 }
 
-// What changed while the target is away waits, and is looked at when it is back even if nothing else speaks of it.
-func TestWhatWaitsForTheTarget(t *testing.T) {
+// Changes made while the target is away stay pending, and are enqueued when the target is back even without another event.
+func TestPendingChangesWhileTheTargetIsAway(t *testing.T) {
 	r := newEnqueueHarness(t, selection.Compile(nil, nil))
 	clock := r.Clock.(*testclock.FakeClock)
 	start := clock.Now()
@@ -407,14 +406,14 @@ func TestWhatWaitsForTheTarget(t *testing.T) {
 	}
 	r.enqueuer.enqueueAdded(true, shop("there"))
 	if got := r.stats(); got != (queueStats{depth: 1, now: start}) {
-		t.Errorf("what was there at the start: %+v", got)
+		t.Errorf("after the initial list: %+v", got)
 	}
 	r.expectEnqueued("there")
 	event("first")
 	clock.Step(time.Minute)
 	event("second")
 	if got := r.stats(); got != (queueStats{depth: 2, pending: 2, since: start, now: start.Add(time.Minute)}) {
-		t.Errorf("two wait: %+v", got)
+		t.Errorf("with two pending changes: %+v", got)
 	}
 	r.expectEnqueued("first", "second")
 	if result, err := r.Reconcile(t.Context(), shop("first")); err != nil || !result.IsZero() {
@@ -426,15 +425,15 @@ func TestWhatWaitsForTheTarget(t *testing.T) {
 	r.Resume()
 	r.expectEnqueued("first", "second")
 	if seen, waits := r.enqueuer.changes.take(shop("first")); !waits || !seen.mailbox.IsZero() {
-		t.Errorf("how long the target was away would be measured: %v", seen)
+		t.Errorf("the latency would include the time without the target: %v", seen)
 	}
 	if seen, waits := r.enqueuer.changes.take(shop("second")); !waits || seen.mailbox.IsZero() {
-		t.Errorf("how long it took would not be measured: %v", seen)
+		t.Errorf("the latency would not be measured: %v", seen)
 	}
 }
 
-// What the target shows at the start has not changed, neither below nor on its way up.
-func TestWhatIsThereAtTheStartIsNotMeasured(t *testing.T) {
+// Objects of the initial list have not changed, neither copies nor objects to upsync.
+func TestInitialListIsNotMeasured(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(map[string]string{"first": "first"}))
 	widget := &unstructured.Unstructured{}
 	widget.SetAPIVersion("old/v2")
@@ -443,20 +442,21 @@ func TestWhatIsThereAtTheStartIsNotMeasured(t *testing.T) {
 	widget.SetName("first")
 	cached := must(r.target.transformForCache(r.target.apis[1])(widget))(t)
 	for name, add := range map[string]func(initial bool){
-		"what went down": func(initial bool) { r.enqueuer.copyHandler(r.target.apis[1]).OnAdd(cached, initial) },
-		"what comes up":  func(initial bool) { r.upsync.handler(t.Context(), r.target.apis[1].TargetAPI).OnAdd(widget, initial) },
+		"a copy":             func(initial bool) { r.enqueuer.copyHandler(r.target.apis[1]).OnAdd(cached, initial) },
+		"a source of upsync": func(initial bool) { r.upsync.handler(t.Context(), r.target.apis[1].TargetAPI).OnAdd(widget, initial) },
 	} {
 		for _, initial := range []bool{true, false} {
 			add(initial)
 			r.expectEnqueued("first")
 			if seen, waits := r.enqueuer.changes.take(shop("first")); waits == initial || seen.target.IsZero() != initial {
-				t.Errorf("%s, at the start: %v: %v, %v", name, initial, seen, waits)
+				t.Errorf("%s, in the initial list: %v: %v, %v", name, initial, seen, waits)
 			}
 		}
 	}
 }
 
-// What an event costs before its object is looked at: the queue keeps the key and its priority, and nothing else is allocated.
+// BenchmarkEvent measures the cost of an event before the pass: the queue keeps the key and its priority, and nothing else is
+// allocated.
 func BenchmarkEvent(b *testing.B) {
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	e := &enqueuer{states: newKeyStates(clock), changes: newPendingChanges(), clock: clock, queue: discarding{}}
@@ -468,7 +468,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// discarding is a queue that holds nothing.
+// discarding is a queue that drops all keys.
 type discarding struct {
 	priorityqueue.PriorityQueue[types.NamespacedName]
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
-// executor carries out plans.
+// executor makes the requests of plans.
 type executor struct {
 	states    *keyStates
 	mailbox   *mailboxView
@@ -39,11 +39,11 @@ type executor struct {
 	reporter  *reporter
 	// upsyncReadsMailbox is true if a rule for upsync reads the mailbox object.
 	upsyncReadsMailbox bool
-	// requestCompleteness asks the controllers of all primaries to finish their initial sync, unless answered returns true by then.
+	// requestCompleteness asks the controllers of all primaries to finish their initial sync, unless answered returns true first.
 	requestCompleteness func(answered func() bool)
 }
 
-// executeDown carries out the plan for a mailbox object and its copies.
+// executeDown executes the plan for a mailbox object and its copies.
 func (e *executor) executeDown(ctx context.Context, s *plan.Snapshot, p plan.DownPlan) (outcome, error) {
 	e.request(s, p.Wants)
 	if s.HasNoSource() {
@@ -96,7 +96,7 @@ func (e *executor) requestVerification(s *plan.Snapshot, p plan.DownPlan) {
 	}
 }
 
-// executeOperation carries out one decision about an object of the target. A repair waits if somebody keeps undoing it.
+// executeOperation executes one decision about a target object. A repair is delayed if another client keeps undoing it.
 func (e *executor) executeOperation(ctx context.Context, s *plan.Snapshot, o plan.Operation, result *outcome) error {
 	if o.Repair {
 		if wait := e.states.nextRepairDelay(s.Key); wait > 0 {
@@ -110,7 +110,7 @@ func (e *executor) executeOperation(ctx context.Context, s *plan.Snapshot, o pla
 	err := e.toTarget.write(ctx, o)
 	switch {
 	case err != nil && o.Decision.Cause == plan.Removed:
-		// The copy may be refused until its namespace is gone, too. Only what was made can be removed again.
+		// The target may also refuse the copy because its namespace is terminating. Such a try does not count as a repair.
 		e.states.refundRepair(s.Key)
 	case err == nil && o.Desired != nil && s.Down.Spec.Mutation.UsesOther():
 		e.states.recordWrite(s.Key, s.InMailbox.GetResourceVersion())
@@ -127,10 +127,10 @@ func (e *executor) returnStatusAnyway(ctx context.Context, s *plan.Snapshot, o p
 	return err
 }
 
-// request asks for what a plan wants beside its writes.
+// request makes the plan's requests that are no writes.
 func (e *executor) request(s *plan.Snapshot, wants plan.Wants) {
 	if wants.FullObject {
-		// It is being fetched then, and an event follows.
+		// The cache fetches the object. An event follows.
 		_ = e.mailbox.mailboxes.RequireFullObject(e.mailbox.resource.GroupVersionResource, e.mailbox.name, s.InMailbox)
 	}
 	if wants.Claims != nil {
@@ -152,7 +152,7 @@ func (e *executor) confirmMissing(ctx context.Context, s *plan.Snapshot) *plan.M
 	switch {
 	case err == nil:
 		if name, ok := e.upsync.keyFor(api, s.Matcher, object); ok && name == s.Key {
-			// The upsync cache is about to show it.
+			// The upsync cache will contain the object soon.
 			return answer
 		}
 		if plan.IsNeverUpsynced(e.mailbox.owner, object) || rules.IsUnrelatedOnTarget(s.Matcher, api, object) {
@@ -161,19 +161,19 @@ func (e *executor) confirmMissing(ctx context.Context, s *plan.Snapshot) *plan.M
 	case notfound.Proves(err, ref.Resource, ref.Key.Name):
 		answer.State = plan.SourceNotFound
 	default:
-		// An API that is not served says nothing about its objects.
+		// The error of an API that is not served proves nothing about its objects.
 		answer.Err = fmt.Errorf("cannot find out whether %s %s is gone from the target: %w", ref.Resource, ref.Key, err)
 	}
 	return answer
 }
 
-// executeUp carries out a plan for a mailbox object that is, or was, upsynced.
+// executeUp executes the plan for a mailbox object that is, or was, upsynced.
 func (e *executor) executeUp(ctx context.Context, s *plan.Snapshot, p plan.UpPlan) (outcome, error) {
 	u := s.Up
 	e.request(s, p.Wants)
 	result := outcome{decision: p.Decision, up: true, requeueAfter: p.RequeueAfter, heldBack: u.Object != nil && isHeldBack(p.Decision)}
 	if to := p.Wants.RenameTo; to != nil && !e.mailbox.isFree(*to) {
-		// It was created since the pass observed the mailbox, so no event leads back to this key.
+		// The object of the new name was created after the pass observed the mailbox, so no event enqueues this key again.
 		result.requeueAfter = retryBaseDelay
 	}
 	e.reporter.recordPrunedPaths(u.Selection.Configs, p.PrunedPaths)
@@ -203,7 +203,7 @@ func (e *executor) executeMailboxWrite(ctx context.Context, s *plan.Snapshot, p 
 	}
 	switch {
 	case err != nil && p.Decision.Cause == plan.Removed:
-		// Only what was made can be removed again.
+		// A failed write does not count as a repair.
 		e.states.refundRepair(s.Key)
 	case err == nil && p.Decision.Cause != plan.Removed:
 		e.states.forgetRemoval(s.Key, s.Up.Removed)
@@ -214,7 +214,8 @@ func (e *executor) executeMailboxWrite(ctx context.Context, s *plan.Snapshot, p 
 	return err
 }
 
-// requeueIfOutdated makes a write that came too late no failure: the cache is about to show the newer object.
+// requeueIfOutdated turns the error of a write to an outdated object into a requeue: the cache will contain the newer object
+// soon.
 func requeueIfOutdated(result outcome, err error) (outcome, error) {
 	if errors.Is(err, errOutdated) {
 		result.requeueAfter, result.outdated, err = plan.CacheTimeout, true, nil

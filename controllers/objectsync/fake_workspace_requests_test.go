@@ -32,7 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// answer is the end of a request.
+// answer writes the response to a request.
 func (w *fakeWorkspace) answer(writer http.ResponseWriter, code int, content any) {
 	writer.Header().Set("Content-Type", "application/json")
 	writer.WriteHeader(code)
@@ -47,7 +47,7 @@ func failure(code int32, reason metav1.StatusReason, message string, details *me
 	}
 }
 
-// parsedRequest is what a request is about.
+// parsedRequest is the object or resource that a request is about.
 type parsedRequest struct {
 	resource        schema.GroupVersionResource
 	namespace, name string
@@ -164,7 +164,7 @@ func (w *fakeWorkspace) watch(writer http.ResponseWriter, request *http.Request,
 	}
 }
 
-// do carries out a request about one object.
+// do executes a request about one object.
 func (w *fakeWorkspace) do(method string, is parsedRequest, body []byte) (any, *metav1.Status) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -220,7 +220,7 @@ func (w *fakeWorkspace) post(is parsedRequest, body []byte) (any, *metav1.Status
 	return w.create(is.resource, object).Object, nil
 }
 
-// change is a PUT or a merge patch.
+// change executes a PUT or a merge patch.
 func (w *fakeWorkspace) change(method string, is parsedRequest, found *unstructured.Unstructured, body []byte) (any, *metav1.Status) {
 	if method == http.MethodPatch {
 		before, err := found.MarshalJSON()

@@ -41,11 +41,12 @@ import (
 
 var eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
-// theMailbox is the logical cluster of the one mailbox that these tests have.
+// theMailbox is the logical cluster of the only mailbox in these tests.
 const theMailbox = "mailbox"
 
-// fakeWorkspace is a double of kcp, as far as a hub sees one mailbox of it: the slice with one endpoint, the binding, and the
-// objects of any resource that is served, with what an API server knows of versions, preconditions, finalizers and status.
+// fakeWorkspace is a fake of kcp, reduced to the requests of a hub with one mailbox: the endpoint slice with one endpoint, the
+// binding, and the objects of all served resources. Like an API server, it handles versions, preconditions, finalizers and
+// status.
 type fakeWorkspace struct {
 	t      testing.TB
 	server *httptest.Server
@@ -53,17 +54,17 @@ type fakeWorkspace struct {
 	lock    gosync.Mutex
 	changed *gosync.Cond
 	version int
-	// objects are those of each resource, by namespace and name; hidden are resources whose claim is rejected.
+	// objects are the objects of each resource, by namespace and name; hidden are resources whose claim is rejected.
 	objects map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured
 	hidden  map[schema.GroupVersionResource]bool
-	// staleNames are the names of objects that are not shown to who lists and watches all mailboxes: the hub's caches are behind.
+	// staleNames are the names of objects that lists and watches of all mailboxes omit, so that the hub's caches are outdated.
 	staleNames map[string]bool
 	events     []watchEvent
-	// writes are the requests that were to change something, as verb, resource and name.
+	// writes are the requests to change an object, as verb, resource and name.
 	writes []string
-	// bindingReadCount counts how often the binding was read by itself.
+	// bindingReadCount counts the single reads of the binding.
 	bindingReadCount int
-	// refuse may answer a write with an error.
+	// refuse may return an error for a write.
 	refuse func(verb, name string) *metav1.Status
 	closed bool
 }
@@ -81,7 +82,7 @@ var (
 	endpointSlices  = schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha1", Resource: "apiexportendpointslices"}
 )
 
-// newFakeWorkspace starts a mailbox that is bound and has these resources.
+// newFakeWorkspace starts a bound mailbox with these resources.
 func newFakeWorkspace(t testing.TB, resources ...schema.GroupVersionResource) *fakeWorkspace {
 	w := &fakeWorkspace{
 		t: t, version: 100, hidden: map[schema.GroupVersionResource]bool{}, staleNames: map[string]bool{},
@@ -100,7 +101,7 @@ func newFakeWorkspace(t testing.TB, resources ...schema.GroupVersionResource) *f
 	return w
 }
 
-// close ends all watches before the server, which waits for them.
+// close ends all watches before it closes the server, which waits for them.
 func (w *fakeWorkspace) close() {
 	w.lock.Lock()
 	w.closed = true
@@ -110,13 +111,13 @@ func (w *fakeWorkspace) close() {
 	w.server.Close()
 }
 
-// access is the hub's way to it.
+// access returns the hub's access to the fake.
 func (w *fakeWorkspace) access() *kcp.ConfigProvider {
 	w.t.Helper()
 	return connections.KCP(w.t, suite.Kubeconfig(w.t, w.server.URL, suite.CertificateOf(w.server), "hub"))
 }
 
-// bind writes the binding as it is with all resources but the hidden ones in force.
+// bind writes the binding with all resources except the hidden ones.
 func (w *fakeWorkspace) bind() {
 	w.lock.Lock()
 	var bound []string
@@ -130,8 +131,8 @@ func (w *fakeWorkspace) bind() {
 	w.put(apiBindings, "{apiVersion: apis.kcp.io/v1alpha2, kind: APIBinding, metadata: {name: bound}, status: {phase: Bound, boundResources: ["+strings.Join(bound, ", ")+"]}}")
 }
 
-// hide makes all objects of a resource leave the watch as if they were deleted: what kcp does when a claim is rejected. show
-// brings them back.
+// hide removes all objects of a resource from the watch, as if they were deleted. kcp does so when a claim is rejected. show
+// restores them.
 func (w *fakeWorkspace) hide(resource schema.GroupVersionResource) {
 	w.lock.Lock()
 	w.hidden[resource] = true
@@ -152,7 +153,7 @@ func (w *fakeWorkspace) show(resource schema.GroupVersionResource) {
 	w.bind()
 }
 
-// showCurrent lets the hub's caches see what they were behind with.
+// showCurrent removes a name from staleNames, so that the hub's caches become current.
 func (w *fakeWorkspace) showCurrent(resource schema.GroupVersionResource, name string) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -164,7 +165,7 @@ func (w *fakeWorkspace) showCurrent(resource schema.GroupVersionResource, name s
 	}
 }
 
-// put makes an object what a manifest says, as a user does: what it does not speak of in the metadata stays.
+// put applies a manifest as a user does. It keeps the metadata fields that the manifest does not have.
 func (w *fakeWorkspace) put(resource schema.GroupVersionResource, manifest string) {
 	w.t.Helper()
 	object := fixtures.Object(w.t, manifest)
@@ -203,8 +204,8 @@ func (w *fakeWorkspace) create(resource schema.GroupVersionResource, object *uns
 	return w.store(resource, object)
 }
 
-// store gives an object a new version and tells of it; without finalizers, one that is being deleted goes. The caller holds
-// the lock.
+// store gives an object a new version and publishes an event. It removes a terminating object without finalizers. The caller
+// holds the lock.
 func (w *fakeWorkspace) store(resource schema.GroupVersionResource, object *unstructured.Unstructured) *unstructured.Unstructured {
 	key := keyOf(object)
 	_, existed := w.objects[resource][key]
@@ -241,7 +242,7 @@ func (w *fakeWorkspace) notify(kind string, resource schema.GroupVersionResource
 	w.changed.Broadcast()
 }
 
-// remove deletes an object as a user does.
+// drop deletes an object as a user does.
 func (w *fakeWorkspace) drop(resource schema.GroupVersionResource, namespace, name string) {
 	w.t.Helper()
 	w.lock.Lock()
@@ -266,12 +267,12 @@ func (w *fakeWorkspace) terminate(resource schema.GroupVersionResource, object *
 	}
 }
 
-// refuseWrites makes the mailbox answer writes with an error where the function returns one.
+// refuseWrites sets the function whose errors the mailbox returns for writes.
 func (w *fakeWorkspace) refuseWrites(refuse func(verb, name string) *metav1.Status) {
 	w.locked(func() { w.refuse = refuse })
 }
 
-// locked does something while no request is answered.
+// locked calls a function while no request is handled.
 func (w *fakeWorkspace) locked(do func()) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -288,7 +289,7 @@ func (w *fakeWorkspace) get(resource schema.GroupVersionResource, namespace, nam
 	return nil
 }
 
-// written returns what was written since the last time, but for events.
+// written returns the writes since the last call, without events.
 func (w *fakeWorkspace) written() []string {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -297,7 +298,7 @@ func (w *fakeWorkspace) written() []string {
 	return writes
 }
 
-// bindingReads returns how often something was to be proven since the last time.
+// bindingReads returns the number of reads of the binding since the last call. Each verification of an absence reads it.
 func (w *fakeWorkspace) bindingReads() int {
 	w.lock.Lock()
 	defer w.lock.Unlock()

@@ -37,11 +37,11 @@ func TestFilterByNamespaces(t *testing.T) {
 	h.putConfigMap("first", "a: b")
 	h.waitUntilIdle()
 	if h.onTarget(configMapsV1, "first") != nil {
-		t.Error("what the filter holds back has travelled")
+		t.Error("an object that does not pass the filter was synced")
 	}
 	team("a")
 	first := h.expectOnTarget(configMapsV1, "first")
-	// As long as the namespace is not seen, nothing is concluded.
+	// While the namespace is not cached, the copy stays.
 	h.hide(namespaces)
 	h.expectUnchangedOnTarget(configMapsV1, first)
 	h.restart()
@@ -52,7 +52,8 @@ func TestFilterByNamespaces(t *testing.T) {
 	h.expectGoneFromTarget(configMapsV1, "first")
 }
 
-// An object that does not pass any more goes; one of which that cannot be told stays, and says why.
+// A copy is deleted when its source no longer passes. If the filter fails for the source, the copy stays and the failure is
+// reported.
 func TestFilterByContent(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "filter: {resource: {matchLabels: {go: down}}, cel: \"self.data.flag == 'yes'\"}")}, configMapsTravel)
@@ -79,8 +80,8 @@ func TestFilterByContent(t *testing.T) {
 	h.expectGoneFromTarget(configMapsV1, "first")
 }
 
-// A mutation that never comes to rest, because each time it makes something else of what it made, is slowed down and reported
-// in either direction; others are not held up.
+// A mutation that never converges, because it changes its own result each time, is slowed down and reported in both directions.
+// It does not delay other objects.
 func TestMutationsThatNeverConverge(t *testing.T) {
 	const counting = "{cel: {path: data.count, expression: \"other == null || !has(other.data) ? '0' : string(int(other.data.count) + 1)\"}}"
 	count := func(object *unstructured.Unstructured) int {
@@ -93,9 +94,9 @@ func TestMutationsThatNeverConverge(t *testing.T) {
 		h.putConfigMap("first", "a: b")
 		h.expectFailure(configMapsV1, "first", plan.ReasonContended)
 		if made := h.onTarget(configMapsV1, "first"); count(made) > 5 {
-			t.Errorf("it was changed %d times", count(made))
+			t.Errorf("the object was changed %d times", count(made))
 		}
-		// A change of the source goes through at once.
+		// A change of the source is applied at once.
 		h.putConfigMap("first", "a: c")
 		h.expectOnTarget(configMapsV1, "first", holds("a", "c"))
 	})
@@ -105,13 +106,13 @@ func TestMutationsThatNeverConverge(t *testing.T) {
 		h.expectInMailbox(configMapsV1, "first")
 		h.expectFailure(configMapsV1, "first", plan.ReasonContended)
 		if made := h.configMapInMailbox("first"); count(made) > 5 {
-			t.Errorf("it was changed %d times", count(made))
+			t.Errorf("the object was changed %d times", count(made))
 		}
 	})
 }
 
-// A mutation that looks at the other side and comes to rest costs nothing at rest, and what the target refuses is reported as
-// what it is, however often it is tried.
+// A mutation that reads the other side and converges costs nothing at rest. A refusal by the target keeps its reason at every
+// try.
 func TestMutationsThatLookAtTheOtherSide(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "mutation: {down: [{cel: {path: data.uid, expression: \"other == null ? '' : other.metadata.uid\"}}]}")}, configMapsTravel)
@@ -128,7 +129,7 @@ func TestMutationsThatLookAtTheOtherSide(t *testing.T) {
 	key.Namespace = h.namespace
 	for range 6 {
 		if _, err := controller.Reconcile(log.IntoContext(t.Context(), logr.Discard()), key); err == nil {
-			t.Error("what the target refuses is no failure")
+			t.Error("a refusal by the target is no failure")
 		}
 		if failure := controller.Status.states.failures()[key]; failure.Reason != plan.ReasonInvalid {
 			t.Fatalf("it fails for the reason %s: %s", failure.Reason, failure.Message)
@@ -148,7 +149,7 @@ func TestMutationsThatReadTheSyncTarget(t *testing.T) {
 	h.putConfigMap("first", "a: b")
 	h.put(secretsV1, "{apiVersion: v1, kind: Secret, metadata: {name: plain, namespace: "+h.namespace+"}}")
 	plain := h.expectOnTarget(secretsV1, "plain")
-	// A label that is missing is a failure, and says so.
+	// A missing label is a failure of the rule.
 	h.expectFailure(configMapsV1, "first", plan.ReasonRuleFailed)
 	h.setLabels(map[string]string{"region": "eu"})
 	first := h.expectOnTarget(configMapsV1, "first", holds("region", "eu for florin"))
@@ -159,15 +160,15 @@ func TestMutationsThatReadTheSyncTarget(t *testing.T) {
 	h.setLabels(map[string]string{"region": "us"})
 	first = h.expectOnTarget(configMapsV1, "first", holds("region", "us for florin"))
 	h.expectInMailbox(configMapsV1, "theirs", holds("region", "us for florin"))
-	// Without the label the copy stays as it is.
+	// Without the label the copy does not change.
 	h.setLabels(nil)
 	h.expectFailure(configMapsV1, "first", plan.ReasonRuleFailed)
 	h.expectUnchangedOnTarget(configMapsV1, first)
 	h.expectUnchangedOnTarget(secretsV1, plain)
 }
 
-// An API that is called otherwise in mailboxes than on the target goes both ways under its names, as configs and conversions
-// say it.
+// An API with another name in mailboxes than on the target is synced in both directions under its names, as in configs and
+// conversions.
 func TestProjection(t *testing.T) {
 	t.Parallel()
 	boxes := schema.GroupVersionResource{Group: "shop.example", Version: "v2", Resource: "boxes"}
@@ -186,18 +187,18 @@ func TestProjection(t *testing.T) {
 	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: "+h.namespace+"}, data: {a: b}}")
 	theirs := h.expectInMailbox(boxes, "theirs", holds("a", "b"))
 	if theirs.GetKind() != "Box" || theirs.GetAPIVersion() != "shop.example/v2" {
-		t.Errorf("up came %v", theirs)
+		t.Errorf("the upsynced object is %v", theirs)
 	}
 	h.restart()
 	h.expectUnchangedOnTarget(configMapsV1, first)
-	// Under another name it is made before the former goes.
+	// The copy under the new name is created before the old one is deleted.
 	renamed := projected
 	renamed.Rules = rulesOf(t, "naming: {name: 'a-{{ .Object.metadata.name }}'}")
 	h.resources = []plan.Resource{renamed}
 	h.publish(renamed)
 	h.expectOnTarget(configMapsV1, "a-first")
 	h.expectGoneFromTarget(configMapsV1, "the-first")
-	// Two that come to one name: the first keeps it.
+	// Of two objects with the same name on the target, the first keeps the name.
 	same := projected
 	same.Rules = rulesOf(t, "naming: {name: same}")
 	h.resources = []plan.Resource{same}
@@ -214,7 +215,7 @@ func TestProjection(t *testing.T) {
 	h.expectInMailbox(boxes, "theirs", holds("a", "c"))
 }
 
-// Conversions of a config name what the target has; the projection does not count for what they speak of, but the naming does.
+// The conversions of a config name target APIs. The projection does not apply to converted objects, but the naming does.
 func TestProjectionAndConversion(t *testing.T) {
 	t.Parallel()
 	boxes := schema.GroupVersionResource{Group: "shop.example", Version: "v2", Resource: "boxes"}
@@ -233,7 +234,7 @@ conversions: [{upstream: {group: shop.example, version: v2, kind: Box, name: fir
 	h.restart()
 	h.expectUnchangedOnTarget(configMapsV1, first, second)
 	if h.onTarget(configMapsV1, "the-first") != nil {
-		t.Error("it is there under both names")
+		t.Error("the copy exists under both names")
 	}
 	h.configure("namespacedObjects: [{group: shop.example, resource: boxes, objectsByNamespace: [{namespace: NS, names: ['*']}]}]")
 	h.expectOnTarget(configMapsV1, "the-first")

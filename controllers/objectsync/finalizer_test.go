@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// newWaitingHub publishes ConfigMaps that wait in the mailbox until they are gone from the target.
+// newWaitingHub publishes ConfigMaps that stay in the mailbox until their copies are gone from the target.
 func newWaitingHub(t *testing.T, configs ...string) *testHub {
 	t.Helper()
 	boxes := resourceNamed(t, configMapsV1, "")
@@ -42,16 +42,16 @@ func (h *testHub) configMapInMailbox(name string) *unstructured.Unstructured {
 	return h.get(configMapsV1, h.namespace, name)
 }
 
-// expectFinalizer waits until an object has the finalizer, or until it has it no more.
-func (h *testHub) expectFinalizer(name string, held bool) {
+// expectFinalizer waits until an object has the finalizer, or until it no longer has it.
+func (h *testHub) expectFinalizer(name string, want bool) {
 	h.t.Helper()
-	h.until("the finalizer is right", func() bool {
+	h.until("the finalizer is as expected", func() bool {
 		object := h.configMapInMailbox(name)
-		return object != nil && HasFinalizer(object) == held
+		return object != nil && HasFinalizer(object) == want
 	})
 }
 
-// setTargetFinalizers makes the target's object wait, too.
+// setTargetFinalizers sets the finalizers of the target's object.
 func (h *testHub) setTargetFinalizers(name string, finalizers string) {
 	h.t.Helper()
 	patch := []byte(`{"metadata": {"finalizers": ` + finalizers + `}}`)
@@ -60,7 +60,7 @@ func (h *testHub) setTargetFinalizers(name string, finalizers string) {
 	}
 }
 
-// setForeignFinalizer gives an object of the mailbox a finalizer that is somebody else's.
+// setForeignFinalizer adds another client's finalizer to a mailbox object.
 func (h *testHub) setForeignFinalizer(name string) {
 	h.t.Helper()
 	h.locked(func() {
@@ -86,12 +86,12 @@ func TestWait(t *testing.T) {
 	})
 	h.waitUntilIdle()
 	if object := h.configMapInMailbox("first"); object == nil || !HasFinalizer(object) {
-		t.Fatalf("it was let go of while the target has it: %v", object)
+		t.Fatalf("the finalizer was removed although the copy exists: %v", object)
 	}
 	h.restart()
 	h.waitUntilIdle()
 	if object := h.configMapInMailbox("first"); object == nil || !HasFinalizer(object) {
-		t.Fatalf("another hub lets it go while the target has it: %v", object)
+		t.Fatalf("the next hub removed the finalizer although the copy exists: %v", object)
 	}
 	h.setTargetFinalizers("first", "null")
 	h.expectFinalizer("first", false)
@@ -100,7 +100,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// It costs one write when an object begins to travel, and one when it ends.
+// The finalizer costs one write when the sync of an object begins, and one when it ends.
 func TestWaitWrites(t *testing.T) {
 	t.Parallel()
 	h := newWaitingHub(t, configMapsTravel)
@@ -108,40 +108,40 @@ func TestWaitWrites(t *testing.T) {
 	h.expectOnTarget(configMapsV1, "first")
 	h.waitUntilIdle()
 	if written := h.written(); !slices.Equal(written, []string{"PATCH configmaps first"}) {
-		t.Errorf("written was %q", written)
+		t.Errorf("the writes are %q", written)
 	}
 	h.putConfigMap("first", "a: c")
 	h.expectOnTarget(configMapsV1, "first", holds("a", "c"))
 	h.restart()
 	h.waitUntilIdle()
 	if written := h.written(); len(written) > 0 {
-		t.Errorf("written was %q", written)
+		t.Errorf("the writes are %q", written)
 	}
 	h.drop(configMapsV1, h.namespace, "first")
-	h.until("it is gone from the mailbox", func() bool { return h.configMapInMailbox("first") == nil })
+	h.until("the object is gone from the mailbox", func() bool { return h.configMapInMailbox("first") == nil })
 	h.waitUntilIdle()
 	if written := h.written(); !slices.Equal(written, []string{"PATCH configmaps first"}) || h.onTarget(configMapsV1, "first") != nil {
-		t.Errorf("written was %q", written)
+		t.Errorf("the writes are %q", written)
 	}
 }
 
-// However an object ceases to travel, or never could, its finalizer does not stay.
+// The finalizer is removed whenever an object is no longer synced, for every cause, and also if it never was.
 func TestWaitEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*testHub){
-		"no config selects it any more": func(h *testHub) { h.configure() },
-		"it need not wait any more": func(h *testHub) {
+		"deselected": func(h *testHub) { h.configure() },
+		"waiting is turned off": func(h *testHub) {
 			relaxed := h.resources[0]
 			relaxed.WaitForTarget = false
 			h.resources = []plan.Resource{relaxed}
 			h.publish(relaxed)
 		},
-		"it need not wait any more, since a restart": func(h *testHub) {
+		"waiting is turned off while the hub is stopped": func(h *testHub) {
 			h.stop()
 			h.resources[0].WaitForTarget = false
 			h.start()
 		},
-		"no config selects it any more, since a restart": func(h *testHub) {
+		"deselected while the hub is stopped": func(h *testHub) {
 			h.stop()
 			h.matcher = h.compileMatcher()
 			h.start()
@@ -159,7 +159,7 @@ func TestWaitEnds(t *testing.T) {
 				h.expectFinalizer(name, true)
 			}
 			h.expectFailure(configMapsV1, taken, plan.ReasonConflict)
-			// The mailbox does not take the first tries.
+			// The mailbox refuses the first tries.
 			tries := 3
 			h.refuseWrites(func(verb, name string) *metav1.Status {
 				if name == "refused" && verb == http.MethodPatch && tries > 0 {
@@ -176,14 +176,14 @@ func TestWaitEnds(t *testing.T) {
 	}
 }
 
-// A terminating object loses its finalizer in whatever state it is.
-func TestWaitOfWhatIsBeingDeleted(t *testing.T) {
+// A terminating object loses its finalizer in every state.
+func TestWaitOfTerminatingObjects(t *testing.T) {
 	t.Parallel()
 	gone := func(h *testHub, name string) {
 		h.t.Helper()
 		h.until(name+" is gone from the mailbox", func() bool { return h.configMapInMailbox(name) == nil })
 	}
-	t.Run("it could never be placed", func(t *testing.T) {
+	t.Run("the target never accepted it", func(t *testing.T) {
 		h := newWaitingHub(t, configMapsTravel)
 		taken := unique("taken")
 		put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+taken+", namespace: "+h.namespace+"}}")
@@ -197,10 +197,10 @@ func TestWaitOfWhatIsBeingDeleted(t *testing.T) {
 			gone(h, name)
 		}
 		if h.onTarget(configMapsV1, taken) == nil {
-			t.Error("somebody else's object was deleted")
+			t.Error("an object of another owner was deleted")
 		}
 	})
-	t.Run("its filter fails", func(t *testing.T) {
+	t.Run("the filter fails", func(t *testing.T) {
 		h := newWaitingHub(t, configMapsTravel)
 		h.putConfigMap("first", "flag: 'yes'")
 		h.expectOnTarget(configMapsV1, "first")
@@ -213,7 +213,7 @@ func TestWaitOfWhatIsBeingDeleted(t *testing.T) {
 		h.expectGoneFromTarget(configMapsV1, "first")
 		gone(h, "first")
 	})
-	t.Run("it was left to the target", func(t *testing.T) {
+	t.Run("orphaned on the target", func(t *testing.T) {
 		h := newWaitingHub(t, "deletionPolicy: Orphan\n"+configMapsTravel)
 		h.putConfigMap("first", "a: b")
 		h.expectOnTarget(configMapsV1, "first")
@@ -224,7 +224,7 @@ func TestWaitOfWhatIsBeingDeleted(t *testing.T) {
 			t.Errorf("the copy is %v", below)
 		}
 	})
-	t.Run("its config is suspended", func(t *testing.T) {
+	t.Run("the config is suspended", func(t *testing.T) {
 		h := newWaitingHub(t, configMapsTravel)
 		h.putConfigMap("first", "a: b")
 		h.expectOnTarget(configMapsV1, "first")
@@ -233,29 +233,29 @@ func TestWaitOfWhatIsBeingDeleted(t *testing.T) {
 		h.drop(configMapsV1, h.namespace, "first")
 		h.waitUntilIdle()
 		if h.configMapInMailbox("first") == nil || h.onTarget(configMapsV1, "first") == nil {
-			t.Error("it is gone though the config is suspended")
+			t.Error("the object or its copy is gone although the config is suspended")
 		}
 		h.configure(configMapsTravel)
 		h.expectGoneFromTarget(configMapsV1, "first")
 		gone(h, "first")
 	})
-	t.Run("its copy is of a mailbox that was lost", func(t *testing.T) {
+	t.Run("the copy is from a former mailbox", func(t *testing.T) {
 		h := newWaitingHub(t, configMapsTravel)
 		h.putConfigMap("first", "a: b")
 		h.expectOnTarget(configMapsV1, "first")
 		h.expectFinalizer("first", true)
 		h.stop()
-		// Its successor has an object of the name, which cannot take over.
+		// The new mailbox has an object of the same name that the target refuses, so the copy is not taken over.
 		h.setMarkMailbox("first", "another")
 		h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+h.namespace+"}, data: {wrong: {a: b}}}")
 		h.drop(configMapsV1, h.namespace, "first")
 		h.start()
 		gone(h, "first")
 		if h.onTarget(configMapsV1, "first") == nil {
-			t.Error("the copy of a lost mailbox was deleted")
+			t.Error("the copy of a former mailbox was deleted")
 		}
 	})
-	t.Run("the hub was away", func(t *testing.T) {
+	t.Run("deleted while the hub is stopped", func(t *testing.T) {
 		h := newWaitingHub(t, configMapsTravel)
 		h.putConfigMap("first", "a: b")
 		h.expectOnTarget(configMapsV1, "first")
@@ -263,18 +263,17 @@ func TestWaitOfWhatIsBeingDeleted(t *testing.T) {
 		h.stop()
 		h.drop(configMapsV1, h.namespace, "first")
 		if h.configMapInMailbox("first") == nil {
-			t.Fatal("the finalizer does not hold it")
+			t.Fatal("the object is gone although it has the finalizer")
 		}
 		h.start()
 		gone(h, "first")
 		if h.onTarget(configMapsV1, "first") != nil {
-			t.Error("it was let go of before the target's was gone")
+			t.Error("the finalizer was removed before the copy was gone")
 		}
 	})
 }
 
-// The target does not serve the resource, and so holds nothing of it, or so the hub must believe in the end: nobody else can
-// let the object go.
+// If the target does not serve the resource, it has no copies, and the hub removes the finalizer. No other client would.
 func TestWaitForATargetThatDoesNotServe(t *testing.T) {
 	gadgets := schema.GroupVersionResource{Group: "none.example.org", Version: "v1", Resource: "gadgets"}
 	gadget := plan.Resource{PublishedResource: "gadgets", GroupVersionResource: gadgets, Kind: "Gadget", Namespaced: true, Exported: true, WaitForTarget: true}
@@ -283,12 +282,12 @@ func TestWaitForATargetThatDoesNotServe(t *testing.T) {
 	h.put(gadgets, "{apiVersion: none.example.org/v1, kind: Gadget, metadata: {name: a, namespace: "+h.namespace+", finalizers: [example.org/theirs, "+plan.Finalizer+"]}}")
 	h.drop(gadgets, h.namespace, "a")
 	h.start()
-	h.until("the object is let go of", func() bool {
+	h.until("the finalizer is removed", func() bool {
 		return slices.Equal(h.get(gadgets, h.namespace, "a").GetFinalizers(), []string{"example.org/theirs"})
 	})
 }
 
-// As long as an object is held the controller has something to do there: its manager must not end it.
+// As long as an object has the finalizer, the controller is not empty: its manager must not stop it.
 func TestObjectsWithFinalizerCount(t *testing.T) {
 	h := newWaitingHub(t, configMapsTravel)
 	h.putConfigMap("first", "a: b")
@@ -305,18 +304,17 @@ func TestObjectsWithFinalizerCount(t *testing.T) {
 	h.expectFailure(configMapsV1, "first", plan.ReasonMailboxRefused)
 	h.until("the controller has tried", func() bool { return h.controllers[configMapsV1].activeReconciles.Load() == 0 })
 	if h.controllers[configMapsV1].IsEmpty() {
-		t.Error("there is nothing left, though an object is held")
+		t.Error("the controller is empty although an object has the finalizer")
 	}
 	h.refuseWrites(func(string, string) *metav1.Status { return nil })
 	h.expectFinalizer("first", false)
-	h.until("nothing is left", h.controllers[configMapsV1].IsEmpty)
+	h.until("the controller is empty", h.controllers[configMapsV1].IsEmpty)
 }
 
-// A resource that is about to be unpublished lets all go, and does nothing else: neither to what is there nor to what travels
-// with it.
+// A controller of a resource that is being unpublished removes all finalizers. It changes neither copies nor related objects.
 func TestUnpublishing(t *testing.T) {
 	t.Parallel()
-	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
+	for name, restart := range map[string]bool{"without a restart": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {
 			boxes := resourceNamed(t, configMapsV1, keyed)
 			boxes.WaitForTarget = true
@@ -340,14 +338,14 @@ func TestUnpublishing(t *testing.T) {
 				h.publish(h.resources...)
 			}
 			h.expectFinalizer("first", false)
-			h.until("what is being deleted is let go of", func() bool { return h.configMapInMailbox("second") == nil })
+			h.until("the terminating object is gone", func() bool { return h.configMapInMailbox("second") == nil })
 			h.putConfigMap("third", "a: b")
 			h.putConfigMap("first", "a: c")
 			h.drop(configMapsV1, h.namespace, "first")
 			h.expectUnchangedOnTarget(configMapsV1, first)
 			h.expectUnchangedOnTarget(secretsV1, one)
 			if h.onTarget(configMapsV1, "third") != nil {
-				t.Error("an object went down that is not published any more")
+				t.Error("an object of an unpublished resource was downsynced")
 			}
 			h.setTargetFinalizers("second", "null")
 		})

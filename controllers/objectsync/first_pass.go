@@ -26,7 +26,7 @@ import (
 // firstPass tracks whether every key that was known at the start has been tried once. If the mailbox cannot be read at the start, the pass
 // is blind: it has no keys, and starts again when the mailbox can be read.
 type firstPass struct {
-	// done is closed when each key was tried, or cannot be. It stays closed if the pass begins again.
+	// done is closed when each key was tried, or cannot be tried. It stays closed if the pass starts again.
 	done chan struct{}
 	// finish closes done, once.
 	finish func()
@@ -43,8 +43,8 @@ func newFirstPass() *firstPass {
 	return &firstPass{done: done, finish: gosync.OnceFunc(func() { close(done) })}
 }
 
-// start starts the pass, or starts it again if it is blind. keys are those that the controller knows, and readable is whether it could read
-// the mailbox before it collected them. A pass that is under way forgets keys that are not among them any more: nothing would try those.
+// start starts the pass, or starts it again if it is blind. keys are all known keys. readable is true if the mailbox was readable
+// before the caller collected them. A pass under way drops the keys that are not in the list, since no reconcile would try them.
 func (p *firstPass) start(keys []types.NamespacedName, readable bool) {
 	p.lock.Lock()
 	switch {
@@ -57,8 +57,8 @@ func (p *firstPass) start(keys []types.NamespacedName, readable bool) {
 	p.finishIfNoneRemains()
 }
 
-// tried is called after each reconcile, and returns whether the pass is over with it. A reconcile that could not read the mailbox tries
-// nothing.
+// tried is called after each reconcile, and reports whether this ended the pass. A reconcile that could not read the mailbox does
+// not count.
 func (p *firstPass) tried(key types.NamespacedName, readable bool) (over bool) {
 	p.lock.Lock()
 	if readable {
@@ -80,7 +80,7 @@ func (p *firstPass) finishIfNoneRemains() {
 	}
 }
 
-// isOver reports whether the pass has ended, and has seen the mailbox.
+// isOver reports whether the pass has ended, and the mailbox was readable.
 func (p *firstPass) isOver() bool {
 	select {
 	case <-p.done:

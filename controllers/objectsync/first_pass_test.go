@@ -45,20 +45,20 @@ func TestFirstPass(t *testing.T) {
 		steps []func(*firstPass)
 		want  bool
 	}{
-		"it has not begun":                {nil, false},
-		"tried before it has begun":       {[]func(*firstPass){tried(a)}, false},
-		"nothing is there":                {[]func(*firstPass){begin()}, true},
-		"nothing was tried":               {[]func(*firstPass){begin(a, b)}, false},
-		"one was tried":                   {[]func(*firstPass){begin(a, b), tried(a)}, false},
-		"one was tried often":             {[]func(*firstPass){begin(a, b), tried(a), tried(a)}, false},
-		"another was tried":               {[]func(*firstPass){begin(a, b), tried(a), tried(other)}, false},
-		"all were tried":                  {[]func(*firstPass){begin(a, b), tried(b), tried(a)}, true},
-		"all were tried, and again":       {[]func(*firstPass){begin(a), tried(a), tried(a), tried(b)}, true},
-		"one was tried before it began":   {[]func(*firstPass){tried(a), begin(a)}, false},
-		"one is there twice":              {[]func(*firstPass){begin(a, a), tried(a)}, true},
-		"it was given up":                 {[]func(*firstPass){begin(a), end}, true},
-		"it was given up before it began": {[]func(*firstPass){end, begin(a)}, true},
-		"it was given up, then done":      {[]func(*firstPass){begin(a), end, tried(a), end}, true},
+		"not started":                    {nil, false},
+		"tried before the start":         {[]func(*firstPass){tried(a)}, false},
+		"no keys":                        {[]func(*firstPass){begin()}, true},
+		"nothing was tried":              {[]func(*firstPass){begin(a, b)}, false},
+		"one was tried":                  {[]func(*firstPass){begin(a, b), tried(a)}, false},
+		"one was tried often":            {[]func(*firstPass){begin(a, b), tried(a), tried(a)}, false},
+		"another was tried":              {[]func(*firstPass){begin(a, b), tried(a), tried(other)}, false},
+		"all were tried":                 {[]func(*firstPass){begin(a, b), tried(b), tried(a)}, true},
+		"all were tried, and again":      {[]func(*firstPass){begin(a), tried(a), tried(a), tried(b)}, true},
+		"one was tried before the start": {[]func(*firstPass){tried(a), begin(a)}, false},
+		"one key twice":                  {[]func(*firstPass){begin(a, a), tried(a)}, true},
+		"finished early":                 {[]func(*firstPass){begin(a), end}, true},
+		"finished before the start":      {[]func(*firstPass){end, begin(a)}, true},
+		"finished early, then tried":     {[]func(*firstPass){begin(a), end, tried(a), end}, true},
 	} {
 		pass := newFirstPass()
 		for _, step := range test.steps {
@@ -70,7 +70,8 @@ func TestFirstPass(t *testing.T) {
 	}
 }
 
-// Later waves do not wait for a mailbox that cannot be read, but then nothing is known of its objects either: not before each was tried again.
+// Later waves do not wait for an unreadable mailbox. The first pass is over only after the mailbox was readable and each key was
+// tried again.
 func TestFirstPassWithoutTheMailbox(t *testing.T) {
 	a, b := someKeys[0], someKeys[1]
 	pass := newFirstPass()
@@ -88,16 +89,16 @@ func TestFirstPassWithoutTheMailbox(t *testing.T) {
 	pass.start([]types.NamespacedName{a, b}, true)
 	expect("the objects of the mailbox are known", true, false)
 	_, _ = pass.tried(a, false), pass.tried(b, true)
-	expect("one was tried by a pass that had begun before", true, false)
+	expect("one was tried by a reconcile that could not read the mailbox", true, false)
 	if !pass.tried(a, true) || pass.tried(a, true) {
-		t.Error("the last key tells that the pass is over, once")
+		t.Error("the last key does not report the end of the pass exactly once")
 	}
 	expect("each was tried", true, true)
 	pass.start([]types.NamespacedName{a, b}, true)
 	expect("the mailbox is listed again", true, true)
 }
 
-// An object may be deleted while the mailbox cannot be read. Then nothing enqueues it again.
+// An object may be deleted while the mailbox is unreadable. Then no event enqueues it again.
 func TestFirstPassForgetsDeletedKeys(t *testing.T) {
 	a, b, added := someKeys[0], someKeys[1], someKeys[2]
 	pass := newFirstPass()
@@ -112,11 +113,11 @@ func TestFirstPassForgetsDeletedKeys(t *testing.T) {
 		t.Error("the pass is over though a key was not tried")
 	}
 	if !pass.tried(b, true) || !pass.isOver() {
-		t.Error("the pass waits for a key that is gone, or was not there at the start")
+		t.Error("the pass waits for a removed key, or for one that was added after the start")
 	}
 }
 
-// Workers try objects in any order and at once; the pass ends with the last one and not before.
+// Workers try objects concurrently and in any order. The pass ends with the last object, and not before.
 func TestFirstPassOfManyWorkers(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 6)) //nolint:gosec // a repeatable order
@@ -148,11 +149,11 @@ func TestWaitFor(t *testing.T) {
 	closed, open := make(chan struct{}), make(chan struct{})
 	close(closed)
 	if !waitForAll(t.Context(), nil) || !waitForAll(t.Context(), []<-chan struct{}{closed, closed}) {
-		t.Error("it does not go on when all is done")
+		t.Error("it does not continue when all waves are done")
 	}
 	canceled, cancel := cancelable(t)
 	cancel()
 	if waitForAll(canceled, []<-chan struct{}{closed, open}) {
-		t.Error("it goes on though not all is done")
+		t.Error("it continues although a wave is not done")
 	}
 }

@@ -35,8 +35,9 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// BenchmarkFootprintOfRuntimeClusters weighs what a target and its watches would cost as clusters of controller-runtime, restricted to the
-// hub's label and stripped, each with connections of its own (see docs/design/0020-targets-as-a-provider.md).
+// BenchmarkFootprintOfRuntimeClusters measures the memory of a target and its watches if each target were a cluster of
+// controller-runtime, restricted to the hub's label and stripped, with its own connections (see
+// docs/design/0020-targets-as-a-provider.md).
 func BenchmarkFootprintOfRuntimeClusters(b *testing.B) {
 	kinds := []string{"ConfigMap", "Secret", "Service", "ServiceAccount", "Pod", "ReplicationController", "LimitRange", "ResourceQuota", "PodTemplate", "PersistentVolumeClaim"}
 	for _, size := range []struct{ targets, resources int }{{60, 1}, {12, 10}} {
@@ -51,7 +52,7 @@ func BenchmarkFootprintOfRuntimeClusters(b *testing.B) {
 				clusters := make([]cluster.Cluster, size.targets)
 				for i := range clusters {
 					config := rest.CopyConfig(suite.Target(b).Config)
-					// A dialer of its own keeps client-go from sharing connections among targets.
+					// The dialer keeps client-go from sharing connections between targets.
 					config.Dial = (&net.Dialer{}).DialContext
 					clusters[i], err = cluster.New(config, func(o *cluster.Options) {
 						o.Scheme = runtime.NewScheme()
@@ -86,8 +87,8 @@ func BenchmarkFootprintOfRuntimeClusters(b *testing.B) {
 	}
 }
 
-// BenchmarkFootprintOfWildcardObjects weighs what a ConfigMap of 2 KB in a mailbox costs in the wildcard cache of kcp's multicluster-provider;
-// BenchmarkFootprintOfObjects says what it costs in the hub's ("above").
+// BenchmarkFootprintOfWildcardObjects measures the memory of a ConfigMap of 2 KB in the wildcard cache of kcp's
+// multicluster-provider. Compare it with "above" in BenchmarkFootprintOfObjects.
 func BenchmarkFootprintOfWildcardObjects(b *testing.B) {
 	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	const count = 5000

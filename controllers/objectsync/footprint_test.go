@@ -77,7 +77,7 @@ func measureFootprint(b *testing.B, name string) footprint {
 	runtime.ReadMemStats(&stats)
 	if *profiles != "" {
 		for _, kind := range []string{"heap", "goroutine"} {
-			file, err := os.Create(filepath.Join(*profiles, name+"-"+kind+".pprof")) //nolint:gosec // it is where the caller says
+			file, err := os.Create(filepath.Join(*profiles, name+"-"+kind+".pprof")) //nolint:gosec // the path is a flag of the test
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -43,7 +43,7 @@ func newScalingHub(t *testing.T, spec string, change ...func(*plan.Resource)) *t
 	return newHub(t, []plan.Resource{deployments}, deploymentsTravel)
 }
 
-// deployment makes the Deployment web in the mailbox; more is added to its spec.
+// deployment creates or updates the Deployment web in the mailbox; more is added to its spec.
 func (h *testHub) deployment(image, more string) {
 	h.t.Helper()
 	h.put(deploymentsV1, deploymentIn(h.namespace, "web", image, more))
@@ -54,7 +54,7 @@ func deploymentIn(namespace, name, image, more string) string {
 		"selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: app, image: '" + image + "'}]}}}}"
 }
 
-// scale sets its replicas on the target, as an autoscaler does.
+// scale sets the Deployment's replicas on the target, as an autoscaler does.
 func (h *testHub) scale(replicas int64) {
 	h.t.Helper()
 	patch := []byte(`{"spec": {"replicas": ` + mustJSON(replicas) + `}}`)
@@ -73,23 +73,23 @@ func replicasOf(object *unstructured.Unstructured) int64 {
 	return replicas
 }
 
-// deferred are the fields that the one config's status says are left to the target.
+// deferred returns the fields that are left to the target, from the status of the only config.
 func (h *testHub) deferred() (fields []string) {
 	h.t.Helper()
-	tallies := map[string]*ConfigSummary{}
-	h.controllers[deploymentsV1].Status.SummarizeConfigs(tallies)
-	for _, tally := range tallies {
-		for _, object := range tally.Deferred {
+	summaries := map[string]*ConfigSummary{}
+	h.controllers[deploymentsV1].Status.SummarizeConfigs(summaries)
+	for _, summary := range summaries {
+		for _, object := range summary.Deferred {
 			fields = append(fields, object.Fields...)
 		}
-		if tally.Synced+int64(len(tally.Deferred)) > tally.Selected {
-			h.t.Errorf("an object is counted twice: %+v", tally)
+		if summary.Synced+int64(len(summary.Deferred)) > summary.Selected {
+			h.t.Errorf("an object is counted twice: %+v", summary)
 		}
 	}
 	return fields
 }
 
-// runs reports whether a Deployment has an image and so many replicas.
+// runsAs reports whether a Deployment has an image and a number of replicas.
 func runsAs(image string, replicas int64) func(*unstructured.Unstructured) bool {
 	return func(object *unstructured.Unstructured) bool {
 		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
@@ -98,7 +98,7 @@ func runsAs(image string, replicas int64) func(*unstructured.Unstructured) bool 
 	}
 }
 
-// A field that is left to the target is set once, or never, and then neither applied nor corrected, whatever else changes.
+// An ignored field is set once, or never. The hub then neither applies nor corrects it when other fields change.
 func TestIgnoredFieldsAreTheTargets(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -120,7 +120,7 @@ func TestIgnoredFieldsAreTheTargets(t *testing.T) {
 			h.expectUnchangedOnTarget(deploymentsV1, scaled)
 			h.deployment("web:2", "replicas: 3, ")
 			h.expectOnTarget(deploymentsV1, "web", runsAs("web:2", 7))
-			// Whoever removes what is ours is corrected, without it.
+			// The hub corrects a change of its own fields, and does not set the ignored field.
 			if _, err := administrator(t).Resource(deploymentsV1).Namespace(h.namespace).Patch(t.Context(), "web", types.MergePatchType,
 				[]byte(`{"spec": {"replicas": 5, "template": {"spec": {"containers": [{"name": "app", "image": "theirs"}]}}}}`), metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
@@ -132,10 +132,10 @@ func TestIgnoredFieldsAreTheTargets(t *testing.T) {
 	}
 }
 
-// To begin or cease to ignore a field changes no value of what is there, and causes no write, until the source changes.
+// Ignoring a field, or no longer ignoring it, changes no value and causes no write until the source changes.
 func TestIgnoringIsTurnedOnAndOff(t *testing.T) {
 	t.Parallel()
-	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
+	for name, restart := range map[string]bool{"without a restart": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {
 			h := newScalingHub(t, "")
 			plain := h.resources[0]
@@ -163,20 +163,20 @@ func TestIgnoringIsTurnedOnAndOff(t *testing.T) {
 			h.deployment("web:2", "replicas: 2, ")
 			second := h.expectOnTarget(deploymentsV1, "web", runsAs("web:2", 7))
 			if fields := h.deferred(); len(fields) > 0 {
-				t.Errorf("what is ignored now is said to be left until the next change: %v", fields)
+				t.Errorf("an ignored field is reported as deferred: %v", fields)
 			}
 			turn("")
 			h.expectUnchangedOnTarget(deploymentsV1, second)
-			h.until("the field is said to be left to the target", func() bool { return slices.Equal(h.deferred(), []string{"spec.replicas"}) })
-			// With the next change of the source all of it counts again.
+			h.until("the field is reported as deferred", func() bool { return slices.Equal(h.deferred(), []string{"spec.replicas"}) })
+			// The next change of the source applies all fields again.
 			h.deployment("web:3", "replicas: 2, ")
 			h.expectOnTarget(deploymentsV1, "web", runsAs("web:3", 2))
-			h.until("nothing is left to the target any more", func() bool { return len(h.deferred()) == 0 })
+			h.until("no field is deferred", func() bool { return len(h.deferred()) == 0 })
 		})
 	}
 }
 
-// Drift of other fields is corrected though the list of those ignored is another than when the object was made.
+// The hub corrects drift of other fields even if the ignored fields have changed since the object was created.
 func TestDriftAfterIgnoringWasTurnedOff(t *testing.T) {
 	t.Parallel()
 	h := newScalingHub(t, replicasIgnored)
@@ -197,8 +197,7 @@ func TestDriftAfterIgnoringWasTurnedOff(t *testing.T) {
 	h.expectUnchangedOnTarget(deploymentsV1, repaired)
 }
 
-// A copy that the hub released, and takes over again, keeps the fields that are left to the target, though the hub's manager still
-// holds it there.
+// A copy that the hub released and takes over again keeps its ignored fields, although the hub's field manager still owns them.
 func TestIgnoredFieldsAndAdoption(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []synchubv1alpha1.AdoptionPolicy{synchubv1alpha1.AdoptionAlways, synchubv1alpha1.AdoptionIfIdentical} {
@@ -209,7 +208,7 @@ func TestIgnoredFieldsAndAdoption(t *testing.T) {
 			h.expectOnTarget(deploymentsV1, "web")
 			h.waitUntilIdle()
 			h.configure()
-			h.until("the hub lets go of it", func() bool { return !h.isOwned(h.onTarget(deploymentsV1, "web")) })
+			h.until("the hub releases the copy", func() bool { return !h.isOwned(h.onTarget(deploymentsV1, "web")) })
 			h.configure(deploymentsTravel)
 			adopted := h.expectOnTarget(deploymentsV1, "web", runsAs("web:1", 2))
 			h.expectUnchangedOnTarget(deploymentsV1, adopted)
@@ -218,7 +217,7 @@ func TestIgnoredFieldsAndAdoption(t *testing.T) {
 			h.expectOnTarget(deploymentsV1, "web", runsAs("web:2", 7))
 		})
 	}
-	t.Run("somebody else's", func(t *testing.T) {
+	t.Run("another client's object", func(t *testing.T) {
 		h := newScalingHub(t, replicasIgnored, func(resource *plan.Resource) { resource.Adoption = synchubv1alpha1.AdoptionAlways })
 		put(t, deploymentIn(h.namespace, "web", "theirs", "replicas: 5, "))
 		h.deployment("web:1", "replicas: 2, ")
@@ -227,7 +226,7 @@ func TestIgnoredFieldsAndAdoption(t *testing.T) {
 	})
 }
 
-// What is replaced is made anew, and then has its first value again.
+// A replaced object is created again, with the initial value of the ignored field.
 func TestIgnoredFieldsAndReplacement(t *testing.T) {
 	t.Parallel()
 	h := newScalingHub(t, replicasIgnored, func(resource *plan.Resource) { resource.Replace = true })
@@ -240,8 +239,8 @@ func TestIgnoredFieldsAndReplacement(t *testing.T) {
 	h.expectUnchangedOnTarget(deploymentsV1, second)
 }
 
-// An object that is only to be created is left alone, whatever is ignored from when on.
-func TestIgnoredFieldsOfWhatIsLeftAlone(t *testing.T) {
+// An object that is only to be created does not change when ignored fields change.
+func TestIgnoredFieldsOfCreateOnlyObjects(t *testing.T) {
 	t.Parallel()
 	h := newScalingHub(t, replicasIgnored)
 	h.put(deploymentsV1, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: "+h.namespace+", annotations: {edge.kubestellar.io/downsync-overwrite: 'false'}}, spec: {replicas: 2, "+

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// keyStates remembers what the hub found out about keys, and the caches do not show. A key that is in sync has no entry.
+// keyStates contains facts about keys that the caches do not contain. A key that is in sync has no entry.
 type keyStates struct {
 	clock clock.PassiveClock
 
@@ -41,30 +41,30 @@ type keyStates struct {
 
 // keyState is the state of one key.
 type keyState struct {
-	// failure is why the key fails; nil if it does not. failedPasses counts its passes that failed one after the other.
+	// failure is why the key fails; nil if it does not. failedPasses counts its consecutive failed passes.
 	failure      *Failure
 	failedPasses int
 	// backoff spaces out the repairs of drift.
 	backoff *driftbackoff.Backoff
 	// writtenFor is the resourceVersion of the source at the last write, for objects with a rule that reads the other side.
 	writtenFor string
-	// removed is the copy that vanished from the target or, of an upsynced object, from the mailbox, until the hub has made it again or its
-	// source has changed; nil for none.
+	// removed is the copy that somebody removed from the target or, if the object is upsynced, from the mailbox. It is nil once
+	// the hub has created the copy again, or the source has changed.
 	removed *plan.Removal
-	// deletion is how the mailbox object was deleted, until its copies are gone.
+	// deletion has the propagation policy of the mailbox object's deletion, until its copies are gone.
 	deletion *plan.Deletion
 	findings
-	// oldName is the key under which the object was upsynced before; it is deleted there once the new one exists.
+	// oldName is the key under which the object was upsynced before. The old object is deleted once the new one exists.
 	oldName *types.NamespacedName
 }
 
-// findings are facts that the last pass found out, beside the failure.
+// findings are results of the last pass, beside the failure.
 type findings struct {
-	// deferred are fields that the hub does not ignore any more, and leaves to the target until the source changes.
+	// deferred are fields that the hub no longer ignores, but leaves unchanged on the target until the source changes.
 	deferred []string
-	// heldBack is true if the object is selected, and by the configs' own rules is not copied now.
+	// heldBack is true if the object is selected, but the configs' own rules keep it from being copied.
 	heldBack bool
-	// finished is true if the object has run to completion and has no copy any more.
+	// finished is true if the object has run to completion and no longer has a copy.
 	finished bool
 	// former is true if copies stay on the target although their source is gone: see [plan.Decision.IsKept].
 	former bool
@@ -74,7 +74,7 @@ func newKeyStates(clock clock.PassiveClock) *keyStates {
 	return &keyStates{clock: clock, keys: map[types.NamespacedName]*keyState{}}
 }
 
-// state returns the state of a key to write to. It requires the lock, as does put.
+// state returns the state of a key to write to. It requires the lock, and so does put.
 func (s *keyStates) state(key types.NamespacedName) *keyState {
 	if state := s.keys[key]; state != nil {
 		return state
@@ -218,17 +218,17 @@ func (s *keyStates) forgetHistory(key types.NamespacedName) {
 	}
 }
 
-// setDeletion records how a mailbox object was deleted; nil forgets it.
+// setDeletion records the propagation policy of a mailbox object's deletion; nil drops it.
 func (s *keyStates) setDeletion(key types.NamespacedName, deletion *plan.Deletion) {
 	set(s, key, func(k *keyState) **plan.Deletion { return &k.deletion }, deletion)
 }
 
-// deletionOf returns how a mailbox object was deleted; nil if it exists, or if that is not known.
+// deletionOf returns the propagation policy of a mailbox object's deletion; nil if the object exists, or the policy is unknown.
 func (s *keyStates) deletionOf(key types.NamespacedName) *plan.Deletion {
 	return get(s, key, func(k *keyState) *plan.Deletion { return k.deletion })
 }
 
-// setFindings records what a pass found out, and reports whether that changed what a config reports.
+// setFindings records the results of a pass, and reports whether the status of a config may have changed.
 func (s *keyStates) setFindings(key types.NamespacedName, found findings) (changed bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -267,7 +267,7 @@ func (s *keyStates) deferredFields() map[types.NamespacedName][]string {
 	return all
 }
 
-// rememberedKeys returns the keys that fail, are held back, or have another fact remembered.
+// rememberedKeys returns all keys with a state.
 func (s *keyStates) rememberedKeys() []types.NamespacedName {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -279,7 +279,7 @@ func (s *keyStates) addRename(from, to types.NamespacedName) {
 	set(s, to, func(k *keyState) **types.NamespacedName { return &k.oldName }, &from)
 }
 
-// completeRename returns the old name of an object that exists under the new name now, and drops the rename.
+// completeRename returns the old name of an object that now exists under the new name, and drops the rename.
 func (s *keyStates) completeRename(to types.NamespacedName) (from types.NamespacedName, waits bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -302,7 +302,7 @@ func (s *keyStates) removal(key types.NamespacedName) *plan.Removal {
 	return get(s, key, func(k *keyState) *plan.Removal { return k.removed })
 }
 
-// forgetRemoval drops the removed copy of an object, unless another one was removed since.
+// forgetRemoval drops the removed copy of an object, unless another copy was removed since.
 func (s *keyStates) forgetRemoval(key types.NamespacedName, removed *plan.Removal) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -312,12 +312,12 @@ func (s *keyStates) forgetRemoval(key types.NamespacedName, removed *plan.Remova
 	}
 }
 
-// isFinished reports whether an object has run to completion and has no copy any more.
+// isFinished reports whether an object has run to completion and no longer has a copy.
 func (s *keyStates) isFinished(key types.NamespacedName) bool {
 	return get(s, key, func(k *keyState) bool { return k.finished })
 }
 
-// refundRemoval takes back the repair of a removed object that was not removed after all.
+// refundRemoval takes back the last repair of a key with a removal, because the object was not removed after all.
 func (s *keyStates) refundRemoval(key types.NamespacedName) {
 	if s.removal(key) != nil {
 		s.refundRepair(key)

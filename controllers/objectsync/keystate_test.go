@@ -29,40 +29,40 @@ import (
 
 var someKey = types.NamespacedName{Namespace: "shop", Name: "till"}
 
-func TestFailuresAreToldOnce(t *testing.T) {
+func TestFailuresAreReportedOnce(t *testing.T) {
 	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
 	conflict, conflictAgain := Failure{Reason: plan.ReasonConflict, Message: "first"}, Failure{Reason: plan.ReasonConflict, Message: "second"}
 	if before, failed := states.clearFailure(someKey); failed || before != (Failure{}) {
-		t.Errorf("an object that never failed was said to have: %v", before)
+		t.Errorf("an object that never failed has the failure %v", before)
 	}
 	set := func(key types.NamespacedName, failure Failure, want Failure, changed bool) {
 		t.Helper()
 		if before, got, _ := states.setFailure(key, failure); before != want || got != changed {
-			t.Errorf("%v is new: want %v after %v, got %v after %v", failure, changed, want, got, before)
+			t.Errorf("%v is a change: want %v after %v, got %v after %v", failure, changed, want, got, before)
 		}
 	}
 	set(someKey, conflict, Failure{}, true)
 	set(someKey, conflictAgain, conflict, false)
 	snapshot := states.failures()
 	if snapshot[someKey] != conflictAgain || len(snapshot) != 1 {
-		t.Errorf("the last message does not count: %v", snapshot)
+		t.Errorf("the last message is not kept: %v", snapshot)
 	}
 	third := Failure{Reason: plan.ReasonForbidden, Message: "third"}
 	set(someKey, third, conflictAgain, true)
 	set(types.NamespacedName{Name: "other"}, conflict, Failure{}, true)
 	if snapshot[someKey] != conflictAgain {
-		t.Error("a snapshot changes")
+		t.Error("the snapshot has changed")
 	}
 	if before, failed := states.clearFailure(someKey); !failed || before != third {
-		t.Errorf("cleared was %v, %v", before, failed)
+		t.Errorf("the cleared failure was %v, %v", before, failed)
 	}
 	if _, failed := states.clearFailure(someKey); failed || len(states.failures()) != 1 {
-		t.Error("a failure is not cleared once")
+		t.Error("a failure is cleared twice, or not at all")
 	}
 	set(someKey, conflict, Failure{}, true)
 }
 
-// What waits for a cure is found by what it waits for.
+// failedKeys finds keys by their reason and namespace.
 func TestFailing(t *testing.T) {
 	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
 	here, there := types.NamespacedName{Namespace: "shop", Name: "a"}, types.NamespacedName{Namespace: "bank", Name: "b"}
@@ -74,15 +74,15 @@ func TestFailing(t *testing.T) {
 		return failure.Reason == plan.ReasonNamespaceTerminating && key.Namespace == "shop"
 	})
 	if !slices.Equal(in, []types.NamespacedName{here}) {
-		t.Errorf("in the namespace fail %v", in)
+		t.Errorf("the failed keys in the namespace are %v", in)
 	}
 	all, none := func(types.NamespacedName, Failure) bool { return true }, func(types.NamespacedName, Failure) bool { return false }
 	if failing(all) != 3 || failing(none) != 0 {
-		t.Errorf("of three objects fail %d or %d", failing(all), failing(none))
+		t.Errorf("of three failed objects, all matches %d and none %d", failing(all), failing(none))
 	}
 	states.clearFailure(there)
 	if failing(all) != 2 {
-		t.Error("what does not fail any more is still found")
+		t.Error("a key is still found after its failure was cleared")
 	}
 }
 
@@ -91,7 +91,7 @@ func TestRepairsOfOthers(t *testing.T) {
 	repaired := func(key types.NamespacedName, want bool) {
 		t.Helper()
 		if wait := states.nextRepairDelay(key); (wait == 0) != want {
-			t.Errorf("%v is repaired at once: want %v, it waits %v", key, want, wait)
+			t.Errorf("%v is repaired immediately: want %v, got the delay %v", key, want, wait)
 		}
 	}
 	repaired(someKey, true)
@@ -102,7 +102,7 @@ func TestRepairsOfOthers(t *testing.T) {
 	repaired(someKey, true)
 }
 
-// What was made of a state of a source is remembered until the source is gone.
+// The version of the last write is kept until the source is gone.
 func TestChangesAreRemembered(t *testing.T) {
 	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
 	other := types.NamespacedName{Name: "other"}
@@ -114,18 +114,18 @@ func TestChangesAreRemembered(t *testing.T) {
 		{"nothing", func() {}, map[string]bool{"7": false, "8": false}},
 		{"a change", func() { states.recordWrite(someKey, "7") }, map[string]bool{"7": true, "8": false}},
 		{"the same", func() { states.recordWrite(someKey, "7") }, map[string]bool{"7": true, "8": false}},
-		{"of another", func() { states.recordWrite(other, "8"); states.forgetHistory(other) }, map[string]bool{"7": true, "8": false}},
-		{"a later state", func() { states.recordWrite(someKey, "8") }, map[string]bool{"7": false, "8": true}},
-		{"it is gone", func() { states.forgetHistory(someKey) }, map[string]bool{"7": false, "8": false}},
+		{"a write of another key", func() { states.recordWrite(other, "8"); states.forgetHistory(other) }, map[string]bool{"7": true, "8": false}},
+		{"a later version", func() { states.recordWrite(someKey, "8") }, map[string]bool{"7": false, "8": true}},
+		{"the source is gone", func() { states.forgetHistory(someKey) }, map[string]bool{"7": false, "8": false}},
 	} {
 		test.do()
 		for version, want := range test.want {
 			if got := states.hasWritten(someKey, version); got != want {
-				t.Errorf("%s: for state %s it was changed: %v, want %v", test.name, version, got, want)
+				t.Errorf("%s: written for version %s: %v, want %v", test.name, version, got, want)
 			}
 		}
 		if states.hasWritten(other, "8") {
-			t.Errorf("%s: another object was changed", test.name)
+			t.Errorf("%s: another key was written", test.name)
 		}
 	}
 }

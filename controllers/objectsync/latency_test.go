@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// What is measured is a write, from the change on the side that it comes from.
+// observeLatency measures writes, from the change of their source.
 func TestWhichLatencyIsMeasured(t *testing.T) {
 	below, above, now := time.Unix(1, 0), time.Unix(3, 0), time.Unix(7, 0)
 	decided := func(action plan.Action) outcome { return outcome{decision: plan.Decision{Action: action}} }
@@ -43,26 +43,26 @@ func TestWhichLatencyIsMeasured(t *testing.T) {
 	both := pendingChange{mailbox: above, target: below}
 	for name, test := range map[string]struct {
 		outcome outcome
-		seen    pendingChange
+		pending pendingChange
 		want    map[string]float64
 	}{
-		"a create":                  {decided(plan.Create), both, map[string]float64{"down": 4}},
-		"a deletion":                {decided(plan.Delete), pendingChange{mailbox: above}, map[string]float64{"down": 4}},
-		"a repair":                  {decided(plan.Apply), pendingChange{target: below}, nil},
-		"what a config selects":     {decided(plan.Create), pendingChange{since: below}, nil},
-		"nothing to do":             {decided(plan.None), both, nil},
-		"a name that is taken":      {decided(plan.Conflict), both, nil},
-		"an object that comes up":   {up(plan.Create), both, map[string]float64{"up": 6}},
-		"a repair in the mailbox":   {up(plan.Update), pendingChange{mailbox: above}, nil},
-		"nothing comes up":          {up(plan.None), both, nil},
-		"a status":                  {outcome{decision: plan.Decision{Action: plan.None}, statusReturned: true}, both, map[string]float64{"status": 6}},
-		"a status of what comes up": {outcome{decision: plan.Decision{Action: plan.None}, up: true, statusReturned: true}, both, map[string]float64{"status": 6}},
-		"a status that was undone":  {outcome{decision: plan.Decision{Action: plan.None}, statusReturned: true}, pendingChange{mailbox: above}, nil},
+		"a create":                 {decided(plan.Create), both, map[string]float64{"down": 4}},
+		"a deletion":               {decided(plan.Delete), pendingChange{mailbox: above}, map[string]float64{"down": 4}},
+		"a repair":                 {decided(plan.Apply), pendingChange{target: below}, nil},
+		"a change of a config":     {decided(plan.Create), pendingChange{since: below}, nil},
+		"nothing to do":            {decided(plan.None), both, nil},
+		"a name that is taken":     {decided(plan.Conflict), both, nil},
+		"an upsynced object":       {up(plan.Create), both, map[string]float64{"up": 6}},
+		"a repair in the mailbox":  {up(plan.Update), pendingChange{mailbox: above}, nil},
+		"no upsync":                {up(plan.None), both, nil},
+		"a status":                 {outcome{decision: plan.Decision{Action: plan.None}, statusReturned: true}, both, map[string]float64{"status": 6}},
+		"an upsynced status":       {outcome{decision: plan.Decision{Action: plan.None}, up: true, statusReturned: true}, both, map[string]float64{"status": 6}},
+		"a status that was undone": {outcome{decision: plan.Decision{Action: plan.None}, statusReturned: true}, pendingChange{mailbox: above}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMetrics(types.UID(unique("target")), plan.Resource{GroupVersionResource: configMapsV1}, false)
 			defer m.use()()
-			m.observeLatency(test.outcome, test.seen, now)
+			m.observeLatency(test.outcome, test.pending, now)
 			got := map[string]float64{}
 			for direction, histogram := range latenciesOf(t, string(m.labels.syncTarget), "configmaps") {
 				got[direction] = histogram.GetSampleSum()
@@ -92,10 +92,10 @@ func gather(t testing.TB, collector prometheus.Collector, syncTarget, resource s
 	})
 }
 
-// expectMeasured waits until so many writes of each direction have been measured.
+// expectMeasured waits until the given number of writes was measured in each direction.
 func (h *testHub) expectMeasured(resource string, want map[string]uint64) {
 	h.t.Helper()
-	h.until(fmt.Sprintf("measured are %v", want), func() bool {
+	h.until(fmt.Sprintf("%v are measured", want), func() bool {
 		got := map[string]uint64{}
 		for direction, histogram := range latenciesOf(h.t, string(h.owner.SyncTarget), resource) {
 			got[direction] = histogram.GetSampleCount()
@@ -107,14 +107,14 @@ func (h *testHub) expectMeasured(resource string, want map[string]uint64) {
 	})
 }
 
-// expectNoMoreMeasured fails the test unless no more than that have been measured once the hub is quiet.
+// expectNoMoreMeasured fails the test if more than the given writes are measured once the hub is idle.
 func (h *testHub) expectNoMoreMeasured(resource string, want map[string]uint64) {
 	h.t.Helper()
 	h.waitUntilIdle()
 	h.expectMeasured(resource, want)
 }
 
-// Each change is measured once: neither its echo, nor a repair, nor what a hub finds at its start.
+// Each change is measured once. Its own event, a repair, and changes found after a restart are not measured.
 func TestLatencyOfEachChange(t *testing.T) {
 	h := newScalingHub(t, "")
 	expect := func(want map[string]uint64) {
@@ -163,7 +163,7 @@ func (h *testHub) reportStatus(observed int) {
 	})
 }
 
-func TestLatencyOfWhatComesUp(t *testing.T) {
+func TestLatencyOfUpsync(t *testing.T) {
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, "upsync: [{apiGroup: '', resources: [configmaps], namespaces: [NS], names: ['*']}]")
 	h.waitUntilIdle()
 	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+h.namespace+"}, data: {a: b}}")
@@ -175,11 +175,11 @@ func TestLatencyOfWhatComesUp(t *testing.T) {
 	h.expectInMailbox(configMapsV1, "second")
 	h.expectNoMoreMeasured("configmaps", map[string]uint64{})
 	h.deleteOnTarget(configMapsV1, "first")
-	h.until("it is gone from the mailbox", func() bool { return h.configMapInMailbox("first") == nil })
+	h.until("the object is gone from the mailbox", func() bool { return h.configMapInMailbox("first") == nil })
 	h.expectNoMoreMeasured("configmaps", map[string]uint64{"up": 1})
 }
 
-// What runs is read at each scrape, and leaves nothing.
+// Queue metrics are collected from running controllers only.
 func TestQueueStats(t *testing.T) {
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
 	syncTarget := string(h.owner.SyncTarget)
@@ -198,6 +198,6 @@ func TestQueueStats(t *testing.T) {
 	}
 	h.stop()
 	if got := read(); len(got) > 0 {
-		t.Errorf("after the end there are still %v", got)
+		t.Errorf("after the controller has stopped there are still %v", got)
 	}
 }

@@ -35,7 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// mailboxView shows the objects of one resource in the mailbox: as the cache has them, or as the hub's own last writes left them.
+// mailboxView returns the mailbox objects of one resource: from the cache, or from the hub's own later writes.
 type mailboxView struct {
 	mailboxes *mailboxes.Mailboxes
 	name      logicalcluster.Name
@@ -44,7 +44,7 @@ type mailboxView struct {
 	clock     clock.PassiveClock
 
 	lock gosync.Mutex
-	// writes are the hub's writes that the cache does not show yet. They use the lock.
+	// writes are the hub's writes that the cache does not contain yet. They use the lock.
 	writes expectations.Writes[types.NamespacedName, *unstructured.Unstructured]
 }
 
@@ -59,13 +59,13 @@ func newMailboxView(o *Options) *mailboxView {
 	return m
 }
 
-// cached returns an object as the cache has it.
+// cached returns an object from the cache.
 func (m *mailboxView) cached(key types.NamespacedName) (*unstructured.Unstructured, mailboxes.State) {
 	return m.mailboxes.Get(m.resource.GroupVersionResource, m.name, key)
 }
 
 // get returns an object, nil if there is none; known is false if the mailbox cannot be read now. The hub's own last write counts
-// although the cache may not show it yet.
+// even if the cache does not contain it yet.
 func (m *mailboxView) get(key types.NamespacedName) (object *unstructured.Unstructured, known bool) {
 	cached, state := m.cached(key)
 	if state == mailboxes.Unknown {
@@ -91,7 +91,7 @@ func (m *mailboxView) list() (objects []*unstructured.Unstructured, known bool) 
 	return m.mailboxes.List(m.resource.GroupVersionResource, m.name)
 }
 
-// isReadable reports whether the cache of the mailbox shows the resource.
+// isReadable reports whether the mailbox's cache of the resource can be read.
 func (m *mailboxView) isReadable() bool {
 	_, state := m.cached(types.NamespacedName{})
 	return state != mailboxes.Unknown
@@ -123,12 +123,12 @@ func (m *mailboxView) hasVerifiedAbsence(key types.NamespacedName, state plan.St
 	return m.mailboxes.HasVerifiedAbsence(m.name, m.absenceCandidate(key, state))
 }
 
-// takeVerifiedAbsence reports whether kcp has verified an absence, and uses the verification up.
+// takeVerifiedAbsence reports whether kcp has verified an absence, and consumes the verification.
 func (m *mailboxView) takeVerifiedAbsence(key types.NamespacedName, state plan.State) bool {
 	return m.mailboxes.TakeVerifiedAbsence(m.name, m.absenceCandidate(key, state))
 }
 
-// verifyAbsence has kcp verify an absence. The key is enqueued with the answer.
+// verifyAbsence requests the verification of an absence. The result enqueues the key.
 func (m *mailboxView) verifyAbsence(key types.NamespacedName, state plan.State) {
 	m.mailboxes.VerifyAbsence(m.name, m.absenceCandidate(key, state))
 }

@@ -86,7 +86,7 @@ func (w *mailboxWriter) write(ctx context.Context, s *plan.Snapshot, p plan.UpPl
 	case plan.Update:
 		err := w.update(ctx, s, p.Desired)
 		if IsImmutable(err) && w.planner.SupersedesInMailbox(s, p.Desired) {
-			// The source was deleted and made again, so the mailbox object may be as well.
+			// The source was deleted and created again, so the mailbox object may be replaced too.
 			return w.delete(requestclass.With(ctx, requestclass.Extra), s.Key, s.InMailbox)
 		}
 		return err
@@ -109,7 +109,7 @@ func (w *mailboxWriter) create(ctx context.Context, s *plan.Snapshot, desired *t
 	created, err := w.writer.Create(ctx, s.Key, w.withStatus(desired.Object, s.Up.Object), w.owner)
 	switch exists := errors.Is(err, mailboxwrite.ErrExists); {
 	case exists && w.view.isUpsynced(created):
-		// Nobody removed it, if the cache showed that: it had lost the object for another cause.
+		// Nobody removed the object. If it vanished from the cache, that had another cause.
 		w.states.refundRemoval(s.Key)
 		return nil
 	case exists:
@@ -125,7 +125,7 @@ func (w *mailboxWriter) update(ctx context.Context, s *plan.Snapshot, desired *t
 	return w.finish(ctx, s, updated, err)
 }
 
-// finish writes the status after the other parts.
+// finish writes the status after the rest of the object.
 func (w *mailboxWriter) finish(ctx context.Context, s *plan.Snapshot, written *unstructured.Unstructured, err error) error {
 	if err != nil {
 		return refusedByMailbox(err)
@@ -135,7 +135,7 @@ func (w *mailboxWriter) finish(ctx context.Context, s *plan.Snapshot, written *u
 	return err
 }
 
-// withStatus adds the status if it is part of the object. A status subresource needs its own request.
+// withStatus adds the status if the resource has no status subresource. A status subresource needs its own request.
 func (w *mailboxWriter) withStatus(desired, object *unstructured.Unstructured) *unstructured.Unstructured {
 	status, ok := object.Object["status"]
 	if !ok || w.resource.StatusSubresource || w.resource.Native {
@@ -160,7 +160,8 @@ func (w *mailboxWriter) release(ctx context.Context, key types.NamespacedName, i
 	return w.withdrawn(inMailbox, w.writer.Release(ctx, key, inMailbox, ensured, false))
 }
 
-// withdrawn forgets the source of a mailbox object that was deleted or released, unless that failed.
+// withdrawn drops the recorded deletion of the source of a mailbox object that was deleted or released, unless the request
+// failed.
 func (w *mailboxWriter) withdrawn(inMailbox *unstructured.Unstructured, err error) error {
 	if err != nil {
 		return refusedByMailbox(err)
@@ -172,7 +173,7 @@ func (w *mailboxWriter) withdrawn(inMailbox *unstructured.Unstructured, err erro
 	return nil
 }
 
-// returnStatus writes the status of the copy to the mailbox object if they differ, and if the selection asks for it.
+// returnStatus writes the copy's status to the mailbox object if they differ and the selection includes status return.
 func (w *mailboxWriter) returnStatus(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) (written bool, err error) {
 	d := s.Down
 	if !d.Selection.StatusReturn || !w.resource.StatusReturn {
@@ -208,8 +209,8 @@ func (w *mailboxWriter) writeUpsyncedStatus(ctx context.Context, s *plan.Snapsho
 	return w.writeStatus(ctx, s.Key, inMailbox, onTarget, true, s.Up.Selection.Configs)
 }
 
-// writeStatus copies the target's status to the mailbox object. applied is true if the target object has the current
-// content of the mailbox object. configs are those that select the object.
+// writeStatus copies the target's status to the mailbox object. applied is true if the target object has the current content of
+// the mailbox object. configs are the names of the configs that select the object.
 func (w *mailboxWriter) writeStatus(ctx context.Context, key types.NamespacedName, inMailbox, onTarget *unstructured.Unstructured, applied bool, configs []string) (written bool, err error) {
 	current := transform.StatusOf(inMailbox.Object["status"])
 	wanted, dropped := w.planner.Up.Pruner.PruneStatus(w.resource.MailboxStatus(inMailbox, onTarget, applied))
@@ -230,8 +231,8 @@ func (w *mailboxWriter) writeStatus(ctx context.Context, key types.NamespacedNam
 	return true, nil
 }
 
-// configureFinalizer sets the finalizer on an object that is about to be downsynced, or removes it if the PublishedResource does
-// not ask for it any more.
+// configureFinalizer sets the finalizer on an object that is about to be downsynced, or removes it if the PublishedResource no
+// longer requires it.
 func (w *mailboxWriter) configureFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
 	switch {
 	case w.resource.WaitForTarget && !HasFinalizer(source):
@@ -259,7 +260,8 @@ func (w *mailboxWriter) setFinalizers(ctx context.Context, key types.NamespacedN
 	return nil
 }
 
-// markFinished notes on a mailbox object that it has run to completion, so that it is not run again after a restart of the hub either.
+// markFinished annotates a mailbox object that has run to completion, so that the hub does not run it again, not even after a
+// restart.
 func (w *mailboxWriter) markFinished(ctx context.Context, s *plan.Snapshot) error {
 	run, ok := w.planner.Down.RunOf(s.InMailbox)
 	if !ok {
@@ -277,8 +279,8 @@ func (w *mailboxWriter) markFinished(ctx context.Context, s *plan.Snapshot) erro
 	return nil
 }
 
-// resolveConflict takes over the mailbox object that has the name if the hub created it as a namespace for upsynced
-// objects, or if KubeStellar's syncer upsynced it and the PublishedResource allows its adoption. Else it returns the conflict.
+// resolveConflict takes over the mailbox object of the same name if it is a namespace that the hub created for upsynced objects,
+// or if KubeStellar's syncer upsynced it and the PublishedResource allows its adoption. Otherwise it returns a conflict error.
 func (w *mailboxWriter) resolveConflict(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
 	inMailbox := s.InMailbox
 	ctx = requestclass.With(ctx, requestclass.Extra)
@@ -295,7 +297,7 @@ func (w *mailboxWriter) resolveConflict(ctx context.Context, s *plan.Snapshot, d
 	}
 }
 
-// mayAdopt reports whether the hub may adopt a mailbox object. It never adopts one that a hub credibly marked.
+// mayAdopt reports whether the hub may adopt a mailbox object. It never adopts an object with a hub's verified mark.
 func (w *mailboxWriter) mayAdopt(inMailbox *unstructured.Unstructured, markErr error) bool {
 	return w.resource.Adoption == synchubv1alpha1.AdoptionKubeStellar && isKubeStellarUpsynced(inMailbox, markErr)
 }
@@ -306,7 +308,7 @@ func isKubeStellarUpsynced(inMailbox *unstructured.Unstructured, markErr error) 
 		ownership.IsFromKubeStellar(inMailbox.GetAnnotations(), ownership.KubeStellarUpsynced, transform.SelfOf(inMailbox))
 }
 
-// nameConflict reports that another target object would have the same name in the mailbox.
+// nameConflict returns an error if another target object would have the same name in the mailbox.
 func nameConflict(u *plan.UpSnapshot) error {
 	if u.Conflicting == nil {
 		return nil

@@ -34,7 +34,7 @@ func cancelable(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithCancel(t.Context())
 }
 
-// The status goes with the object where the mailbox keeps it as a part of the object, and nowhere else.
+// The status is written with the object only if the resource has no status subresource.
 func TestWithStatus(t *testing.T) {
 	status := map[string]any{"ready": true}
 	for name, test := range map[string]struct {
@@ -42,19 +42,19 @@ func TestWithStatus(t *testing.T) {
 		status   map[string]any
 		want     bool
 	}{
-		"a part of the object":       {plan.Resource{}, status, true},
-		"there is none":              {plan.Resource{}, nil, false},
-		"a subresource":              {plan.Resource{StatusSubresource: true}, status, false},
-		"kept by kcp":                {plan.Resource{Native: true}, status, false},
-		"whatever goes the way back": {plan.Resource{StatusReturn: true}, status, true},
+		"no status subresource": {plan.Resource{}, status, true},
+		"no status":             {plan.Resource{}, nil, false},
+		"a subresource":         {plan.Resource{StatusSubresource: true}, status, false},
+		"kept by kcp":           {plan.Resource{Native: true}, status, false},
+		"with status return":    {plan.Resource{StatusReturn: true}, status, true},
 	} {
-		object := &unstructured.Unstructured{Object: map[string]any{"spec": "theirs"}}
+		object := &unstructured.Unstructured{Object: map[string]any{"spec": "source"}}
 		if test.status != nil {
 			object.Object["status"] = test.status
 		}
-		desired := &unstructured.Unstructured{Object: map[string]any{"spec": "ours"}}
+		desired := &unstructured.Unstructured{Object: map[string]any{"spec": "desired"}}
 		got := (&mailboxWriter{resource: &test.resource}).withStatus(desired, object)
-		want := map[string]any{"spec": "ours"}
+		want := map[string]any{"spec": "desired"}
 		if test.want {
 			want["status"] = status
 		}
@@ -64,7 +64,7 @@ func TestWithStatus(t *testing.T) {
 	}
 }
 
-// What the mailbox holds is ours only if its own mark says that it came up; then what it lacks is known.
+// A mailbox object is the hub's only if its own mark verifies that the hub upsynced it. Then its missing fields are known.
 func TestObserveInMailbox(t *testing.T) {
 	up := someMark
 	up.Direction = ownership.DirectionUp
@@ -72,16 +72,16 @@ func TestObserveInMailbox(t *testing.T) {
 	foreign, down := up, up
 	foreign.SyncTarget, down.Direction = "another", ownership.DirectionDown
 	for name, test := range map[string]struct {
-		mark string
-		ours bool
+		mark  string
+		owned bool
 	}{
-		"it came up":                                 {testOwner.Seal(up), true},
-		"it came up from another":                    {testOwner.Seal(foreign), false},
-		"a tenant says that it came up":              {up.String(), false},
-		"it was taken from there":                    {testOwner.Seal(down), false},
-		"it has no mark":                             {"", false},
-		"its mark is unreadable":                     {"{", false},
-		"its mark is of a version that nobody knows": {`{"v": 3}`, false},
+		"upsynced by the hub":              {testOwner.Seal(up), true},
+		"upsynced from another target":     {testOwner.Seal(foreign), false},
+		"a mark without a seal":            {up.String(), false},
+		"the mark of a copy on the target": {testOwner.Seal(down), false},
+		"no mark":                          {"", false},
+		"an unreadable mark":               {"{", false},
+		"a mark of an unknown version":     {`{"v": 3}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &unstructured.Unstructured{Object: decode(t, `{
@@ -94,15 +94,15 @@ func TestObserveInMailbox(t *testing.T) {
 			view := &mailboxView{owner: testOwner}
 			rules := observe.Observer{Planner: &plan.Planner{Down: transform.Down{Owner: testOwner}}}
 			got := plan.Resource{Retain: true}.NewMailboxObject(object, rules.UpsyncMark(object), desired)
-			if got.Owned != test.ours || !got.Terminating || !got.Retain || (len(got.Missing) > 0) != test.ours || view.isUpsynced(object) != test.ours {
+			if got.Owned != test.owned || !got.Terminating || !got.Retain || (len(got.Missing) > 0) != test.owned || view.isUpsynced(object) != test.owned {
 				t.Errorf("got %+v", got)
 			}
-			if test.ours && (got.Mark != up || !reflect.DeepEqual(got.Missing, []string{".spec.replicas"})) {
+			if test.owned && (got.Mark != up || !reflect.DeepEqual(got.Missing, []string{".spec.replicas"})) {
 				t.Errorf("got %+v", got)
 			}
 		})
 	}
 	if got := (plan.Resource{}).NewMailboxObject(nil, nil, desired); got != nil {
-		t.Errorf("of nothing there is %+v", got)
+		t.Errorf("without an object got %+v", got)
 	}
 }

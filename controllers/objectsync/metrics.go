@@ -50,14 +50,14 @@ var (
 	}, targetlabels.Names("resource", "direction"))
 )
 
-// These are collected from the running controllers.
+// Metrics that are computed from the running controllers at each scrape.
 var (
 	queueDepth = prometheus.NewDesc("synchub_sync_queue_depth",
 		"Keys in the queue, including keys without a known change, by SyncTarget and resource.", targetlabels.Names("resource"), nil)
 	pendingObjects = prometheus.NewDesc("synchub_sync_pending_objects",
-		"Objects that changed and were not tried since, or not since the target is away, by SyncTarget and resource.", targetlabels.Names("resource"), nil)
+		"Objects with changes that no pass has covered yet, also while the target is away, by SyncTarget and resource.", targetlabels.Names("resource"), nil)
 	pendingSeconds = prometheus.NewDesc("synchub_sync_oldest_pending_seconds",
-		"For how long the first of those waits, by SyncTarget and resource; 0 if none does.", targetlabels.Names("resource"), nil)
+		"Age of the oldest pending change, by SyncTarget and resource; 0 if there is none.", targetlabels.Names("resource"), nil)
 
 	unverifiedObjects = prometheus.NewDesc("synchub_sync_unverified_objects",
 		"Objects of a target with the hub's label and a mark that names it, but that somebody else wrote, by SyncTarget and resource. They are left alone.", targetlabels.Names("resource"), nil)
@@ -86,18 +86,18 @@ type controllerMetrics struct {
 	latencies prometheus.ObserverVec
 
 	lock gosync.Mutex
-	// failures is how many objects the controller has added to failing, by reason.
+	// failures is the number of objects that the controller has added to failing, by reason.
 	failures map[string]float64
 }
 
-// seriesLabels are the labels of the series about one SyncTarget. An empty resource, which Prometheus takes for no label, stands
-// for all resources together.
+// seriesLabels are the labels of the series about one SyncTarget. An empty resource stands for the sum of all resources:
+// Prometheus drops empty labels.
 type seriesLabels struct {
 	syncTarget types.UID
 	resource   string
 }
 
-// newMetrics returns the metrics of a controller. aggregate adds them to those of the other resources of the SyncTarget.
+// newMetrics returns the metrics of a controller. aggregate makes all controllers of the SyncTarget share one series per metric.
 func newMetrics(syncTarget types.UID, resource plan.Resource, aggregate bool) *controllerMetrics {
 	shared := seriesLabels{syncTarget: syncTarget, resource: resource.GroupResource().String()}
 	if aggregate {
@@ -123,8 +123,8 @@ func (m *controllerMetrics) observeReconcile(outcome outcome, duration time.Dura
 	m.actions.WithLabelValues(direction, string(action), string(outcome.decision.Cause), result).Inc()
 }
 
-// observeLatency records the time since the change on the side that the object comes from. Without such a change the pass was
-// a repair, or follows a config, and has no latency.
+// observeLatency records the time since the source changed. Without such a change the pass is a repair, or follows from a config,
+// and has no latency.
 func (m *controllerMetrics) observeLatency(outcome outcome, pending pendingChange, now time.Time) {
 	direction, since := directionDown, pending.mailbox
 	switch {
@@ -154,14 +154,14 @@ func (m *controllerMetrics) failureChanged(before, now string) {
 	}
 }
 
-// seriesUsers counts the running controllers of each series. The last one deletes them.
+// seriesUsers counts the running controllers that share each series. The last one deletes the series.
 var seriesUsers = struct {
 	gosync.Mutex
 	count map[seriesLabels]int
 }{count: map[seriesLabels]int{}}
 
-// use keeps the series until the returned function is called, which subtracts the failures of this controller. When no controller
-// uses the series any more, they are deleted.
+// use keeps the series until the caller calls release. release subtracts this controller's failures, and deletes the series if no
+// other controller uses them.
 func (m *controllerMetrics) use() (release func()) {
 	seriesUsers.Lock()
 	defer seriesUsers.Unlock()
@@ -188,7 +188,7 @@ func (m *controllerMetrics) release() {
 	syncLatencies.DeletePartialMatch(series)
 }
 
-// queueStats sum up the controllers that share a series.
+// queueStats are the sums over the controllers that share a series.
 type queueStats struct {
 	depth, pending int
 	since          time.Time

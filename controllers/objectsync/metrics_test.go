@@ -68,12 +68,12 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("after the controller ended there are still %v", got)
 	}
 	if got := seriesOf(t, "guilder"); len(got) != 1 {
-		t.Errorf("another's are gone too: %v", got)
+		t.Errorf("the series of another SyncTarget are gone too: %v", got)
 	}
 	releaseGuilder()
 }
 
-// Controllers that share series add up in them. Only the last one deletes them.
+// Controllers that share series add to the same values. Only the last one deletes the series.
 func TestSharedSeries(t *testing.T) {
 	named := func(name string) plan.Resource {
 		return plan.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: name}}
@@ -125,7 +125,7 @@ func TestSharedSeries(t *testing.T) {
 	}
 }
 
-// busyDecisions are the kinds of decisions about a resource whose objects go both ways, and of which some fail.
+// busyDecisions are the decisions about a resource with objects in both directions and some failures.
 var busyDecisions = []outcome{
 	{decision: plan.Decision{Action: plan.None, Cause: plan.InSync}}, {decision: plan.Decision{Action: plan.Create, Cause: plan.Missing}},
 	{decision: plan.Decision{Action: plan.Apply, Cause: plan.Changed}}, {decision: plan.Decision{Action: plan.Apply, Cause: plan.Drifted}},
@@ -135,7 +135,7 @@ var busyDecisions = []outcome{
 	{decision: plan.Decision{Action: plan.Update, Cause: plan.Changed}, up: true}, {decision: plan.Decision{Action: plan.Delete, Cause: plan.Cause(plan.SourceNotFound)}, up: true},
 }
 
-// beBusy makes a controller of a resource without objects, and lets it decide and measure all that a busy one does.
+// beBusy returns a controller of a resource without objects, and records all decisions and latencies of a busy one.
 func beBusy(syncTarget types.UID, resource string, aggregate bool) (controller *Controller, release func()) {
 	m := newMetrics(syncTarget, plan.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: resource}}, aggregate)
 	release = m.use()
@@ -155,8 +155,8 @@ func beBusy(syncTarget types.UID, resource string, aggregate bool) (controller *
 	}, release
 }
 
-// seriesOfABusyResource is the number of series that docs/metrics.md gives, without the two of caches and the one of unverified
-// objects, of which there are usually none.
+// seriesOfABusyResource is the number of series that docs/metrics.md gives, without the two series of caches, and without the
+// series of unverified objects, which usually does not exist.
 const seriesOfABusyResource = 56 - 2 - 1
 
 // The series of a SyncTarget grow with the number of resources only if they are labelled by resource.
@@ -183,7 +183,7 @@ func TestNumberOfSeries(t *testing.T) {
 	}
 }
 
-// countedSeries returns the number of lines that Prometheus scrapes about SyncTargets of this test.
+// countedSeries returns the number of samples that Prometheus scrapes about the SyncTargets of this test.
 func countedSeries(t *testing.T, running []*Controller) (series int) {
 	t.Helper()
 	queues := metrics.New(collectQueueStats, queueDepth, pendingObjects, pendingSeconds, unverifiedObjects)
@@ -194,7 +194,7 @@ func countedSeries(t *testing.T, running []*Controller) (series int) {
 		switch {
 		case !strings.HasPrefix(one.Labels["sync_target"], "counted-"):
 		case one.Histogram != nil:
-			// Its buckets and +Inf, its sum and its count.
+			// The histogram's buckets with +Inf, its sum and its count.
 			series += len(one.Histogram.GetBucket()) + 3
 		default:
 			series++

@@ -28,8 +28,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// resolveConflict takes back the target object that has the name if it is the hub's, adopts it if that is allowed, and else returns a
-// conflict.
+// resolveConflict handles the target object that has the name: it applies to the object if it is the hub's, adopts it if that is
+// allowed, and otherwise returns a conflict error.
 func (w *targetWriter) resolveConflict(ctx context.Context, current plan.Copy, desired *transform.Desired, refused error) error {
 	object, err := w.objects.Get(ctx, current.API.GroupVersionResource, current.Key)
 	if err != nil {
@@ -59,7 +59,7 @@ func (w *targetWriter) resolveConflict(ctx context.Context, current plan.Copy, d
 	}
 }
 
-// reapplyOwned brings an object that the hub wrote in sync.
+// reapplyOwned brings an object with the hub's mark in sync.
 func (w *targetWriter) reapplyOwned(ctx context.Context, current plan.Copy, desired *transform.Desired, observed *plan.TargetObject) error {
 	switch {
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
@@ -71,7 +71,7 @@ func (w *targetWriter) reapplyOwned(ctx context.Context, current plan.Copy, desi
 	}
 }
 
-// isEnsured reports whether an unmarked object is a namespace that this hub created for its contents, or an object that it
+// isEnsured reports whether an unmarked object is a namespace that this hub created for its contents, or an object that this hub
 // released.
 func isEnsured(owner ownership.Owner, object *unstructured.Unstructured, markErr error) bool {
 	value, ok := plan.Annotation(object, ownership.EnsuredAnnotation)

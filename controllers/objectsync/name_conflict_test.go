@@ -31,13 +31,13 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// desiredOf is a desired object that carries a mark.
+// desiredOf returns a desired object with a mark.
 func desiredOf(t *testing.T, text string, mark ownership.Mark) *transform.Desired {
 	t.Helper()
 	return &transform.Desired{Object: &unstructured.Unstructured{Object: decode(t, text)}, Mark: mark}
 }
 
-// unowned is an object of the target that somebody else made.
+// unowned returns a target object that another client created.
 func unowned(t *testing.T, annotations map[string]string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: decode(t, `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "till", "namespace": "shop", "uid": "u"}}`)}
@@ -45,8 +45,8 @@ func unowned(t *testing.T, annotations map[string]string) *unstructured.Unstruct
 	return object
 }
 
-// Whatever the PublishedResource allows, an object that another hub owns, or whose mark cannot be read, is not taken over.
-// No request is made: there is no connection.
+// An object that another hub owns, or whose mark cannot be parsed, is never adopted, whichever policy the PublishedResource has.
+// The test makes no request, since it has no connection.
 func TestMayAdopt(t *testing.T) {
 	foreign := someMark
 	foreign.Hub = "another"
@@ -58,14 +58,14 @@ func TestMayAdopt(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		annotations map[string]string
-		// For which policies, beside Never and IfIdentical, it may be adopted.
+		// Whether each of these policies allows the adoption.
 		always, kubeStellar bool
 	}{
-		"nobody's":                      {nil, true, false},
+		"no mark":                       {nil, true, false},
 		"KubeStellar's":                 {map[string]string{ownership.KubeStellarDownsynced: itself}, true, true},
 		"a copy of KubeStellar's":       {map[string]string{ownership.KubeStellarDownsynced: "Deployment/shop/original"}, true, false},
-		"of KubeStellar's other way":    {map[string]string{ownership.KubeStellarUpsynced: itself}, true, false},
-		"a copy of ours":                {marked(copied.String()), true, true},
+		"upsynced by KubeStellar":       {map[string]string{ownership.KubeStellarUpsynced: itself}, true, false},
+		"a copied mark of this hub":     {marked(copied.String()), true, true},
 		"another hub's":                 {marked(foreign.String()), false, false},
 		"with a mark of a new version":  {marked(`{"v": 3, "hub": "hub"}`), false, false},
 		"with a mark with a new field":  {marked(`{"v": 2, "hub": "hub", "news": true}`), false, false},
@@ -82,7 +82,7 @@ func TestMayAdopt(t *testing.T) {
 				writer := newAdopter(policy)
 				_, reason := writer.view.observeObject(object)
 				if reason == nil {
-					t.Fatal("the object is ours")
+					t.Fatal("the object is the hub's")
 				}
 				got, err := writer.mayAdopt(t.Context(), plan.Copy{}, object, nil, reason)
 				if err != nil || got != want {
@@ -93,14 +93,14 @@ func TestMayAdopt(t *testing.T) {
 				writer := newAdopter(synchubv1alpha1.AdoptionIfIdentical)
 				_, reason := writer.view.observeObject(object)
 				if got, err := writer.mayAdopt(t.Context(), plan.Copy{}, object, nil, reason); err != nil || got {
-					t.Errorf("if it is identical: got %v, %v", got, err)
+					t.Errorf("if identical: got %v, %v", got, err)
 				}
 			}
 		})
 	}
 }
 
-// A reason that nobody has thought of is no permission.
+// Only the known reasons allow an adoption.
 func TestMayNotAdoptForAnyReason(t *testing.T) {
 	writer := newAdopter(synchubv1alpha1.AdoptionAlways)
 	for _, reason := range []error{errors.New("no"), ownership.ErrForeign, fmt.Errorf("x: %w", ownership.ErrUnknownVersion)} {
@@ -126,18 +126,18 @@ func TestComparableContent(t *testing.T) {
 	}{
 		"the same":               {"", "", true},
 		"only written again":     {"", written, true},
-		"only our label":         {"", `, "labels": {"synchub.dev/owner": "us"}`, true},
-		"only our mark":          {"", `, "annotations": {"synchub.dev/mark": "m"}`, true},
-		"our label among others": {`, "labels": {"app": "x"}`, labels, true},
-		"our mark among others":  {`, "annotations": {"note": "x"}`, notes, true},
+		"only the hub's label":   {"", `, "labels": {"synchub.dev/owner": "us"}`, true},
+		"only the hub's mark":    {"", `, "annotations": {"synchub.dev/mark": "m"}`, true},
+		"labels and the hub's":   {`, "labels": {"app": "x"}`, labels, true},
+		"annotations and a mark": {`, "annotations": {"note": "x"}`, notes, true},
 		"all of it":              {`, "labels": {"app": "x"}, "annotations": {"note": "x"}`, written + labels + notes, true},
-		"marks of two":           {labels, `, "labels": {"app": "x", "synchub.dev/owner": "them"}`, true},
+		"labels of two hubs":     {labels, `, "labels": {"app": "x", "synchub.dev/owner": "them"}`, true},
 		"another label":          {"", labels, false},
 		"another annotation":     {"", notes, false},
 		"another value":          {`, "labels": {"app": "y"}`, labels, false},
 		"a finalizer":            {"", `, "finalizers": ["a/b"]`, false},
-		"what KubeStellar wrote": {"", `, "annotations": {"edge.kubestellar.io/downsynced": "ConfigMap//a"}`, false},
-		"made at some time":      {"", `, "creationTimestamp": "2026-01-02T03:04:05Z"`, false},
+		"KubeStellar's mark":     {"", `, "annotations": {"edge.kubestellar.io/downsynced": "ConfigMap//a"}`, false},
+		"a creation time":        {"", `, "creationTimestamp": "2026-01-02T03:04:05Z"`, false},
 	} {
 		one, other := object(test.one), object(test.other)
 		before := other.DeepCopy()
@@ -146,7 +146,7 @@ func TestComparableContent(t *testing.T) {
 			t.Errorf("%s: want %v, got %v and %v", name, test.same, a, b)
 		}
 		if !reflect.DeepEqual(other, before) {
-			t.Errorf("%s: the object itself was changed: %v", name, other)
+			t.Errorf("%s: the object was changed: %v", name, other)
 		}
 		if again := comparableContent(&unstructured.Unstructured{Object: b}, nil); !reflect.DeepEqual(again, b) {
 			t.Errorf("%s: first %v, then %v", name, b, again)
@@ -154,7 +154,7 @@ func TestComparableContent(t *testing.T) {
 	}
 }
 
-// What is ignored may differ, and be absent on one side: the hub's own former apply holds it, a new one would remove it.
+// Ignored fields may differ, or be absent on one side.
 func TestComparableContentWithoutIgnoredFields(t *testing.T) {
 	scaled := func(replicas string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: decode(t, `{"metadata": {"name": "a", "labels": {"app": "x"}}, "spec": {`+replicas+`"paused": true}}`)}
@@ -172,10 +172,10 @@ func TestComparableContentWithoutIgnoredFields(t *testing.T) {
 		one, other := scaled(test.one), scaled(test.other)
 		before := one.DeepCopy()
 		if same := apiequality.Semantic.DeepEqual(comparableContent(one, ignored), comparableContent(other, ignored)); same != test.same {
-			t.Errorf("%s: they are the same: %v", name, same)
+			t.Errorf("%s: the contents are equal: %v", name, same)
 		}
 		if !reflect.DeepEqual(one, before) {
-			t.Errorf("%s: the object itself was changed: %v", name, one)
+			t.Errorf("%s: the object was changed: %v", name, one)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestKubeStellarMarks(t *testing.T) {
 		want        []string
 	}{
 		"none":          {nil, nil},
-		"others":        {map[string]string{"note": "x", ownership.MarkAnnotation: "m"}, nil},
+		"other marks":   {map[string]string{"note": "x", ownership.MarkAnnotation: "m"}, nil},
 		"KubeStellar's": {map[string]string{ownership.KubeStellarDownsynced: "Deployment/shop/till"}, []string{ownership.KubeStellarDownsynced}},
 		"a copy of one": {map[string]string{ownership.KubeStellarDownsynced: "x"}, []string{ownership.KubeStellarDownsynced}},
 		"an empty one":  {map[string]string{ownership.KubeStellarDownsynced: ""}, []string{ownership.KubeStellarDownsynced}},

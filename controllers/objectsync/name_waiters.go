@@ -36,8 +36,8 @@ type nameWaiters struct {
 	keys    map[plan.Ref]map[types.NamespacedName]struct{}
 }
 
-// await records the name on the target that a key waits for, nil for none. It returns the former name if no key waits for that one
-// any more.
+// await records the name on the target that a key waits for, nil for none. It returns the key's former name if no other key waits
+// for it.
 func (w *nameWaiters) await(key types.NamespacedName, ref *plan.Ref) (left *plan.Ref) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -73,8 +73,8 @@ func (w *nameWaiters) keysOf(ref plan.Ref) []types.NamespacedName {
 	return slices.Collect(maps.Keys(w.keys[ref]))
 }
 
-// nameWatches watches the names on the target that other objects have, and enqueues the keys that wait for them. Most controllers
-// never need one.
+// nameWatches watches names on the target that are taken, and enqueues the keys that wait for them. Most controllers never start
+// a watch.
 type nameWatches struct {
 	waiters  *nameWaiters
 	target   *targetView
@@ -90,8 +90,8 @@ func newNameWatches(waiters *nameWaiters, target *targetView, enqueuer *enqueuer
 	return &nameWatches{waiters: waiters, target: target, enqueuer: enqueuer, tasks: tasks}
 }
 
-// update starts to watch the name that the object did not get, according to the error of its pass, or stops when the object was
-// reconciled without that conflict.
+// update watches the taken name that the error of a pass reports. It stops the key's former watch if the pass had no such
+// conflict.
 func (w *nameWatches) update(key types.NamespacedName, err error) {
 	var ref *plan.Ref
 	if taken, ok := errors.AsType[*nameTakenError](err); ok {
@@ -99,7 +99,7 @@ func (w *nameWatches) update(key types.NamespacedName, err error) {
 	}
 	if left := w.waiters.await(key, ref); left != nil {
 		w.watch(*left, false)
-		// Another key may have begun to wait for the name by now.
+		// Another key may have started to wait for the name in the meantime.
 		if len(w.waiters.keysOf(*left)) > 0 {
 			w.watch(*left, true)
 		}

@@ -26,12 +26,12 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// waiting gives back a place exactly when its last object has left it.
+// await returns a former name exactly when its last key has left it.
 func TestNameWaitersOfAnyHistory(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // a repeatable history
 		waiting, naive := nameWaiters{}, map[types.NamespacedName]plan.Ref{}
-		// watched are the places that somebody who follows the answers would watch.
+		// watched are the names that a caller would watch by the results of await.
 		watched := map[plan.Ref]bool{}
 		for step := range 40 {
 			key := anyOf(random, someKeys)
@@ -62,7 +62,7 @@ func TestNameWaitersOfAnyHistory(t *testing.T) {
 				got := waiting.keysOf(place)
 				slices.SortFunc(got, func(a, b types.NamespacedName) int { return slices.Index(someKeys, a) - slices.Index(someKeys, b) })
 				if !slices.Equal(got, want) || watched[place] != (len(want) > 0) {
-					t.Fatalf("seed %d, step %d: for %v wait %v (watched: %v), want %v", seed, step, place, got, watched[place], want)
+					t.Fatalf("seed %d, step %d: the keys waiting for %v are %v (watched: %v), want %v", seed, step, place, got, watched[place], want)
 				}
 			}
 		}

@@ -66,7 +66,7 @@ func (o *observer) observe(key types.NamespacedName) *plan.Snapshot {
 	return s
 }
 
-// observeDown reads all copies of the mailbox object, and the place where the object belongs. It adds what the hub remembers of them.
+// observeDown reads all copies of the mailbox object, and the place where the object belongs. It adds the state of the key.
 func (o *observer) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 	d := o.rules.Down(s)
 	if o.held != nil {
@@ -85,8 +85,8 @@ func (o *observer) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 	return d
 }
 
-// observeAbsence reads whether the absence of the object is verified. A verified absence counts once, so it is read only where a decision
-// depends on it.
+// observeAbsence reads whether the absence of the object is verified. A verification can be used only once, so it is read only if
+// a decision depends on it.
 func (o *observer) observeAbsence(s *plan.Snapshot, d *plan.DownSnapshot) {
 	d.MayClaim = s.Up == nil && len(o.primaries.relations) > 0 && o.primaries.mayClaim(s.Key)
 	if len(d.Copies) > 0 || d.MayClaim {
@@ -102,7 +102,8 @@ func (o *observer) observeVerifiedAbsence(s *plan.Snapshot, d *plan.DownSnapshot
 	}
 }
 
-// observeSuperseded reads whether the absence of a former object of the same name is verified, if the copy may be of one.
+// observeSuperseded reads whether the absence of a former object of the same name is verified, if the copy has another UID as its
+// source.
 func (o *observer) observeSuperseded(s *plan.Snapshot, d *plan.DownSnapshot) {
 	if observed := d.Destination.Observed; observed != nil && observed.Mark.Source.UID != s.InMailbox.GetUID() {
 		o.observeVerifiedAbsence(s, d, plan.Deselected)
@@ -110,8 +111,8 @@ func (o *observer) observeSuperseded(s *plan.Snapshot, d *plan.DownSnapshot) {
 	}
 }
 
-// observeUp reads the object of the target that is upsynced under the key, or the facts about a source that is not upsynced any more. It
-// adds what the hub remembers of them.
+// observeUp reads the target object that is upsynced under the key, or the facts about a source that is no longer upsynced. It
+// adds the state of the key.
 func (o *observer) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
 	mark := o.rules.UpsyncMark(s.InMailbox)
 	api, object := o.upsync.sourceOf(s.Key, mark)
@@ -122,7 +123,7 @@ func (o *observer) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
 	case s.InMailbox == nil:
 		u.State = plan.SourceNotFound
 	case mark != nil:
-		// The former object is deleted first. Then its key is free for the new one.
+		// The mailbox object of the former source must be deleted first. Then the key is free for the new one.
 		u.Missing = o.observeMissing(s, *mark)
 	}
 	u.DroppedPaths, u.Removed = o.mailbox.writes.DroppedPaths(s.Key), o.states.removal(s.Key)
@@ -131,7 +132,7 @@ func (o *observer) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
 
 // observeSource reads an object of the target that is upsynced.
 func (o *observer) observeSource(s *plan.Snapshot, mark *ownership.Mark, api plan.TargetAPI, object *unstructured.Unstructured) *plan.UpSnapshot {
-	// If nothing selects the object, the matcher was replaced a moment ago; the upsync cache that follows it decides.
+	// If nothing selects the object, the matcher was replaced a moment ago, and the next upsync cache enqueues the key.
 	u := o.rules.Up(s, mark, api, object)
 	if u.State != plan.Selected {
 		return u
@@ -146,7 +147,7 @@ func (o *observer) observeSource(s *plan.Snapshot, mark *ownership.Mark, api pla
 	return u
 }
 
-// isReplacement reports whether another object of the target was upsynced under the key before, and is not any more.
+// isReplacement reports whether another target object was upsynced under the key before, and no longer is.
 func (o *observer) isReplacement(key types.NamespacedName, mark *ownership.Mark, now plan.Ref) bool {
 	if mark == nil {
 		return false
@@ -155,7 +156,7 @@ func (o *observer) isReplacement(key types.NamespacedName, mark *ownership.Mark,
 	return before != now && !slices.Contains(o.upsynced.refsOf(key), before)
 }
 
-// observeMissing reads the facts about the source of an upsynced object that is not upsynced any more.
+// observeMissing reads the facts about the source of an upsynced object if the source is no longer upsynced.
 func (o *observer) observeMissing(s *plan.Snapshot, mark ownership.Mark) *plan.MissingSource {
 	ref := upsyncSourceRef(mark)
 	m := &plan.MissingSource{Ref: ref, IsRelated: mark.Relation != ""}
@@ -201,8 +202,8 @@ func (o *observer) observeMissingRelated(s *plan.Snapshot, mark ownership.Mark, 
 	m.IsCacheComplete = api.Resource != "" && o.upsync.knowsRelated(m.Ref.Resource)
 	m.IsClaimsComplete = o.registry.IsComplete(synchubv1alpha1.RelatedOriginTarget, m.Ref.Resource)
 	m.IsUnclaimed = object != nil && o.rules.IsUnrelatedOnTarget(s.Matcher, api, object)
-	// An upsync cache that is being filled, because a primary claims more by now, enqueues the key when it has synced; and an object that it
-	// had filtered, and a primary claims by now, is being fetched.
+	// An upsync cache that is being filled for new claims enqueues the key when it has synced. A filtered object that a primary
+	// has claimed since is being fetched.
 	m.IsClaimed = func() bool {
 		return !o.upsync.knowsRelated(m.Ref.Resource) || o.upsync.isRelated(s.Matcher, api, m.Ref.Key)
 	}

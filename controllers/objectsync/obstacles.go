@@ -35,7 +35,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
-// obstructedError means that the target refuses the object because of fields that the object lacks, and that another manager owns there.
+// obstructedError means that the target refuses the object because of fields that the object lacks and another manager owns on
+// the target.
 type obstructedError struct {
 	obstacles []ownership.Obstacle
 	err       error
@@ -51,9 +52,10 @@ func (e *obstructedError) Error() string {
 
 func (e *obstructedError) Unwrap() error { return e.err }
 
-// applyWithoutObstacles applies an object again that the target refused for fields of its own copy, after it has taken them over, so that
-// they go: parts of a field that the hub applied before, and defaults. Other managers may own such parts, like the caBundle below a
-// conversion that the source does not have any more. It returns the refusal if there are no such fields.
+// applyWithoutObstacles applies an object again if the target refused it because of fields that only the copy has. It first takes
+// over the ownership of these fields, so that the apply removes them: parts of a field that the hub applied before, and defaults.
+// Other managers may own such parts, like the caBundle below a conversion that the source no longer has. It returns the refusal
+// if there are no such fields.
 func (w *targetWriter) applyWithoutObstacles(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refusal error) (*unstructured.Unstructured, error) {
 	refused := refusedFields(refusal)
 	if !ownership.MayHaveObstacles(desired.Object.Object, refused) {
@@ -89,7 +91,7 @@ func (w *targetWriter) applyWithoutObstacles(ctx context.Context, current plan.C
 	return w.objects.Apply(ctx, current.API.GroupVersionResource, desired.Object, uid)
 }
 
-// mayTake reports whether the hub may remove an obstacle: it applied a part of it, or no other manager owns any.
+// mayTake reports whether the hub may remove an obstacle: the hub applied a part of it, or no other manager owns a part.
 func mayTake(obstacle ownership.Obstacle) bool {
 	return obstacle.Applied || len(obstacle.Managers) == 0
 }
@@ -105,7 +107,7 @@ func refusedFields(err error) (fields []string) {
 	return fields
 }
 
-// reportKeptFields writes an event about fields that the mailbox object does not have any more, and that stay on the target since other
+// reportKeptFields writes an event about fields that the mailbox object no longer has, and that stay on the target because other
 // managers own a part of them. They are no failure: server-side apply leaves such fields to their managers.
 func (w *targetWriter) reportKeptFields(ctx context.Context, current plan.Copy, desired *transform.Desired, applied *unstructured.Unstructured) {
 	if current.Observed == nil || w.reporter == nil {

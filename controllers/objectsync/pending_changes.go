@@ -31,18 +31,19 @@ import (
 type changeOrigin int
 
 const (
-	// originOther is a config, the end of a failure's cause, or anything else that is no change of the object itself.
+	// originOther is a changed config, the end of a failure's cause, or another event that is no change of the object itself.
 	originOther changeOrigin = iota
 	originMailbox
 	originTarget
 )
 
-// relativeTime is nanoseconds since the epoch; zero is never. A burst makes the map large, so its values are small.
+// relativeTime is a time in nanoseconds since the epoch; zero means never. Its values are small, because a burst makes the map
+// large.
 type relativeTime int64
 
 // changeTimes are when pending changes of one object were first observed.
 type changeTimes struct {
-	// first is when the first was observed on any side; never if all were tried.
+	// first is when the first change was observed on any side; never if a pass has covered all.
 	first relativeTime
 	// mailbox and target are when the object was first observed to change on that side. Waiting for a target that is away
 	// resets them, since that is not the hub's latency.
@@ -69,7 +70,8 @@ func (p pendingChange) firstChange() (at time.Time, origin string) {
 	return at, origin
 }
 
-// pendingChanges are the changes that no pass has covered yet, by key: for the latency metrics and the oldest pending change.
+// pendingChanges are the changes that no pass has covered yet, by key. The latency metrics and the age of the oldest pending
+// change use them.
 type pendingChanges struct {
 	lock gosync.Mutex
 	keys map[types.NamespacedName]changeTimes
@@ -81,7 +83,7 @@ func newPendingChanges() *pendingChanges {
 	return &pendingChanges{keys: map[types.NamespacedName]changeTimes{}}
 }
 
-// add records changes; earlier pending ones count.
+// add records changes. It does not change the times of earlier pending changes.
 func (p *pendingChanges) add(now time.Time, from changeOrigin, keys ...types.NamespacedName) {
 	p.lock.Lock()
 	defer p.lock.Unlock()

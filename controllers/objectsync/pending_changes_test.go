@@ -35,10 +35,10 @@ func TestPendingChanges(t *testing.T) {
 	expect("at rest", time.Time{})
 	p.add(at(1), originOther, shop("one"), shop("two"))
 	p.add(at(2), originOther, shop("one"), shop("three"))
-	expect("three wait", at(1))
+	expect("three are pending", at(1))
 	one, waits := p.take(shop("one"))
 	if !waits || !one.since.Equal(at(1)) {
-		t.Errorf("the first waits since %v, %v", one, waits)
+		t.Errorf("the first is pending since %v, %v", one, waits)
 	}
 	expect("one is tried", at(1))
 	p.take(shop("two"))
@@ -53,12 +53,12 @@ func TestPendingChanges(t *testing.T) {
 	expect("and once more while it was tried", at(4))
 	p.take(shop("one"))
 	if _, waits := p.take(shop("one")); waits {
-		t.Error("what was taken waits")
+		t.Error("a taken change is pending")
 	}
 	expect("at the end", time.Time{})
 }
 
-// What a write is measured from is when the change was first seen on the side that it comes from.
+// A write's latency is measured from the first change on the side of its source.
 func TestTimesOfAChange(t *testing.T) {
 	start := time.Unix(1000, 0)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
@@ -92,20 +92,20 @@ func TestTimesOfAChange(t *testing.T) {
 		}, pendingChange{since: at(1), mailbox: at(3)}},
 		"as the target went away": {func(p *pendingChanges) {
 			p.add(at(1), originMailbox, one)
-			seen, _ := p.take(one)
+			taken, _ := p.take(one)
 			p.add(at(2), originMailbox, one)
-			p.restore(one, seen)
+			p.restore(one, taken)
 		}, pendingChange{since: at(1)}},
-		"until it is proven": {func(p *pendingChanges) {
+		"until its absence is verified": {func(p *pendingChanges) {
 			p.add(at(1), originMailbox, one)
-			seen, _ := p.take(one)
-			p.keepTimes(one, seen)
+			taken, _ := p.take(one)
+			p.keepTimes(one, taken)
 			p.add(at(5), originOther, one)
 		}, pendingChange{since: at(5), mailbox: at(1)}},
-		"of which nothing is left to prove": {func(p *pendingChanges) {
+		"after its absence was verified": {func(p *pendingChanges) {
 			p.add(at(1), originOther, one)
-			seen, _ := p.take(one)
-			p.keepTimes(one, seen)
+			taken, _ := p.take(one)
+			p.keepTimes(one, taken)
 		}, pendingChange{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,35 +117,35 @@ func TestTimesOfAChange(t *testing.T) {
 			}
 			p.take(shop("two"))
 			if len(p.keys) > 0 {
-				t.Errorf("what was taken is kept: %v", p.keys)
+				t.Errorf("taken changes are kept: %v", p.keys)
 			}
 		})
 	}
 }
 
-// What is only to be decided once more does not wait for the hub.
+// A key that waits only for a verification is not pending.
 func TestAbsenceToBeVerifiedIsNotPending(t *testing.T) {
 	p, now := newPendingChanges(), time.Unix(1000, 0)
 	p.add(now, originMailbox, shop("one"))
-	seen, _ := p.take(shop("one"))
-	p.keepTimes(shop("one"), seen)
+	taken, _ := p.take(shop("one"))
+	p.keepTimes(shop("one"), taken)
 	if count, since := p.count(); count != 0 || !since.IsZero() {
-		t.Errorf("%d wait since %v", count, since)
+		t.Errorf("%d are pending since %v", count, since)
 	}
 	p.excludeFromLatency(shop("one"))
 	if len(p.keys) > 0 {
-		t.Errorf("it is kept for a target that is away: %v", p.keys)
+		t.Errorf("the times are kept for a target that is away: %v", p.keys)
 	}
 }
 
-// An event costs no memory while its object waits already, and none that stays once it is taken.
-func TestAnEventOfWhatWaitsAllocatesNothing(t *testing.T) {
+// An event of a pending key allocates nothing, and no memory stays after the change is taken.
+func TestEventsOfPendingKeysAllocateNothing(t *testing.T) {
 	p, now, keys := newPendingChanges(), time.Now(), []types.NamespacedName{shop("one")}
 	if allocated := testing.AllocsPerRun(100, func() {
 		p.add(now, originMailbox, keys...)
 		p.add(now, originTarget, keys...)
-		seen, _ := p.take(keys[0])
-		p.keepTimes(keys[0], seen)
+		taken, _ := p.take(keys[0])
+		p.keepTimes(keys[0], taken)
 		p.take(keys[0])
 	}); allocated > 0 {
 		t.Errorf("%v allocations", allocated)

@@ -40,9 +40,9 @@ type ObjectRef struct {
 	Key        types.NamespacedName
 }
 
-// PlacementCopyVersion identifies the content of a marked mailbox object: a copy that a placement made. Its mark changes with the
-// content. A copy that was deleted and made again with the same content has another UID: its object may be gone from the target. The zero
-// PlacementCopyVersion belongs to no object.
+// PlacementCopyVersion identifies the content of a marked mailbox object: a copy that a placement made. The mark changes with the
+// content. The UID differs after a copy was deleted and created again with the same content, when its object may be gone from the
+// target. The zero value belongs to no object.
 type PlacementCopyVersion struct {
 	UID  types.UID
 	Mark string
@@ -66,11 +66,11 @@ func PlacementCopyVersionOf(object *unstructured.Unstructured) PlacementCopyVers
 	return PlacementCopyVersion{UID: object.GetUID(), Mark: mark}
 }
 
-// ObjectState is the state of a version of a marked mailbox object on the target.
+// ObjectState is the state on the target of one version of a marked mailbox object.
 type ObjectState struct {
-	// Synced is true if the target was in sync with this version when it was last in sync with the object.
+	// Synced is true if this is the version that the target was last in sync with.
 	Synced bool
-	// Excluded is true if the object is not synced because a config selects its name on the target for upsync.
+	// Excluded is true if the object is not downsynced, because a config selects its name on the target for upsync.
 	Excluded bool
 	// Failure is why the last pass failed; nil if it did not.
 	Failure *Failure
@@ -95,7 +95,7 @@ type PlacementCopy struct {
 	State   ObjectState
 }
 
-// placementCopyState is the hub's memory of a marked object.
+// placementCopyState is the recorded state of a marked object.
 type placementCopyState struct {
 	// synced is the version of the object when the target was last in sync with it.
 	synced   PlacementCopyVersion
@@ -146,7 +146,7 @@ func (p *placementCopies) update(key types.NamespacedName, result placementCopyO
 	return !known || now != before
 }
 
-// get returns the state of an object; known is false if no placement made it, or before its first pass.
+// get returns the state of an object. known is false if no placement made the object, and before its first pass.
 func (p *placementCopies) get(key types.NamespacedName) (state placementCopyState, known bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -178,13 +178,13 @@ func (p *placementCopies) publishOne(key types.NamespacedName) {
 
 // placementCopyOutcome is the outcome of one pass for a marked object.
 type placementCopyOutcome struct {
-	// version is that of the mailbox object; zero if a user made the object, or it came up from the target.
+	// version is the mailbox object's version; zero if a user created the object, or the hub upsynced it.
 	version PlacementCopyVersion
 	// synced is true if the target has the content of the object. excluded is true if upsync takes precedence.
 	synced, excluded bool
 }
 
-// newPlacementCopyOutcome returns the outcome for a marked object, given that of the way down.
+// newPlacementCopyOutcome returns the outcome for a marked object, given the downsync's outcome and error.
 func newPlacementCopyOutcome(s *plan.Snapshot, down outcome, err error) placementCopyOutcome {
 	if s.InMailbox == nil {
 		return placementCopyOutcome{}
@@ -196,7 +196,7 @@ func newPlacementCopyOutcome(s *plan.Snapshot, down outcome, err error) placemen
 	}
 }
 
-// isSynced reports whether the target has the content of the source after a plan was carried out without an error.
+// isSynced reports whether the target has the content of the source after a plan was executed without an error.
 func isSynced(d *plan.DownSnapshot, decision plan.Decision) bool {
 	switch decision.Action {
 	case plan.Create, plan.Apply, plan.UpdateMark:

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// A copy is in sync with the mark that it had in the last pass that succeeded; a failed pass does not change that.
+// A copy is in sync with the mark that it had in the last successful pass. A failed pass does not change that.
 func TestMarkedStates(t *testing.T) {
 	states := &placementCopies{states: map[types.NamespacedName]placementCopyState{}}
 	key := types.NamespacedName{Name: "till"}
@@ -56,10 +56,10 @@ func TestMarkedStates(t *testing.T) {
 		{"a copy that is created", "one", decided(plan.Create, plan.Missing), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
 		{"nothing to do", "one", decided(plan.None, plan.InSync), nil, false, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
 		{"an edit that is refused", "two", decided(plan.Apply, plan.Changed), errors.New("no"), false, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
-		{"a pass that comes too late", "two", outcome{decision: plan.Decision{Action: plan.Apply}, outdated: true}, nil, false, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
+		{"a pass with an outdated object", "two", outcome{decision: plan.Decision{Action: plan.Apply}, outdated: true}, nil, false, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
 		{"an edit that is applied", "two", decided(plan.Apply, plan.Changed), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "two"}}, true},
 		{"upsync takes precedence", "two", decided(plan.None, plan.ExcludedByUpsync), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "two"}, excluded: true}, true},
-		{"it is released", "", decided(plan.None, plan.InSync), nil, true, placementCopyState{}, false},
+		{"the mark is removed", "", decided(plan.None, plan.InSync), nil, true, placementCopyState{}, false},
 	} {
 		changed := states.update(key, newPlacementCopyOutcome(withMark(step.mark), step.down, step.err))
 		got, known := states.get(key)

@@ -45,9 +45,9 @@ type primaries struct {
 	requeueRelated func()
 }
 
-// RequestCompleteness asks every primary's controller to finish its initial sync, because nobody is known to claim an object.
-// The lists of primaries are verified only after all controllers have processed theirs, since a primary of any of them may
-// claim the object. If answered returns true by then, the claim is known and nothing is verified.
+// RequestCompleteness asks every primary's controller to finish its initial sync, because no known primary claims an object. The
+// lists of primaries are verified only after all controllers have processed theirs, since a primary of any controller may claim
+// the object. If answered returns true before that, the claim is known and nothing is verified.
 func RequestCompleteness(all []*Controller, answered func() bool) {
 	what := completenessVerified
 	if slices.ContainsFunc(all, func(c *Controller) bool { return !c.primaries.tracker.hasProcessedAll() }) {
@@ -69,7 +69,7 @@ func (p *primaries) requestCompleteness(what completeness) {
 	}
 }
 
-// recheckInitialSync is called when a cache has synced, or an API turned out not to be served.
+// recheckInitialSync is called when a cache has synced, and when an API is found not to be served.
 func (p *primaries) recheckInitialSync() {
 	if p.tracker.isRequested() {
 		p.checkInitialSync()
@@ -99,15 +99,15 @@ func (p *primaries) checkInitialSync() {
 	p.tracker.markVerified()
 }
 
-// finish notes that a primary has published its claims.
+// finish records that a primary has published its claims.
 func (p *primaries) finish(key types.NamespacedName) {
 	if p.tracker.markProcessed(key) {
 		p.checkInitialSync()
 	}
 }
 
-// execute changes the claims of a primary as planned, and marks the primary as processed unless its claims stay as they are.
-// It returns an error if a relation cannot be resolved.
+// execute changes the claims of a primary as planned, and marks the primary as processed unless the plan keeps its claims. It
+// returns an error if a relation cannot be resolved.
 func (p *primaries) execute(s *plan.Snapshot, claims plan.ClaimsPlan) error {
 	switch claims {
 	case plan.KeepClaims:
@@ -151,7 +151,7 @@ func (p *primaries) updateClaims(s *plan.Snapshot, selected plan.ObjectSelection
 			on = onTarget
 		}
 		if on.object == nil {
-			// The primary is absent from that side now: its former claims hold on.
+			// The primary is absent from that side now, so its former claims stay valid.
 			p.tracker.markClaiming(key)
 			p.registry.MarkUnresolved(p.tracker.publishedResource, key, relation)
 			continue

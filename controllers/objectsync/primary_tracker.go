@@ -27,9 +27,9 @@ import (
 
 // primaryTracker tracks which objects of one resource, the primaries, have published their claims on related objects.
 //
-// That nobody claims an object means nothing until all primaries were processed. The tracker finds that out only on request:
-// when an object is left that nobody claims. Then kcp must verify the list of primaries too, because a missing primary may
-// only be invisible (docs/design/0001-absence.md).
+// Until all primaries were processed, an object without a claim may still be claimed. The tracker checks this only on request:
+// when the hub has a copy that no primary claims. Then kcp must verify the list of primaries too, because a primary may be
+// missing only from the cache (docs/design/0001-absence.md).
 type primaryTracker struct {
 	registry          *related.Registry
 	publishedResource string
@@ -38,12 +38,12 @@ type primaryTracker struct {
 	lock gosync.Mutex
 	// processed primaries have published their claims since the start.
 	processed map[types.NamespacedName]struct{}
-	// unprocessed primaries had not when the tracker last checked.
+	// unprocessed primaries had not published their claims when the tracker last checked.
 	unprocessed map[types.NamespacedName]struct{}
 	// claiming primaries have claims, or may have.
 	claiming map[types.NamespacedName]struct{}
-	// requested is the degree of certainty that somebody asked for. allProcessed is true once all primaries were processed,
-	// and related objects were enqueued since.
+	// requested is the requested degree of certainty. allProcessed is true once all primaries were processed and related objects
+	// were enqueued after that.
 	requested    completeness
 	allProcessed bool
 	verified     bool
@@ -54,10 +54,10 @@ type completeness int
 
 const (
 	completenessNone completeness = iota
-	// completenessProcessed: all visible primaries were processed. Related objects are reconciled again then; mostly a primary
-	// claims them by now.
+	// completenessProcessed: all cached primaries were processed. Then related objects are reconciled again; in most cases a
+	// primary claims them then.
 	completenessProcessed
-	// completenessVerified: there are no other primaries than the visible ones.
+	// completenessVerified: kcp has verified that there are no primaries beside the cached ones.
 	completenessVerified
 )
 
@@ -86,7 +86,7 @@ func (p *primaryTracker) remove(primary types.NamespacedName) {
 	}
 }
 
-// markProcessed notes that a primary has published its claims, and reports whether to check for completeness.
+// markProcessed records that a primary has published its claims, and reports whether to check for completeness.
 func (p *primaryTracker) markProcessed(primary types.NamespacedName) (awaited bool) {
 	if len(p.relations) == 0 {
 		return false
@@ -98,7 +98,7 @@ func (p *primaryTracker) markProcessed(primary types.NamespacedName) (awaited bo
 	return p.requested != completenessNone && !p.verified && len(p.unprocessed) == 0
 }
 
-// setUnprocessed notes which of all primaries were not processed yet, and reports whether there are any.
+// setUnprocessed records which of the primaries were not processed yet, and reports whether there are any.
 func (p *primaryTracker) setUnprocessed(primaries []types.NamespacedName) (incomplete bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -111,7 +111,7 @@ func (p *primaryTracker) setUnprocessed(primaries []types.NamespacedName) (incom
 	return len(p.unprocessed) > 0
 }
 
-// markClaiming notes that a primary has claims, or may have.
+// markClaiming records that a primary has claims, or may have.
 func (p *primaryTracker) markClaiming(primary types.NamespacedName) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -126,8 +126,8 @@ func (p *primaryTracker) mayClaim(primary types.NamespacedName) bool {
 	return ok
 }
 
-// markAllProcessed notes that all visible primaries were processed. It reports whether that is new, and whether kcp is to
-// verify the list.
+// markAllProcessed records that all cached primaries were processed. It reports whether this is new, and whether kcp must verify
+// the list.
 func (p *primaryTracker) markAllProcessed() (changed, verify bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -139,8 +139,8 @@ func (p *primaryTracker) markAllProcessed() (changed, verify bool) {
 	return changed, p.requested == completenessVerified && !p.verified
 }
 
-// request asks for a degree of certainty, and reports whether nobody has asked for it before. The first request checks all
-// primaries; later each processed primary continues.
+// request requests a degree of certainty, and reports whether it is a new request. The first request checks all primaries; after
+// that each processed primary continues the check.
 func (p *primaryTracker) request(what completeness) (changed bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()

@@ -27,12 +27,12 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
 
-// relationsAreComplete reports whether absence of a relation to Secrets of the mailbox means something.
+// relationsAreComplete reports whether the claims on Secrets of the mailbox are complete.
 func (h *testHub) relationsAreComplete() bool {
 	return h.registry.IsComplete(synchubv1alpha1.RelatedOriginMailbox, secretsV1.GroupResource())
 }
 
-// requestSecretCompleteness asks the primaries that Secrets can be related to for their initial sync.
+// requestSecretCompleteness asks the controllers of primaries that can claim Secrets to finish their initial sync.
 func (h *testHub) requestSecretCompleteness() { h.requestCompleteness(h.resources[1], neverResolved) }
 
 func neverResolved() bool { return false }
@@ -56,20 +56,20 @@ func TestInitialSyncOfPrimaries(t *testing.T) {
 		h.requestSecretCompleteness()
 		return h.relationsAreComplete()
 	}
-	h.until("all have spoken", demanded)
+	h.until("the initial sync is complete", demanded)
 	for range 5 {
 		h.requestSecretCompleteness()
 	}
 	h.waitUntilIdle()
-	// It may have been said before anybody here listened.
+	// The change may have been published before this test subscribed.
 	if count := settled.Load(); count > 1 {
-		t.Errorf("that was said %d times", count)
+		t.Errorf("the completion was published %d times", count)
 	}
-	// What is asked of those to whom nothing is related is no matter.
+	// A request to controllers without relations has no effect.
 	h.requestCompleteness(h.resources[0], neverResolved)
 }
 
-// As long as primaries may be invisible, the initial sync is not complete.
+// As long as primaries may be missing from the cache, the initial sync is not complete.
 func TestInitialSyncOfPrimariesMissingFromTheCache(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]struct{ away, back func(*testHub) }{
@@ -84,7 +84,7 @@ func TestInitialSyncOfPrimariesMissingFromTheCache(t *testing.T) {
 			h.putConfigMap("second", "key: two")
 			one, two := h.expectOnTarget(secretsV1, "one"), h.expectOnTarget(secretsV1, "two")
 			h.stop()
-			// Nothing of the second is on the target either.
+			// The second primary has no copy on the target either.
 			h.deleteOnTarget(configMapsV1, "second")
 			change.away(h)
 			h.start()
@@ -94,11 +94,11 @@ func TestInitialSyncOfPrimariesMissingFromTheCache(t *testing.T) {
 			}
 			h.expectUnchangedOnTarget(secretsV1, one, two)
 			if h.relationsAreComplete() {
-				t.Error("all have spoken, though not all are seen")
+				t.Error("the initial sync is complete although a primary is missing")
 			}
 			change.back(h)
 			h.expectOnTarget(configMapsV1, "second")
-			h.until("all have spoken", func() bool {
+			h.until("the initial sync is complete", func() bool {
 				h.requestSecretCompleteness()
 				return h.relationsAreComplete()
 			})
@@ -107,7 +107,7 @@ func TestInitialSyncOfPrimariesMissingFromTheCache(t *testing.T) {
 	}
 }
 
-// A relation of a resource to itself leads round in circles; what nobody wants in the end goes none the less.
+// A relation of a resource to itself may form a cycle. Objects without a claim are deleted nevertheless.
 func TestInitialSyncOfAResourceThatIsRelatedToItself(t *testing.T) {
 	t.Parallel()
 	const chained = "related: [{identifier: next, origin: Mailbox, resource: {version: v1, resource: configmaps}, object: {reference: {path: data.next}}}]"
@@ -120,7 +120,7 @@ func TestInitialSyncOfAResourceThatIsRelatedToItself(t *testing.T) {
 	second := h.expectOnTarget(configMapsV1, "second")
 	h.waitUntilIdle()
 	if h.onTarget(configMapsV1, "nobodys") != nil {
-		t.Error("what nobody names has travelled")
+		t.Error("an object without a claim was synced")
 	}
 	h.restart()
 	h.expectUnchangedOnTarget(configMapsV1, second, h.onTarget(configMapsV1, "third"))
@@ -132,7 +132,7 @@ func TestInitialSyncOfAResourceThatIsRelatedToItself(t *testing.T) {
 	h.expectGoneFromTarget(configMapsV1, "second")
 }
 
-// The first who asks calls the roll, which looks at every primary; to the others it is no news. A proof is another question.
+// The first request checks all primaries, and further requests change nothing. A verification is a separate request.
 func TestCompletenessIsRequestedOnce(t *testing.T) {
 	r := newPrimaryTracker(related.NewRegistry(), resourceNamed(t, configMapsV1, keyed))
 	expect := func(when string, what completeness, want bool) {
@@ -144,31 +144,31 @@ func TestCompletenessIsRequestedOnce(t *testing.T) {
 	one, two := shop("one"), shop("two")
 	expect("the first", completenessProcessed, true)
 	if !r.setUnprocessed([]types.NamespacedName{one, two}) {
-		t.Error("nobody has spoken, and nobody is missing")
+		t.Error("no primary was processed, but none is unprocessed")
 	}
 	expect("the second", completenessProcessed, false)
 	if r.markProcessed(one) {
-		t.Error("the roll is called although one is missing")
+		t.Error("the check is due although a primary is unprocessed")
 	}
 	if !r.markProcessed(two) || r.setUnprocessed([]types.NamespacedName{one, two}) {
-		t.Error("the roll is not called, or not complete, when the last has spoken")
+		t.Error("the check is not due, or not complete, after the last primary was processed")
 	}
-	if news, prove := r.markAllProcessed(); !news || prove || !r.hasProcessedAll() {
-		t.Errorf("when all have been heard: %v, %v", news, prove)
+	if changed, verify := r.markAllProcessed(); !changed || verify || !r.hasProcessedAll() {
+		t.Errorf("after all were processed: %v, %v", changed, verify)
 	}
 	expect("after that", completenessProcessed, false)
 	if r.isRequested() {
-		t.Error("something is to be found out though nobody asks")
+		t.Error("a request is open after it was answered")
 	}
-	expect("a proof", completenessVerified, true)
-	expect("the same proof", completenessVerified, false)
-	expect("no more than to be heard", completenessProcessed, false)
-	if news, prove := r.markAllProcessed(); news || !prove {
-		t.Errorf("when a proof is asked for: %v, %v", news, prove)
+	expect("a verification", completenessVerified, true)
+	expect("the same verification", completenessVerified, false)
+	expect("only processed", completenessProcessed, false)
+	if changed, verify := r.markAllProcessed(); changed || !verify {
+		t.Errorf("with a requested verification: %v, %v", changed, verify)
 	}
 	r.markVerified()
-	expect("when all is known", completenessVerified, false)
-	if news, prove := r.markAllProcessed(); news || prove {
-		t.Errorf("when all is known: %v, %v", news, prove)
+	expect("after the verification", completenessVerified, false)
+	if changed, verify := r.markAllProcessed(); changed || verify {
+		t.Errorf("after the verification: %v, %v", changed, verify)
 	}
 }

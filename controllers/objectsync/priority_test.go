@@ -23,8 +23,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// However many objects are to be looked at for whatever reason, a change of one comes first.
-func TestAChangeComesFirst(t *testing.T) {
+// A change of a single object comes before all keys that other events have enqueued.
+func TestChangesHavePriority(t *testing.T) {
 	many := map[string]string{"a": "a", "b": "b", "c": "c"}
 	for name, cause := range map[string]func(*enqueueHarness){
 		"a config changes": func(r *enqueueHarness) {
@@ -38,17 +38,17 @@ func TestAChangeComesFirst(t *testing.T) {
 				r.upsync.handler(t.Context(), r.widgetsOnTarget().TargetAPI).OnAdd(widget(t, name, nil), true)
 			}
 		},
-		"objects are made": func(r *enqueueHarness) {
+		"objects are created": func(r *enqueueHarness) {
 			for name := range many {
 				r.OnEvent(mailboxes.Event{Key: shop(name), New: widget(t, name, nil)})
 			}
 		},
-		"the target shows what was made": func(r *enqueueHarness) {
+		"the target's cache shows new copies": func(r *enqueueHarness) {
 			for name := range many {
 				r.enqueuer.copyHandler(r.target.apis[0]).OnAdd(must(r.target.transformForCache(r.target.apis[0])(widget(t, name, nil)))(t), false)
 			}
 		},
-		"objects that come up are made": func(r *enqueueHarness) {
+		"objects to upsync are created": func(r *enqueueHarness) {
 			for name := range many {
 				r.upsync.handler(t.Context(), r.widgetsOnTarget().TargetAPI).OnAdd(widget(t, name, nil), false)
 			}
@@ -70,19 +70,19 @@ func TestAChangeComesFirst(t *testing.T) {
 			r := newEnqueueHarness(t, upsyncMatcher(many))
 			cause(r)
 			if waiting := r.queue.Len(); waiting != len(many) {
-				t.Fatalf("%d objects are to be looked at, want %d", waiting, len(many))
+				t.Fatalf("%d objects are enqueued, want %d", waiting, len(many))
 			}
 			r.OnEvent(mailboxes.Event{Key: shop("edited"), Old: widget(t, "edited", nil), New: widget(t, "edited", nil)})
 			key, _ := r.queue.Get()
 			if r.queue.Done(key); key != shop("edited") {
-				t.Errorf("%s is looked at before what was edited", key)
+				t.Errorf("%s is processed before the edited object", key)
 			}
 		})
 	}
 }
 
-// What is still to be made does not wait for a second look at what was.
-func TestWhatIsToBeMadeComesFirst(t *testing.T) {
+// The creation of an object does not wait for the event of another created copy.
+func TestCreationsComeFirst(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
 	made := func(name string) { r.OnEvent(mailboxes.Event{Key: shop(name), New: widget(t, name, nil)}) }
 	made("first")
@@ -93,7 +93,7 @@ func TestWhatIsToBeMadeComesFirst(t *testing.T) {
 	for _, want := range []string{"second", "first"} {
 		key, _ := r.queue.Get()
 		if r.queue.Done(key); key != shop(want) {
-			t.Errorf("%s is looked at, want %s", key, want)
+			t.Errorf("got %s first, want %s", key, want)
 		}
 	}
 }

@@ -46,7 +46,7 @@ var (
 	errCordoned           = errors.New("the hub creates nothing on the target while spec.unschedulable of its SyncTarget is true")
 )
 
-// removedError means that the copy was removed from the target again and again.
+// removedError means that the copy was repeatedly removed from the target.
 type removedError struct{ cause string }
 
 func (e *removedError) Error() string {
@@ -62,7 +62,7 @@ func newRemovedError(desired *transform.Desired) *removedError {
 
 // Failure is why an object is not in sync.
 type Failure struct {
-	// Reason is one of the Reason constants; Message is for people, at most 1024 bytes.
+	// Reason is one of the Reason constants. Message is for users, with at most 1024 bytes.
 	Reason, Message string
 	// Removal is true if the reason is [plan.ReasonStoreWentBack], and the copy would be removed.
 	Removal bool
@@ -78,7 +78,7 @@ func isLimitError(err error) bool {
 type nameTakenError struct {
 	ref    plan.Ref
 	reason string
-	// adoptable is true if no mark forbids its adoption (see [ownership.IsAdoptable]).
+	// adoptable is true if no mark forbids the adoption of that object (see [ownership.IsAdoptable]).
 	adoptable bool
 	// unverified is true if the object's mark names this hub, but does not verify.
 	unverified bool
@@ -137,7 +137,7 @@ func ReasonFor(err error) string {
 	case isImmutable:
 		return plan.ReasonImmutable
 	case errors.Is(err, errMailboxRefused):
-		// The following reasons are about responses of the target.
+		// The reasons after this case are for responses of the target.
 		return plan.ReasonMailboxRefused
 	default:
 		return reasonForResponse(err)
@@ -179,8 +179,8 @@ var tooLargeToStore = regexp.MustCompile(`etcdserver: request is too large|tryin
 // quotaMessage matches the refusals of the admission plugin for quotas: too much, without a number that is counted, or not counted yet.
 var quotaMessage = regexp.MustCompile(`is forbidden: (exceeded|failed) quota: |status unknown for quota: |insufficient quota to match these scopes: `)
 
-// missingRightMessage matches the API server's refusals for want of a right: of the authorizer, and of checks that ask it for more
-// rights than that for the request. Admission plugins answer with the same code and reason.
+// missingRightMessage matches the API server's refusals because of a missing right, both from the authorizer and from checks that
+// require further rights. Admission plugins respond with the same code and reason.
 var missingRightMessage = regexp.MustCompile(`[Ff]orbidden: User "([^"\\]|\\.)*" cannot \S+ (resource|path) "|` +
 	`is attempting to grant RBAC permissions not currently held|` +
 	`cannot set (an ownerRef|blockOwnerDeletion)|` +
@@ -191,8 +191,8 @@ func isMissingRight(err error) bool {
 	return apierrors.IsForbidden(err) && missingRightMessage.MatchString(err.Error())
 }
 
-// admissionDeniedMessage matches the API server's message that a webhook or an admission policy denied the request. There is
-// no other sign of it: a webhook chooses the code and the reason itself.
+// admissionDeniedMessage matches the API server's message that a webhook or an admission policy denied the request. Only the
+// message shows this: a webhook chooses the code and the reason itself.
 var admissionDeniedMessage = regexp.MustCompile(`admission webhook "[^"]*" denied the request|denied request: |ValidatingAdmissionPolicy '[^']*' (with binding|denied)`)
 
 func isAdmissionDenied(err error) bool {
@@ -218,7 +218,7 @@ func IsImmutable(err error) bool { return len(immutableFields(err)) > 0 }
 // immutableFields returns the fields that cannot be changed, according to a refused update.
 func immutableFields(err error) []string {
 	if isAdmissionDenied(err) || isOtherUID(err) {
-		// Another object has the name since the pass observed it, if the UID differs.
+		// If the UID differs, another object has taken the name since the pass observed it.
 		return nil
 	}
 	var fields []string
@@ -239,7 +239,7 @@ func causeDetail(message string) string {
 	return message
 }
 
-// otherUIDMessage matches the answer to a write with a UID as a precondition if another object, or none, has the name.
+// otherUIDMessage matches the response to a write with a UID as a precondition if another object has the name, or no object.
 var otherUIDMessage = regexp.MustCompile(`(?i)uid mismatch|precondition failed: UID`)
 
 // isOtherUID reports whether a write was refused because it would change the UID.
@@ -247,7 +247,7 @@ func isOtherUID(err error) bool {
 	return slices.ContainsFunc(invalidCauses(err), func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
-// invalidCauses returns the causes for which an API server calls an object invalid; none if it answered otherwise.
+// invalidCauses returns the causes in an API server's response that an object is invalid; none for another response.
 func invalidCauses(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {

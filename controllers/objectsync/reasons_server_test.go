@@ -37,7 +37,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// rules are a kind with fields that cannot be changed, and a policy.
+// rules are a CRD with immutable fields, and an admission policy.
 const rules = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -88,18 +88,18 @@ func resourceOf(object *unstructured.Unstructured) schema.GroupVersionResource {
 	return kind.GroupVersion().WithResource(strings.ToLower(kind.Kind) + "s")
 }
 
-// withRules starts the cluster with the rules in force.
+// withRules applies the rules to the target, and waits until they have an effect.
 func withRules(t *testing.T) {
 	t.Helper()
 	put(t, rules)
-	// A policy is in force a moment after it was made.
+	// A policy takes effect a moment after its creation.
 	poison := "{apiVersion: v1, kind: ConfigMap, metadata: {name: probe}, data: {poison: x}}"
-	suite.WaitUntil(t, "the policy is in force", func() bool {
+	suite.WaitUntil(t, "the policy has an effect", func() bool {
 		return isAdmissionDenied(framework.Apply(t.Context(), suite.Target(t).Config, poison))
 	})
 }
 
-// A change that a real API server refuses, in its own words.
+// The test uses the responses of a real API server to refused changes.
 func TestReasonsOfRefusedChanges(t *testing.T) {
 	withRules(t)
 	connection := connect(t)
@@ -109,10 +109,10 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 	always := func(more string) string { return strings.ReplaceAll(pod(more), "RESTART", "Always") }
 	never := func(more string) string { return strings.ReplaceAll(pod(more), "RESTART", "Never") }
 	for name, test := range map[string]struct {
-		// The object is made as before, then applied as after; both say what follows its metadata.
+		// The object is created as before, then applied as after. Both contain the fields after its metadata.
 		kind, before, after string
 		want                string
-		// fields are those that cannot be changed.
+		// fields are the immutable fields of the refusal.
 		fields []string
 	}{
 		"the template of a Job": {
@@ -176,11 +176,11 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 			}
 			put(t, text(test.before))
 			after := fixtures.Object(t, text(test.after))
-			hand := newTargetHarness(t, connection, resourceOf(after), after.GetKind(), plan.Resource{})
-			found := hand.get(after)
+			harness := newTargetHarness(t, connection, resourceOf(after), after.GetKind(), plan.Resource{})
+			found := harness.get(after)
 			desired := desiredOf(t, "{}", someMark)
 			desired.Object = after
-			err := hand.apply(t.Context(), hand.observeTarget(found), desired, found.GetUID())
+			err := harness.apply(t.Context(), harness.observeTarget(found), desired, found.GetUID())
 			var immutable *immutableError
 			var fields []string
 			if errors.As(err, &immutable) {
@@ -190,17 +190,17 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 				t.Errorf("want %s of %v, got %s of %v: %v", test.want, test.fields, ReasonFor(err), fields, err)
 			}
 
-			// Whatever is refused, of an object that was replaced meanwhile no field is immutable: the next look shows the
-			// other one.
-			err = hand.apply(t.Context(), hand.observeTarget(found), desired, "00000000-0000-0000-0000-000000000000")
+			// If the object was replaced in the meantime, no refusal means that a field is immutable. The next pass observes the
+			// new object.
+			err = harness.apply(t.Context(), harness.observeTarget(found), desired, "00000000-0000-0000-0000-000000000000")
 			if err == nil || errors.As(err, &immutable) || ReasonFor(err) == plan.ReasonImmutable {
-				t.Errorf("of one that was replaced: %s: %v", ReasonFor(err), err)
+				t.Errorf("after a replacement: %s: %v", ReasonFor(err), err)
 			}
 		})
 	}
 }
 
-// A new object that a real API server refuses, in its own words.
+// The test uses the responses of a real API server to refused new objects.
 func TestReasonsOfRefusedObjects(t *testing.T) {
 	t.Parallel()
 	withRules(t)
@@ -234,7 +234,7 @@ func TestReasonsOfRefusedObjects(t *testing.T) {
 			object := fixtures.Object(t, test.manifest)
 			_, err := connection.Objects.Create(t.Context(), resourceOf(object), object)
 			if err == nil {
-				t.Fatal("it is not refused")
+				t.Fatal("the object is accepted")
 			}
 			if got := ReasonFor(err); got != test.want {
 				t.Errorf("want %s, got %s: %v", test.want, got, events.Truncate(err.Error()))
@@ -250,7 +250,7 @@ func TestReasonOverQuota(t *testing.T) {
 	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: full}}")
 	put(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: few, namespace: full}, spec: {hard: {configmaps: 0}}}")
 	connection := connect(t)
-	// No controller runs that would count what is there.
+	// No controller runs that would count the used quota.
 	status := `{"status": {"hard": {"configmaps": "0"}, "used": {"configmaps": "0"}}}`
 	quotas := administrator(t).Resource(schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}).Namespace("full")
 	if _, err := quotas.Patch(t.Context(), "few", types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status"); err != nil {

@@ -70,7 +70,7 @@ func TestReasonFor(t *testing.T) {
 		"refused by the hub":                {&transform.InvalidObjectError{Field: "metadata.name", Message: "no"}, plan.ReasonInvalid},
 		"a field that stays":                {&immutableError{[]string{"spec"}, apierrors.NewInvalid(configMap, "x", nil)}, plan.ReasonImmutable},
 		"a field that stays in the mailbox": {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewInvalid(configMap, "x", nil)), plan.ReasonMailboxRefused},
-		"a kind that nobody serves":         {fmt.Errorf("%w: Widget.example.com", observe.ErrNotServed), plan.ReasonNotServed},
+		"a kind that is not served":         {fmt.Errorf("%w: Widget.example.com", observe.ErrNotServed), plan.ReasonNotServed},
 		"over quota":                        {apierrors.NewForbidden(configMaps, "x", errors.New("exceeded quota: few, requested: configmaps=1")), plan.ReasonQuotaExceeded},
 		"denied by a webhook": {
 			apierrors.NewForbidden(configMaps, "x", errors.New(`admission webhook "no.example.com" denied the request: no`)), plan.ReasonAdmissionDenied,
@@ -125,13 +125,13 @@ func TestReasonFor(t *testing.T) {
 	}
 }
 
-// An object that could not be replaced either is still one that cannot be changed, and says both.
+// An immutable object whose replacement was refused too is still reported as immutable, and the message contains both refusals.
 func TestImmutableError(t *testing.T) {
 	cause := errors.New("spec.x: field is immutable")
 	refused := &immutableError{[]string{"spec.x", "spec.y"}, cause}
 	for _, part := range []string{"spec.x, spec.y", cause.Error()} {
 		if !strings.Contains(refused.Error(), part) {
-			t.Errorf("%q does not say %q", refused, part)
+			t.Errorf("%q does not contain %q", refused, part)
 		}
 	}
 	both := fmt.Errorf("%w; it was not replaced: %w", refused, apierrors.NewBadRequest("no"))
@@ -170,7 +170,7 @@ func TestImmutableFields(t *testing.T) {
 	}
 }
 
-// The texts are those of Kubernetes 1.35. A missing right and a refusal of an admission plugin have the same code and reason.
+// The texts are from Kubernetes 1.35. A missing right and a refusal by an admission plugin have the same code and reason.
 func TestReasonOfForbidden(t *testing.T) {
 	pods, claims, roles := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Resource: "persistentvolumeclaims"}, schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "roles"}
 	for _, test := range []struct {
@@ -239,7 +239,7 @@ func TestNoNamespaceIsMissing(t *testing.T) {
 	}
 }
 
-// Users of a mailbox are told nothing of where a server is.
+// Messages for users of a mailbox do not contain addresses of servers.
 func TestMessagesHideAddresses(t *testing.T) {
 	refused := &url.Error{Op: "Patch", URL: "https://10.1.2.3:6443/api", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 6443}, Err: syscall.ECONNREFUSED}}
 	for name, err := range map[string]error{
@@ -252,7 +252,7 @@ func TestMessagesHideAddresses(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	// What the API server says is said.
+	// The API server's message is kept.
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "x", errors.New("not for you"))
 	if got := newFailure(denied).Message; !strings.Contains(got, "not for you") {
 		t.Errorf("got %q", got)

@@ -44,18 +44,18 @@ type outcome struct {
 	requeueAfter time.Duration
 	// outdated is true if an object had changed since the hub read it. The next pass plans again.
 	outdated bool
-	// deferred are fields that the hub does not ignore any more, and leaves to the target until the source changes.
+	// deferred are fields that the hub no longer ignores, but leaves unchanged on the target until the source changes.
 	deferred []string
-	// heldBack is true if the object is selected, and by the configs' own rules is not copied now: see [isHeldBack].
+	// heldBack is true if the object is selected, but the configs' own rules keep it from being copied: see [isHeldBack].
 	heldBack bool
 	// statusReturned is true if the pass wrote a status to the mailbox.
 	statusReturned bool
-	// unreadable is true if nothing is known about the mailbox object.
+	// unreadable is true if the mailbox could not be read.
 	unreadable    bool
 	placementCopy placementCopyOutcome
 }
 
-// direction returns the way of the decision: down or up.
+// direction returns the direction of the decision: down or up.
 func (o outcome) direction() string {
 	if o.up {
 		return directionUp
@@ -79,7 +79,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	defer c.tried(key, !outcome.unreadable)
 	isStopping := ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded)
 	if isStopping || outcome.unreadable {
-		// What is known of the object stays: [Controller.OnReset] enqueues the key when the mailbox can be read.
+		// The key keeps its state: [Controller.OnReset] enqueues it when the mailbox can be read.
 		return reconcile.Result{}, nil
 	}
 	c.nameWatches.update(key, err)
@@ -112,22 +112,23 @@ func (c *Controller) completeRename(key types.NamespacedName, outcome outcome) {
 	}
 }
 
-// tried notes for the first pass that a key was tried. The configs are reported when all were.
+// tried records for the first pass that a key was tried. When all were tried, the summaries of the configs may have changed.
 func (c *Controller) tried(key types.NamespacedName, readable bool) {
 	if c.firstPass.tried(key, readable) {
 		c.OnChange()
 	}
 }
 
-// isRetriedByEvent reports whether an event will enqueue the key when the cause of the failure is gone: [Controller.Uncordon]
-// for a cordon, [Controller.Release] for a kcp that went back, the mailbox cache for exceeded limits.
+// isRetriedByEvent reports whether an event will enqueue the key when the cause of the failure is gone: [Controller.Uncordon] for
+// a cordon, [Controller.Release] for a kcp that went back to an earlier state, the mailbox cache for exceeded limits.
 func (c *Controller) isRetriedByEvent(failure Failure) bool {
 	return failure.Reason == plan.ReasonTargetCordoned && c.executor.toTarget.isCordoned() || failure.Reason == plan.ReasonMailboxLimitExceeded ||
 		failure.Reason == plan.ReasonStoreWentBack && c.Held()
 }
 
-// retryAfter returns the delay until a failure is retried; zero leaves it to the queue's exponential backoff. The queue forgets its backoff when
-// the absence of a source is verified again, which each deletion needs, so the number of failed passes decides about those.
+// retryAfter returns the delay until a failure is retried; zero leaves it to the queue's exponential backoff. Each try of a
+// deletion needs a new verification of the source's absence, and the queue resets its backoff then. So the delay of a failed
+// deletion depends on the number of failed passes.
 func retryAfter(failure Failure, outcome outcome, failedPasses int) time.Duration {
 	switch failure.Reason {
 	case plan.ReasonContended, plan.ReasonRemovedByCluster, plan.ReasonRemovedInMailbox:
@@ -143,7 +144,7 @@ func retryAfter(failure Failure, outcome outcome, failedPasses int) time.Duratio
 
 // retryDelay returns the delay after a number of failed passes.
 func retryDelay(failedPasses int) time.Duration {
-	// More doublings than these are over the limit.
+	// With 16 doublings the delay already exceeds the maximum.
 	return min(retryBaseDelay<<min(failedPasses-1, 16), retryMaxDelay)
 }
 
@@ -182,8 +183,8 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 	return up, err
 }
 
-// isHeldBack reports whether a config is suspended, or leaves the object to upsync. Such an object counts in the status of the config,
-// though no write and no failure tells of it.
+// isHeldBack reports whether a config is suspended, or leaves the object to upsync. Such an object counts in the config's status,
+// although it causes no write and no failure.
 func isHeldBack(decision plan.Decision) bool {
 	return decision.Cause == plan.Cause(plan.Suspended) || decision.Cause == plan.ExcludedByUpsync
 }

@@ -23,12 +23,12 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// No watch tells when the hub is permitted more, so it tries again by itself; not all objects at once.
+// No watch reports new permissions, so the hub retries after a delay with jitter.
 func TestRetryAfter(t *testing.T) {
 	repair := outcome{requeueAfter: 15 * time.Second}
 	for range 100 {
 		if after := retryAfter(Failure{Reason: plan.ReasonForbidden}, outcome{}, 1); after < 5*time.Minute || after >= 5*time.Minute+30*time.Second {
-			t.Fatalf("a permission is asked for again after %s", after)
+			t.Fatalf("a permission is checked again after %s", after)
 		}
 	}
 	if after := retryAfter(Failure{Reason: plan.ReasonContended}, repair, 1); after != repair.requeueAfter {
@@ -41,8 +41,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// Each deletion needs a new proof of absence, and the queue forgets its backoff with it.
-func TestRefusedDeletionsAreRetriedLessAndLess(t *testing.T) {
+// Each deletion needs a new verification of the absence, and the queue resets its backoff then.
+func TestRefusedDeletionsBackOff(t *testing.T) {
 	for _, action := range []plan.Action{plan.Delete, plan.Release} {
 		for failedPasses, want := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 8: 12800 * time.Millisecond, 13: 5 * time.Minute, 1000: 5 * time.Minute} {
 			if after := retryAfter(Failure{Reason: plan.ReasonNotServed}, outcome{decision: plan.Decision{Action: action}}, failedPasses); after != want {

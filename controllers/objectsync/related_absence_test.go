@@ -28,11 +28,11 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// What is not seen is not gone: whatever makes primaries leave the mailbox's watch, what travels with them stays, whether or
-// not they are on the target themselves, and though the hub is started again meanwhile.
+// Primaries that are missing from the cache still exist. Their related objects stay for every cause that hides the primaries,
+// with or without a copy of the primary on the target, and also after a restart of the hub.
 func TestRelatedObjectsOfPrimariesMissingFromTheCache(t *testing.T) {
 	t.Parallel()
-	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
+	for name, restart := range map[string]bool{"without a restart": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {
 			h := newKeyedHub(t, keyed, configMapsTravel)
 			taken := unique("taken")
@@ -55,7 +55,7 @@ func TestRelatedObjectsOfPrimariesMissingFromTheCache(t *testing.T) {
 			h.show(configMapsV1)
 			h.expectUnchangedOnTarget(secretsV1, before...)
 			h.expectUnchangedOnTarget(configMapsV1, placed)
-			// Once all are in sight, one that really goes takes along what it named.
+			// When all primaries are visible again, the deletion of a primary deletes the copy of its related object.
 			h.drop(configMapsV1, h.namespace, taken)
 			h.expectGoneFromTarget(secretsV1, "two")
 			h.expectUnchangedOnTarget(secretsV1, before[0])
@@ -63,7 +63,7 @@ func TestRelatedObjectsOfPrimariesMissingFromTheCache(t *testing.T) {
 	}
 }
 
-// Nor is anything concluded from the originals, or from the whole mailbox, being out of sight.
+// Missing related objects, or a missing mailbox, are no reason to delete copies either.
 func TestRelatedObjectsMissingFromTheCache(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, keyed, configMapsTravel)
@@ -80,11 +80,11 @@ func TestRelatedObjectsMissingFromTheCache(t *testing.T) {
 	h.expectUnchangedOnTarget(secretsV1, one)
 	h.expectUnchangedOnTarget(configMapsV1, placed)
 	if written := h.written(); len(written) > 0 {
-		t.Errorf("written to the mailbox was %q", written)
+		t.Errorf("the writes to the mailbox are %q", written)
 	}
 }
 
-// A hub that begins anew with nothing changed writes nothing, whichever of several primaries is looked at first.
+// A restart without a change writes nothing, in whichever order primaries are processed.
 func TestRelatedObjectsAcrossAnIdleRestart(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, keyed, configMapsTravel)
@@ -102,14 +102,14 @@ func TestRelatedObjectsAcrossAnIdleRestart(t *testing.T) {
 		h.expectUnchangedOnTarget(secretsV1, before...)
 	}
 	if written := h.written(); len(written) > 0 {
-		t.Errorf("written to the mailbox was %q", written)
+		t.Errorf("the writes to the mailbox are %q", written)
 	}
 	if reads := h.bindingReads(); reads > 0 {
-		t.Errorf("%d proofs were asked for, though nothing is missing", reads)
+		t.Errorf("%d verifications were requested although nothing is missing", reads)
 	}
 }
 
-// An object whose claim ended while no hub ran is removed by the next one.
+// A copy whose claim ended while no hub ran is deleted by the next hub.
 func TestRelatedObjectsReleasedWhileNotWatched(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, keyed, configMapsTravel)
@@ -131,20 +131,20 @@ func TestRelatedObjectsReleasedWhileNotWatched(t *testing.T) {
 	h.expectUnchangedOnTarget(secretsV1, two)
 }
 
-// A PublishedResource that is removed, or cannot be understood any more, stops its work and removes nothing, whichever way
-// an object came first; what it is published for again goes as usual.
-func TestRelatedObjectsOfWhatIsNotPublishedAnyMore(t *testing.T) {
+// A PublishedResource that is removed or has become invalid ends its syncing and deletes nothing, neither selected nor related
+// objects. If it is published again, syncing continues.
+func TestRelatedObjectsOfUnpublishedResources(t *testing.T) {
 	t.Parallel()
-	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
+	for name, restart := range map[string]bool{"without a restart": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {
 			const oneSecret = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [own]}]}]"
 			h := newKeyedHub(t, keyed, configMapsTravel, oneSecret)
-			h.putSecret("kin", "a: eA==")
+			h.putSecret("related", "a: eA==")
 			h.putSecret("own", "a: eA==")
-			h.putConfigMap("first", "key: kin, more: own")
-			secret := h.expectOnTarget(secretsV1, "kin")
+			h.putConfigMap("first", "key: related, more: own")
+			secret := h.expectOnTarget(secretsV1, "related")
 			h.expectOnTarget(secretsV1, "own")
-			// From now on it travels because it is related.
+			// Now the object is synced only because it is related.
 			h.configure(configMapsTravel)
 			own := h.expectOnTarget(secretsV1, "own", hasRelation("configmaps/more"))
 			first := h.expectOnTarget(configMapsV1, "first")
@@ -157,14 +157,14 @@ func TestRelatedObjectsOfWhatIsNotPublishedAnyMore(t *testing.T) {
 			}
 			h.expectUnchangedOnTarget(secretsV1, secret, own)
 			h.expectUnchangedOnTarget(configMapsV1, first)
-			// Nor is it removed because somebody changes the original.
-			h.putSecret("kin", "a: dw==")
+			// A change of the source does not delete the copy either.
+			h.putSecret("related", "a: dw==")
 			h.expectUnchangedOnTarget(secretsV1, secret, own)
-			// Published again, all is as it was, and what is not wanted any more goes.
+			// When the resource is published again, objects without a claim are deleted.
 			h.putConfigMap("first", "more: own")
 			h.resources = all
 			h.publish(all...)
-			h.expectGoneFromTarget(secretsV1, "kin")
+			h.expectGoneFromTarget(secretsV1, "related")
 			h.expectUnchangedOnTarget(secretsV1, own)
 		})
 	}
@@ -178,7 +178,8 @@ func hasRelation(relation string) func(*unstructured.Unstructured) bool {
 	}
 }
 
-// Where two PublishedResources want an object it goes with the last, whichever it came by, and stays if that one is removed.
+// An object that primaries of two PublishedResources claim is deleted with the last claim, and stays if the PublishedResource of
+// the last claim is removed.
 func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 	t.Parallel()
 	serviceAccounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
@@ -209,10 +210,10 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 			h.expectUnchangedOnTarget(secretsV1, before...)
 		}
 		if reads := h.bindingReads(); reads > 0 {
-			t.Errorf("%d proofs were asked for, though nothing is missing", reads)
+			t.Errorf("%d verifications were requested although nothing is missing", reads)
 		}
 	})
-	t.Run("it goes with the last", func(t *testing.T) {
+	t.Run("the last claim ends", func(t *testing.T) {
 		h := start(t)
 		h.putConfigMap("first", "")
 		h.expectOnTarget(secretsV1, "both", hasRelation("serviceaccounts/pull"))
@@ -221,7 +222,7 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 		robot(h, "robot", "")
 		h.expectGoneFromTarget(secretsV1, "both")
 	})
-	t.Run("the last is removed", func(t *testing.T) {
+	t.Run("the last PublishedResource is removed", func(t *testing.T) {
 		h := start(t)
 		h.putConfigMap("first", "")
 		both := h.expectOnTarget(secretsV1, "both", hasRelation("serviceaccounts/pull"))
@@ -231,7 +232,7 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 		h.restart()
 		h.expectUnchangedOnTarget(secretsV1, both)
 	})
-	t.Run("the first is removed", func(t *testing.T) {
+	t.Run("the first PublishedResource is removed", func(t *testing.T) {
 		h := start(t)
 		h.resources = h.resources[1:]
 		h.publish(h.resources...)
@@ -241,9 +242,9 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 	})
 }
 
-// What a primary wants cannot always be told. Then what it wanted before holds on, and nothing that nobody wants is removed,
-// since it might be meant; the others go on.
-func TestRelatedObjectsOfAPrimaryThatCannotBeUnderstood(t *testing.T) {
+// If the claims of a primary cannot be resolved, its former claims stay valid, and no unclaimed object is deleted, since the
+// primary may claim it. Other objects are still synced.
+func TestRelatedObjectsOfAnInvalidPrimary(t *testing.T) {
 	t.Parallel()
 	const filtered = "filter: {cel: \"self.data.flag == 'yes'\"}" + keyed
 	h := newKeyedHub(t, filtered, configMapsTravel)
@@ -256,7 +257,7 @@ func TestRelatedObjectsOfAPrimaryThatCannotBeUnderstood(t *testing.T) {
 	one, two := h.expectOnTarget(secretsV1, "one"), h.expectOnTarget(secretsV1, "two")
 	h.expectOnTarget(secretsV1, "three")
 	first := h.expectOnTarget(configMapsV1, "first")
-	// The filter fails for the first, and the second names what cannot be a name.
+	// The filter fails for the first primary, and the second contains an invalid name.
 	h.putConfigMap("first", "key: one")
 	h.putConfigMap("second", "flag: 'yes', key: 'not/legal'")
 	h.expectFailure(configMapsV1, "first", plan.ReasonRuleFailed)
@@ -270,11 +271,11 @@ func TestRelatedObjectsOfAPrimaryThatCannotBeUnderstood(t *testing.T) {
 	h.expectFailure(configMapsV1, "first", plan.ReasonRuleFailed)
 	h.expectUnchangedOnTarget(secretsV1, one, two, three)
 	h.expectUnchangedOnTarget(configMapsV1, first)
-	// Meanwhile others travel.
+	// Other objects are still synced.
 	h.putSecret("four", "a: eA==")
 	h.putConfigMap("fourth", "flag: 'yes', key: four")
 	h.expectOnTarget(secretsV1, "four")
-	// As soon as all are understood, what nobody wants goes.
+	// Once all claims can be resolved, unclaimed objects are deleted.
 	h.putConfigMap("first", "flag: 'yes', key: one")
 	h.putConfigMap("second", "flag: 'yes'")
 	h.expectGoneFromTarget(secretsV1, "two")
@@ -292,7 +293,7 @@ func (h *testHub) expectFailure(resource schema.GroupVersionResource, name, reas
 	})
 }
 
-// A suspended config freezes what it selects, and what travels with that.
+// A suspended config suspends the objects that it selects, and their related objects.
 func TestRelatedObjectsOfSuspendedPrimaries(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, keyed, configMapsTravel)
@@ -316,7 +317,7 @@ func TestRelatedObjectsOfSuspendedPrimaries(t *testing.T) {
 	h.expectGoneFromTarget(secretsV1, "released")
 }
 
-// Writes that the target refuses hold up nothing of what travels along.
+// A primary that the target refuses does not delay its related objects.
 func TestRelatedObjectsOfARefusedPrimary(t *testing.T) {
 	h := newKeyedHub(t, keyed, configMapsTravel)
 	h.putSecret("one", "a: eA==")
@@ -327,8 +328,8 @@ func TestRelatedObjectsOfARefusedPrimary(t *testing.T) {
 	h.expectGoneFromTarget(secretsV1, "one")
 }
 
-// What is not selected wants nothing, and costs nothing however often it changes.
-func TestUnselectedPrimariesCostNothing(t *testing.T) {
+// An object that is not selected claims nothing, and its changes cost nothing.
+func TestUnselectedPrimariesNeedNoRequests(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, keyed, "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: NS, names: [first]}]}]")
 	h.putSecret("one", "a: eA==")
@@ -343,6 +344,6 @@ func TestUnselectedPrimariesCostNothing(t *testing.T) {
 	h.drop(configMapsV1, h.namespace, "unselected")
 	h.waitUntilIdle()
 	if reads := h.bindingReads(); reads > 0 {
-		t.Errorf("%d proofs were asked for", reads)
+		t.Errorf("%d verifications were requested", reads)
 	}
 }

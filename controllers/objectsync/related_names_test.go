@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// What travels with an object that is in another namespace on the other side goes to that namespace, and follows it.
+// Related objects of a primary with another namespace on the other side are placed in that namespace, and move with the primary.
 func TestRelatedObjectsFollowTheirPrimary(t *testing.T) {
 	t.Parallel()
 	const moved = `
@@ -58,19 +58,19 @@ related:
 		}
 	}
 	h.until("the primary is in the first namespace", there(configMapsV1, first, "box", true))
-	h.until("what it names is, too", there(secretsV1, first, "one", true))
+	h.until("the related object is in the first namespace", there(secretsV1, first, "one", true))
 	came := h.expectInMailbox(secretsV1, "made")
 	h.waitUntilIdle()
 	if onTargetIn(t, secretsV1, h.namespace, "one") != nil || onTargetIn(t, secretsV1, second, "one") != nil {
-		t.Error("it is somewhere else as well")
+		t.Error("the related object is also in another namespace")
 	}
 	h.restart()
 	h.expectUnchangedInMailbox(came)
 	h.putConfigMap("box", "place: second, key: one, made: made")
 	h.until("the primary is in the second namespace", there(configMapsV1, second, "box", true))
-	h.until("what it names is, too", there(secretsV1, second, "one", true))
-	h.until("it is in the first no more", there(secretsV1, first, "one", false))
-	h.until("what comes up is from the second", func() bool {
+	h.until("the related object is in the second namespace", there(secretsV1, second, "one", true))
+	h.until("the related object is gone from the first namespace", there(secretsV1, first, "one", false))
+	h.until("the upsynced object is from the second namespace", func() bool {
 		object := h.get(secretsV1, h.namespace, "made")
 		return object != nil && strings.Contains(object.GetAnnotations()["synchub.dev/mark"], `"namespace":"`+second+`"`)
 	})
@@ -79,7 +79,7 @@ related:
 	}
 }
 
-// Copies are called after their primary, changed on their way, and called anew when it changes.
+// Related objects are named after their primary and mutated, and get new names when the primary changes.
 func TestRelatedObjectsAreNamedAndChanged(t *testing.T) {
 	t.Parallel()
 	const called = `
@@ -113,25 +113,25 @@ related:
 	box("b")
 	h.expectOnTarget(secretsV1, "b-one")
 	h.expectGoneFromTarget(secretsV1, "a-one")
-	// What cannot be a name is told, where the original is.
+	// An invalid name is a failure of the related object.
 	box("'A_B'")
 	h.expectFailure(secretsV1, "one", plan.ReasonInvalid)
 	h.expectUnchangedOnTarget(secretsV1, h.onTarget(secretsV1, "b-one"))
 	if h.onTarget(secretsV1, "one") != nil || h.get(secretsV1, h.namespace, "made") != nil {
-		t.Error("something is called as it was")
+		t.Error("an object exists under its own name")
 	}
 }
 
-// The status of a copy goes back to the original, unless that is not wanted.
+// The status of a related copy returns to its source, unless the relation turns that off.
 func TestStatusOfRelatedObjects(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		more string
 		want int64
 	}{
-		"it returns":               {"", 3},
-		"it is not to return":      {"statusReturn: false", 0},
-		"it is changed on its way": {"mutation: {up: [{cel: {path: status.replicas, expression: 'value + 10'}}]}", 13},
+		"by default":      {"", 3},
+		"turned off":      {"statusReturn: false", 0},
+		"with a mutation": {"mutation: {up: [{cel: {path: status.replicas, expression: 'value + 10'}}]}", 13},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := "related: [{identifier: app, origin: Mailbox, resource: {group: apps, version: v1, resource: deployments}, object: {reference: {path: data.app}}, " + test.more + "}]"
@@ -152,14 +152,14 @@ func TestStatusOfRelatedObjects(t *testing.T) {
 			}
 			h.waitUntilIdle()
 			if got := replicas(); got != test.want {
-				t.Errorf("the status says %d replicas", got)
+				t.Errorf("the status has %d replicas", got)
 			}
 		})
 	}
 }
 
-// Two primaries that are in two namespaces on the target share one original; its copy is with the first, and moves when that
-// lets go.
+// Two primaries in two namespaces of the target share a related object. Its copy is in the namespace of the first, and moves when
+// the first claim ends.
 func TestRelatedObjectsOfPrimariesInTwoNamespaces(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, "naming: {namespace: \"{{ .Object.metadata.namespace }}-{{ .Object.metadata.name }}\"}"+keyed, configMapsTravel)
@@ -167,7 +167,7 @@ func TestRelatedObjectsOfPrimariesInTwoNamespaces(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+h.namespace+"-"+name+"}}")
 		h.putConfigMap(name, "key: one")
-		h.until("the primary is there", func() bool { return onTargetIn(t, configMapsV1, h.namespace+"-"+name, name) != nil })
+		h.until("the primary is on the target", func() bool { return onTargetIn(t, configMapsV1, h.namespace+"-"+name, name) != nil })
 	}
 	with := func(name string) bool {
 		object := onTargetIn(t, secretsV1, h.namespace+"-"+name, "one")

@@ -37,7 +37,7 @@ related:
   object: {reference: {path: data.more}}
 `
 
-// configs that let all ConfigMaps of the namespace travel.
+// configMapsTravel is a config that selects all ConfigMaps of the namespace.
 const configMapsTravel = "namespaceScope: {namespaces: [NS], resources: [{group: '', resource: configmaps}]}"
 
 func newKeyedHub(t *testing.T, spec string, configs ...string) *testHub {
@@ -45,7 +45,7 @@ func newKeyedHub(t *testing.T, spec string, configs ...string) *testHub {
 	return newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, spec), resourceNamed(t, secretsV1, "")}, configs...)
 }
 
-// putConfigMap is a ConfigMap of the mailbox; secret a Secret.
+// putConfigMap puts a ConfigMap into the mailbox, and putSecret a Secret.
 func (h *testHub) putConfigMap(name, data string) {
 	h.t.Helper()
 	h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: "+h.namespace+"}, data: {"+data+"}}")
@@ -64,7 +64,7 @@ func holds(key, value string) func(*unstructured.Unstructured) bool {
 	}
 }
 
-// What an object names travels with it, follows its changes, and goes when the last that names it lets go.
+// The related objects of a primary are synced, follow changes of their sources, and are deleted with the last claim.
 func TestRelatedObjectsGoDown(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, keyed, configMapsTravel)
@@ -76,7 +76,7 @@ func TestRelatedObjectsGoDown(t *testing.T) {
 	h.putSecret("one", "a: dw==")
 	h.expectOnTarget(secretsV1, "one", holds("a", "dw=="))
 	if h.onTarget(secretsV1, "two") != nil {
-		t.Error("what nobody names has travelled")
+		t.Error("an object without a claim was synced")
 	}
 	h.putConfigMap("second", "key: two, more: one")
 	h.expectOnTarget(secretsV1, "two")
@@ -90,6 +90,6 @@ func TestRelatedObjectsGoDown(t *testing.T) {
 	h.expectGoneFromTarget(configMapsV1, "second")
 	h.expectGoneFromTarget(secretsV1, "two")
 	if h.get(secretsV1, h.namespace, "two") == nil || h.get(secretsV1, h.namespace, "one") == nil {
-		t.Error("an original was deleted")
+		t.Error("a source was deleted")
 	}
 }

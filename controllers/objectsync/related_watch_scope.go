@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// maxWatches bounds the names, or else the namespaces, that get a watch each.
+// maxWatches bounds the names and namespaces with a watch of their own.
 const maxWatches = 8
 
 // relatedWatchScope is where an upsync cache must list related objects. It only grows, because a narrower scope would cost
@@ -76,7 +76,7 @@ func (r *relatedWatchScope) isEmpty() bool {
 	return !r.all && len(r.names) == 0 && len(r.namespaces) == 0
 }
 
-// String is equal for equal scopes.
+// String returns the same text for equal scopes, and different texts for different ones.
 func (r *relatedWatchScope) String() string {
 	return fmt.Sprintf("%t %q %q", r.all, r.sortedNames(), slices.Sorted(maps.Keys(r.namespaces)))
 }
@@ -85,7 +85,7 @@ func (r *relatedWatchScope) sortedNames() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(r.names), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// union returns the scope together with that of the selected objects.
+// union returns the union of this scope and the scope of the selected objects.
 func (r *relatedWatchScope) union(selected selection.Scope) targets.Scope {
 	if r.all || selected.All {
 		return targets.Scope{All: true}

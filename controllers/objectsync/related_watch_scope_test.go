@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// keysOf are names given as namespace/name.
+// keysOf parses names in the form namespace/name.
 func keysOf(names ...string) []types.NamespacedName {
 	var keys []types.NamespacedName
 	for _, name := range names {
@@ -39,7 +39,7 @@ func keysOf(names ...string) []types.NamespacedName {
 	return keys
 }
 
-// numbered are so many names, in one namespace or, if that holds a %d, each in its own.
+// numbered returns a number of names in one namespace or, if the namespace contains a %d, each in its own namespace.
 func numbered(namespace string, count int) []types.NamespacedName {
 	var keys []types.NamespacedName
 	for i := range count {
@@ -61,23 +61,23 @@ func TestRelatedWatchScope(t *testing.T) {
 		selected   selection.Scope
 		want       targets.Scope
 	}{
-		"nowhere":                            {nil, nil, false, selection.Scope{}, targets.Scope{}},
-		"everywhere":                         {keysOf("a/x"), []string{"b"}, true, selection.Scope{}, everywhere},
-		"a name":                             {keysOf("a/x"), nil, false, selection.Scope{}, targets.Scope{Names: keysOf("a/x")}},
-		"some names":                         {keysOf("b/x", "a/y", "a/x"), nil, false, selection.Scope{}, targets.Scope{Names: keysOf("a/x", "a/y", "b/x")}},
-		"a name in a namespace":              {keysOf("a/x", "b/x"), []string{"a"}, false, selection.Scope{}, targets.Scope{Namespaces: []string{"a"}, Names: keysOf("b/x")}},
-		"as many names as are worth it":      {numbered("a", 8), nil, false, selection.Scope{}, targets.Scope{Names: numbered("a", 8)}},
-		"more names":                         {numbered("a", 9), nil, false, selection.Scope{}, targets.Scope{Namespaces: []string{"a"}}},
-		"more names in many namespaces":      {numbered("a%d", 9), nil, false, selection.Scope{}, everywhere},
-		"as many namespaces as are worth it": {nil, strings.Fields("a b c d e f g h"), false, selection.Scope{}, targets.Scope{Namespaces: strings.Fields("a b c d e f g h")}},
-		"more namespaces":                    {nil, strings.Fields("a b c d e f g h i"), false, selection.Scope{}, everywhere},
-		"a name in no namespace":             {keysOf("/x"), nil, false, selection.Scope{}, targets.Scope{Names: keysOf("/x")}},
-		"many names in no namespace":         {numbered("", 9), nil, false, selection.Scope{}, everywhere},
-		"all in no namespace":                {nil, []string{""}, false, selection.Scope{}, everywhere},
+		"nowhere":                       {nil, nil, false, selection.Scope{}, targets.Scope{}},
+		"everywhere":                    {keysOf("a/x"), []string{"b"}, true, selection.Scope{}, everywhere},
+		"a name":                        {keysOf("a/x"), nil, false, selection.Scope{}, targets.Scope{Names: keysOf("a/x")}},
+		"some names":                    {keysOf("b/x", "a/y", "a/x"), nil, false, selection.Scope{}, targets.Scope{Names: keysOf("a/x", "a/y", "b/x")}},
+		"a name in a namespace":         {keysOf("a/x", "b/x"), []string{"a"}, false, selection.Scope{}, targets.Scope{Namespaces: []string{"a"}, Names: keysOf("b/x")}},
+		"as many names as watches":      {numbered("a", 8), nil, false, selection.Scope{}, targets.Scope{Names: numbered("a", 8)}},
+		"more names":                    {numbered("a", 9), nil, false, selection.Scope{}, targets.Scope{Namespaces: []string{"a"}}},
+		"more names in many namespaces": {numbered("a%d", 9), nil, false, selection.Scope{}, everywhere},
+		"as many namespaces as watches": {nil, strings.Fields("a b c d e f g h"), false, selection.Scope{}, targets.Scope{Namespaces: strings.Fields("a b c d e f g h")}},
+		"more namespaces":               {nil, strings.Fields("a b c d e f g h i"), false, selection.Scope{}, everywhere},
+		"a name in no namespace":        {keysOf("/x"), nil, false, selection.Scope{}, targets.Scope{Names: keysOf("/x")}},
+		"many names in no namespace":    {numbered("", 9), nil, false, selection.Scope{}, everywhere},
+		"all in no namespace":           {nil, []string{""}, false, selection.Scope{}, everywhere},
 
-		"what is selected besides":          {keysOf("a/x"), nil, false, selection.Scope{Names: keysOf("b/y")}, targets.Scope{Names: keysOf("a/x", "b/y")}},
-		"what is selected is all":           {keysOf("a/x"), nil, false, selection.Scope{All: true}, everywhere},
-		"all, and what is selected":         {nil, nil, true, selection.Scope{Names: keysOf("a/x")}, everywhere},
+		"a selected name beside":            {keysOf("a/x"), nil, false, selection.Scope{Names: keysOf("b/y")}, targets.Scope{Names: keysOf("a/x", "b/y")}},
+		"all are selected":                  {keysOf("a/x"), nil, false, selection.Scope{All: true}, everywhere},
+		"all, and a selected name":          {nil, nil, true, selection.Scope{Names: keysOf("a/x")}, everywhere},
 		"one name twice":                    {keysOf("a/x"), nil, false, selection.Scope{Names: keysOf("a/x")}, targets.Scope{Names: keysOf("a/x")}},
 		"a name in a selected namespace":    {keysOf("a/x", "b/x"), nil, false, selection.Scope{Namespaces: []string{"a"}}, targets.Scope{Namespaces: []string{"a"}, Names: keysOf("b/x")}},
 		"a selected name in a namespace":    {nil, []string{"a"}, false, selection.Scope{Names: keysOf("a/x", "b/x")}, targets.Scope{Namespaces: []string{"a"}, Names: keysOf("b/x")}},
@@ -94,10 +94,10 @@ func TestRelatedWatchScope(t *testing.T) {
 			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
 		}
 		if r.String() != before {
-			t.Errorf("%s: what is selected has changed what is related: %s, then %s", name, before, r.String())
+			t.Errorf("%s: the union has changed the scope: %s, then %s", name, before, r.String())
 		}
 		if nowhere := len(test.names)+len(test.namespaces) == 0 && !test.all; r.isEmpty() != nowhere {
-			t.Errorf("%s: it is nowhere: %v", name, !nowhere)
+			t.Errorf("%s: isEmpty is not %v", name, !nowhere)
 		}
 	}
 }
@@ -106,13 +106,13 @@ func sameScope(a, b targets.Scope) bool {
 	return a.All == b.All && slices.Equal(a.Namespaces, b.Namespaces) && slices.Equal(a.Names, b.Names)
 }
 
-// finds reports whether a scope has an object of a name.
+// finds reports whether a scope contains an object of a name.
 func finds(scope targets.Scope, key types.NamespacedName) bool {
 	return scope.All || slices.Contains(scope.Namespaces, key.Namespace) || slices.Contains(scope.Names, key)
 }
 
-// However it was widened, a reach finds all that it ever was to find, by no more watches than are worth it, and what is equal
-// is called equal: a feed is filled anew for nothing else.
+// After any additions, the scope contains all added names, with at most maxWatches watches. Equal scopes have equal texts, so
+// that a cache is replaced only if its scope has changed.
 func TestRelatedWatchScopeOfAnyHistory(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a repeatable history
@@ -131,9 +131,9 @@ func TestRelatedWatchScopeOfAnyHistory(t *testing.T) {
 			if (after == before) != sameScope(r.union(selection.Scope{}), scopeBefore) {
 				t.Fatalf("seed %d: %s and %s for %+v and %+v", seed, before, after, scopeBefore, r.union(selection.Scope{}))
 			}
-			// Whoever went back to where it was once would fill the feed for ever.
+			// A scope that returned to a former value could replace the cache endlessly.
 			if after != before && found[after] {
-				t.Fatalf("seed %d: it narrows to %s", seed, after)
+				t.Fatalf("seed %d: the scope narrows to %s", seed, after)
 			}
 			found[after] = true
 		}
@@ -144,7 +144,7 @@ func anyName(random *rand.Rand) types.NamespacedName {
 	return types.NamespacedName{Namespace: fmt.Sprint("s", random.IntN(12)), Name: fmt.Sprint("n", random.IntN(4))}
 }
 
-// addAnything widens a reach, and returns names that it must find then.
+// addAnything extends a scope, and returns names that the scope must contain then.
 func addAnything(random *rand.Rand, r *relatedWatchScope) (wanted []types.NamespacedName) {
 	var names []types.NamespacedName
 	var spaces []string

@@ -44,10 +44,10 @@ var removedParts = map[string]struct {
 	resource      schema.GroupVersionResource
 	kind          string
 	source, after string
-	// patch is of the type given, by another manager.
+	// patch is another manager's patch of the given type.
 	patchType types.PatchType
 	patch     string
-	// part is a text that the object has only as long as the part is there.
+	// part is a text that the object contains only as long as the part exists.
 	part string
 }{
 	"the conversion of a CustomResourceDefinition": {
@@ -104,8 +104,8 @@ func serviceWith(ports string) string {
 	return "{apiVersion: v1, kind: Service, metadata: {name: NAME, namespace: default, uid: u}, spec: {selector: {a: b}, ports: [" + ports + "]}}"
 }
 
-// A part that the source does not have any more goes, although another manager has written below it.
-func TestRemovedPartWithFieldsOfOthers(t *testing.T) {
+// A part that the source no longer has is removed, although another manager has written fields below it.
+func TestRemovedPartWithFieldsOfOtherManagers(t *testing.T) {
 	t.Parallel()
 	bundle := base64.StdEncoding.EncodeToString(suite.CertificateOf(suite.ServeTLS(t, http.NotFoundHandler())))
 	for name, test := range removedParts {
@@ -122,7 +122,7 @@ func TestRemovedPartWithFieldsOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			after := fixtures.Object(t, strings.ReplaceAll(test.after, "NAME", suffix))
-			// The target's controllers may write to the object meanwhile; the controller then repeats the pass.
+			// The target's controllers may write to the object at the same time; then the pass is repeated.
 			err := errOutdated
 			for errors.Is(err, errOutdated) {
 				before := h.get(source)
@@ -138,7 +138,7 @@ func TestRemovedPartWithFieldsOfOthers(t *testing.T) {
 	}
 }
 
-// A field that the hub never applied is its manager's: the refusal names both.
+// A field that the hub never applied stays with its manager. The refusal names both.
 func TestFieldOfAnotherManagerInTheWay(t *testing.T) {
 	t.Parallel()
 	h := newTargetHarness(t, connect(t), deploymentsV1, "Deployment", plan.Resource{})
@@ -161,7 +161,7 @@ func TestFieldOfAnotherManagerInTheWay(t *testing.T) {
 	}
 }
 
-// An event names, once, a field that the mailbox does not have any more and another manager keeps in part.
+// One event names a field that the mailbox object no longer has, and that another manager keeps in part.
 func TestEventAboutKeptFields(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, []plan.Resource{resourceNamed(t, deploymentsV1, "")}, "namespaceScope: {namespaces: [NS], resources: [{group: apps, resource: deployments}]}")

@@ -47,7 +47,7 @@ func (h *testHub) putJob(image, more string) {
 	h.put(jobsV1, fmt.Sprintf("{apiVersion: batch/v1, kind: Job, metadata: {name: migrate, namespace: %s}, spec: {%s template: {spec: {restartPolicy: Never, containers: [{name: main, image: %s}]}}}}", h.namespace, more, image))
 }
 
-// completeJob ends the Job of the target, and deletes it at once.
+// completeJob completes the target's Job, and deletes it at once.
 func (h *testHub) completeJob() {
 	h.t.Helper()
 	patch := []byte(`{"status": {"startTime": "2026-01-02T03:04:05Z", "completionTime": "2026-01-02T03:04:06Z", "succeeded": 1, "uncountedTerminatedPods": {}, "conditions": [
@@ -62,14 +62,14 @@ func (h *testHub) completeJob() {
 	}
 }
 
-// isComplete reports whether an object of the mailbox has the status of a Job that has completed, and the hub's note.
+// isComplete reports whether a mailbox object has the status of a completed Job, and the hub's annotation.
 func isComplete(object *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	_, noted := object.GetAnnotations()[ownership.FinishedAnnotation]
 	return len(conditions) == 2 && noted
 }
 
-// A Job that has finished and was removed from the cluster is done, across a restart too, until its source changes.
+// A finished Job that was removed from the target does not run again, also after a restart, until its source changes.
 func TestFinishedJob(t *testing.T) {
 	h := newHub(t, []plan.Resource{resourceNamed(t, jobsV1, "")}, jobsTravel)
 	h.putJob("one", "ttlSecondsAfterFinished: 0,")
@@ -115,7 +115,7 @@ func TestFinishedJob(t *testing.T) {
 	}
 }
 
-// What the target removes each time is made a few times, and then reported.
+// A copy that the target always removes is created a few times, and then reported.
 func TestCopyThatTheTargetRemoves(t *testing.T) {
 	h := newHub(t, []plan.Resource{resourceNamed(t, secretsV1, ""), resourceNamed(t, configMapsV1, "")},
 		"namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [token]}]}]", configMapsTravel)
@@ -133,14 +133,14 @@ func TestCopyThatTheTargetRemoves(t *testing.T) {
 	}
 	h.waitUntilIdle()
 	if secrets, configMaps := created.Load(), removed.Load(); secrets != 3 || configMaps != 3 {
-		t.Errorf("made %d Secrets and %d ConfigMaps", secrets, configMaps)
+		t.Errorf("created %d Secrets and %d ConfigMaps", secrets, configMaps)
 	}
 
 	h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: prices, namespace: "+h.namespace+"}, data: {a: c}}")
 	h.until("the change is tried", func() bool { return removed.Load() > 3 })
 }
 
-// removeAtOnce deletes all objects of the hub as soon as the target has them, and counts them.
+// removeAtOnce deletes and counts all objects of the hub as soon as the target has them.
 func (h *testHub) removeAtOnce(resource schema.GroupVersionResource) *atomic.Int64 {
 	h.t.Helper()
 	client := administrator(h.t).Resource(resource).Namespace(h.namespace)
@@ -166,8 +166,8 @@ func (h *testHub) removeAtOnce(resource schema.GroupVersionResource) *atomic.Int
 	return count
 }
 
-// An object that was deleted and made again while the hub did not look is another object.
-func TestObjectsMadeAgain(t *testing.T) {
+// An object that was deleted and created again while the hub was stopped is another object.
+func TestObjectsCreatedAgain(t *testing.T) {
 	travel := "namespaceScope: {namespaces: [NS], resources: [{group: batch, resource: jobs}, {group: '', resource: configmaps}, {group: '', resource: secrets}, {group: '', resource: persistentvolumeclaims}, {group: apps, resource: deployments}]}"
 	var resources []plan.Resource
 	all := []schema.GroupVersionResource{jobsV1, configMapsV1, secretsV1, claimsV1, deploymentsV1}
@@ -196,7 +196,7 @@ func TestObjectsMadeAgain(t *testing.T) {
 	}
 	h.waitUntilIdle()
 	h.stop()
-	// Nothing here protects claims that are in use.
+	// No controller protects the claims that are in use.
 	noFinalizers := []byte(`{"metadata": {"finalizers": null}}`)
 	if _, err := administrator(t).Resource(claimsV1).Namespace(h.namespace).Patch(t.Context(), "data", types.MergePatchType, noFinalizers, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestObjectsMadeAgain(t *testing.T) {
 	}
 }
 
-// A copy that somebody made again from a backup is not deleted with its source.
+// A copy that was restored from a backup is not deleted with its source.
 func TestCopyFromABackup(t *testing.T) {
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
 	client := administrator(t).Resource(configMapsV1).Namespace(h.namespace)
@@ -264,7 +264,8 @@ func TestCopyFromABackup(t *testing.T) {
 	h.expectGoneFromTarget(configMapsV1, "gone")
 }
 
-// What somebody deletes in the mailbox each time is made a few times, and then reported, also as an event. A changed source is tried at once.
+// An upsynced object that the mailbox's user always deletes is created a few times, and then reported, also as an event. A
+// changed source is tried at once.
 func TestUpsyncedObjectThatTheMailboxRemoves(t *testing.T) {
 	t.Parallel()
 	const travels = "upsync: [{apiGroup: '', resources: [configmaps], namespaces: [NS], names: [theirs]}]"
@@ -273,7 +274,7 @@ func TestUpsyncedObjectThatTheMailboxRemoves(t *testing.T) {
 	if _, err := client.Create(t.Context(), fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {a: b}}"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// The hub deletes it several times itself, which is no removal by somebody else.
+	// The hub's own deletions do not count as removals by another client.
 	for range 4 {
 		h.expectInMailbox(configMapsV1, "theirs")
 		h.configure()
@@ -288,7 +289,7 @@ func TestUpsyncedObjectThatTheMailboxRemoves(t *testing.T) {
 	h.expectFailure(configMapsV1, "theirs", plan.ReasonRemovedInMailbox)
 	h.waitUntilIdle()
 	if h.get(configMapsV1, h.namespace, "theirs") != nil {
-		t.Error("it was made again at once")
+		t.Error("the object was created again at once")
 	}
 	h.until("an event is about it", func() bool {
 		h.lock.Lock()

@@ -25,7 +25,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// renamingConfig is a config by which the ConfigMaps one and two come up under other names.
+// renamingConfig is a config that upsyncs the ConfigMaps one and two under other names.
 func renamingConfig(one, two string) string {
 	conversion := func(above, below string) string {
 		return "{upstream: {version: v1, kind: ConfigMap, name: " + above + "}, downstream: {version: v1, kind: ConfigMap, name: " + below + "}}"
@@ -43,7 +43,7 @@ func newRenamingHub(t *testing.T) *testHub {
 	return h
 }
 
-// What is to be in the mailbox under another name stays under the former one until it is there under the other.
+// An object that gets another name in the mailbox keeps the old name until it exists under the new one.
 func TestUpsyncedObjectsAreRenamedWithoutAGap(t *testing.T) {
 	h := newRenamingHub(t)
 	first := h.configMapInMailbox("first")
@@ -56,15 +56,15 @@ func TestUpsyncedObjectsAreRenamedWithoutAGap(t *testing.T) {
 	h.configure(renamingConfig("third", "second"))
 	h.expectFailure(configMapsV1, "third", plan.ReasonMailboxRefused)
 	if after := h.configMapInMailbox("first"); after == nil || after.GetUID() != first.GetUID() {
-		t.Errorf("it has gone before it came: %v", after)
+		t.Errorf("the old object is gone before the new one exists: %v", after)
 	}
 	h.refuseWrites(func(string, string) *metav1.Status { return nil })
 	h.expectInMailbox(configMapsV1, "third", holds("number", "1"))
-	h.until("the former one is gone", func() bool { return h.configMapInMailbox("first") == nil })
+	h.until("the old object is gone", func() bool { return h.configMapInMailbox("first") == nil })
 }
 
-// Two that take each other's names do not wait for each other.
-func TestWhatComesUpSwapsNames(t *testing.T) {
+// Two objects that swap their names do not wait for each other.
+func TestUpsyncedObjectsSwapNames(t *testing.T) {
 	h := newRenamingHub(t)
 	h.configure(renamingConfig("second", "first"))
 	h.expectInMailbox(configMapsV1, "first", holds("number", "2"))

@@ -28,7 +28,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// reportedConfigs counts the objects of the one config whenever it is told of a change, as the status of the config is made.
+// reportedConfigs counts the objects of the only config at each reported change, like the controller that writes the config's
+// status.
 type reportedConfigs struct {
 	changed  chan struct{}
 	reported atomic.Pointer[string]
@@ -78,7 +79,7 @@ func countsOf(controller *Controller) string {
 	return fmt.Sprintf("%d selected, %d synced, %d excluded", sum.Selected, sum.Synced, len(sum.ExcludedByUpsync))
 }
 
-// The status of a config follows every change of its objects, also one that needs no write.
+// Every change of a config's objects is reported, also a change that needs no write.
 func TestEveryChangeOfTheSummaryIsReported(t *testing.T) {
 	t.Parallel()
 	const late = "\nupsync: [{apiGroup: '', resources: [configmaps], namespaces: [NS], names: [late]}]"

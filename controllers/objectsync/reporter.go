@@ -63,7 +63,7 @@ func newReporter(o *Options, mailbox *mailboxView, target *targetView, states *k
 	}
 }
 
-// pass is a pass under way.
+// pass is the reporter's record of one pass.
 type pass struct {
 	key types.NamespacedName
 	// pending are the changes that the pass covers, if hasPending is true.
@@ -87,7 +87,7 @@ func (r *reporter) begin(ctx context.Context, key types.NamespacedName) (context
 	return tracing.NewContext(ctx, p.trace), p
 }
 
-// end measures a pass, and ends its trace.
+// end records the metrics of a pass, and ends its trace.
 func (r *reporter) end(p pass, outcome outcome, err error) {
 	r.metrics.observeReconcile(outcome, r.clock.Now().Sub(p.started), err)
 	if p.trace == nil {
@@ -105,13 +105,13 @@ func (r *reporter) succeeded(p pass, outcome outcome) {
 	r.recordState(p.key, outcome, nil)
 	verifies := outcome.decision.Action == plan.VerifyAbsence
 	if outcome.outdated || verifies {
-		// The pass is to be repeated, and counts later.
+		// The key is planned again, and its latency is measured then.
 		r.changes.keepTimes(p.key, p.pending)
 	} else {
 		r.metrics.observeLatency(outcome, p.pending, r.clock.Now())
 	}
 	if verifies {
-		// The key may still fail: the deletion follows when the absence is verified.
+		// The failure stays: the deletion, which may fail again, follows when the absence is verified.
 		r.placed.record(p.key, outcome.placementCopy, false)
 		return
 	}
@@ -123,7 +123,7 @@ func (r *reporter) succeeded(p pass, outcome outcome) {
 	r.placed.record(p.key, outcome.placementCopy, failed)
 }
 
-// failed records a pass with an error. It returns the failure, and how many passes have failed one after the other.
+// failed records a pass with an error. It returns the failure, and the number of consecutive failed passes.
 func (r *reporter) failed(ctx context.Context, p pass, outcome outcome, err error) (failure Failure, failedPasses int) {
 	r.recordState(p.key, outcome, err)
 	failure = newFailure(r.redact(err))
@@ -137,14 +137,14 @@ func (r *reporter) failed(ctx context.Context, p pass, outcome outcome, err erro
 	return failure, failedPasses
 }
 
-// restoreChanges makes the changes of a pass that failed pending again, because the target is away.
+// restoreChanges makes the changes of a failed pass pending again, because the target is away.
 func (r *reporter) restoreChanges(p pass) {
 	if p.hasPending {
 		r.changes.restore(p.key, p.pending)
 	}
 }
 
-// recordState records facts about the object that are reported beside its failure.
+// recordState records the results of a pass that are reported beside the failure.
 func (r *reporter) recordState(key types.NamespacedName, outcome outcome, err error) {
 	found := findings{deferred: outcome.deferred}
 	if err == nil {
@@ -162,15 +162,15 @@ func (r *reporter) recordPrunedPaths(configs, paths []string) {
 	}
 }
 
-// warn writes an event about a failure on the mailbox object; the caller makes sure that there is one per object and reason. Exceeded
-// limits are reported in the config instead: an event for each object would make things worse.
+// warn writes an event about a failure on the mailbox object. The caller makes sure that there is one event per object and
+// reason. Exceeded limits are reported in the config's status instead: an event per object would add to the load.
 func (r *reporter) warn(ctx context.Context, key types.NamespacedName, failure Failure) {
 	if failure.Reason == plan.ReasonMailboxLimitExceeded {
 		return
 	}
 	object, known := r.mailbox.get(key)
 	if known && object == nil && failure.Reason == plan.ReasonRemovedInMailbox {
-		// The event is about the name: its user looks for the object there.
+		// The event refers to the object's name, because its user looks for the object under that name.
 		object = &unstructured.Unstructured{}
 		object.SetGroupVersionKind(r.resource.GroupVersion().WithKind(r.resource.Kind))
 		object.SetNamespace(key.Namespace)
@@ -189,8 +189,7 @@ func (r *reporter) warn(ctx context.Context, key types.NamespacedName, failure F
 	}
 }
 
-// redact returns an error without the content of Secrets: errors of expressions and templates quote the values that they fail
-// for.
+// redact returns an error without the content of Secrets: errors of expressions and templates quote values.
 func (r *reporter) redact(err error) error {
 	secrets := schema.GroupResource{Resource: "secrets"}
 	if r.resource.GroupResource() != secrets && r.target.resourceFor(secrets) == nil {

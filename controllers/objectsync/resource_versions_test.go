@@ -39,7 +39,7 @@ func lamps(projected plan.TargetAPI, versions ...string) plan.Resource {
 	}
 }
 
-// Configs speak of an object of the target by any version, whichever it is read in.
+// Configs may name a target object by any version, not only by the version in which the hub reads it.
 func TestVersionsInConfigs(t *testing.T) {
 	lights := lamps(plan.TargetAPI{}, "v1", "v1beta1").WithTargetVersion("v1beta1")
 	rules := rulesFor(Options{Resource: lights})
@@ -52,7 +52,7 @@ func TestVersionsInConfigs(t *testing.T) {
 	}
 }
 
-// An object is written in the version of its resource on the target, and in that of the mailbox, whatever a conversion says.
+// Objects are written in the target's and in the mailbox's version of the resource, not in the version of a conversion.
 func TestVersionsOfConversions(t *testing.T) {
 	names := &conversion.Conversion{
 		Upstream:   conversion.Pattern{Group: "shop", Version: "v1", Kind: "Lamp", Name: "here"},
@@ -63,29 +63,29 @@ func TestVersionsOfConversions(t *testing.T) {
 	}
 	down, err := transform.Down{}.Name(object("v1", "here"), transform.SyncSpec{Policy: ownership.PolicyDelete, Conversion: names, Version: "v1beta1"})
 	if err != nil || down.GVK.Version != "v1beta1" || down.Name != "there" {
-		t.Errorf("down it is %+v, %v", down, err)
+		t.Errorf("downsynced as %+v, %v", down, err)
 	}
 	up, err := transform.Up{Resource: schema.GroupResource{Group: "shop", Resource: "lamps"}, Version: "v1", Kind: "Lamp", Namespaced: true}.
 		Name(object("v1beta1", "there"), transform.SyncSpec{Conversion: names})
 	if err != nil || up.GVK.Version != "v1" || up.Name != "here" {
-		t.Errorf("up it is %+v, %v", up, err)
+		t.Errorf("upsynced as %+v, %v", up, err)
 	}
 }
 
 func TestRemovedVersion(t *testing.T) {
-	const told = "request to convert CR to an invalid group/version: shop/v1beta1"
+	const message = "request to convert CR to an invalid group/version: shop/v1beta1"
 	for name, test := range map[string]struct {
 		err  error
 		in   string
 		want string
 	}{
 		"no error":               {nil, "shop/v1", ""},
-		"it vanished":            {apierrors.NewInternalError(errors.New(told)), "shop/v1", "shop/v1beta1"},
-		"within more":            {apierrors.NewInternalError(errors.New("failed to prune fields: " + told + ".")), "shop/v1", "shop/v1beta1"},
+		"a removed version":      {apierrors.NewInternalError(errors.New(message)), "shop/v1", "shop/v1beta1"},
+		"within a longer text":   {apierrors.NewInternalError(errors.New("failed to prune fields: " + message + ".")), "shop/v1", "shop/v1beta1"},
 		"another error":          {apierrors.NewInternalError(errors.New("no")), "shop/v1", ""},
-		"another kind of error":  {apierrors.NewBadRequest(told), "shop/v1", ""},
-		"of another group":       {apierrors.NewInternalError(errors.New(told)), "store/v1", ""},
-		"the one that is in use": {apierrors.NewInternalError(errors.New(told)), "shop/v1beta1", ""},
+		"another kind of error":  {apierrors.NewBadRequest(message), "shop/v1", ""},
+		"of another group":       {apierrors.NewInternalError(errors.New(message)), "store/v1", ""},
+		"the one that is in use": {apierrors.NewInternalError(errors.New(message)), "shop/v1beta1", ""},
 	} {
 		in, err := schema.ParseGroupVersion(test.in)
 		if err != nil {

@@ -43,7 +43,7 @@ func TestStatusPatch(t *testing.T) {
 		"a map is emptied":       {`{"a": {"b": 1}}`, `{"a": {}}`, `{"a": {"b": null}}`},
 		"an empty map":           {`{}`, `{"a": {}}`, `{"a": {}}`},
 		"a list travels whole":   {`{"a": [{"type": "x", "status": "1"}, 2]}`, `{"a": [{"type": "x", "status": "2"}, 2]}`, `{"a": [{"type": "x", "status": "2"}, 2]}`},
-		"an item goes":           {`{"a": [1, 2]}`, `{"a": [1]}`, `{"a": [1]}`},
+		"an item is removed":     {`{"a": [1, 2]}`, `{"a": [1]}`, `{"a": [1]}`},
 		"another type":           {`{"a": "text"}`, `{"a": {"b": true}}`, `{"a": {"b": true}}`},
 		"from a map to a number": {`{"a": {"b": true}}`, `{"a": 1}`, `{"a": 1}`},
 		"large numbers":          {`{"a": 9007199254740992, "b": 1}`, `{"a": 9007199254740993, "b": 1}`, `{"a": 9007199254740993}`},

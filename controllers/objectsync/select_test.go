@@ -34,8 +34,8 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// selectionHarness is a controller for Secrets that is asked about objects and brings none anywhere. Of the mailbox it sees its
-// namespaces: one has the label team. A PublishedResource called boxes may speak of what travels with its objects.
+// selectionHarness is a controller for Secrets that selects objects and syncs none. Its mailbox has two namespaces, one with the
+// label team: a. The primaries of the PublishedResource boxes may claim objects.
 type selectionHarness struct {
 	*Controller
 	hub   *testHub
@@ -67,7 +67,7 @@ func newSelectionHarness(t *testing.T, spec string, change func(*plan.Resource),
 	h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: team, labels: {team: a}}}")
 	h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: other, labels: {team: b}}}")
 	c := &selectionHarness{Controller: h.controllers[secretsV1], hub: h, boxes: rulesOf(t, boxesRelate).Related}
-	h.until("the namespaces are seen", func() bool {
+	h.until("the namespaces are cached", func() bool {
 		_, known := c.mailbox.NamespaceLabels("team")
 		_, other := c.mailbox.NamespaceLabels("other")
 		return known && other
@@ -75,8 +75,8 @@ func newSelectionHarness(t *testing.T, spec string, change func(*plan.Resource),
 	return c
 }
 
-// putPrimary lets the primary first in the namespace of the test say that it wants a Secret by its name, or those in other namespaces by
-// their label.
+// putPrimary publishes the claims of the primary first in the namespace of the test: on a Secret by its name, and on Secrets in
+// other namespaces by their label.
 func (c *selectionHarness) putPrimary(key string) {
 	c.hub.t.Helper()
 	primary := fixtures.Object(c.hub.t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+c.hub.namespace+"}, data: {key: "+key+"}}")
@@ -90,7 +90,7 @@ func (c *selectionHarness) putPrimary(key string) {
 	}
 }
 
-// secretIn is a Secret of the mailbox, which need not be there.
+// secretIn returns a Secret of the mailbox, which the mailbox need not have.
 func secretIn(t testing.TB, namespace, name, metadata string) *unstructured.Unstructured {
 	t.Helper()
 	return fixtures.Object(t, "{apiVersion: v1, kind: Secret, metadata: {name: "+name+", namespace: "+namespace+", uid: u"+metadata+"}, type: Opaque, data: {flag: eA==}}")
@@ -102,53 +102,53 @@ func TestSelectDown(t *testing.T) {
 	const suspended = "suspend: true\ndeletionPolicy: Orphan\nnamespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [suspended]}]}]"
 	came := ownership.Mark{Version: ownership.MarkVersion, Hub: testOwner.Hub, Mailbox: theMailbox, Direction: ownership.DirectionUp, Policy: ownership.PolicyDelete, Hash: "x",
 		Source: ownership.Source{Resource: "secrets", Namespace: "x", Name: "selected", UID: "u"}}
-	// what is chosen is given as the reason, the policy, and whether the status returns and it is suspended.
+	// want is described by describeSelection.
 	for name, test := range map[string]struct {
 		spec   string
 		change func(*plan.Resource)
 		object func(*testHub) *unstructured.Unstructured
 		want   string
 	}{
-		"a config selects it":            {"", nil, at("NS", "selected", ""), "itself Delete status"},
-		"none does":                      {"", nil, at("NS", "other", ""), ""},
-		"a suspended one does":           {"", nil, at("NS", "suspended", ""), "itself Orphan status suspended"},
-		"it is named":                    {"", nil, at("NS", "named", ""), "boxes/key Delete status"},
-		"it is named and selected":       {"", nil, at("NS", "selected", ", labels: {box: first}"), "itself Delete status"},
-		"it is named where it is not":    {"", nil, at("team", "named", ""), "itself Delete status"},
-		"it is labelled":                 {"", relatedOnly, at("team", "x", ", labels: {box: first}"), "boxes/labelled Orphan"},
-		"it is labelled elsewhere":       {"", relatedOnly, at("other", "x", ", labels: {box: first}"), ""},
-		"it is labelled where none sees": {"", relatedOnly, at("unseen", "x", ", labels: {box: first}"), ""},
-		"a companion is not selected":    {"", relatedOnly, at("NS", "selected", ""), ""},
-		"nor if all are":                 {"", func(r *plan.Resource) { r.RelatedOnly, r.SelectAll = true, true }, at("NS", "selected", ""), ""},
+		"selected by a config":           {"", nil, at("NS", "selected", ""), "itself Delete status"},
+		"not selected":                   {"", nil, at("NS", "other", ""), ""},
+		"selected by a suspended config": {"", nil, at("NS", "suspended", ""), "itself Orphan status suspended"},
+		"claimed by name":                {"", nil, at("NS", "named", ""), "boxes/key Delete status"},
+		"claimed and selected":           {"", nil, at("NS", "selected", ", labels: {box: first}"), "itself Delete status"},
+		"claimed in another namespace":   {"", nil, at("team", "named", ""), "itself Delete status"},
+		"claimed by label":               {"", relatedOnly, at("team", "x", ", labels: {box: first}"), "boxes/labelled Orphan"},
+		"labelled in another namespace":  {"", relatedOnly, at("other", "x", ", labels: {box: first}"), ""},
+		"labelled in an unknown one":     {"", relatedOnly, at("unseen", "x", ", labels: {box: first}"), ""},
+		"related only, not claimed":      {"", relatedOnly, at("NS", "selected", ""), ""},
+		"related only, all selected":     {"", func(r *plan.Resource) { r.RelatedOnly, r.SelectAll = true, true }, at("NS", "selected", ""), ""},
 		"all":                            {"", all, at("unseen", "x", ""), "itself Delete status"},
-		"all, and a config does":         {"", all, at("NS", "selected", ""), "itself Delete status"},
-		"all, and a suspended one does":  {"", all, at("NS", "suspended", ""), "itself Orphan status"},
-		"all but Kubernetes' own":        {"", all, at("kube-system", "x", ""), ""},
-		"all but those of tokens": {"", all, func(h *testHub) *unstructured.Unstructured {
+		"all, and a config":              {"", all, at("NS", "selected", ""), "itself Delete status"},
+		"all, and a suspended config":    {"", all, at("NS", "suspended", ""), "itself Orphan status"},
+		"all except system namespaces":   {"", all, at("kube-system", "x", ""), ""},
+		"all except tokens": {"", all, func(h *testHub) *unstructured.Unstructured {
 			object := secretIn(h.t, h.namespace, "x", "")
 			object.Object["type"] = "kubernetes.io/service-account-token"
 			return object
 		}, ""},
-		"the filter lets it pass":        {"filter: {cel: \"has(self.data.flag)\"}", nil, at("NS", "selected", ""), "itself Delete status"},
-		"the filter does not":            {"filter: {cel: \"has(self.data.none)\"}", nil, at("NS", "selected", ""), ""},
-		"the filter is not asked of kin": {"filter: {cel: \"has(self.data.none)\"}", nil, at("NS", "named", ""), "boxes/key Delete status"},
-		"not by the filter, but as kin":  {"filter: {cel: \"self.metadata.name != 'named'\"}", all, at("NS", "named", ""), "boxes/key Delete status"},
-		"the filter fails":               {"filter: {cel: \"self.data.none == 'x'\"}", nil, at("NS", "selected", ""), "itself Delete status doubt"},
-		"the filter fails, it is kin":    {"filter: {cel: \"self.data.none == 'x'\"}", all, at("NS", "named", ""), "itself Delete status doubt"},
-		"nobody asks the filter":         {"filter: {cel: \"self.data.none == 'x'\"}", nil, at("NS", "other", ""), ""},
-		"its namespace has the label":    {"filter: {namespace: {matchLabels: {team: a}}}", nil, at("team", "x", ""), "itself Delete status"},
-		"its namespace has another":      {"filter: {namespace: {matchLabels: {team: a}}}", nil, at("other", "x", ""), ""},
-		"its namespace is not seen":      {"filter: {namespace: {matchLabels: {team: a}}}", all, at("unseen", "x", ""), "itself Delete status unseen"},
-		"it came up":                     {"", all, func(h *testHub) *unstructured.Unstructured { return marked(h, came, "selected") }, ""},
-		"it came up for another hub": {"", nil, func(h *testHub) *unstructured.Unstructured {
+		"it passes the filter":          {"filter: {cel: \"has(self.data.flag)\"}", nil, at("NS", "selected", ""), "itself Delete status"},
+		"it does not pass the filter":   {"filter: {cel: \"has(self.data.none)\"}", nil, at("NS", "selected", ""), ""},
+		"claimed, no filter applies":    {"filter: {cel: \"has(self.data.none)\"}", nil, at("NS", "named", ""), "boxes/key Delete status"},
+		"filtered, but claimed":         {"filter: {cel: \"self.metadata.name != 'named'\"}", all, at("NS", "named", ""), "boxes/key Delete status"},
+		"the filter fails":              {"filter: {cel: \"self.data.none == 'x'\"}", nil, at("NS", "selected", ""), "itself Delete status unresolved"},
+		"the filter fails, claimed":     {"filter: {cel: \"self.data.none == 'x'\"}", all, at("NS", "named", ""), "itself Delete status unresolved"},
+		"not selected, failing filter":  {"filter: {cel: \"self.data.none == 'x'\"}", nil, at("NS", "other", ""), ""},
+		"its namespace has the label":   {"filter: {namespace: {matchLabels: {team: a}}}", nil, at("team", "x", ""), "itself Delete status"},
+		"its namespace has another one": {"filter: {namespace: {matchLabels: {team: a}}}", nil, at("other", "x", ""), ""},
+		"its namespace is not cached":   {"filter: {namespace: {matchLabels: {team: a}}}", all, at("unseen", "x", ""), "itself Delete status unreadable"},
+		"upsynced by the hub":           {"", all, func(h *testHub) *unstructured.Unstructured { return marked(h, came, "selected") }, ""},
+		"upsynced by another hub": {"", nil, func(h *testHub) *unstructured.Unstructured {
 			other := came
 			other.Hub = "another"
 			return marked(h, other, "selected")
 		}, "itself Delete status"},
-		"it was ensured": {"", all, func(h *testHub) *unstructured.Unstructured {
+		"ensured by the hub": {"", all, func(h *testHub) *unstructured.Unstructured {
 			return secretIn(h.t, h.namespace, "selected", ", annotations: {"+ownership.EnsuredAnnotation+": "+h.owner.EnsuredValue(ownership.Self{Kind: "Secret", Namespace: h.namespace, Name: "selected"})+"}")
 		}, ""},
-		"it was ensured for another": {"", nil, at("NS", "selected", ", annotations: {"+ownership.EnsuredAnnotation+": x}"), "itself Delete status"},
+		"ensured by another hub": {"", nil, at("NS", "selected", ", annotations: {"+ownership.EnsuredAnnotation+": x}"), "itself Delete status"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newSelectionHarness(t, test.spec, test.change, selected, suspended)
@@ -164,7 +164,7 @@ func TestSelectDown(t *testing.T) {
 				t.Errorf("the object was changed: %v", object)
 			}
 			if ok && chosen.Related != nil && !slices.Equal(chosen.Configs, []string{"SyncerConfig/of-first"}) {
-				t.Errorf("it counts for %v", chosen.Configs)
+				t.Errorf("the configs are %v", chosen.Configs)
 			}
 		})
 	}
@@ -173,14 +173,14 @@ func TestSelectDown(t *testing.T) {
 func all(resource *plan.Resource)         { resource.SelectAll = true }
 func relatedOnly(resource *plan.Resource) { resource.RelatedOnly = true }
 
-// at is a Secret in a namespace, NS that of the test.
+// at returns a Secret in a namespace; NS is the namespace of the test.
 func at(namespace, name, metadata string) func(*testHub) *unstructured.Unstructured {
 	return func(h *testHub) *unstructured.Unstructured {
 		return secretIn(h.t, h.withNamespace(namespace), name, metadata)
 	}
 }
 
-// marked is a Secret of the mailbox with a mark that speaks of itself.
+// marked returns a Secret of the mailbox with a mark that names the Secret itself.
 func marked(h *testHub, mark ownership.Mark, name string) *unstructured.Unstructured {
 	object := secretIn(h.t, h.namespace, name, "")
 	mark.SyncTarget, mark.Self = h.owner.SyncTarget, transform.SelfOf(object)
@@ -188,7 +188,7 @@ func marked(h *testHub, mark ownership.Mark, name string) *unstructured.Unstruct
 	return object
 }
 
-// describeSelection says why an object travels, and how.
+// describeSelection returns as text why an object is selected, and how.
 func describeSelection(selected plan.ObjectSelection, ok bool) string {
 	if !ok {
 		return ""
@@ -203,7 +203,7 @@ func describeSelection(selected plan.ObjectSelection, ok bool) string {
 		is   bool
 	}{
 		{"status", selected.StatusReturn}, {"suspended", selected.Suspended},
-		{"unseen", errors.Is(selected.Unresolved, observe.ErrNotReadable)}, {"doubt", selected.Unresolved != nil && !errors.Is(selected.Unresolved, observe.ErrNotReadable)},
+		{"unreadable", errors.Is(selected.Unresolved, observe.ErrNotReadable)}, {"unresolved", selected.Unresolved != nil && !errors.Is(selected.Unresolved, observe.ErrNotReadable)},
 	} {
 		if trait.is {
 			text += " " + trait.name
@@ -212,8 +212,8 @@ func describeSelection(selected plan.ObjectSelection, ok bool) string {
 	return text
 }
 
-// The state of an object that is or is not chosen, terminates or is gone, while configs are suspended or what primaries want
-// is not known.
+// TestDownState tests the state of objects that are selected or not, terminating or absent, while configs are suspended or the
+// claims of primaries are unknown.
 func TestDownState(t *testing.T) {
 	t.Parallel()
 	const selected = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [selected]}]}]"
@@ -222,13 +222,12 @@ func TestDownState(t *testing.T) {
 	const unseen = "filter: {namespace: {matchLabels: {team: a}}}"
 	for name, test := range map[string]struct {
 		object string
-		// begun says that a contributor speaks of Secrets and is not complete; lost that what is there came by a relation of
-		// what is not published any more.
-		spec        string
-		change      func(*plan.Resource)
-		begun, lost bool
-		// present, terminating and gone are the states of the object as it is, being deleted, and not there; placed and
-		// nothing tell whether something of it is on the target.
+		// begun is true during the initial sync of a PublishedResource that may claim Secrets. unpublished is true if the copy's
+		// mark names a relation of a PublishedResource that is no longer published.
+		spec               string
+		change             func(*plan.Resource)
+		begun, unpublished bool
+		// The keys are the source, which is present, terminating or gone, and the target: placed with a copy, nothing without.
 		want map[string]plan.State
 	}{
 		"selected": {"selected", "", nil, false, false, map[string]plan.State{
@@ -239,23 +238,23 @@ func TestDownState(t *testing.T) {
 			"present placed": plan.Suspended, "present nothing": plan.Suspended, "terminating placed": plan.Suspended, "terminating nothing": plan.Suspended,
 			"gone placed": plan.Suspended, "gone nothing": plan.Suspended,
 		}},
-		"suspended, but all travel": {"suspended", "", all, false, false, map[string]plan.State{
+		"suspended, but all are selected": {"suspended", "", all, false, false, map[string]plan.State{
 			"present placed": plan.Selected, "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
 		}},
 		"not selected": {"other", "", nil, false, false, map[string]plan.State{
 			"present placed": plan.Deselected, "present nothing": plan.Deselected, "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
 		}},
-		"not selected, but who knows": {"other", "", nil, true, false, map[string]plan.State{
+		"not selected, during the initial sync": {"other", "", nil, true, false, map[string]plan.State{
 			"present placed": plan.Unknown, "present nothing": plan.Deselected, "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
 		}},
-		"selected, and who knows": {"selected", "", nil, true, false, map[string]plan.State{"present placed": plan.Selected, "gone placed": plan.SourceNotFound}},
-		"not selected, came by what is not published": {"other", "", nil, false, true, map[string]plan.State{
+		"selected, during the initial sync": {"selected", "", nil, true, false, map[string]plan.State{"present placed": plan.Selected, "gone placed": plan.SourceNotFound}},
+		"not selected, related to an unpublished resource": {"other", "", nil, false, true, map[string]plan.State{
 			"present placed": plan.Unknown, "present nothing": plan.Deselected, "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
 		}},
 		"the filter fails": {"broken", failing, all, false, false, map[string]plan.State{
 			"present placed": "RuleFailed", "present nothing": "RuleFailed", "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
 		}},
-		"its namespace is not seen": {"hidden", unseen, all, false, false, map[string]plan.State{
+		"its namespace is not cached": {"hidden", unseen, all, false, false, map[string]plan.State{
 			"present placed": plan.Unknown, "present nothing": plan.Unknown, "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
 		}},
 	} {
@@ -265,7 +264,7 @@ func TestDownState(t *testing.T) {
 				c.Registry.BeginInitialSync("boxes", c.boxes)
 			}
 			mark := ownership.Mark{}
-			if test.lost {
+			if test.unpublished {
 				mark.Relation = "unpublished/x"
 			}
 			for situation, want := range test.want {
@@ -285,8 +284,8 @@ func TestDownState(t *testing.T) {
 	}
 }
 
-// An object that the hub placed stays on the target while its mailbox lacks the config for placements, which somebody else has deleted. Others
-// cannot write a mark that has this effect.
+// An object that the hub placed stays on the target while the mailbox lacks the config for placements because another client
+// deleted it. Other clients cannot write a mark with this effect.
 func TestDownStateOfAPlacedObject(t *testing.T) {
 	c := newSelectionHarness(t, "", nil)
 	placed := c.Owner.ForPlacements()
@@ -307,7 +306,7 @@ func TestDownStateOfAPlacedObject(t *testing.T) {
 	}
 }
 
-// As long as other configs may select it, nothing is concluded from no config's selecting an object.
+// As long as a missing config may select an object, the object is not deselected.
 func TestDownStateByAPartialMatcher(t *testing.T) {
 	const selected = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [selected]}]}]"
 	const labelled = "namespaceScope: {namespaces: [labelled], resources: [{group: '', resource: secrets, labelSelector: {matchLabels: {a: b}}}]}"
@@ -331,7 +330,8 @@ func TestDownStateByAPartialMatcher(t *testing.T) {
 	}
 }
 
-// An object beyond a limit is left as it is. Whoever selects it is told, also where all travel; but it goes when it is deleted.
+// An object beyond a limit does not change. If a config selects it, or all objects are selected, it fails. Its deletion still
+// counts.
 func TestDownStateBeyondLimits(t *testing.T) {
 	t.Parallel()
 	const selected = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [selected]}]}]"
@@ -362,7 +362,7 @@ func TestDownStateBeyondLimits(t *testing.T) {
 	}
 }
 
-// observeDownState returns the state of an object in a situation.
+// observeDownState returns the state of an object in a situation, which is a key of want in TestDownState.
 func (c *selectionHarness) observeDownState(situation string, object *unstructured.Unstructured, mark ownership.Mark) (plan.State, error) {
 	var source *unstructured.Unstructured
 	var state, there string
@@ -376,19 +376,19 @@ func (c *selectionHarness) observeDownState(situation string, object *unstructur
 	case "present":
 		source = object
 	}
-	var seen []plan.Copy
+	var copies []plan.Copy
 	if there == "placed" {
 		// Related objects belong in the namespace that putPrimary names.
 		key := types.NamespacedName{Namespace: "away", Name: object.GetName()}
-		seen = []plan.Copy{{API: c.target.apis[0].TargetAPI, Key: key, Observed: &plan.TargetObject{Mark: mark}}}
+		copies = []plan.Copy{{API: c.target.apis[0].TargetAPI, Key: key, Observed: &plan.TargetObject{Mark: mark}}}
 	}
 	observer := *c.observer.rules
-	observer.Target = &targetWithCopies{observer.Target, seen}
+	observer.Target = &targetWithCopies{observer.Target, copies}
 	down := observer.Down(&plan.Snapshot{Key: keyOf(object), Matcher: c.matcher.Load(), InMailbox: source})
 	return down.State, down.Err
 }
 
-// targetWithCopies is a target that has these copies of any object.
+// targetWithCopies is a target with these copies of each object.
 type targetWithCopies struct {
 	observe.Target
 	copies []plan.Copy
@@ -396,7 +396,7 @@ type targetWithCopies struct {
 
 func (t *targetWithCopies) CopiesOf(types.NamespacedName) []plan.Copy { return t.copies }
 
-// After the initial sync, an object that no primary claims is deselected; one that a primary claims is selected before that.
+// After the initial sync, an object without a claim is deselected. An object with a claim is selected before that.
 func TestDownStateDuringInitialSync(t *testing.T) {
 	c := newSelectionHarness(t, "", relatedOnly)
 	key := types.NamespacedName{Namespace: c.hub.namespace, Name: "first"}
@@ -418,21 +418,21 @@ func TestDownStateDuringInitialSync(t *testing.T) {
 	c.hub.published = append(slices.Clone(c.hub.published), plan.Resource{PublishedResource: "boxes"})
 	c.hub.lock.Unlock()
 	c.Registry.BeginInitialSync("boxes", c.boxes)
-	expect("before anybody has spoken", plan.Unknown, plan.Unknown)
+	expect("before the first claim", plan.Unknown, plan.Unknown)
 	c.putPrimary("one")
-	expect("when one has spoken", plan.Selected, plan.Unknown)
+	expect("after a claim on one", plan.Selected, plan.Unknown)
 	c.Registry.CompleteInitialSync("boxes")
-	expect("when all have spoken", plan.Selected, plan.Deselected)
+	expect("after the initial sync", plan.Selected, plan.Deselected)
 	c.Registry.MarkUnresolved("boxes", key, c.boxes[0])
-	expect("when one cannot be understood", plan.Selected, plan.Unknown)
+	expect("with an unresolved claim", plan.Selected, plan.Unknown)
 	c.Registry.RemovePrimary("boxes", key)
-	expect("when it is gone", plan.Deselected, plan.Deselected)
+	expect("without the primary", plan.Deselected, plan.Deselected)
 	c.Registry.BeginInitialSync("boxes", c.boxes)
-	expect("when all is to be said again", plan.Unknown, plan.Unknown)
+	expect("in the next initial sync", plan.Unknown, plan.Unknown)
 	c.Registry.RemovePublishedResource("boxes")
-	expect("when nobody is to speak any more", plan.Deselected, plan.Deselected)
+	expect("without the PublishedResource", plan.Deselected, plan.Deselected)
 	c.hub.lock.Lock()
 	c.hub.published = c.hub.published[:1]
 	c.hub.lock.Unlock()
-	expect("when it is not published any more", plan.Unknown, plan.Unknown)
+	expect("after the unpublishing", plan.Unknown, plan.Unknown)
 }

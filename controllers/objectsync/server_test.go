@@ -36,25 +36,25 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// put applies manifests as somebody who is not the hub.
+// put applies manifests as another client than the hub.
 func put(t testing.TB, manifest string) {
 	t.Helper()
 	suite.Apply(t, suite.Target(t).Config, manifest)
 }
 
-// runs counts the names that were asked for.
+// runs counts the calls of unique.
 var runs atomic.Int64
 
 // unique returns a name that no test, and no run of one, has used.
 func unique(name string) string { return fmt.Sprintf("%s-%d", name, runs.Add(1)) }
 
-// administrator returns a client that is not the hub's.
+// administrator returns a client with other credentials than the hub's.
 func administrator(t testing.TB) dynamic.Interface {
 	t.Helper()
 	return suite.Dynamic(t, suite.Target(t).Config)
 }
 
-// connect returns the hub's connection to the cluster, which is up.
+// connect returns the hub's connection to the cluster, once it is up.
 func connect(t testing.TB) *targets.Connection {
 	t.Helper()
 	return connections.ConnectToTarget(t, testFieldManager, testOwner.SyncTarget)
@@ -80,21 +80,21 @@ func newTargetHarness(t *testing.T, connection *targets.Connection, resource sch
 	}
 }
 
-// observeTarget returns where an object is, with what there is to decide by.
+// observeTarget returns the place of an object with the facts for decisions.
 func (h *targetHarness) observeTarget(object *unstructured.Unstructured) plan.Copy {
 	here := plan.Copy{API: h.target.TargetAPI, Key: keyOf(object), Object: object}
 	here.Observed, _ = h.view.observeObject(object)
 	return here
 }
 
-// applySource makes the object on the target what the source in the mailbox says, as if the target were known to hold nothing of it.
+// applySource writes the source to the target as if the hub had no copy in its cache.
 func (h *targetHarness) applySource(source *unstructured.Unstructured, policy ownership.Policy) error {
 	h.t.Helper()
 	desired := h.desired(source, policy)
 	return h.create(h.t.Context(), plan.Copy{API: h.target.TargetAPI, Key: keyOf(desired.Object)}, desired)
 }
 
-// desired returns what the target must hold for a source in the mailbox.
+// desired returns the desired object for a source in the mailbox.
 func (h *targetHarness) desired(source *unstructured.Unstructured, policy ownership.Policy) *transform.Desired {
 	h.t.Helper()
 	desired, err := h.planner.Down.Desired(source, transform.SyncSpec{Policy: policy})

@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// Status returns what a controller knows about its objects: counts, failures and states.
+// Status reports on the objects of a controller: counts, failures and states.
 type Status struct {
 	resource *plan.Resource
 	matcher  *atomic.Pointer[selection.Matcher]
@@ -47,7 +47,7 @@ type Status struct {
 	dropped  *droppedFields
 }
 
-// knownStates are facts about objects that the caches do not show.
+// knownStates are facts about objects that the caches do not contain.
 type knownStates struct {
 	failures map[types.NamespacedName]Failure
 	deferred map[types.NamespacedName][]string
@@ -117,7 +117,7 @@ func (s *Status) countUp(summaries map[string]*ConfigSummary, matcher *selection
 	s.addToSummaries(summaries, selected.Selection, key, syncState{synced: s.mailbox.isUpsynced(inMailbox)}, known)
 }
 
-// countFormerlyUpsynced counts an object that was upsynced before, and is denied now.
+// countFormerlyUpsynced counts an object that was upsynced before, and is now denied.
 func (s *Status) countFormerlyUpsynced(summaries map[string]*ConfigSummary, matcher *selection.Matcher, inMailbox *unstructured.Unstructured, known knownStates) {
 	mark := s.rules.UpsyncMark(inMailbox)
 	if mark == nil {
@@ -128,8 +128,8 @@ func (s *Status) countFormerlyUpsynced(summaries map[string]*ConfigSummary, matc
 	}
 }
 
-// countUndeleted counts an object that is gone from the mailbox, and whose copies stay because of the failure. Its labels are gone with it, so
-// it counts for all configs with entries that name it.
+// countUndeleted counts an object that is gone from the mailbox, and whose copies stay because of the failure. Its labels are
+// unknown, so it counts for all configs with entries that can select its name.
 func (s *Status) countUndeleted(summaries map[string]*ConfigSummary, matcher *selection.Matcher, key types.NamespacedName, failure Failure) {
 	source, known := s.mailbox.get(key)
 	if !known || source != nil || len(s.upsynced.refsOf(key)) > 0 {
@@ -143,7 +143,7 @@ func (s *Status) countUndeleted(summaries map[string]*ConfigSummary, matcher *se
 	}
 }
 
-// addOverruled adds an object to the summaries of the configs whose names for it do not count.
+// addOverruled adds an object to the summaries of the configs that give it another name than the oldest config does.
 func (s *Status) addOverruled(summaries map[string]*ConfigSummary, configs []string, key types.NamespacedName) {
 	for _, config := range configs {
 		summary := summaryOf(summaries, config)
@@ -155,7 +155,7 @@ func (s *Status) nameOf(key types.NamespacedName) ObjectName {
 	return ObjectName{Resource: s.resource.GroupResource(), Key: key}
 }
 
-// syncState is the state of one object: synced on both sides, and ready if it does its work on the target.
+// syncState is the state of one object: synced if both sides are in sync, and ready if the copy on the target is healthy.
 type syncState struct{ synced, ready bool }
 
 func (s *Status) addToSummaries(summaries map[string]*ConfigSummary, selected selection.Selection, key types.NamespacedName, state syncState, known knownStates) {
@@ -221,7 +221,8 @@ func (s *Status) Summary() Summary {
 	return sum
 }
 
-// copiedAPIs returns how often [Status.CopiedObjectCount] counts a mailbox object with these copies: once for each target API.
+// copiedAPIs returns the number of target APIs among the copies of a mailbox object: [Status.CopiedObjectCount] counts the object
+// once for each.
 func copiedAPIs(copies []plan.Copy) int {
 	apis := map[schema.GroupResource]struct{}{}
 	for _, existing := range copies {
@@ -278,7 +279,7 @@ func (s *Status) syncedState(key types.NamespacedName) (state ObjectState, synce
 	return state, marked.synced, true
 }
 
-// NotListedReason is the [Status.UnreadableReason] of a resource whose objects the hub has not listed, for whatever cause.
+// NotListedReason is the [Status.UnreadableReason] of a resource whose objects the hub has not listed.
 const NotListedReason = "the hub cannot list it now"
 
 // UnreadableReason returns why the hub cannot read the mailbox objects of the resource now; empty if it can.
@@ -295,8 +296,8 @@ func (s *Status) UnreadableReason() string {
 	return ""
 }
 
-// UnavailableResources returns the APIs that the target does not serve, or does not let the hub read, and kinds that conversions may
-// not produce.
+// UnavailableResources returns the APIs that the target does not serve or does not let the hub read, and the kinds that
+// conversions may not produce.
 func (s *Status) UnavailableResources() []UnavailableResource {
 	unavailable := slices.Clone(s.target.unresolvedKinds)
 	for _, target := range s.target.apis {

@@ -32,19 +32,20 @@ import (
 
 // ConfigSummary counts the objects of one config.
 type ConfigSummary struct {
-	// Selected counts the objects that the config selects. Of these, Synced are on the other side. Of the synced ones, Ready have gone down
-	// and do their work on the target.
+	// Selected counts the objects that the config selects. Synced counts the selected objects that are in sync on both sides.
+	// Ready counts the synced objects with a healthy copy on the target.
 	Selected, Synced, Ready int64
-	// Failed counts the objects that are listed in Failures with the reason. Of these, Undeleted are not selected: they are gone from the
-	// mailbox, and their copies cannot be deleted from the target.
+	// Failed counts the objects in Failures. Undeleted counts the failed objects that are not selected: they are gone from the
+	// mailbox, but their copies cannot be deleted from the target.
 	Failed, Undeleted int64
 	Failures          []ObjectFailure
-	// Deferred are objects with fields that the hub does not ignore any more, but leaves to the target until the object
+	// Deferred are objects with fields that the hub no longer ignores, but leaves unchanged on the target until the object
 	// changes. They do not count as synced, because the hub does not know whether those fields differ.
 	Deferred []DeferredObject
-	// Overruled are objects to which an older config gives another name.
+	// Overruled are objects with a name in this config that an older config overrules.
 	Overruled []ObjectName
-	// ExcludedByUpsync are objects that the config selects for downsync, and another entry for upsync, which wins.
+	// ExcludedByUpsync are objects that the config selects for downsync, and another entry selects for upsync. Upsync takes
+	// precedence.
 	ExcludedByUpsync []ObjectName
 	// Dropped are fields of target objects that the mailbox's schema does not have, each with its resource, sorted.
 	Dropped []string
@@ -64,10 +65,10 @@ type DeferredObject struct {
 
 // UnavailableResource is an API that cannot be synced with the target now.
 type UnavailableResource struct {
-	// GroupResource and Kind are those on the target.
+	// GroupResource and Kind are the target API's.
 	GroupResource schema.GroupResource
 	Kind          string
-	// Reason is [plan.ReasonNotServed], [plan.ReasonForbidden] or a reason of package policy; Message is for people.
+	// Reason is [plan.ReasonNotServed], [plan.ReasonForbidden] or a reason of package policy; Message is for users.
 	Reason, Message string
 }
 
@@ -96,9 +97,11 @@ func FirstFailures(all []ObjectFailure, limit int) (first []edgev2alpha1.ObjectF
 
 // Summary counts the objects of one or more controllers.
 type Summary struct {
-	// Synced objects are in sync on both sides, Failed are not. Objects with deferred fields are neither.
+	// Synced counts the objects that are in sync on both sides, Failed those that are not. Objects with deferred fields count as
+	// neither.
 	Synced, Failed int
-	// Former objects stay on the target though their source is gone: with its mailbox, or before somebody restored them from a backup.
+	// Former counts the copies that stay on the target although their source is gone: deleted with its mailbox, or before
+	// somebody restored the copy from a backup.
 	Former int
 	// PendingSince is when the hub observed the oldest change that has not reached the other side; zero if there is none.
 	PendingSince time.Time
@@ -131,7 +134,7 @@ func summaryOf(summaries map[string]*ConfigSummary, config string) *ConfigSummar
 	return summary
 }
 
-// IsDenied reports whether the hub itself, and not the target, excludes the kind.
+// IsDenied reports whether the hub, and not the target, excludes the kind.
 func (u UnavailableResource) IsDenied() bool {
 	return u.Reason == policy.ReasonConversionNotPublished || u.Reason == policy.ReasonConversionBypassesRules
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// What a mailbox left on the target that was lost is counted by itself, until its successor takes it over.
+// Copies of a former mailbox are counted as former until the new mailbox takes them over.
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
@@ -56,18 +56,18 @@ func TestSummary(t *testing.T) {
 	h.expectOnTarget(configMapsV1, "second")
 	counts("two are in sync", "2 in sync, 1 failed, 0 of a former mailbox")
 	if first := FirstFailures(h.controllers[configMapsV1].Status.Summary().Failures, 20); len(first) != 1 || first[0].Name != "taken" || first[0].Reason != plan.ReasonConflict {
-		t.Errorf("the failed object is not named: %+v", first)
+		t.Errorf("the failed object is not listed: %+v", first)
 	}
 	h.stop()
 	h.setMarkMailbox("first", "another")
 	h.drop(configMapsV1, h.namespace, "first")
 	h.start()
-	counts("one is left by a mailbox that was lost", "1 in sync, 1 failed, 1 of a former mailbox")
+	counts("one copy is of a former mailbox", "1 in sync, 1 failed, 1 of a former mailbox")
 	h.putConfigMap("first", "a: c")
-	counts("it is taken over", "2 in sync, 1 failed, 0 of a former mailbox")
+	counts("the copy is taken over", "2 in sync, 1 failed, 0 of a former mailbox")
 	h.waitUntilIdle()
 	h.controllers[configMapsV1].Status.states.setFindings(types.NamespacedName{Namespace: h.namespace, Name: "second"}, findings{deferred: []string{"data.a"}})
-	counts("fields of one are left to the target", "1 in sync, 1 failed, 0 of a former mailbox")
+	counts("one has deferred fields", "1 in sync, 1 failed, 0 of a former mailbox")
 }
 
 // Several copies of one object in one target API are counted once as synced, and all of them as former.
@@ -103,8 +103,8 @@ func TestSummaryOfSeveralCopies(t *testing.T) {
 	}
 }
 
-// A copy that the cluster does not let go stays reported to the configs that name it. Each try verifies again that the source is gone, which is
-// no success.
+// A copy that the target refuses to delete stays in the status of the configs that name it. Each try verifies the absence of the
+// source again, which does not count as a success.
 func TestRefusedDeletion(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
@@ -142,24 +142,24 @@ spec: {policyName: NS, validationActions: [Deny]}
 		}
 	}
 	if len(summaries) != 1 {
-		t.Errorf("%d configs report it", len(summaries))
+		t.Errorf("%d configs report the failure", len(summaries))
 	}
 }
 
-// Objects that the mailbox does not show are no objects that are not there.
+// Objects that the mailbox does not show are not absent.
 func TestUnreadableReason(t *testing.T) {
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
 	controller := h.controllers[configMapsV1]
 	if why := controller.Status.UnreadableReason(); why != "" {
-		t.Errorf("a resource that is bound is hidden: %s", why)
+		t.Errorf("a bound resource is unreadable: %s", why)
 	}
 	h.put(apiBindings, "{apiVersion: apis.kcp.io/v1alpha2, kind: APIBinding, metadata: {name: bound}, status: {phase: Bound}}")
-	h.until("the binding has lost it", func() bool { return controller.Status.UnreadableReason() != "" })
+	h.until("the binding no longer has the resource", func() bool { return controller.Status.UnreadableReason() != "" })
 	h.put(apiBindings, "{apiVersion: apis.kcp.io/v1alpha2, kind: APIBinding, metadata: {name: bound}, status: {phase: Bound, boundResources: [{group: '', resource: configmaps}]}}")
-	h.until("it is bound again", func() bool { return controller.Status.UnreadableReason() == "" })
+	h.until("the resource is bound again", func() bool { return controller.Status.UnreadableReason() == "" })
 }
 
-// What a status of configs costs for each of a mailbox's objects.
+// BenchmarkSummarizeConfigs measures the cost of a config's status per mailbox object.
 func BenchmarkSummarizeConfigs(b *testing.B) {
 	const objects = 1000
 	h := newHub(b, []plan.Resource{resourceNamed(b, configMapsV1, "")}, configMapsTravel)

@@ -34,25 +34,24 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// targetView shows the copies of one mailbox resource on the target: as the caches have them, or as the hub's own last writes left
-// them.
+// targetView returns the copies of one mailbox resource on the target: from the caches, or from the hub's own later writes.
 type targetView struct {
 	connection *targets.Connection
 	resource   *plan.Resource
 	mailbox    logicalcluster.Name
 	owner      ownership.Owner
-	// unresolvedKinds are results of conversions that the target does not serve, or that the hub denies.
+	// unresolvedKinds are the kinds that conversions produce, but that the target does not serve or the hub denies.
 	unresolvedKinds []UnavailableResource
 	namespacePolicy func() *policy.NamespacePolicy
-	// cachesWholeObjects is true if a rule reads the copies; else the caches keep only metadata and status.
+	// cachesWholeObjects is true if a rule reads the copies. Otherwise the caches keep only metadata and status.
 	cachesWholeObjects bool
 	// apis has the resource itself first.
 	apis []*targetResource
 
 	lock gosync.Mutex
-	// writes are the hub's writes that the caches do not show yet. They use the lock.
+	// writes are the hub's writes that the caches do not contain yet. They use the lock.
 	writes expectations.Writes[plan.Ref, *cachedCopy]
-	// deletedByHub are the UIDs of the copies that the hub deletes, until their deletion was observed.
+	// deletedByHub are the UIDs of the copies that the hub is deleting, until their deletion was observed.
 	deletedByHub map[plan.Ref]types.UID
 }
 
@@ -130,7 +129,7 @@ func (t *targetView) hasSynced() bool {
 	return true
 }
 
-// copies returns all objects of the caches, be they copies of the hub's or not.
+// copies returns all objects of the caches, also those that are not copies of the hub's.
 func (t *targetView) copies() (all []*cachedCopy) {
 	for _, api := range t.apis {
 		for _, object := range api.cache.List() {
@@ -175,7 +174,7 @@ func (t *targetView) CopiesOf(source types.NamespacedName) []plan.Copy {
 	return all
 }
 
-// hasUncachedCopy reports whether the hub wrote a copy of a mailbox object that the cache does not show yet.
+// hasUncachedCopy reports whether the hub wrote a copy of a mailbox object that the cache does not contain yet.
 func (t *targetView) hasUncachedCopy(source types.NamespacedName) bool {
 	return t.writes.AnyWritten(func(written *cachedCopy) bool {
 		return written.observed != nil && sourceKey(written.observed.Mark) == source
@@ -187,8 +186,8 @@ func (t *targetView) CopyAt(api plan.TargetAPI, key types.NamespacedName) plan.C
 	return t.copyAt(t.resourceFor(api.GroupResource()), key)
 }
 
-// copyAt returns a place with the copy that is there, if it is the hub's. The hub's own last write counts although the cache may not
-// show it yet.
+// copyAt returns a place on the target, with the object there if it is a copy of the hub's. The hub's own last write counts even
+// if the cache does not contain it yet.
 func (t *targetView) copyAt(api *targetResource, key types.NamespacedName) plan.Copy {
 	found := plan.Copy{API: api.TargetAPI, Key: key}
 	cached := api.cache.Get(key)
@@ -238,8 +237,8 @@ func (t *targetView) CheckKind(kind schema.GroupKind) error {
 	return nil
 }
 
-// CheckNamespace implements [observe.Target]. A namespace that the connection does not watch counts as denied: there, an absent object
-// proves nothing.
+// CheckNamespace implements [observe.Target]. A namespace that the connection does not watch counts as denied, because an object
+// missing from the cache may exist there.
 func (t *targetView) CheckNamespace(name string, protectedToo bool) error {
 	if err := t.currentNamespacePolicy().Check(name, protectedToo); err != nil {
 		return err
@@ -267,15 +266,15 @@ func (t *targetView) currentNamespacePolicy() *policy.NamespacePolicy {
 	return t.namespacePolicy()
 }
 
-// contradicted marks the cache as outdated: the target has no object of that UID or, for an empty UID, has a copy of the hub's that is not
-// cached.
+// contradicted marks the cache as outdated: it contains an object of this UID that the target does not have, or, for an empty
+// UID, lacks a copy of the hub's that the target has.
 func (t *targetView) contradicted(ref plan.Ref, uid types.UID) {
 	if api := t.resourceFor(ref.Resource); api != nil {
 		api.cache.Contradicted(ref.Key, uid)
 	}
 }
 
-// deletionStarted is called before the hub deletes a copy, and with an empty UID if that failed.
+// deletionStarted is called before the hub deletes a copy, and with an empty UID if the deletion failed.
 func (t *targetView) deletionStarted(ref plan.Ref, uid types.UID) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -289,7 +288,7 @@ func (t *targetView) deletionStarted(ref plan.Ref, uid types.UID) {
 	t.deletedByHub[ref] = uid
 }
 
-// deletionObserved reports whether the hub deleted a copy that is gone now.
+// deletionObserved reports whether the hub deleted the copy that is gone.
 func (t *targetView) deletionObserved(ref plan.Ref, uid types.UID) (byHub bool) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -307,8 +306,8 @@ func (t *targetView) isOwnSource(source ownership.Source) bool {
 	return source.Group == t.resource.Group && source.Resource == t.resource.Resource
 }
 
-// sourceKeysOf returns the key of the mailbox object of a copy: the key of the same name if the copy has no valid mark. It returns
-// no key for a copy of another resource.
+// sourceKeysOf returns the key of a copy's mailbox object. It returns the copy's own key if the copy has no valid mark, and no
+// key if the copy is of another mailbox resource.
 func (t *targetView) sourceKeysOf(cached *cachedCopy) []types.NamespacedName {
 	switch {
 	case cached.observed == nil:

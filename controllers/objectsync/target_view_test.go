@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// What comes up is judged by its kind, its namespace and its name, each on both sides.
+// CheckUpsync checks the kind, the namespace and the name on both sides.
 func TestCheckUpsync(t *testing.T) {
 	bounds := &policy.NamespacePolicy{Protected: policy.DefaultProtectedNamespaces, Allowed: policy.NamespacePatterns{"kube-public"}, Only: []string{"shop", "kube-system", "kube-public"}}
 	refused := []UnavailableResource{
@@ -51,21 +51,21 @@ func TestCheckUpsync(t *testing.T) {
 		"out of a protected namespace":           {"secrets", "secrets", "Secret", "kube-system/x", "kube-system/x", plan.Allowed{}, policy.ReasonNamespaceProtected},
 		"the PublishedResource allows it":        {"secrets", "secrets", "Secret", "kube-system/x", "kube-system/x", plan.Allowed{ProtectedNamespaces: true}, ""},
 		"the SyncTarget allows it":               {"secrets", "secrets", "Secret", "kube-public/x", "kube-public/x", plan.Allowed{}, ""},
-		"out of another namespace than bound to": {"secrets", "secrets", "Secret", "till/x", "shop/x", plan.Allowed{ProtectedNamespaces: true}, policy.ReasonNamespaceNotAllowed},
+		"out of a namespace that is not allowed": {"secrets", "secrets", "Secret", "till/x", "shop/x", plan.Allowed{ProtectedNamespaces: true}, policy.ReasonNamespaceNotAllowed},
 		"into a protected namespace":             {"secrets", "secrets", "Secret", "shop/x", "kube-system/x", plan.Allowed{}, policy.ReasonNamespaceProtected},
 		"into another namespace":                 {"secrets", "secrets", "Secret", "shop/x", "till/x", plan.Allowed{}, ""},
 		"a protected Namespace":                  {"namespaces", "namespaces", "Namespace", "kube-system", "x", plan.Allowed{}, policy.ReasonNamespaceProtected},
 		"as a protected Namespace":               {"namespaces", "namespaces", "Namespace", "shop", "kube-extra", plan.Allowed{}, policy.ReasonNamespaceProtected},
-		"something else of that name":            {"nodes", "nodes", "Node", "kube-system", "kube-system", plan.Allowed{}, ""},
+		"another kind of that name":              {"nodes", "nodes", "Node", "kube-system", "kube-system", plan.Allowed{}, ""},
 		"rights":                                 {"roles.rbac.authorization.k8s.io", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/x", plan.Allowed{}, policy.ReasonPrivilegedUpsync},
 		"disguised rights":                       {"roles.rbac.authorization.k8s.io", "things.down.io", "Thing", "shop/x", "shop/x", plan.Allowed{}, policy.ReasonPrivilegedUpsync},
 		"rights under another name":              {"roles.example.com", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/x", plan.Allowed{}, policy.ReasonPrivilegedUpsync},
 		"rights that are allowed":                {"roles.rbac.authorization.k8s.io", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/x", plan.Allowed{PrivilegedUpsync: true}, ""},
-		"rights of a name that is kept":          {"roles.rbac.authorization.k8s.io", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/system:x", plan.Allowed{PrivilegedUpsync: true}, policy.ReasonNameReserved},
-		"a name that is kept only there":         {"configmaps.example.com", "configmaps", "ConfigMap", "shop/kube-root-ca.crt", "shop/kube-root-ca.crt", plan.Allowed{}, ""},
-		"by a conversion that is refused":        {"secrets", "skids.down.io", "Skid", "shop/x", "shop/x", plan.Allowed{}, policy.ReasonConversionNotPublished},
-		"by one of former times that is refused": {"secrets", "skids.down.io", "", "shop/x", "shop/x", plan.Allowed{}, policy.ReasonConversionNotPublished},
-		"by one that is only not served":         {"secrets", "crates.down.io", "Crate", "shop/x", "shop/x", plan.Allowed{}, ""},
+		"rights with a reserved name":            {"roles.rbac.authorization.k8s.io", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/system:x", plan.Allowed{PrivilegedUpsync: true}, policy.ReasonNameReserved},
+		"a name reserved for another resource":   {"configmaps.example.com", "configmaps", "ConfigMap", "shop/kube-root-ca.crt", "shop/kube-root-ca.crt", plan.Allowed{}, ""},
+		"by a denied conversion":                 {"secrets", "skids.down.io", "Skid", "shop/x", "shop/x", plan.Allowed{}, policy.ReasonConversionNotPublished},
+		"by a former, denied conversion":         {"secrets", "skids.down.io", "", "shop/x", "shop/x", plan.Allowed{}, policy.ReasonConversionNotPublished},
+		"by a conversion that is not served":     {"secrets", "crates.down.io", "Crate", "shop/x", "shop/x", plan.Allowed{}, ""},
 	} {
 		above, below := schema.ParseGroupResource(test.mailbox), schema.ParseGroupResource(test.target)
 		rules := rulesFor(Options{
@@ -85,7 +85,7 @@ func TestCheckUpsync(t *testing.T) {
 	}
 }
 
-// Nothing is read on the target that may not come up.
+// The scope of an upsync cache excludes denied objects.
 func TestSelectedScope(t *testing.T) {
 	config := &edgev2alpha1.SyncerConfig{}
 	config.Name = "up"
@@ -111,13 +111,13 @@ func TestSelectedScope(t *testing.T) {
 	}
 }
 
-// rulesFor returns the observer of single objects over views without caches.
+// rulesFor returns the observer of single objects, with empty caches on both sides.
 func rulesFor(options Options) *observe.Observer {
 	planner := plan.Planner{Resource: options.Resource, Down: transform.Down{Owner: options.Owner}}
 	return newRules(&options, &planner, newMailboxView(&options), newTargetView(&options))
 }
 
-// named reads "namespace/name", or a name alone.
+// named parses "namespace/name", or a name alone.
 func named(text string) types.NamespacedName {
 	if namespace, name, ok := strings.Cut(text, "/"); ok {
 		return types.NamespacedName{Namespace: namespace, Name: name}

@@ -65,7 +65,7 @@ func newTargetWriter(o *Options, view *targetView, mailbox *mailboxView, reporte
 	}
 }
 
-// write makes the write that an operation decided on, with the requests that it needs.
+// write executes an operation, with all requests that it needs.
 func (w *targetWriter) write(ctx context.Context, o plan.Operation) error {
 	var err error
 	switch o.Decision.Action {
@@ -123,7 +123,7 @@ func (w *targetWriter) otherManagersOf(desired *transform.Desired, object *unstr
 	return slices.DeleteFunc(managers, func(manager string) bool { return manager == w.fieldManager }), err
 }
 
-// describeFormer names the object that a copy came from, if that is not the one that the operation is about.
+// describeFormer describes the source of a copy if it is not the operation's object.
 func describeFormer(o plan.Operation) string {
 	if plan.SameSource(o.Desired.Mark, o.Copy.Observed.Mark) {
 		return "a former object of this name, of other users, whose end the hub has not seen"
@@ -135,8 +135,8 @@ func describeSource(source ownership.Source) string {
 	return fmt.Sprintf("%s %s of the mailbox", source.Resource, types.NamespacedName{Namespace: source.Namespace, Name: source.Name})
 }
 
-// create creates the desired object, and first its namespace if that is missing. If the name is taken, it reads the
-// object there once: the hub may own it, without its label, or may adopt it.
+// create creates the desired object, and first its namespace if that is missing. If the name is taken, it reads the object there
+// once: the hub may own the object although the label is missing, or may adopt it.
 func (w *targetWriter) create(ctx context.Context, current plan.Copy, desired *transform.Desired) error {
 	if w.isCordoned() {
 		return errCordoned
@@ -166,7 +166,7 @@ func (w *targetWriter) create(ctx context.Context, current plan.Copy, desired *t
 // isCordoned reports whether nothing new may be created on the target. Existing copies stay in sync.
 func (w *targetWriter) isCordoned() bool { return w.cordoned != nil && w.cordoned() }
 
-// apply applies to the hub's copy of that UID. A copy that refuses the change is replaced if the PublishedResource
+// apply applies to the hub's copy of the given UID. If an immutable field differs, it replaces the copy if the PublishedResource
 // allows it.
 func (w *targetWriter) apply(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) error {
 	err := w.applyInPlace(ctx, current, desired, uid)
@@ -176,7 +176,7 @@ func (w *targetWriter) apply(ctx context.Context, current plan.Copy, desired *tr
 	return err
 }
 
-// applyInPlace applies to the object of that UID and never replaces it, so the object need not be the hub's yet.
+// applyInPlace applies to the object of the given UID and never replaces it, so the hub need not own the object yet.
 func (w *targetWriter) applyInPlace(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) error {
 	if err := w.relinquishFields(ctx, current, desired, uid); err != nil {
 		return err
@@ -237,7 +237,8 @@ func (w *targetWriter) relinquishFields(ctx context.Context, current plan.Copy, 
 	return nil
 }
 
-// replaceManagedFields replaces the managedFields of the object of that UID, unless it has changed since it was read.
+// replaceManagedFields replaces the managedFields of the object of the given UID, unless the object has changed since it was
+// read.
 func (w *targetWriter) replaceManagedFields(ctx context.Context, current plan.Copy, uid types.UID, object *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) error {
 	edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
 	_, err := w.objects.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
@@ -247,8 +248,8 @@ func (w *targetWriter) replaceManagedFields(ctx context.Context, current plan.Co
 	return err
 }
 
-// unknownVersionMessage matches the refusal of an apply to an object whose managedFields name a version that its CRD does not
-// have any more.
+// unknownVersionMessage matches the refusal of an apply to an object whose managedFields name a version that its CRD no longer
+// has.
 var unknownVersionMessage = regexp.MustCompile(`invalid group/version: ([-a-z0-9.]+/[a-z0-9]+)`)
 
 // removedVersion returns the removed version for which the target refused an apply; empty if the refusal has another cause.
@@ -268,8 +269,8 @@ func removedVersion(err error, in schema.GroupVersion) string {
 	return found[1]
 }
 
-// applyMigratingVersion applies to the object of the UID. If managedFields name a version that was removed from the CRD, they
-// are moved to the current version first: until then nobody can apply to the object.
+// applyMigratingVersion applies to the object of the UID. If managedFields name a version that was removed from the CRD, it moves
+// them to the current version and applies again: until then no client can apply to the object.
 func (w *targetWriter) applyMigratingVersion(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) (*unstructured.Unstructured, error) {
 	resource := current.API.GroupVersionResource
 	applied, err := w.objects.Apply(ctx, resource, desired.Object, uid)
@@ -295,7 +296,7 @@ func (w *targetWriter) applyMigratingVersion(ctx context.Context, current plan.C
 // replace deletes a copy that has immutable fields to change; the delete event leads to a create. A dry run first
 // makes sure that the target accepts the new object.
 func (w *targetWriter) replace(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refused *immutableError) error {
-	// A mailbox that was bound again has lost the former objects without a user's order.
+	// A mailbox that was bound again has lost its former objects although no user deleted them.
 	superseded := plan.Supersedes(desired, current.Observed) && !w.mailbox.mailboxes.WasRebound(w.mailbox.name)
 	if !w.resource.Replace && !superseded || w.resource.DeletesContents {
 		return refused
@@ -310,14 +311,14 @@ func (w *targetWriter) replace(ctx context.Context, current plan.Copy, desired *
 	return w.delete(ctx, current, uid, metav1.DeletePropagationBackground)
 }
 
-// updateMark updates the marks of a copy whose content is left to the target. The mark keeps the hash of the last apply.
+// updateMark updates the marks of a copy that the hub does not overwrite. The mark keeps the hash of the last apply.
 func (w *targetWriter) updateMark(ctx context.Context, current plan.Copy, desired *transform.Desired, observed *plan.TargetObject) error {
 	mark := desired.Mark
 	mark.Hash, mark.Adopted = observed.Mark.Hash, observed.Mark.Adopted
 	return w.patchMark(ctx, current, desired, observed.UID, mark, nil)
 }
 
-// patchMark writes only a mark on an object whose content is left to the target.
+// patchMark writes only the marks of an object that the hub does not overwrite.
 func (w *targetWriter) patchMark(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, mark ownership.Mark, removeAnnotations []string) error {
 	return w.patchMetadata(ctx, current, uid, metadatapatch.Patch{
 		SetLabels: map[string]string{ownership.OwnerLabel: w.owner.LabelValue()},
@@ -329,7 +330,7 @@ func (w *targetWriter) patchMark(ctx context.Context, current plan.Copy, desired
 	})
 }
 
-// removeOverwriteAnnotation removes the annotation that [Controller.updateMark] set. An apply without it would not remove it,
+// removeOverwriteAnnotation removes the annotation that patchMark has set. An apply without the annotation would not remove it,
 // because no apply has set it.
 func (w *targetWriter) removeOverwriteAnnotation(ctx context.Context, current plan.Copy, desired *transform.Desired) error {
 	if _, ok := desired.Object.GetAnnotations()[ownership.OverwriteAnnotation]; ok {
@@ -352,8 +353,8 @@ func (w *targetWriter) patchMetadata(ctx context.Context, current plan.Copy, uid
 	return nil
 }
 
-// finish uses the response until the cache shows it. It also notes the desired fields that the target dropped,
-// so that they are not taken for drift for ever.
+// finish records the response until the cache contains it. It also records the desired fields that the target dropped, so that
+// the hub does not repair them as drift.
 func (w *targetWriter) finish(ctx context.Context, ref plan.Ref, answer *unstructured.Unstructured, desired *transform.Desired) error {
 	cached, err := w.view.cachedCopyOf(answer, verifiedMark{desired.Mark, desired.SealedMark()})
 	w.view.writes.Written(ctx, ref, cached)
@@ -379,8 +380,8 @@ func (w *targetWriter) finish(ctx context.Context, ref plan.Ref, answer *unstruc
 	return conflict
 }
 
-// nullsOfOthers returns the paths at which the hub applied a null and the target keeps what other managers have set, and those managers. There
-// are none if an admission webhook fills the null: its fields belong to an update by the hub.
+// nullsOfOthers returns the paths where the hub applied a null and the target keeps fields of other managers, and these managers.
+// It returns none if an admission webhook fills the null, because the webhook's fields belong to the hub's write.
 func (w *targetWriter) nullsOfOthers(desired *transform.Desired, cached *cachedCopy, answer *unstructured.Unstructured) (paths, managers []string, err error) {
 	paths, err = ownership.NullsOfOthers(desired.Object.Object, cached.observed.AppliedFields)
 	if err != nil || len(paths) == 0 {
@@ -429,15 +430,15 @@ func (w *targetWriter) release(ctx context.Context, current plan.Copy) error {
 	return nil
 }
 
-// mayReclaim reports whether the hub may take back an object that it releases, when the source is created again. It may if the
-// object was to be deleted and stays only because its deletion would delete others. Orphaned and adopted objects keep no trace
-// of the hub.
+// mayReclaim reports whether the hub may take back a released object when the source is created again. It may if the policy is
+// Delete and the object stays only because its deletion would delete other objects. Orphaned and adopted objects keep no trace of
+// the hub.
 func mayReclaim(mark ownership.Mark) bool {
 	return mark.Policy == ownership.PolicyDelete && !mark.Adopted
 }
 
-// checkIdentity returns the error of a write to the object of that UID. If the error means that there is no such object, the cache that shows
-// it is outdated.
+// checkIdentity returns the error of a write to the object of the given UID. If the error means that the object does not exist,
+// it marks the cache as outdated.
 func (w *targetWriter) checkIdentity(ref plan.Ref, uid types.UID, err error) error {
 	if notfound.Proves(err, ref.Resource, ref.Key.Name) || apierrors.IsConflict(err) && otherUIDMessage.MatchString(err.Error()) || isOtherUID(err) {
 		w.view.contradicted(ref, uid)

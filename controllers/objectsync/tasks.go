@@ -30,14 +30,14 @@ type tasks struct {
 	context context.Context //nolint:containedctx // upsync caches start and end with the matcher, within the run
 }
 
-// begin lets tasks start. They end with ctx.
+// begin allows tasks to start. They stop with ctx.
 func (t *tasks) begin(ctx context.Context) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	t.context = ctx
 }
 
-// end keeps further tasks from starting.
+// end prevents further tasks from starting.
 func (t *tasks) end() { t.begin(nil) } //nolint:staticcheck // nil stands for no run
 
 // current returns the context of the run; nil while the controller does not run.

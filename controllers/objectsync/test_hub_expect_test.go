@@ -51,7 +51,7 @@ func (h *testHub) waitUntilIdle() {
 	})
 }
 
-// setMarkMailbox makes the mark of a ConfigMap of the target that of another mailbox.
+// setMarkMailbox changes the mailbox in the mark of the target's ConfigMap.
 func (h *testHub) setMarkMailbox(name, mailbox string) {
 	h.t.Helper()
 	object := h.onTarget(configMapsV1, name)
@@ -66,13 +66,13 @@ func (h *testHub) setMarkMailbox(name, mailbox string) {
 	}
 }
 
-// onTarget returns an object of the target's namespace of the test, or nil.
+// onTarget returns an object in the test's namespace of the target, or nil.
 func (h *testHub) onTarget(resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
 	h.t.Helper()
 	return onTargetIn(h.t, resource, h.namespace, name)
 }
 
-// expectOnTarget waits until the target has an object of ours that a check, if there is one, finds right.
+// expectOnTarget waits until the target has a copy of the hub's that satisfies all checks.
 func (h *testHub) expectOnTarget(resource schema.GroupVersionResource, name string, right ...func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	h.t.Helper()
 	var found *unstructured.Unstructured
@@ -87,13 +87,13 @@ func (h *testHub) isOwned(object *unstructured.Unstructured) bool {
 	return object.GetLabels()[ownership.OwnerLabel] == h.owner.LabelValue()
 }
 
-// expectGoneFromTarget waits until the target has no such object any more.
+// expectGoneFromTarget waits until the target no longer has the object.
 func (h *testHub) expectGoneFromTarget(resource schema.GroupVersionResource, name string) {
 	h.t.Helper()
 	suite.WaitUntil(h.t, name+" is gone from the target", func() bool { return h.onTarget(resource, name) == nil })
 }
 
-// expectInMailbox waits until the mailbox has an object that a check, if there is one, finds right.
+// expectInMailbox waits until the mailbox has an object that satisfies all checks.
 func (h *testHub) expectInMailbox(resource schema.GroupVersionResource, name string, right ...func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	h.t.Helper()
 	var found *unstructured.Unstructured
@@ -104,7 +104,7 @@ func (h *testHub) expectInMailbox(resource schema.GroupVersionResource, name str
 	return found
 }
 
-// expectUnchangedOnTarget fails the test unless objects of the target are what they were once the hub is quiet.
+// expectUnchangedOnTarget fails the test unless target objects are unchanged once the hub is idle.
 func (h *testHub) expectUnchangedOnTarget(resource schema.GroupVersionResource, before ...*unstructured.Unstructured) {
 	h.t.Helper()
 	h.waitUntilIdle()

@@ -57,26 +57,25 @@ var (
 	deploymentsV1 = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// testHub is a hub with one mailbox, which is a double, and one target, which is not. It does for its controllers what their
-// manager does.
+// testHub is a hub with a fake mailbox and a real target. It manages the controllers like package syncmanager.
 type testHub struct {
 	*fakeWorkspace
 	t          testing.TB
 	connection *targets.Connection
 	owner      ownership.Owner
-	// namespace is that of the test, on both sides.
+	// namespace is the namespace of the test, on both sides.
 	namespace string
 
-	// What a test may change while the hub is stopped, or before [hub.publish].
+	// A test may change the following fields while the hub is stopped, or before [testHub.publish].
 	resources []plan.Resource
 	matcher   *selection.Matcher
-	// syncTarget is what mutations read of the SyncTarget; nil for its name only.
+	// syncTarget is the SyncTarget for mutations; nil for a SyncTarget with a name only.
 	syncTarget atomic.Pointer[map[string]any]
 	// tracer is nil unless traces are recorded.
 	tracer *tracing.Tracer
 	// onChange is called when the summary of a controller changed; nil calls nothing.
 	onChange func()
-	// requestsLate has all primaries speak between the decision to ask them and the question.
+	// requestsLate delays each request for completeness until the initial sync of all primaries is done.
 	requestsLate bool
 
 	registry    *related.Registry
@@ -88,8 +87,8 @@ type testHub struct {
 	stopHub     func()
 }
 
-// newHub starts a hub that publishes the resources, for a mailbox in which a namespace is selected by the configs, each the
-// spec of a SyncerConfig in which NS stands for the namespace.
+// newHub starts a hub that publishes the resources, for a mailbox with one namespace. Each config is the spec of a SyncerConfig,
+// in which NS stands for the namespace.
 func newHub(t testing.TB, resources []plan.Resource, configs ...string) *testHub {
 	t.Helper()
 	all := []schema.GroupVersionResource{namespaces}
@@ -108,7 +107,7 @@ func newHub(t testing.TB, resources []plan.Resource, configs ...string) *testHub
 	return h
 }
 
-// compileMatcher makes a matcher of the specs of SyncerConfigs.
+// compileMatcher compiles the specs of SyncerConfigs.
 func (h *testHub) compileMatcher(configs ...string) *selection.Matcher {
 	h.t.Helper()
 	var all []*edgev2alpha1.SyncerConfig
@@ -121,17 +120,17 @@ func (h *testHub) compileMatcher(configs ...string) *selection.Matcher {
 	return selection.Compile(all, nil)
 }
 
-// withNamespace puts the namespace of the test into a text.
+// withNamespace replaces NS in a text by the namespace of the test.
 func (h *testHub) withNamespace(text string) string {
 	return strings.ReplaceAll(text, "NS", h.namespace)
 }
 
-// start is the beginning of a hub that knows nothing but what it finds.
+// start starts a hub without any state.
 func (h *testHub) start() {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running gosync.WaitGroup
-	// What proofs wait for passes quickly.
+	// Delays of verifications pass quickly.
 	now := testclock.NewFakeClock(time.Unix(1_700_000_000, 0))
 	running.Go(func() { passTime(ctx, now) })
 	served := slices.DeleteFunc(slices.Collect(maps.Keys(h.objects)), func(resource schema.GroupVersionResource) bool {
@@ -149,7 +148,7 @@ func (h *testHub) start() {
 		cancel()
 		running.Wait()
 	}
-	suite.WaitUntil(h.t, "the mailbox is seen", func() bool {
+	suite.WaitUntil(h.t, "the mailbox is cached", func() bool {
 		for _, resource := range served {
 			if _, known := h.mailboxes.List(resource, theMailbox); !known {
 				return false
@@ -182,14 +181,14 @@ func (h *testHub) stop() {
 	}
 }
 
-// restart is the end of a hub and the beginning of the next.
+// restart stops the hub and starts a new one.
 func (h *testHub) restart() {
 	h.t.Helper()
 	h.stop()
 	h.start()
 }
 
-// publish makes the hub sync these resources and no others, as its manager does.
+// publish makes the hub sync exactly these resources, like package syncmanager.
 func (h *testHub) publish(resources ...plan.Resource) {
 	h.t.Helper()
 	h.lock.Lock()
@@ -242,7 +241,7 @@ func (h *testHub) isPublished(publishedResource string) bool {
 	})
 }
 
-// requestCompleteness asks all controllers whether all has been said that there is to say about a resource.
+// requestCompleteness asks the controllers of all primaries of a resource to finish their initial sync.
 func (h *testHub) requestCompleteness(related plan.Resource, answered func() bool) {
 	primaries := slices.DeleteFunc(h.running(), func(controller *Controller) bool {
 		return len(relationsOf([]plan.Resource{controller.Resource}, related)) == 0
@@ -253,21 +252,21 @@ func (h *testHub) requestCompleteness(related plan.Resource, answered func() boo
 	RequestCompleteness(primaries, answered)
 }
 
-// waitForInitialSync returns when all visible primaries were processed.
+// waitForInitialSync returns when all cached primaries were processed.
 func (h *testHub) waitForInitialSync(primaries []*Controller) {
 	for _, primary := range primaries {
 		primary.RequestInitialSync()
 	}
-	// A worker calls this, which must not end the test.
+	// A worker calls this function, which must not end the test.
 	err := wait.PollUntilContextTimeout(h.t.Context(), time.Millisecond, suite.Timeout, true, func(context.Context) (bool, error) {
 		return !slices.ContainsFunc(primaries, func(primary *Controller) bool { return !primary.primaries.tracker.hasProcessedAll() }), nil
 	})
 	if err != nil {
-		h.t.Errorf("the primaries do not speak: %v", err)
+		h.t.Errorf("the primaries were not processed: %v", err)
 	}
 }
 
-// enqueueRelated has looked again at all that may be related to objects of a resource.
+// enqueueRelated enqueues all objects that may be related to objects of a resource.
 func (h *testHub) enqueueRelated(primary plan.Resource) {
 	for _, controller := range h.running() {
 		if len(relationsOf([]plan.Resource{primary}, controller.Resource)) > 0 {
@@ -282,7 +281,7 @@ func (h *testHub) running() []*Controller {
 	return slices.Collect(maps.Values(h.controllers))
 }
 
-// targetKinds are the kinds of the target's resources that relations of these tests speak of.
+// targetKinds are the kinds of the target's resources in the relations of these tests.
 var targetKinds = map[string]string{"secrets": "Secret", "configmaps": "ConfigMap", "deployments": "Deployment", "persistentvolumes": "PersistentVolume", "serviceaccounts": "ServiceAccount",
 	"jobs": "Job", "persistentvolumeclaims": "PersistentVolumeClaim"}
 
@@ -332,7 +331,7 @@ func (h *testHub) mutationSyncTarget() map[string]any {
 	return mutation.SyncTarget("florin", nil, nil)
 }
 
-// setLabels gives the SyncTarget these labels.
+// setLabels sets the labels of the SyncTarget.
 func (h *testHub) setLabels(labels map[string]string) {
 	h.syncTarget.Store(new(mutation.SyncTarget("florin", labels, nil)))
 	h.lock.Lock()
@@ -342,7 +341,7 @@ func (h *testHub) setLabels(labels map[string]string) {
 	}
 }
 
-// configure makes the mailbox have other configs.
+// configure replaces the configs of the mailbox.
 func (h *testHub) configure(configs ...string) {
 	h.t.Helper()
 	h.matcher = h.compileMatcher(configs...)
@@ -351,7 +350,7 @@ func (h *testHub) configure(configs ...string) {
 	}
 }
 
-// rulesOf compiles what the spec of a PublishedResource, in YAML, says about objects on their way.
+// rulesOf compiles the rules in the spec of a PublishedResource, in YAML.
 func rulesOf(t testing.TB, text string) *plan.Rules {
 	t.Helper()
 	spec := fixtures.Decode[synchubv1alpha1.PublishedResourceSpec](t, text)
@@ -377,7 +376,7 @@ func rulesOf(t testing.TB, text string) *plan.Rules {
 	return rules
 }
 
-// resourceNamed is a resource of the core group, or of apps, as a PublishedResource of its name publishes it.
+// resourceNamed returns a resource of the core group, or of apps, as published by a PublishedResource of the same name.
 func resourceNamed(t testing.TB, resource schema.GroupVersionResource, spec string) plan.Resource {
 	t.Helper()
 	return plan.Resource{

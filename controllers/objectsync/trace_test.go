@@ -40,7 +40,7 @@ func (h *testHub) recordTraces() *tracetest.InMemoryExporter {
 	return spans
 }
 
-// expectTrace waits for these spans of one trace and no others, and forgets them. It returns the attributes of the root.
+// expectTrace waits for one trace with exactly these spans, and drops them. It returns the attributes of the root.
 func (h *testHub) expectTrace(spans *tracetest.InMemoryExporter, want ...string) attribute.Set {
 	h.t.Helper()
 	slices.Sort(want)
@@ -68,7 +68,7 @@ func (h *testHub) expectTrace(spans *tracetest.InMemoryExporter, want ...string)
 	return attribute.NewSet(root.Attributes...)
 }
 
-// Each change makes one trace, and what follows from it makes none: neither its echo, nor a hub that starts again.
+// Each change makes one trace. Its own event and a restart of the hub make none.
 func TestTraceOfEachChange(t *testing.T) {
 	h := newScalingHub(t, "")
 	h.waitUntilIdle()
@@ -95,7 +95,7 @@ func TestTraceOfEachChange(t *testing.T) {
 	h.reportStatus(5)
 	root = h.expectTrace(spans, "sync", "queue", "plan", "patch mailbox", "acknowledge")
 	if origin, _ := root.Value("synchub.origin"); origin.AsString() != "target" {
-		t.Errorf("the status comes from %q", origin.AsString())
+		t.Errorf("the origin of the status is %q", origin.AsString())
 	}
 	h.drop(deploymentsV1, h.namespace, "web")
 	root = h.expectTrace(spans, "sync", "queue", "plan", "delete target", "acknowledge")

@@ -29,8 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// An entry with a typing error deletes nothing, also if the hub that reads it first does not know what it selected before. An entry
-// that is valid again decides.
+// An entry with a typing error deletes nothing, even if a new hub reads it and does not know its former selection. A corrected
+// entry decides again.
 func TestTypingErrorDeletesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, []plan.Resource{resourceNamed(t, secretsV1, "")}, "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: ['*']}]}]")
@@ -52,13 +52,13 @@ func TestTypingErrorDeletesNothing(t *testing.T) {
 	h.waitUntilIdle()
 	h.expectUnchangedOnTarget(secretsV1, first)
 	use("namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: ['*']}], labelSelector: {matchExpressions: [{key: tier, operator: In, values: [first]}]}}]")
-	h.until("the other one is deleted", func() bool { return h.onTarget(secretsV1, "second") == nil })
+	h.until("the deselected object is deleted", func() bool { return h.onTarget(secretsV1, "second") == nil })
 	h.expectUnchangedOnTarget(secretsV1, first)
 }
 
 var clusterRolesV1 = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
 
-// The rules of an aggregated ClusterRole stay when the hub gives up a copy's rules, which it applied before it left them alone.
+// The rules of an aggregated ClusterRole stay when the hub gives up the ownership of rules that it applied before.
 func TestAggregatedRulesStay(t *testing.T) {
 	t.Parallel()
 	h := newTargetHarness(t, connect(t), clusterRolesV1, "ClusterRole", plan.Resource{})
@@ -77,7 +77,7 @@ func TestAggregatedRulesStay(t *testing.T) {
 	if rules, _, _ := unstructured.NestedSlice(after.Object, "rules"); len(rules) != 1 {
 		t.Errorf("the rules are %v", rules)
 	}
-	// A controller of the cluster replaces them, which is no drift.
+	// A controller of the target replaces the rules, which is no drift.
 	patch := []byte(`{"rules": [{"verbs": ["list"], "apiGroups": [""], "resources": ["pods"]}]}`)
 	changed, err := administrator(t).Resource(clusterRolesV1).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "controller"})
 	if err != nil {

@@ -56,7 +56,7 @@ type upsyncCaches struct {
 	upsynced *upsyncIndex
 	enqueuer *enqueuer
 	tasks    *tasks
-	// onSynced is called when a cache has synced, and onAvailability when the target begins or ceases to serve its API.
+	// onSynced is called when a cache has synced, and onAvailability when the availability of its API changes.
 	onSynced, onAvailability func()
 	onChange                 func()
 	log                      logr.Logger
@@ -65,26 +65,26 @@ type upsyncCaches struct {
 	sources map[schema.GroupResource]*upsyncSource
 }
 
-// upsyncSource is an API of the target from which objects are upsynced, or were.
+// upsyncSource is a target API whose objects are, or were, upsynced.
 type upsyncSource struct {
 	plan.TargetAPI
-	// cache is nil while nothing of the API is upsynced.
+	// cache is nil while no object of the API is to be upsynced.
 	cache *upsyncCache
-	// related is where the cache must list related objects.
+	// related is the scope in which the cache must list related objects.
 	related relatedWatchScope
 }
 
 // upsyncCache caches the objects that are upsynced under one matcher.
 type upsyncCache struct {
 	*targets.FilteredCache
-	// scopeKey identifies the scope that the cache was started for (see [selection.Matcher.UpHash]).
+	// scopeKey identifies the scope of the cache (see [selection.Matcher.UpHash]).
 	scopeKey string
 	// context ends when the cache is replaced.
 	context context.Context //nolint:containedctx // it is the lifetime of the cache
 	cancel  context.CancelFunc
 }
 
-// knowsAll reports whether the cache has synced, and the target serves the API.
+// knowsAll reports whether the cache has synced, and the API is available.
 func (c *upsyncCache) knowsAll() bool { return c.HasSynced() && c.Availability().Reason == "" }
 
 // cacheOf returns the upsync cache of a resource; nil if there is none.
@@ -105,8 +105,8 @@ func (u *upsyncCaches) cached(ref plan.Ref) *unstructured.Unstructured {
 	return nil
 }
 
-// sourceOf returns the object of the target that is upsynced under a key: the one that the mailbox object names as its source, if
-// that is still upsynced, else the first; nil if there is none.
+// sourceOf returns the target object that is upsynced under a key: the source that the mailbox object's mark names, if it is
+// still upsynced, otherwise the first object; nil if there is none.
 func (u *upsyncCaches) sourceOf(key types.NamespacedName, mark *ownership.Mark) (plan.TargetAPI, *unstructured.Unstructured) {
 	refs := u.upsynced.refsOf(key)
 	if mark != nil {
@@ -122,12 +122,12 @@ func (u *upsyncCaches) sourceOf(key types.NamespacedName, mark *ownership.Mark) 
 	return plan.TargetAPI{}, nil
 }
 
-// upsyncSourceRef returns where the source of an upsynced object is, or was.
+// upsyncSourceRef returns the resource and key of an upsynced object's source.
 func upsyncSourceRef(mark ownership.Mark) plan.Ref {
 	return plan.Ref{Resource: schema.GroupResource{Group: mark.Source.Group, Resource: mark.Source.Resource}, Key: sourceKey(mark)}
 }
 
-// haveSynced reports whether the hub knows which objects are upsynced.
+// haveSynced reports whether all upsync caches have synced.
 func (u *upsyncCaches) haveSynced() bool {
 	u.lock.Lock()
 	defer u.lock.Unlock()
@@ -147,7 +147,7 @@ func (u *upsyncCaches) update(matcher *selection.Matcher) (changed bool) {
 	return changed
 }
 
-// updateOne replaces the cache of an API if configs select another scope by now, or related objects are outside it.
+// updateOne replaces the cache of an API if its scope has changed, or related objects are outside the scope.
 func (u *upsyncCaches) updateOne(api plan.TargetAPI, matcher *selection.Matcher) (changed bool) {
 	ctx := u.tasks.current()
 	if ctx == nil {
@@ -208,7 +208,7 @@ func (u *upsyncCaches) start(ctx context.Context, source *upsyncSource, matcher 
 	})
 	u.tasks.start(func() { started.Run(started.context) })
 	u.tasks.start(func() {
-		// Upsynced objects that nothing selects any more show only now.
+		// Only now the controller knows which upsynced objects are no longer selected.
 		if started.WaitForCacheSync(started.context) {
 			u.onSynced()
 		}
@@ -245,7 +245,7 @@ func (u *upsyncCaches) handler(ctx context.Context, api plan.TargetAPI) cache.Re
 			}
 			object := obj.(*unstructured.Unstructured)
 			ref, uid := api.Ref(keyOf(object)), object.GetUID()
-			// Before the workers start, no pass would ever forget the deletion.
+			// Before the workers start, no pass would drop the recorded deletion.
 			started := u.enqueuer.current() != nil
 			var keys []types.NamespacedName
 			current := whileCurrent(func() {
@@ -263,8 +263,8 @@ func (u *upsyncCaches) handler(ctx context.Context, api plan.TargetAPI) cache.Re
 	}
 }
 
-// keyFor returns the mailbox key under which a target object is upsynced. ok is false if it is not: nothing selects it, a hub
-// downsynced it, or it is upsynced as another resource.
+// keyFor returns the mailbox key under which a target object is upsynced. ok is false if the object is not upsynced: nothing
+// selects it, a hub downsynced it, or it is upsynced as another resource.
 func (u *upsyncCaches) keyFor(api plan.TargetAPI, matcher *selection.Matcher, object *unstructured.Unstructured) (key types.NamespacedName, ok bool) {
 	if plan.IsNeverUpsynced(u.planner.Up.Owner, object) {
 		return types.NamespacedName{}, false
@@ -277,12 +277,12 @@ func (u *upsyncCaches) keyFor(api plan.TargetAPI, matcher *selection.Matcher, ob
 	key = types.NamespacedName{Namespace: name.Namespace, Name: name.Name}
 	if err == nil {
 		if err := u.rules.CheckUpsync(api, keyOf(object), key); err != nil {
-			// If the config's entry cannot report the denial, the object fails under the name that it has on the target.
+			// If the config's entry cannot report the denial, the object fails under its name on the target.
 			return keyOf(object), selected.Related != nil || ReasonFor(err) == policy.ReasonNameReserved
 		}
 	}
 	if _, illegal := errors.AsType[*transform.InvalidObjectError](err); illegal {
-		// The object fails under the name that it has on the target.
+		// The object fails under its name on the target.
 		return keyOf(object), true
 	}
 	return key, err == nil
@@ -299,7 +299,7 @@ func (u *upsyncCaches) selectedScope(matcher *selection.Matcher, api plan.Target
 		return selection.Scope{}
 	}
 	scope := matcher.UpScope(api.GroupResource(), api.Kind, u.resource.Namespaced)
-	// Denied objects are not read either.
+	// Objects that the hub denies need no watch.
 	scope.Namespaces = slices.DeleteFunc(scope.Namespaces, func(name string) bool {
 		return u.target.CheckNamespace(name, api.Allowed.ProtectedNamespaces) != nil
 	})
@@ -309,20 +309,20 @@ func (u *upsyncCaches) selectedScope(matcher *selection.Matcher, api plan.Target
 	return scope
 }
 
-// relatedScope returns where related objects of a target API are.
+// relatedScope returns the scope of the related objects of a target API.
 func (u *upsyncCaches) relatedScope(resource schema.GroupResource) (names []types.NamespacedName, namespaces []string, all bool) {
 	names, namespaces, all = u.registry.SourceScope(synchubv1alpha1.RelatedOriginTarget, resource)
 	if u.resource.Namespaced {
 		return names, namespaces, all
 	}
-	// Cluster-scoped objects are claimed by their names.
+	// Cluster-scoped objects are claimed by name alone.
 	for i := range names {
 		names[i].Namespace = ""
 	}
 	return names, nil, all || len(namespaces) > 0
 }
 
-// subscribe follows the claims of primaries on objects of the target.
+// subscribe subscribes to changes of the primaries' claims on target objects.
 func (u *upsyncCaches) subscribe() (stop func()) {
 	var stops []func()
 	for _, api := range u.target.apis {
@@ -337,8 +337,8 @@ func (u *upsyncCaches) subscribe() (stop func()) {
 	}
 }
 
-// onRelatedChange replaces the cache if the change is outside its scope. Otherwise it updates the names of cached objects, and fetches
-// filtered objects that are related now.
+// onRelatedChange replaces the cache if the change is outside its scope. Otherwise it updates the keys of cached objects, and
+// fetches rejected objects that are now related.
 func (u *upsyncCaches) onRelatedChange(api plan.TargetAPI, change related.Change) {
 	matcher := u.matcher.Load()
 	if u.updateOne(api, matcher) {
@@ -369,7 +369,7 @@ func (u *upsyncCaches) onRelatedChanges(change related.Change) {
 	}
 }
 
-// enqueueRelated enqueues the upsynced related objects that the change concerns.
+// enqueueRelated enqueues the upsynced related objects that the change affects.
 func (u *upsyncCaches) enqueueRelated(api plan.TargetAPI, change related.Change) {
 	objects, _ := u.mailbox.list()
 	for _, object := range objects {
@@ -387,7 +387,7 @@ func (u *upsyncCaches) enqueueRelated(api plan.TargetAPI, change related.Change)
 // the next cache lists it.
 var fetchBackoff = wait.Backoff{Duration: retryBaseDelay, Factor: 2, Jitter: 0.1, Steps: 10}
 
-// fetchIfRelated makes the cache fetch an object that it had filtered out, if a primary claims the object by now.
+// fetchIfRelated makes the cache fetch an object that it had rejected, if a primary claims the object now.
 func (u *upsyncCaches) fetchIfRelated(api plan.TargetAPI, metadata metav1.ObjectMeta) {
 	if _, selected := u.rules.SelectRelatedUp(u.matcher.Load(), api, &metadata); !selected {
 		return
@@ -416,7 +416,7 @@ func (u *upsyncCaches) knowsRelated(resource schema.GroupResource) bool {
 	return len(names) == 0 && len(namespaces) == 0 && !all
 }
 
-// isRelated reports whether a primary claims an object of the target that the cache knows.
+// isRelated reports whether a primary claims a target object whose metadata the cache has.
 func (u *upsyncCaches) isRelated(matcher *selection.Matcher, api plan.TargetAPI, key types.NamespacedName) bool {
 	upsynced := u.cacheOf(api.GroupResource())
 	if upsynced == nil {

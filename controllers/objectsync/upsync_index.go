@@ -28,10 +28,11 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// upsyncIndex records which objects of the target are upsynced under a key, and under which keys an object is.
+// upsyncIndex maps keys to the target objects that are upsynced under them, and target objects to their keys.
 type upsyncIndex struct {
 	lock gosync.Mutex
-	// keys are the objects that are upsynced under each key, in a stable order; more than one if several have the same name in the mailbox.
+	// keys are the objects that are upsynced under each key, in a stable order. There is more than one if several have the same
+	// name in the mailbox.
 	keys map[types.NamespacedName][]plan.Ref
 	refs map[plan.Ref]upsyncedObject
 }
@@ -39,7 +40,7 @@ type upsyncIndex struct {
 // upsyncedObject is the state of an object of the target that is, or was, upsynced.
 type upsyncedObject struct {
 	keys map[types.NamespacedName]struct{}
-	// deleted is the UID of the object if its deletion was observed, until its mailbox object is gone.
+	// deleted is the object's UID if its deletion was observed, until its mailbox object is gone.
 	deleted types.UID
 }
 
@@ -47,7 +48,7 @@ func newUpsyncIndex() *upsyncIndex {
 	return &upsyncIndex{keys: map[types.NamespacedName][]plan.Ref{}, refs: map[plan.Ref]upsyncedObject{}}
 }
 
-// putRef stores the state of an object, or drops an empty state. It requires the lock, as do insert and delete.
+// putRef stores the state of an object, or drops an empty state. It requires the lock, and so do insert and delete.
 func (u *upsyncIndex) putRef(ref plan.Ref, object upsyncedObject) {
 	if len(object.keys) == 0 && object.deleted == "" {
 		delete(u.refs, ref)
@@ -93,7 +94,7 @@ func (u *upsyncIndex) delete(key types.NamespacedName, ref plan.Ref) {
 	u.putRef(ref, there)
 }
 
-// move indexes an object under one key only, or under none, and returns all keys that this may concern.
+// move indexes an object under one key only, or under none, and returns all keys that this may affect.
 func (u *upsyncIndex) move(ref plan.Ref, key types.NamespacedName, comesUp bool) (concerned []types.NamespacedName) {
 	u.lock.Lock()
 	defer u.lock.Unlock()
@@ -110,7 +111,7 @@ func (u *upsyncIndex) move(ref plan.Ref, key types.NamespacedName, comesUp bool)
 	return concerned
 }
 
-// setSourceDeleted notes that the deletion of an object was observed whose mailbox object still exists.
+// setSourceDeleted records that the deletion of an object was observed while its mailbox object still exists.
 func (u *upsyncIndex) setSourceDeleted(ref plan.Ref, uid types.UID) {
 	u.lock.Lock()
 	defer u.lock.Unlock()
@@ -127,7 +128,7 @@ func (u *upsyncIndex) isSourceDeleted(ref plan.Ref, uid types.UID) bool {
 	return deleted != "" && deleted == uid
 }
 
-// forgetSourceDeleted forgets the deletion of an object whose mailbox object is gone.
+// forgetSourceDeleted drops the recorded deletion of an object whose mailbox object is gone.
 func (u *upsyncIndex) forgetSourceDeleted(ref plan.Ref) { u.setSourceDeleted(ref, "") }
 
 // refsOf returns the objects that are upsynced under a key, in a stable order.

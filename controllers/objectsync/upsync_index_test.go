@@ -44,13 +44,13 @@ var (
 
 func anyOf[T any](random *rand.Rand, all []T) T { return all[random.IntN(len(all))] }
 
-// upsyncFact is one fact that raised knows.
+// upsyncFact is one fact in the index.
 type upsyncFact struct {
 	key types.NamespacedName
 	at  plan.Ref
 }
 
-// upsyncIndexModel knows the same as raised, by looking through all facts.
+// upsyncIndexModel is a model of the index that searches all facts.
 type upsyncIndexModel struct {
 	facts []upsyncFact
 	ended map[plan.Ref]types.UID
@@ -71,7 +71,7 @@ func (n *upsyncIndexModel) refsOf(key types.NamespacedName) []plan.Ref {
 
 func (n *upsyncIndexModel) drop(is func(upsyncFact) bool) { n.facts = slices.DeleteFunc(n.facts, is) }
 
-// step does the same to both, and returns what it did.
+// step makes a random change in both the model and the index, and returns its description.
 func (n *upsyncIndexModel) step(random *rand.Rand, tested *upsyncIndex) string {
 	fact := upsyncFact{anyOf(random, someKeys), anyOf(random, someRefs)}
 	uid := types.UID(strconv.Itoa(random.IntN(3)))
@@ -112,7 +112,7 @@ func (n *upsyncIndexModel) step(random *rand.Rand, tested *upsyncIndex) string {
 		tested.delete(fact.key, fact.at)
 		tested.lock.Unlock()
 		n.drop(func(f upsyncFact) bool { return f == fact })
-		if uid != "0" { // else the end was not seen
+		if uid != "0" { // otherwise the deletion was not observed
 			tested.setSourceDeleted(fact.at, uid)
 			n.ended[fact.at] = uid
 		}
@@ -130,7 +130,7 @@ func (n *upsyncIndexModel) differs(tested *upsyncIndex) error {
 	var keys []types.NamespacedName
 	for _, key := range someKeys {
 		if got, want := tested.refsOf(key), n.refsOf(key); !slices.Equal(got, want) {
-			return fmt.Errorf("under %s come up %v, want %v", key, got, want)
+			return fmt.Errorf("the sources of %s are %v, want %v", key, got, want)
 		}
 		if len(n.refsOf(key)) > 0 {
 			keys = append(keys, key)
@@ -139,17 +139,17 @@ func (n *upsyncIndexModel) differs(tested *upsyncIndex) error {
 	got := tested.allKeys()
 	slices.SortFunc(got, func(a, b types.NamespacedName) int { return slices.Index(someKeys, a) - slices.Index(someKeys, b) })
 	if !slices.Equal(got, keys) {
-		return fmt.Errorf("the names are %v, want %v", got, keys)
+		return fmt.Errorf("the keys are %v, want %v", got, keys)
 	}
 	for _, at := range someRefs {
 		for _, uid := range []types.UID{"", "1", "2"} {
 			if got, want := tested.isSourceDeleted(at, uid), uid != "" && n.ended[at] == uid; got != want {
-				return fmt.Errorf("%v has ended as %q: %v, want %v", at, uid, got, want)
+				return fmt.Errorf("the deletion of %v with UID %q is recorded: %v, want %v", at, uid, got, want)
 			}
 		}
 	}
 	if names, refs := len(tested.keys), len(tested.refs); len(n.facts)+len(n.ended) == 0 && names+refs > 0 {
-		return fmt.Errorf("%d keys and %d objects are remembered for nothing", names, refs)
+		return fmt.Errorf("%d keys and %d objects are kept without a fact", names, refs)
 	}
 	return nil
 }
@@ -171,8 +171,8 @@ func TestUpsyncIndexOfAnyHistory(t *testing.T) {
 	}
 }
 
-// Which of several objects is the first does not depend on the order in which they were seen: another hub's choice, or the
-// one after a restart, is the same.
+// The first of several objects does not depend on the order of events, so that every hub chooses the same one, also after a
+// restart.
 func TestUpsyncIndexInAnyOrder(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 4)) //nolint:gosec // a repeatable order
@@ -186,13 +186,13 @@ func TestUpsyncIndexInAnyOrder(t *testing.T) {
 	}
 }
 
-// What a caller does with an answer changes nothing.
+// A caller may change the returned slice.
 func TestUpsyncIndexReturnsCopies(t *testing.T) {
 	states := newUpsyncIndex()
 	states.add(someKey, someRefs[0])
 	states.add(someKey, someRefs[1])
-	answer := states.refsOf(someKey)
-	answer[0], answer[1] = answer[1], answer[0]
+	returned := states.refsOf(someKey)
+	returned[0], returned[1] = returned[1], returned[0]
 	states.removeResource(schema.GroupResource{Resource: "none"})
 	if got := states.refsOf(someKey); !slices.Equal(got, someRefs[:2]) {
 		t.Errorf("got %v", got)

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// returning lets Secrets of the target come up to the ConfigMaps there that name, own or label them.
+// returning has relations that upsync Secrets to the ConfigMaps that name, own or label them.
 const returning = `
 related:
 - identifier: named
@@ -45,7 +45,7 @@ related:
   object: {selector: {matchLabels: {box: "{{ .Primary.metadata.name }}"}}}
 `
 
-// createSecretOnTarget is a Secret that somebody makes on the target.
+// createSecretOnTarget creates or updates a Secret on the target as another client.
 func (h *testHub) createSecretOnTarget(name, metadata, data string) {
 	h.t.Helper()
 	h.createSecretOnTargetIn(h.namespace, name, metadata, data)
@@ -69,20 +69,20 @@ func (h *testHub) deleteSecretOnTarget(name string) {
 	h.deleteOnTarget(secretsV1, name)
 }
 
-// ownerMetadata says in the metadata of an object that a ConfigMap of the target owns it.
+// ownerMetadata returns metadata with an owner reference to a ConfigMap of the target.
 func (h *testHub) ownerMetadata(name string) string {
 	h.t.Helper()
 	owner := h.expectOnTarget(configMapsV1, name)
 	return fmt.Sprintf(", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: %s, uid: %s}]", name, owner.GetUID())
 }
 
-// expectGoneFromMailbox waits until the mailbox has no such object any more.
+// expectGoneFromMailbox waits until the mailbox no longer has the Secret.
 func (h *testHub) expectGoneFromMailbox(name string) {
 	h.t.Helper()
 	h.until(name+" is gone from the mailbox", func() bool { return h.get(secretsV1, h.namespace, name) == nil })
 }
 
-// expectUnchangedInMailbox fails the test unless objects of the mailbox are what they were once the hub is quiet.
+// expectUnchangedInMailbox fails the test unless mailbox objects are unchanged once the hub is idle.
 func (h *testHub) expectUnchangedInMailbox(before ...*unstructured.Unstructured) {
 	h.t.Helper()
 	h.waitUntilIdle()
@@ -110,15 +110,15 @@ func TestRelatedObjectsComeUp(t *testing.T) {
 	h.expectInMailbox(secretsV1, "labelled")
 	h.createSecretOnTarget("named", "", "a: dw==")
 	h.expectInMailbox(secretsV1, "named", holds("a", "dw=="))
-	// One that becomes related later, though nothing happens to it.
+	// A Secret that becomes related later is upsynced without an event of its own.
 	h.createSecretOnTarget("later", "", "a: eA==")
 	h.putConfigMap("second", "key: later")
 	h.expectInMailbox(secretsV1, "later")
 	h.waitUntilIdle()
 	if h.get(secretsV1, h.namespace, "nobodys") != nil {
-		t.Error("what nobody names came up")
+		t.Error("an object without a claim was upsynced")
 	}
-	// It goes with the original, with the relation, and with the primary.
+	// The upsynced object is deleted with its source, its claim, or its primary.
 	h.deleteSecretOnTarget("owned")
 	h.expectGoneFromMailbox("owned")
 	h.createSecretOnTarget("labelled", ", labels: {box: none}", "a: eA==")
@@ -128,12 +128,12 @@ func TestRelatedObjectsComeUp(t *testing.T) {
 	h.expectUnchangedInMailbox(h.get(secretsV1, h.namespace, "later"))
 	for name := range strings.FieldsSeq("named labelled later nobodys") {
 		if found := h.onTarget(secretsV1, name); found == nil || len(found.GetAnnotations()) > 0 {
-			t.Errorf("the original %s was touched: %v", name, found)
+			t.Errorf("the source %s was changed: %v", name, found)
 		}
 	}
 }
 
-// Many of them come up though most become related while the feed is still being filled.
+// All are upsynced although most become related while the cache is still being filled.
 func TestManyRelatedObjectsComeUp(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, returning, configMapsTravel)
@@ -151,18 +151,18 @@ func TestManyRelatedObjectsComeUp(t *testing.T) {
 	}
 }
 
-// A hub that begins anew finds all as it was, and writes nothing.
+// A restart without a change writes nothing.
 func TestUpsyncedRelatedAcrossAnIdleRestart(t *testing.T) {
 	t.Parallel()
-	for name, late := range map[string]bool{"whenever primaries speak": false, "after primaries have spoken": true} {
+	for name, late := range map[string]bool{"before the primaries are processed": false, "after the primaries are processed": true} {
 		t.Run(name, func(t *testing.T) { expectIdleRestarts(t, late) })
 	}
 }
 
-func expectIdleRestarts(t *testing.T, demandsLate bool) {
+func expectIdleRestarts(t *testing.T, requestsLate bool) {
 	t.Helper()
 	h := newKeyedHub(t, returning, configMapsTravel)
-	h.requestsLate = demandsLate
+	h.requestsLate = requestsLate
 	h.createSecretOnTarget("named", "", "a: eA==")
 	h.createSecretOnTarget("labelled", ", labels: {box: second}", "a: eA==")
 	h.putConfigMap("first", "key: named")
@@ -177,14 +177,14 @@ func expectIdleRestarts(t *testing.T, demandsLate bool) {
 		h.expectUnchangedInMailbox(before...)
 	}
 	if written := h.written(); len(written) > 0 {
-		t.Errorf("written to the mailbox was %q", written)
+		t.Errorf("the writes to the mailbox are %q", written)
 	}
 	if reads := h.bindingReads(); reads > 0 {
-		t.Errorf("%d proofs were asked for, though nothing is missing", reads)
+		t.Errorf("%d verifications were requested although nothing is missing", reads)
 	}
 }
 
-// While the copy of a primary is missing on the target it cannot be told what it wants there: what came up for it stays.
+// While the primary has no copy on the target, its claims there are unknown, so the upsynced objects stay.
 func TestUpsyncedRelatedOfAPrimaryThatIsMissing(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, returning, configMapsTravel)
@@ -197,7 +197,7 @@ func TestUpsyncedRelatedOfAPrimaryThatIsMissing(t *testing.T) {
 	h.start()
 	h.expectOnTarget(configMapsV1, "first")
 	h.expectUnchangedInMailbox(before)
-	// Also if it cannot be made again, because its name is taken.
+	// They also stay if the copy cannot be created because its name is taken.
 	h.stop()
 	h.deleteOnTarget(configMapsV1, "first")
 	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+h.namespace+"}}")
@@ -208,7 +208,7 @@ func TestUpsyncedRelatedOfAPrimaryThatIsMissing(t *testing.T) {
 	h.expectGoneFromMailbox("named")
 }
 
-// What is not wanted any more when a hub begins goes; nobody need touch it.
+// Objects without a claim are deleted at a start, without an event of their own.
 func TestUpsyncedRelatedReleasedWhileNotWatched(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, returning, configMapsTravel)
@@ -235,7 +235,7 @@ func TestUpsyncedRelatedReleasedWhileNotWatched(t *testing.T) {
 	h.expectUnchangedInMailbox(kept)
 }
 
-// Whatever is out of sight in the mailbox, nothing that came up is removed.
+// Upsynced objects stay when primaries or the objects themselves are missing from the mailbox's cache.
 func TestUpsyncedRelatedOfPrimariesMissingFromTheCache(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, returning, configMapsTravel)
@@ -255,8 +255,8 @@ func TestUpsyncedRelatedOfPrimariesMissingFromTheCache(t *testing.T) {
 	h.expectUnchangedInMailbox(before)
 }
 
-// While what one primary wants cannot be told, nothing goes; once it can, what nobody wants does, though nothing happens to
-// it then.
+// While the claims of one primary are unknown, no upsynced object is deleted. Afterwards unclaimed objects are deleted, without
+// an event of their own.
 func TestUpsyncedRelatedWhileOnePrimaryIsInvalid(t *testing.T) {
 	t.Parallel()
 	h := newKeyedHub(t, returning, configMapsTravel)
@@ -277,21 +277,21 @@ func TestUpsyncedRelatedWhileOnePrimaryIsInvalid(t *testing.T) {
 	h.expectUnchangedInMailbox(two)
 }
 
-// A PublishedResource that is removed leaves what came up for it.
+// Removing a PublishedResource deletes no upsynced object.
 func TestUpsyncedRelatedOfUnpublishedResources(t *testing.T) {
 	t.Parallel()
-	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
+	for name, restart := range map[string]bool{"without a restart": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {
 			const upsynced = "upsync: [{apiGroup: '', resources: [secrets], namespaces: [NS], names: [own]}]"
 			h := newKeyedHub(t, returning, configMapsTravel, upsynced)
-			h.createSecretOnTarget("kin", ", labels: {box: first}", "a: eA==")
+			h.createSecretOnTarget("related", ", labels: {box: first}", "a: eA==")
 			h.createSecretOnTarget("own", "", "a: eA==")
 			h.expectInMailbox(secretsV1, "own")
 			h.putConfigMap("first", "key: own")
-			h.expectInMailbox(secretsV1, "kin")
+			h.expectInMailbox(secretsV1, "related")
 			h.configure(configMapsTravel)
 			own := h.expectInMailbox(secretsV1, "own", hasRelation("configmaps/named"))
-			secret := h.get(secretsV1, h.namespace, "kin")
+			secret := h.get(secretsV1, h.namespace, "related")
 			h.resources = h.resources[1:]
 			if restart {
 				h.restart()
@@ -303,8 +303,8 @@ func TestUpsyncedRelatedOfUnpublishedResources(t *testing.T) {
 	}
 }
 
-// Beyond the primary's own namespace, only those are reached that a config selects, and of those only the ones that the
-// relation does; a hub that begins anew concludes nothing from labels that it does not know yet.
+// Outside the primary's namespace, a relation selects only in namespaces that a config selects, and of these only in namespaces
+// that match the relation. After a restart, labels that are not cached yet cause no deletion.
 func TestRelatedObjectsOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
 	const spread = `
@@ -331,16 +331,16 @@ related:
 	}
 	for _, namespace := range []string{reached, unlabelled, unreached} {
 		if above(namespace)() {
-			t.Errorf("from %s, which no config selects, something came up", namespace)
+			t.Errorf("an object of %s, which no config selects, was upsynced", namespace)
 		}
 	}
 	h.configure(configMapsTravel, reach)
-	h.until("what is in a selected namespace comes up", above(reached))
+	h.until("the object in the selected namespace is upsynced", above(reached))
 	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+unlabelled+", labels: {team: a}}}")
-	h.until("what is in a namespace comes up that has got the label", above(unlabelled))
+	h.until("the object in the namespace with the new label is upsynced", above(unlabelled))
 	h.waitUntilIdle()
 	if above(unreached)() {
-		t.Error("from a namespace that no config selects something came up")
+		t.Error("an object of a namespace that no config selects was upsynced")
 	}
 	before := h.get(secretsV1, reached, "x")
 	for range 3 {
@@ -351,12 +351,12 @@ related:
 		}
 	}
 	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+unlabelled+", labels: {team: b}}}")
-	h.until("what is in a namespace goes that has lost the label", func() bool { return !above(unlabelled)() })
+	h.until("the object in the namespace without the label is deleted", func() bool { return !above(unlabelled)() })
 	h.configure(configMapsTravel)
-	h.until("what is in a namespace goes that is not selected any more", func() bool { return !above(reached)() })
+	h.until("the object in the deselected namespace is deleted", func() bool { return !above(reached)() })
 }
 
-// What is in no namespace is found by its name alone.
+// A cluster-scoped object is claimed by its name alone.
 func TestRelatedObjectsInNoNamespace(t *testing.T) {
 	t.Parallel()
 	const volumes = `
@@ -377,7 +377,7 @@ related:
 	})
 	h.putConfigMap("first", "volume: "+name)
 	above := func() *unstructured.Unstructured { return h.get(persistentVolumes, "", name) }
-	h.until("the volume comes up", func() bool { return above() != nil })
+	h.until("the volume is upsynced", func() bool { return above() != nil })
 	h.waitUntilIdle()
 	before := above()
 	h.restart()
@@ -386,8 +386,8 @@ related:
 		t.Errorf("after a restart the volume was %v\nand is %v", before, after)
 	}
 	h.putConfigMap("first", "")
-	h.until("the volume goes from the mailbox", func() bool { return above() == nil })
+	h.until("the volume is deleted from the mailbox", func() bool { return above() == nil })
 	if found := onTargetIn(t, persistentVolumes, "", name); found == nil {
-		t.Error("the original was deleted")
+		t.Error("the source was deleted")
 	}
 }

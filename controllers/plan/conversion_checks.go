@@ -27,8 +27,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
 )
 
-// CheckConversion returns the permissions of objects that a tenant's conversion turns into a kind of the target; the version may
-// be open. A conversion may only produce kinds that an operator published, and may not evade the rules of either
+// CheckConversion returns the permissions of objects that a tenant's conversion turns into a kind of the target. The version may
+// be empty. A conversion may only produce kinds that an operator published, and may not evade the rules of either
 // PublishedResource. The error is a [*policy.DeniedError].
 func (r Resource) CheckConversion(published []Resource, made schema.GroupVersionKind) (Allowed, error) {
 	if r.publishes(made) {
@@ -62,7 +62,7 @@ func describeKind(kind schema.GroupVersionKind) string {
 	return fmt.Sprintf("%s in version %s", kind.GroupKind(), kind.Version)
 }
 
-// publishes reports whether a PublishedResource publishes a kind under its name on targets. The version may be open.
+// publishes reports whether a PublishedResource publishes a kind under its name on targets. The version may be empty.
 func (r Resource) publishes(kind schema.GroupVersionKind) bool {
 	target := r.TargetAPI()
 	return !r.RelatedOnly && !r.Unpublishing && target.Group == kind.Group && target.Kind == kind.Kind &&

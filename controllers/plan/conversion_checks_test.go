@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
 )
 
-// publishedAs is a resource that a PublishedResource publishes, by the plural and the kind in group up.io.
+// publishedAs returns a resource of a PublishedResource, with the plural and the kind in group up.io.
 func publishedAs(kind string, change ...func(*Resource)) Resource {
 	resource := Resource{
 		PublishedResource: strings.ToLower(kind), Kind: kind, Namespaced: true, Rules: &Rules{Versions: []string{"v1", "v2"}},
@@ -39,7 +39,7 @@ func publishedAs(kind string, change ...func(*Resource)) Resource {
 	return resource
 }
 
-// A tenant's conversion makes only what an operator has published, and leaves none of his rules.
+// A tenant's conversion produces only kinds that an operator has published, and evades none of the operator's rules.
 func TestCheckConversion(t *testing.T) {
 	const unpublished, bypasses = policy.ReasonConversionNotPublished, policy.ReasonConversionBypassesRules
 	written := func(naming, filter, mutation string) func(*Resource) {
@@ -66,11 +66,11 @@ func TestCheckConversion(t *testing.T) {
 		"its own kind, which allows":       {publishedAs("A", allowing(true, true)), publishedAs("B"), "A.up.io", "", "", Allowed{true, true}},
 		"a published kind":                 {publishedAs("A"), publishedAs("B"), "B.up.io", "", "", Allowed{}},
 		"in a version":                     {publishedAs("A"), publishedAs("B"), "B.v2.up.io", "", "", Allowed{}},
-		"in a version that nobody has":     {publishedAs("A"), publishedAs("B"), "B.v3.up.io", unpublished, "B.up.io in version v3", Allowed{}},
+		"in an unknown version":            {publishedAs("A"), publishedAs("B"), "B.v3.up.io", unpublished, "B.up.io in version v3", Allowed{}},
 		"an unpublished kind":              {publishedAs("A"), publishedAs("B"), "C.up.io", unpublished, "C.up.io", Allowed{}},
 		"in another group":                 {publishedAs("A"), publishedAs("B"), "B.down.io", unpublished, "B.down.io", Allowed{}},
 		"in the core group":                {publishedAs("A"), publishedAs("B"), "B.", unpublished, "", Allowed{}},
-		"a kind that only travels along":   {publishedAs("A"), publishedAs("B", func(r *Resource) { r.RelatedOnly = true }), "B.up.io", unpublished, "", Allowed{}},
+		"a kind of related objects only":   {publishedAs("A"), publishedAs("B", func(r *Resource) { r.RelatedOnly = true }), "B.up.io", unpublished, "", Allowed{}},
 		"a kind that is being unpublished": {publishedAs("A"), publishedAs("B", func(r *Resource) { r.Unpublishing = true }), "B.up.io", unpublished, "", Allowed{}},
 		"by its name on the target":        {publishedAs("A"), publishedAs("B", projected("down.io", "v1", "D")), "D.down.io", "", "", Allowed{}},
 		"by its name in mailboxes":         {publishedAs("A"), publishedAs("B", projected("down.io", "v1", "D")), "B.up.io", unpublished, "", Allowed{}},
@@ -86,7 +86,7 @@ func TestCheckConversion(t *testing.T) {
 		"taking adoption along":           {publishedAs("A", adopts), publishedAs("B"), "B.up.io", bypasses, "spec.adoption", Allowed{}},
 		"both adopt":                      {publishedAs("A", adopts), publishedAs("B", adopts), "B.up.io", "", "", Allowed{}},
 		"taking replacement along":        {publishedAs("A", func(r *Resource) { r.Replace = true }), publishedAs("B"), "B.up.io", bypasses, "spec.replace", Allowed{}},
-		"to what holds others":            {publishedAs("A"), publishedAs("B", func(r *Resource) { r.DeletesContents, r.Retain = true, true }), "B.up.io", bypasses, "spec.deletion", Allowed{}},
+		"to a container":                  {publishedAs("A"), publishedAs("B", func(r *Resource) { r.DeletesContents, r.Retain = true, true }), "B.up.io", bypasses, "spec.deletion", Allowed{}},
 
 		"both allow":         {publishedAs("A", allowing(true, true)), publishedAs("B", allowing(true, true)), "B.up.io", "", "", Allowed{true, true}},
 		"one allows":         {publishedAs("A", allowing(true, true)), publishedAs("B"), "B.up.io", "", "", Allowed{}},

@@ -35,9 +35,9 @@ type TargetObject struct {
 	// UID and Mark are the object's.
 	UID  types.UID
 	Mark ownership.Mark
-	// Identity is what the hub noted beside the mark; zero if it noted nothing.
+	// Identity is the content of the identity annotation; zero if the object has none.
 	Identity ownership.Identity
-	// Restored is true if the object is not the one that the hub wrote: somebody made it from a copy of that one.
+	// Restored is true if the object is not the one that the hub wrote, but was restored from a copy of it.
 	Restored bool
 	// Finished is true if the object has run to completion.
 	Finished bool
@@ -47,13 +47,13 @@ type TargetObject struct {
 	Terminating bool
 	// AppliedFields are the fields that the hub applied and still owns (see [ownership.AppliedFields]).
 	AppliedFields []byte
-	// FormerMailbox is true if the object came from an earlier mailbox of the SyncTarget. That mailbox is gone with all its
-	// objects, which says nothing about whether the copy is still wanted.
+	// FormerMailbox is true if the object came from an earlier mailbox of the SyncTarget. The source is gone with that mailbox,
+	// so its absence does not mean that a user deleted it.
 	FormerMailbox bool
-	// Retain is true for objects whose deletion deletes others (namespaces, CRDs), unless the PublishedResource allows it. The
-	// hub releases them instead.
+	// Retain is true for objects whose deletion deletes other objects (namespaces, CRDs), unless the PublishedResource allows it.
+	// The hub releases them instead.
 	Retain bool
-	// Health says whether the object does its work on the target.
+	// Health is the object's health on the target.
 	Health health.Health
 }
 
@@ -65,8 +65,8 @@ func (o *TargetObject) Size() int64 {
 		len(mark.Hash)+len(mark.Ignored)+len(mark.Relation)+len(o.Health.Message))
 }
 
-// DecideDown decides about one copy on the target. observed is nil if there is none. droppedPaths are the fields that the target is
-// known to drop: applying them again would change nothing.
+// DecideDown decides about one copy on the target. observed is nil if there is none. droppedPaths are the fields that the target
+// drops: applying them again would change nothing.
 func DecideDown(source SourceState, observed *TargetObject, droppedPaths []string) (Decision, error) {
 	switch source.State {
 	case Selected:
@@ -80,7 +80,7 @@ func DecideDown(source SourceState, observed *TargetObject, droppedPaths []strin
 	}
 }
 
-// DecideFormerName decides about a copy under an old name or kind. It is removed once the new copy exists: make before break.
+// DecideFormerName decides about a copy under an old name or kind. The old copy is removed once the new copy exists.
 func DecideFormerName(observed *TargetObject) Decision {
 	return downAbsent(Cause(Deselected), true, observed)
 }
@@ -115,8 +115,8 @@ func downPresent(source SourceState, observed *TargetObject, droppedPaths []stri
 	return Decision{Action: None, Cause: InSync}, nil
 }
 
-// downCreateOnly decides about a copy whose content is left to the target. The hub only corrects its marks, which keep the
-// hash of the last apply.
+// downCreateOnly decides about a copy that the hub does not overwrite. The hub only corrects the marks, which keep the hash of
+// the last apply.
 func downCreateOnly(desired *transform.Desired, observed *TargetObject) Decision {
 	wanted := desired.Mark
 	wanted.Hash = observed.Mark.Hash

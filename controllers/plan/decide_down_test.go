@@ -28,15 +28,14 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// downTable is every decision there is on the way down; "-" stands for any value. Exactly one line must hold for each
-// combination.
+// downTable contains every decision for a downsync; "-" stands for any value. Exactly one line must match each combination.
 //
-// source says whether the observed mark speaks of the source in question, former whether the object came from a mailbox
-// that was lost. policy is that of the observed mark, wanted that of the desired one. content says how the observed object
-// compares: same, changed (the source's hash is another), drifted (a field was taken), or dropped (a field that the target
-// is known not to keep).
+// The columns: source, whether the observed mark names the same source; policy, the policy in the observed mark, and wanted, in
+// the desired mark; absent, whether the absence is verified; former, whether the object is from a former mailbox; term., whether
+// the object is terminating; content, how the observed object compares: same, changed (the source's hash differs), drifted
+// (another manager took a field), or dropped (a field that the target drops).
 const downTable = `
-state       observed source policy            wanted     proven former retain labelled going content              action   cause
+state       observed source policy            wanted     absent former retain labelled term. content              action   cause
 Unknown     -        -      -                 -          -      -      -      -        -     -                    None     Unknown
 Suspended   -        -      -                 -          -      -      -      -        -     -                    None     Suspended
 
@@ -91,22 +90,22 @@ var downColumns = [][]string{
 	{"same", "other"},                         // source
 	{"Delete", "Orphan", "CreateOnly"},        // policy
 	{"Delete", "Orphan", "CreateOnly"},        // wanted
-	{"no", "yes"},                             // proven
+	{"no", "yes"},                             // absent
 	{"no", "yes"},                             // former
 	{"no", "yes"},                             // retain
 	{"no", "yes"},                             // labelled
-	{"no", "yes"},                             // going
+	{"no", "yes"},                             // terminating
 	{"same", "changed", "drifted", "dropped"}, // content
 }
 
-// inSync is a combination of the columns in which nothing is to be done.
+// inSync is a combination in which there is nothing to do.
 func inSync() []string {
 	return []string{"Selected", "yes", "same", "Delete", "Delete", "no", "no", "no", "yes", "no", "same"}
 }
 
 const droppedPath = ".spec.dropped"
 
-// situation makes of a combination what is to be decided.
+// situation returns the arguments of a decision for a combination.
 func situation(values []string) (plan.SourceState, *plan.TargetObject, []string) {
 	yes := func(column int) bool { return values[column] == "yes" }
 	wanted := ownership.Mark{
@@ -156,13 +155,13 @@ func TestDriftNamesItsFields(t *testing.T) {
 		content, labelled string
 		tolerated, want   []string
 	}{
-		"one lost":                        {"drifted", "yes", nil, []string{".spec.dropped", ".spec.kept"}},
-		"one lost, one known":             {"drifted", "yes", []string{droppedPath}, []string{".spec.dropped", ".spec.kept"}},
-		"the known one is not known":      {"dropped", "yes", nil, []string{".spec.dropped"}},
-		"another one is known":            {"dropped", "yes", []string{".spec.other"}, []string{".spec.dropped"}},
-		"all are known":                   {"drifted", "yes", []string{".spec.kept", ".spec.other", ".spec.dropped"}, nil},
-		"the label, whatever was dropped": {"dropped", "no", nil, []string{".metadata.labels." + ownership.OwnerLabel}},
-		"the label of all":                {"same", "no", []string{droppedPath}, []string{".metadata.labels." + ownership.OwnerLabel}},
+		"one lost":                       {"drifted", "yes", nil, []string{".spec.dropped", ".spec.kept"}},
+		"one lost, one known":            {"drifted", "yes", []string{droppedPath}, []string{".spec.dropped", ".spec.kept"}},
+		"the known one is not known":     {"dropped", "yes", nil, []string{".spec.dropped"}},
+		"another one is known":           {"dropped", "yes", []string{".spec.other"}, []string{".spec.dropped"}},
+		"all are known":                  {"drifted", "yes", []string{".spec.kept", ".spec.other", ".spec.dropped"}, nil},
+		"the label, and a dropped field": {"dropped", "no", nil, []string{".metadata.labels." + ownership.OwnerLabel}},
+		"the label of all":               {"same", "no", []string{droppedPath}, []string{".metadata.labels." + ownership.OwnerLabel}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			values := inSync()
@@ -180,8 +179,8 @@ func TestDriftNamesItsFields(t *testing.T) {
 	}
 }
 
-// Every difference between the marks counts, not only that of the hash; of an object that is left alone only the marks are
-// written then. That it was adopted is known from the object alone, and no difference.
+// Every difference between the marks is written, not only a new hash. A create-only object gets only the mark. The field Adopted
+// is taken from the observed mark, and is no difference.
 func TestEveryChangeOfTheMarkIsWritten(t *testing.T) {
 	for name, test := range map[string]struct {
 		change          func(*ownership.Mark)
@@ -211,7 +210,8 @@ func TestEveryChangeOfTheMarkIsWritten(t *testing.T) {
 	}
 }
 
-// KubeStellar's annotation may come and go: each flip is one write, and the object is left alone exactly while it stands.
+// KubeStellar's annotation may be set and removed: each change is one write, and the object is not overwritten while it has the
+// annotation.
 func TestChangesOfCreateOnly(t *testing.T) {
 	desired := func(policy, hash string) plan.SourceState {
 		values := inSync()
@@ -224,8 +224,8 @@ func TestChangesOfCreateOnly(t *testing.T) {
 	for number, step := range []struct {
 		policy, hash string
 		want         plan.Action
-		// Afterwards the mark on the target has this hash: that of what was last applied.
-		holds string
+		// markHash is the hash in the target's mark after the step: the hash of the last apply.
+		markHash string
 	}{
 		{"CreateOnly", "1:a", plan.Create, "1:a"},
 		{"CreateOnly", "1:a", plan.None, "1:a"},
@@ -246,13 +246,13 @@ func TestChangesOfCreateOnly(t *testing.T) {
 		if err != nil || got.Action != step.want {
 			t.Fatalf("step %d: want %s, got %v, %v", number, step.want, got, err)
 		}
-		if observed = afterDown(source, observed, got); observed.Mark.Hash != step.holds {
-			t.Fatalf("step %d: the mark holds %s, want %s", number, observed.Mark.Hash, step.holds)
+		if observed = afterDown(source, observed, got); observed.Mark.Hash != step.markHash {
+			t.Fatalf("step %d: the mark has the hash %s, want %s", number, observed.Mark.Hash, step.markHash)
 		}
 	}
 }
 
-// What a source left behind at another name is decided about as what nothing selects any more.
+// The copies under a former name are decided about like copies of a deselected object.
 func TestStale(t *testing.T) {
 	combinations(downColumns, func(values []string) {
 		if values[0] != "Deselected" || values[5] != "yes" {
@@ -281,10 +281,10 @@ func TestRefuses(t *testing.T) {
 			}
 		}
 	}
-	// An upsync does not end before the object of the target does: the finalizers of a target's object are its own.
+	// The deletion of a target object does not end its upsync: the finalizers of a target object are its own.
 	for _, state := range slices.Concat(unknown, []plan.State{plan.Terminating}) {
-		for _, held := range []*plan.MailboxObject{nil, {Owned: true, Mark: observed.Mark}} {
-			if got, err := plan.DecideUp(plan.SourceState{State: state, AbsenceVerified: true}, held, nil); err == nil || !reflect.DeepEqual(got, plan.Decision{}) {
+		for _, inMailbox := range []*plan.MailboxObject{nil, {Owned: true, Mark: observed.Mark}} {
+			if got, err := plan.DecideUp(plan.SourceState{State: state, AbsenceVerified: true}, inMailbox, nil); err == nil || !reflect.DeepEqual(got, plan.Decision{}) {
 				t.Errorf("state %q: decided %v about the mailbox", state, got)
 			}
 		}

@@ -23,8 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Only what is certain removes an object from the mailbox: a cache that may lack the source, a rule that denies it, and a claim that may still
-// come leave the object as it is.
+// Only a certain absence removes an object from the mailbox. The object does not change if a cache may lack the source, a rule
+// denies the source, or a claim may be missing.
 func TestDecideMissing(t *testing.T) {
 	renamed, denied := types.NamespacedName{Namespace: "shop", Name: "vault"}, errors.New("denied")
 	selected := MissingSource{IsSelected: true, IsCacheComplete: true}
@@ -53,7 +53,7 @@ func TestDecideMissing(t *testing.T) {
 		"it has another name":                        {with(selected, func(m *MissingSource) { m.IsCached = true }), Deselected, true, nil, false},
 		"it is to have another name":                 {with(selected, func(m *MissingSource) { m.IsCached, m.RenameTo = true, &renamed }), Unknown, false, nil, false},
 		"its deletion was observed":                  {with(selected, func(m *MissingSource) { m.IsDeleted = true }), SourceNotFound, true, nil, false},
-		"nobody saw it vanish":                       {selected, Unknown, false, nil, true},
+		"its deletion was not observed":              {selected, Unknown, false, nil, true},
 		"the target has it":                          {answered(selected, Unknown, nil), Unknown, false, nil, false},
 		"the target does not have it":                {answered(selected, SourceNotFound, nil), SourceNotFound, true, nil, false},
 		"the target has another object":              {answered(selected, Deselected, nil), Deselected, true, nil, false},
@@ -66,7 +66,7 @@ func TestDecideMissing(t *testing.T) {
 		"no primary claims it":                       {with(related, func(m *MissingSource) { m.IsCached, m.IsUnclaimed = true, true }), Deselected, false, nil, false},
 		"no primary claims it, which is verified":    {with(related, func(m *MissingSource) { m.IsCached, m.IsUnclaimed, m.AbsenceVerified = true, true, true }), Deselected, true, nil, false},
 		"a primary claims it":                        {with(related, func(m *MissingSource) { m.IsCached, m.AbsenceVerified = true, true }), Unknown, false, nil, false},
-		"related, and nobody saw it vanish":          {related, Unknown, false, nil, true},
+		"related, and its deletion was not observed": {related, Unknown, false, nil, true},
 		"related, and the target does not have it":   {answered(related, SourceNotFound, nil), SourceNotFound, true, nil, false},
 		"related, and the target does not answer":    {answered(related, Unknown, denied), Unknown, false, denied, false},
 		"related, and the target has another object": {answered(related, Deselected, nil), Deselected, true, nil, false},

@@ -32,14 +32,14 @@ type MailboxObject struct {
 	Mark  ownership.Mark
 	// Terminating is true if the object has a deletionTimestamp.
 	Terminating bool
-	// Retain is true for objects whose deletion deletes others, unless the PublishedResource allows it.
+	// Retain is true for objects whose deletion deletes other objects, unless the PublishedResource allows it.
 	Retain bool
 	// Missing are the paths of the desired object that the mailbox object lacks.
 	Missing []string
 }
 
-// DecideUp decides about one mailbox object. inMailbox is nil if there is none. droppedPaths are the fields that the mailbox is
-// known to drop.
+// DecideUp decides about one mailbox object. inMailbox is nil if there is none. droppedPaths are the fields that the mailbox
+// drops.
 func DecideUp(source SourceState, inMailbox *MailboxObject, droppedPaths []string) (Decision, error) {
 	switch source.State {
 	case Selected:
@@ -53,17 +53,18 @@ func DecideUp(source SourceState, inMailbox *MailboxObject, droppedPaths []strin
 	}
 }
 
-// MissingSource holds the facts about the source of a mailbox object that is not upsynced any more.
+// MissingSource holds the facts about the source of a mailbox object if the source is no longer upsynced.
 type MissingSource struct {
 	// Ref names the source.
 	Ref Ref
-	// IsRelated is true if the object was upsynced by a relation, and IsUnpublished if the PublishedResource of that relation is not in force
-	// any more. IsClaimsComplete is true if the claims of all primaries are known; IsUnclaimed if no primary claims the source then.
+	// IsRelated is true if the object was upsynced by a relation, and IsUnpublished if the PublishedResource of that relation is
+	// no longer active. IsClaimsComplete is true if the claims of all primaries are known, and IsUnclaimed if none of them claims
+	// the source.
 	IsRelated, IsUnpublished, IsClaimsComplete, IsUnclaimed bool
-	// IsClaimed reports whether a primary claims the source by now, or may.
+	// IsClaimed reports whether a primary claims the source now, or may claim it.
 	IsClaimed func() bool
-	// IsSelected is true if a config selects the source, by its name and the labels in the mailbox; IsSuspended if all those configs are
-	// suspended. IsUnresolved is true if it is unknown what all configs select.
+	// IsSelected is true if a config selects the source, by its name and the labels in the mailbox, and IsSuspended if all these
+	// configs are suspended. IsUnresolved is true if an invalid or unknown config may select the source.
 	IsSelected, IsSuspended, IsUnresolved bool
 	// Denied is why the source may not be upsynced.
 	Denied error
@@ -76,19 +77,19 @@ type MissingSource struct {
 	IsDeleted bool
 	// AbsenceVerified is true if kcp has confirmed that no config selects the source.
 	AbsenceVerified bool
-	// Answer is the target's answer; nil if it was not asked.
+	// Answer is the target's response; nil before the request.
 	Answer *MissingAnswer
 }
 
-// MissingAnswer is what the target answered about a source.
+// MissingAnswer is the target's response about a source.
 type MissingAnswer struct {
-	// State is SourceNotFound, Deselected, or Unknown if the source is there.
+	// State is SourceNotFound, Deselected, or Unknown if the source exists or the request failed.
 	State State
 	Err   error
 }
 
-// decideMissing decides why a source is not upsynced any more. The plan has what follows apart from the source's state. A cache that has
-// not synced proves nothing, so the state is Unknown then.
+// decideMissing decides why a source is no longer upsynced. It returns the state of the source, and the other parts of the plan.
+// The state is Unknown while a cache has not synced.
 func decideMissing(m *MissingSource) (SourceState, UpPlan) {
 	unknown := SourceState{State: Unknown}
 	switch {
@@ -104,12 +105,12 @@ func decideMissing(m *MissingSource) (SourceState, UpPlan) {
 		// A denied upsync does not remove an object that was upsynced before.
 		return unknown, UpPlan{Err: m.Denied}
 	case !m.IsCacheComplete, m.IsCached && m.IsIndexed:
-		// It may have appeared after the index was read; its event enqueues the key again.
+		// The source may have appeared after the index was read. Its event enqueues the key again.
 		return unknown, UpPlan{}
 	case m.IsCached && m.RenameTo != nil:
 		return unknown, UpPlan{Wants: Wants{RenameTo: m.RenameTo}}
 	case m.IsCached:
-		// A conversion gives it another name by now.
+		// A conversion gives the source another name.
 		return SourceState{State: Deselected, AbsenceVerified: true}, UpPlan{}
 	default:
 		return decideVanished(m)
@@ -135,7 +136,7 @@ func decideMissingRelated(m *MissingSource) (SourceState, UpPlan) {
 	}
 }
 
-// decideDeselected decides about a source that nothing selects any more.
+// decideDeselected decides about a source that is no longer selected.
 func decideDeselected(m *MissingSource) (source SourceState, p UpPlan) {
 	if m.AbsenceVerified {
 		p.Wants.TakeAbsence = Deselected
@@ -143,7 +144,7 @@ func decideDeselected(m *MissingSource) (source SourceState, p UpPlan) {
 	return SourceState{State: Deselected, AbsenceVerified: m.AbsenceVerified}, p
 }
 
-// decideVanished decides about a source that should be there, and is not.
+// decideVanished decides about a selected source that the cache does not contain.
 func decideVanished(m *MissingSource) (SourceState, UpPlan) {
 	switch {
 	case m.IsDeleted:
@@ -174,13 +175,13 @@ func upPresent(desired *transform.Desired, inMailbox *MailboxObject, droppedPath
 	}
 }
 
-// isReplacedBy reports whether the source was deleted and made again, so that the mailbox object may be replaced.
+// isReplacedBy reports whether the source was deleted and created again, so that the mailbox object may be replaced.
 func (o *MailboxObject) isReplacedBy(desired *transform.Desired) bool {
 	return o.Owned && isSuccessorOf(desired.Mark, o.Mark) && o.Mark.Policy == ownership.PolicyDelete && !o.Retain
 }
 
-// SupersedesInMailbox reports whether the source of a mailbox object was deleted and made again, so that the mailbox object may be
-// replaced if kcp refuses to change it.
+// SupersedesInMailbox reports whether the source of a mailbox object was deleted and created again, so that the mailbox object
+// may be replaced if kcp refuses to change it.
 func (p Planner) SupersedesInMailbox(s *Snapshot, desired *transform.Desired) bool {
 	observed := p.Resource.NewMailboxObject(s.InMailbox, s.Up.Mark, nil)
 	return observed != nil && observed.isReplacedBy(desired)

@@ -25,10 +25,10 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// upTable is every decision there is on the way up, in the form of downTable. ours says whether what the mailbox holds came
-// up at all.
+// upTable contains every decision for an upsync, in the form of downTable. has is whether the mailbox has an object of the name,
+// and own whether the hub upsynced it.
 const upTable = `
-state       held ours source policy            wanted proven retain going content         action   cause
+state       has  own  source policy            wanted absent retain term. content         action   cause
 Unknown     -    -    -      -                 -      -      -      -     -               None     Unknown
 Suspended   -    -    -      -                 -      -      -      -     -               None     Suspended
 
@@ -60,18 +60,18 @@ Deselected  yes  yes  -      Orphan|CreateOnly -      yes    -      no    -     
 
 var upColumns = [][]string{
 	{"Unknown", "Suspended", "Selected", "SourceNotFound", "Deselected"}, // state
-	{"no", "yes"},                      // held
-	{"no", "yes"},                      // ours
+	{"no", "yes"},                      // has
+	{"no", "yes"},                      // own
 	{"same", "other"},                  // source
 	{"Delete", "Orphan", "CreateOnly"}, // policy
 	{"same", "other"},                  // wanted
-	{"no", "yes"},                      // proven
+	{"no", "yes"},                      // absent
 	{"no", "yes"},                      // retain
-	{"no", "yes"},                      // going
+	{"no", "yes"},                      // terminating
 	{"same", "changed", "drifted", "dropped"}, // content
 }
 
-// upSituation makes of a combination what is to be decided about the mailbox.
+// upSituation returns the arguments of a decision about the mailbox for a combination.
 func upSituation(values []string) (plan.SourceState, *plan.MailboxObject, []string) {
 	yes := func(column int) bool { return values[column] == "yes" }
 	tolerated := []string{droppedPath}
@@ -97,59 +97,58 @@ func upSituation(values []string) (plan.SourceState, *plan.MailboxObject, []stri
 	if values[3] == "other" {
 		mark.Source.Name = "y"
 	}
-	held := &plan.MailboxObject{Owned: yes(2), Retain: yes(7), Terminating: yes(8)}
-	if held.Owned {
-		held.Mark = mark
-		held.Missing = map[string][]string{"drifted": {".spec.dropped", ".spec.kept"}, "dropped": {droppedPath}}[values[9]]
+	inMailbox := &plan.MailboxObject{Owned: yes(2), Retain: yes(7), Terminating: yes(8)}
+	if inMailbox.Owned {
+		inMailbox.Mark = mark
+		inMailbox.Missing = map[string][]string{"drifted": {".spec.dropped", ".spec.kept"}, "dropped": {droppedPath}}[values[9]]
 	}
-	return source, held, tolerated
+	return source, inMailbox, tolerated
 }
 
 func TestUpTable(t *testing.T) {
 	checkTable(t, upTable, upColumns, func(values []string) (plan.Decision, error) {
-		source, held, tolerated := upSituation(values)
-		return plan.DecideUp(source, held, tolerated)
+		source, inMailbox, tolerated := upSituation(values)
+		return plan.DecideUp(source, inMailbox, tolerated)
 	})
 }
 
-// allowedUp says for each action when it may be taken at all on the way up.
-var allowedUp = map[plan.Action]func(source plan.SourceState, held *plan.MailboxObject) bool{
+// allowedUp reports for each action whether an upsync may take it.
+var allowedUp = map[plan.Action]func(source plan.SourceState, inMailbox *plan.MailboxObject) bool{
 	plan.None: func(plan.SourceState, *plan.MailboxObject) bool { return true },
-	plan.Create: func(source plan.SourceState, held *plan.MailboxObject) bool {
-		return source.State == plan.Selected && held == nil
+	plan.Create: func(source plan.SourceState, inMailbox *plan.MailboxObject) bool {
+		return source.State == plan.Selected && inMailbox == nil
 	},
 	plan.Update: cameFrom,
-	plan.Conflict: func(source plan.SourceState, held *plan.MailboxObject) bool {
-		return source.State == plan.Selected && held != nil && !cameFrom(source, held)
+	plan.Conflict: func(source plan.SourceState, inMailbox *plan.MailboxObject) bool {
+		return source.State == plan.Selected && inMailbox != nil && !cameFrom(source, inMailbox)
 	},
-	plan.VerifyAbsence: func(source plan.SourceState, held *plan.MailboxObject) bool {
-		return isAbsent(source) && held != nil && held.Owned && !held.Terminating && !source.AbsenceVerified
+	plan.VerifyAbsence: func(source plan.SourceState, inMailbox *plan.MailboxObject) bool {
+		return isAbsent(source) && inMailbox != nil && inMailbox.Owned && !inMailbox.Terminating && !source.AbsenceVerified
 	},
-	plan.Delete: func(source plan.SourceState, held *plan.MailboxObject) bool {
-		return isAbsent(source) && held != nil && held.Owned && !held.Terminating && source.AbsenceVerified &&
-			!held.Retain && held.Mark.Policy == ownership.PolicyDelete
+	plan.Delete: func(source plan.SourceState, inMailbox *plan.MailboxObject) bool {
+		return isAbsent(source) && inMailbox != nil && inMailbox.Owned && !inMailbox.Terminating && source.AbsenceVerified &&
+			!inMailbox.Retain && inMailbox.Mark.Policy == ownership.PolicyDelete
 	},
-	plan.Release: func(source plan.SourceState, held *plan.MailboxObject) bool {
-		return isAbsent(source) && held != nil && held.Owned && !held.Terminating && source.AbsenceVerified
+	plan.Release: func(source plan.SourceState, inMailbox *plan.MailboxObject) bool {
+		return isAbsent(source) && inMailbox != nil && inMailbox.Owned && !inMailbox.Terminating && source.AbsenceVerified
 	},
 }
 
-// cameFrom reports whether the mailbox holds what came up of the source, which still comes up, to stay.
-func cameFrom(source plan.SourceState, held *plan.MailboxObject) bool {
-	if source.State != plan.Selected || held == nil || !held.Owned || held.Terminating {
+// cameFrom reports whether the mailbox has an object that was upsynced from the source, while the source is still selected.
+func cameFrom(source plan.SourceState, inMailbox *plan.MailboxObject) bool {
+	if source.State != plan.Selected || inMailbox == nil || !inMailbox.Owned || inMailbox.Terminating {
 		return false
 	}
-	from := held.Mark.Source
+	from := inMailbox.Mark.Source
 	from.UID = source.Desired.Mark.Source.UID
 	return from == source.Desired.Mark.Source
 }
 
-// checkUpDecision fails the test unless a decision may be taken, and leaves nothing to do once a faithful mailbox has carried it
-// out.
-func checkUpDecision(t *testing.T, source plan.SourceState, held *plan.MailboxObject, got plan.Decision) {
+// checkUpDecision fails the test if the decision is not allowed, or if anything is left to do after a mailbox has carried it out.
+func checkUpDecision(t *testing.T, source plan.SourceState, inMailbox *plan.MailboxObject, got plan.Decision) {
 	t.Helper()
-	if rule, ok := allowedUp[got.Action]; !ok || !rule(source, held) {
-		t.Errorf("%v for a source that is %s (proven: %v) and for %+v", got, source.State, source.AbsenceVerified, held)
+	if rule, ok := allowedUp[got.Action]; !ok || !rule(source, inMailbox) {
+		t.Errorf("%v for a source that is %s (verified: %v) and for %+v", got, source.State, source.AbsenceVerified, inMailbox)
 	}
 	checkReasons(t, got)
 	var after *plan.MailboxObject
@@ -157,7 +156,7 @@ func checkUpDecision(t *testing.T, source plan.SourceState, held *plan.MailboxOb
 	case plan.Create, plan.Update:
 		after = &plan.MailboxObject{Owned: true, Mark: source.Desired.Mark}
 	case plan.Release:
-		after = &plan.MailboxObject{Retain: held.Retain}
+		after = &plan.MailboxObject{Retain: inMailbox.Retain}
 	case plan.Delete:
 	default:
 		return
@@ -168,19 +167,19 @@ func checkUpDecision(t *testing.T, source plan.SourceState, held *plan.MailboxOb
 	}
 }
 
-func TestWhatNoUpDecisionMayDo(t *testing.T) {
+func TestForbiddenUpDecisions(t *testing.T) {
 	tried := combinations(upColumns, func(values []string) {
-		source, held, tolerated := upSituation(values)
-		got, err := plan.DecideUp(source, held, tolerated)
+		source, inMailbox, tolerated := upSituation(values)
+		got, err := plan.DecideUp(source, inMailbox, tolerated)
 		if err != nil {
 			t.Fatalf("%v: %v", values, err)
 		}
-		checkUpDecision(t, source, held, got)
-		if held == nil || !held.Owned {
+		checkUpDecision(t, source, inMailbox, got)
+		if inMailbox == nil || !inMailbox.Owned {
 			return
 		}
-		held.Mark.Adopted = true
-		if adopted, err := plan.DecideUp(source, held, tolerated); err != nil || !reflect.DeepEqual(adopted, got) {
+		inMailbox.Mark.Adopted = true
+		if adopted, err := plan.DecideUp(source, inMailbox, tolerated); err != nil || !reflect.DeepEqual(adopted, got) {
 			t.Errorf("%v: %v, but once it is adopted %v, %v", values, got, adopted, err)
 		}
 	})
@@ -198,9 +197,9 @@ func TestUpDriftNamesItsFields(t *testing.T) {
 		"fewer than are known":   {[]string{".spec.b"}, []string{".spec.a", ".spec.b"}, nil},
 		"one is and none of all": {[]string{".spec.c"}, []string{".spec.a", ".spec.b"}, []string{".spec.c"}},
 	} {
-		source, held, _ := upSituation([]string{"Selected", "yes", "yes", "same", "Delete", "same", "no", "no", "no", "same"})
-		held.Missing = test.missing
-		got, err := plan.DecideUp(source, held, test.tolerated)
+		source, inMailbox, _ := upSituation([]string{"Selected", "yes", "yes", "same", "Delete", "same", "no", "no", "no", "same"})
+		inMailbox.Missing = test.missing
+		got, err := plan.DecideUp(source, inMailbox, test.tolerated)
 		want := plan.Decision{Action: plan.None, Cause: plan.InSync}
 		if test.want != nil {
 			want = plan.Decision{Action: plan.Update, Cause: plan.Drifted, Fields: test.want}
@@ -216,17 +215,17 @@ func FuzzUp(f *testing.F) {
 	f.Add([]byte{3, 1, 1, 0, 0, 0, 1, 0, 0, 0}, "", "", "", "", "x")
 	f.Add([]byte{2, 1, 1, 0, 0, 0, 0, 0, 0, 0}, ".", "", "delete", "\x00", "y")
 	f.Fuzz(func(t *testing.T, choices []byte, missing, tolerated, policy, hash, name string) {
-		source, held, _ := upSituation(chosen(upColumns, choices))
-		if held != nil {
-			held.Mark.Policy, held.Mark.Hash, held.Mark.Source.Name = ownership.Policy(policy), hash, name
-			held.Missing = slices.DeleteFunc([]string{missing}, func(path string) bool { return path == "" })
+		source, inMailbox, _ := upSituation(chosen(upColumns, choices))
+		if inMailbox != nil {
+			inMailbox.Mark.Policy, inMailbox.Mark.Hash, inMailbox.Mark.Source.Name = ownership.Policy(policy), hash, name
+			inMailbox.Missing = slices.DeleteFunc([]string{missing}, func(path string) bool { return path == "" })
 		}
-		got, err := plan.DecideUp(source, held, []string{tolerated})
+		got, err := plan.DecideUp(source, inMailbox, []string{tolerated})
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkUpDecision(t, source, held, got)
-		if again, err := plan.DecideUp(source, held, []string{tolerated}); err != nil || !reflect.DeepEqual(again, got) {
+		checkUpDecision(t, source, inMailbox, got)
+		if again, err := plan.DecideUp(source, inMailbox, []string{tolerated}); err != nil || !reflect.DeepEqual(again, got) {
 			t.Errorf("%v, then %v, %v", got, again, err)
 		}
 	})

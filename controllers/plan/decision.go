@@ -44,7 +44,7 @@ const (
 	Update Action = "Update"
 	// Conflict leaves the object alone and reports that its name is taken.
 	Conflict Action = "Conflict"
-	// VerifyAbsence asks kcp whether the source is really gone, or deselected. The key is planned again with the answer.
+	// VerifyAbsence asks kcp whether the source is really gone or deselected. The key is planned again with the result.
 	VerifyAbsence Action = "VerifyAbsence"
 )
 
@@ -58,7 +58,7 @@ func (a Action) Writes() bool {
 	}
 }
 
-// Cause is why an action is taken, or why none is: one of the following, or the [State] of the source.
+// Cause is the reason for an action, also for None: one of the following constants, or the [State] of the source.
 type Cause string
 
 const (
@@ -70,28 +70,29 @@ const (
 	Drifted Cause = "Drifted"
 	// InSync: the other side has the desired object.
 	InSync Cause = "InSync"
-	// BeingDeleted: the copy is being deleted; an event follows when it is gone.
+	// BeingDeleted: the copy is being deleted. An event follows when it is gone.
 	BeingDeleted Cause = "BeingDeleted"
-	// NameTaken: the object of this name came from another source, or is not the hub's.
+	// NameTaken: the object of this name is from another source, or is not the hub's.
 	NameTaken Cause = "NameTaken"
 	// ExcludedByUpsync: the object is selected for upsync too, so it is not downsynced.
 	ExcludedByUpsync Cause = "ExcludedByUpsync"
-	// NewerThanSource: the copy was written for a later version of the source than the mailbox shows. Its cache may lag behind, or kcp
-	// went back to an earlier state.
+	// NewerThanSource: the copy was written for a later version of the source than the one in the mailbox's cache. The cache may
+	// lag behind, or kcp went back to an earlier state.
 	NewerThanSource Cause = "NewerThanSource"
-	// Removed: somebody else removed the copy that the hub had made, on the cluster or in the mailbox.
+	// Removed: another client removed the hub's copy from the target or the mailbox.
 	Removed Cause = "Removed"
-	// Finished: the object has run to completion, and its copy is gone since. It is not run again.
+	// Finished: the object has run to completion, and its copy is gone. It is not run again.
 	Finished Cause = "Finished"
-	// Superseded: the copy's source was deleted, and another object was made under its name. That one gets a copy of its own.
+	// Superseded: the copy's source was deleted, and another object was created under the same name. The new object gets its own
+	// copy.
 	Superseded Cause = "Superseded"
-	// Restored: the hub did not write the object as it stands: somebody made it from a backup of the hub's copy.
+	// Restored: the object was restored from a backup of the hub's copy, not written by the hub.
 	Restored Cause = "Restored"
-	// FormerMailbox: the source was in a mailbox that was lost. The copy is kept until an operator decides.
+	// FormerMailbox: the source was in a former mailbox of the SyncTarget. The copy is kept until an operator decides.
 	FormerMailbox Cause = "FormerMailbox"
 )
 
-// State says whether a source belongs on the other side. Every state but [Selected] is also a [Cause].
+// State is whether a source belongs on the other side. Every state except [Selected] is also a [Cause].
 type State string
 
 const (
@@ -101,11 +102,11 @@ const (
 	Suspended State = "Suspended"
 	// Unknown: a cache cannot answer now, so an absent object proves nothing.
 	Unknown State = "Unknown"
-	// SourceNotFound: the source does not exist any more.
+	// SourceNotFound: the source no longer exists.
 	SourceNotFound State = "SourceNotFound"
 	// Terminating: the source has a deletionTimestamp.
 	Terminating State = "Terminating"
-	// Deselected: no config selects the source any more.
+	// Deselected: the source is no longer selected.
 	Deselected State = "Deselected"
 )
 
@@ -117,10 +118,11 @@ type SourceState struct {
 	State State
 	// Desired is set if State is Selected.
 	Desired *transform.Desired
-	// AbsenceVerified is true if the absence that State stands for is certain. If State is Selected, it is the absence of the object
-	// that the present one supersedes.
+	// AbsenceVerified is true if the absence is certain: the absence of the source or, if State is Selected, of the object that
+	// the source supersedes.
 	AbsenceVerified bool
-	// Rebound is true if kcp deleted the mailbox's objects without a user's order, so that an object made again stands for the former one.
+	// Rebound is true if kcp deleted the mailbox's objects although no user did. An object that was created again then stands for
+	// the former one.
 	Rebound bool
 }
 
@@ -132,7 +134,7 @@ type Decision struct {
 	Fields []string
 }
 
-// String is for logs.
+// String returns the decision for logs.
 func (d Decision) String() string {
 	if len(d.Fields) > 0 {
 		return fmt.Sprintf("%s (%s: %v)", d.Action, d.Cause, d.Fields)
@@ -151,8 +153,8 @@ func SameSource(a, b ownership.Mark) bool {
 	return a.Source == b.Source
 }
 
-// sameMark reports whether the observed mark equals the desired one. Only the observed mark knows whether the object was
-// adopted. Its source version is older whenever the source changed in a way that leaves the copy as it is.
+// sameMark reports whether the observed mark equals the desired one. Only the observed mark records whether the object was
+// adopted. Its source version may be older, because some changes of the source do not change the copy.
 func sameMark(desired, observed ownership.Mark) bool {
 	desired.Adopted, desired.SourceVersion = observed.Adopted, observed.SourceVersion
 	return desired == observed

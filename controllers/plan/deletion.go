@@ -23,8 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// PropagationOf returns the deletion option of an object that is being deleted, or was. An API server keeps the option as a finalizer
-// until its garbage collector has acted on it, and shows that finalizer in the last event too.
+// PropagationOf returns the propagation policy of an object that is being deleted, or was deleted. An API server keeps the policy
+// as a finalizer until the garbage collector has acted on it. The object in the last event has that finalizer too.
 func PropagationOf(deleted *unstructured.Unstructured) metav1.DeletionPropagation {
 	switch finalizers := deleted.GetFinalizers(); {
 	case slices.Contains(finalizers, metav1.FinalizerOrphanDependents):
@@ -36,8 +36,8 @@ func PropagationOf(deleted *unstructured.Unstructured) metav1.DeletionPropagatio
 	}
 }
 
-// propagation returns the deletion option for a copy: the source's own if the copy came from the deleted object, and not from a
-// predecessor of the same name.
+// propagation returns the propagation policy for a copy's deletion: the source's policy if the copy is from the deleted object,
+// and not from a predecessor of the same name.
 func (d *DownSnapshot) propagation(existing Copy) metav1.DeletionPropagation {
 	if d.Deletion != nil && d.State != Deselected && existing.Observed.Mark.Source.UID == d.Deletion.UID {
 		return d.Deletion.Propagation

@@ -32,7 +32,7 @@ func TestPropagationOf(t *testing.T) {
 		want       metav1.DeletionPropagation
 	}{
 		"nothing":                {nil, metav1.DeletePropagationBackground},
-		"somebody's finalizer":   {[]string{"example.org/orphan"}, metav1.DeletePropagationBackground},
+		"an unknown finalizer":   {[]string{"example.org/orphan"}, metav1.DeletePropagationBackground},
 		"dependents stay":        {[]string{"example.org/other", "orphan"}, metav1.DeletePropagationOrphan},
 		"dependents leave first": {[]string{"foregroundDeletion"}, metav1.DeletePropagationForeground},
 	} {
@@ -44,8 +44,8 @@ func TestPropagationOf(t *testing.T) {
 	}
 }
 
-// The copies of a deleted object are deleted as the object was; copies of others with its name, and those that are only not selected any
-// more, in the default way.
+// The copies of a deleted object are deleted with its propagation policy. Copies of other objects of the same name, and of
+// deselected objects, are deleted with the default policy.
 func TestPlanDownDeletesAsTheSourceWas(t *testing.T) {
 	mark := ownership.Mark{Policy: ownership.PolicyDelete, Source: ownership.Source{UID: "source"}}
 	existing := Copy{Observed: &TargetObject{UID: "uid", Mark: mark, HasOwnerLabel: true}}

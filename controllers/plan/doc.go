@@ -16,7 +16,7 @@ limitations under the License.
 
 // Package plan plans the writes for one object, given its observed state on both sides.
 //
-// A [Planner] makes a [Plan] of a [Snapshot], which the caller executes. It asks [DecideDown] and [DecideUp], which are pure
-// functions from facts to a [Decision]. Every rule about overwriting, releasing and deleting is therefore in this package, and
-// its tables are tested without a server. A [Resource] has the rules of one PublishedResource.
+// A [Planner] computes a [DownPlan] and an [UpPlan] from a [Snapshot]. The caller executes them. The planner calls [DecideDown]
+// and [DecideUp], which are pure functions from facts to a [Decision]. Every rule about overwriting, releasing and deleting is
+// therefore in this package, and its tables are tested without a server. A [Resource] has the rules of one PublishedResource.
 package plan

@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// newerThanSourceRetry is the delay until an object whose copy is newer is planned again, if no event comes.
+// newerThanSourceRetry is the delay until an object with a newer copy is planned again if no event comes.
 const newerThanSourceRetry = 5 * time.Second
 
 // HeldError means that a copy is neither removed nor changed, because kcp went back to an earlier state.
@@ -44,8 +44,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s until an operator confirms the restore (kubectl synchub confirm-restore)", text)
 }
 
-// hold takes from a plan whatever must wait while kcp is not known to be up to date: removals and overwrites. Creations and repairs of
-// drift go on.
+// hold removes the operations from a plan that must wait while kcp may have gone back to an earlier state: removals and
+// overwrites. Creations and repairs of drift continue.
 func (r *DownPlan) hold() {
 	var others []Operation
 	for _, operation := range r.Operations {
@@ -61,7 +61,7 @@ func (r *DownPlan) hold() {
 	}
 }
 
-// isHeld reports whether a decision removes a copy, or changes it to what the source is now.
+// isHeld reports whether a decision removes a copy, or changes its content to the source's current content.
 func (d Decision) isHeld() bool {
 	switch d.Action {
 	case Delete, Release, UpdateMark:
@@ -73,8 +73,8 @@ func (d Decision) isHeld() bool {
 	}
 }
 
-// isNewerThanSource reports whether a copy was written for a later version of the source than the mailbox shows, for which no known loss
-// of kcp accounts. A copy of another source, which has the name on the target too, says nothing about this one.
+// isNewerThanSource reports whether a copy was written for a later version of the source than the one in the mailbox's cache, and
+// no known loss of kcp explains that. A copy of another source with the same name on the target does not count.
 func (d *DownSnapshot) isNewerThanSource(source *unstructured.Unstructured, desired ownership.Mark) bool {
 	observed := d.Destination.Observed
 	if observed == nil || observed.Mark.SourceVersion <= d.Lost || observed.Mark.Mailbox != desired.Mailbox || !SameSource(observed.Mark, desired) {

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// While kcp is not known to be up to date, no copy is removed or overwritten. What adds or repairs goes on.
+// While kcp may have gone back to an earlier state, no copy is removed or overwritten. Creations and repairs continue.
 func TestHeldPlans(t *testing.T) { //nolint:gocyclo // a table and the functions that build it
 	owner := ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
 	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -72,7 +72,7 @@ func TestHeldPlans(t *testing.T) { //nolint:gocyclo // a table and the functions
 
 	for name, test := range map[string]struct {
 		down DownSnapshot
-		// free is the decision if nothing is held, and held the operation that is left, or what does not happen.
+		// free is the decision without a hold, and held the remaining operation or the prevented one.
 		free, held string
 		verify     uint64
 	}{
@@ -115,7 +115,7 @@ func TestHeldPlans(t *testing.T) { //nolint:gocyclo // a table and the functions
 				got += operation.Decision.String()
 			}
 			if got != test.held || held.AbsenceToVerify != "" || held.VersionToVerify != 0 || held.Finalizer == RemoveFinalizer || held.Claims == RemoveClaims {
-				t.Errorf("held: %q, want %q: %+v", got, test.held, held)
+				t.Errorf("with a hold: %q, want %q: %+v", got, test.held, held)
 			}
 		})
 	}

@@ -21,16 +21,16 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// lineage is how the source of a copy is related to the mailbox object that has its name now.
+// lineage is the relation of a copy's source to the mailbox object that now has the source's name.
 type lineage int
 
 const (
-	// sameObject: they are one object, or the present one stands for the former: its mailbox was made again, or a placement brought
-	// the same workload object again.
+	// sameObject: they are the same object, or the current object stands for the former one, because the mailbox was created
+	// again or a placement created a copy of the same workload object again.
 	sameObject lineage = iota
-	// successor: the same users deleted the object and made another one.
+	// successor: the same users deleted the object and created another one.
 	successor
-	// stranger: the object of other users, who have the name now.
+	// stranger: the object belongs to other users, who now have the name.
 	stranger
 )
 
@@ -46,7 +46,7 @@ func lineageOf(desired *transform.Desired, observed *TargetObject) lineage {
 	case isPlacedAgain, observed.Mark.Source.UID == desired.Mark.Source.UID:
 		return sameObject
 	case was.Workspace == "" && observed.FormerMailbox:
-		// Users who fill a lost mailbox again take over the copies.
+		// The users of a new mailbox take over the copies of the former one.
 		return sameObject
 	case was.Workspace == "" && is.Workspace == "":
 		return successor
@@ -60,8 +60,9 @@ func Supersedes(desired *transform.Desired, observed *TargetObject) bool {
 	return observed != nil && lineageOf(desired, observed) != sameObject
 }
 
-// mustReplace reports whether a copy must go before its source's successor can have one: nothing of a stranger's object is passed on, and
-// some kinds have an identity. A copy whose deletion would delete others is taken over.
+// mustReplace reports whether a copy must be deleted before its source's successor can have a copy: a stranger must not get the
+// content of the former copy, and objects of some kinds have an identity. A copy whose deletion would delete other objects is
+// taken over instead.
 func mustReplace(source SourceState, observed *TargetObject) bool {
 	switch lineageOf(source.Desired, observed) {
 	case stranger:
@@ -73,17 +74,17 @@ func mustReplace(source SourceState, observed *TargetObject) bool {
 	}
 }
 
-// downSuperseded decides about a copy that must be replaced, as if its source were seen to be gone. The new object's copy is created
-// once the name is free.
+// downSuperseded decides about a copy that must be replaced, as if its source were absent. The new object's copy is created once
+// the name is free.
 func downSuperseded(source SourceState, observed *TargetObject) Decision {
 	if observed.FormerMailbox || observed.Restored || source.Rebound {
-		// It is unknown whether the former object is still wanted.
+		// It is unknown whether users deleted the former object.
 		return Decision{Action: Conflict, Cause: NameTaken}
 	}
 	return downAbsent(Superseded, source.AbsenceVerified, observed)
 }
 
-// isSuccessorOf reports whether the source of an object in the mailbox was deleted and made again.
+// isSuccessorOf reports whether the source of an object in the mailbox was deleted and created again.
 func isSuccessorOf(desired, observed ownership.Mark) bool {
 	return SameSource(desired, observed) && desired.Source.UID != observed.Source.UID
 }

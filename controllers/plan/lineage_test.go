@@ -26,7 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// An object that was deleted and made again is another object. Its copy is replaced if it has an identity, or if it was other users'.
+// An object that was deleted and created again is another object. Its copy is replaced if the kind has an identity, or if the
+// former object belonged to other users.
 func TestCopyOfAFormerObject(t *testing.T) {
 	const job, deployment, claim, namespace = "batch/v1 Job", "apps/v1 Deployment", "v1 PersistentVolumeClaim", "v1 Namespace"
 	type identity = ownership.Identity

@@ -24,7 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// What is noted of how an object came decides later whether it may go, so it must be right.
+// The relation in a mark decides later whether the copy may be deleted, so a changed relation is written.
 func TestRelationsInMarks(t *testing.T) {
 	for name, test := range map[string]struct {
 		desired, observed string
@@ -42,7 +42,7 @@ func TestRelationsInMarks(t *testing.T) {
 	}
 }
 
-// The hash means something only together with what was left out of it.
+// The hash in a mark is valid only together with the ignored fields.
 func TestIgnoredInMarks(t *testing.T) {
 	for name, test := range map[string]struct {
 		desired, observed string
@@ -60,15 +60,15 @@ func TestIgnoredInMarks(t *testing.T) {
 	}
 }
 
-// checkMarks fails the test unless objects that differ in their marks only, as change makes them, are in sync or not, in both
-// directions and for each policy.
+// checkMarks fails the test unless objects that differ only in their marks, as change makes them, are in sync, or not in sync, in
+// both directions and for each policy.
 func checkMarks(t *testing.T, name string, same bool, change func(desired, observed *ownership.Mark)) {
 	t.Helper()
 	for _, policy := range []ownership.Policy{ownership.PolicyDelete, ownership.PolicyOrphan, ownership.PolicyCreateOnly} {
 		values := inSync()
 		values[3], values[4] = string(policy), string(policy)
 		source, observed, _ := situation(values)
-		// An adopted object is none the less in sync.
+		// An adopted object can be in sync.
 		observed.Mark.Adopted = true
 		change(&source.Desired.Mark, &observed.Mark)
 		got, err := plan.DecideDown(source, observed, nil)
@@ -85,11 +85,11 @@ func checkMarks(t *testing.T, name string, same bool, change func(desired, obser
 		if policy == ownership.PolicyCreateOnly {
 			continue
 		}
-		held := &plan.MailboxObject{Owned: true, Mark: observed.Mark}
+		inMailbox := &plan.MailboxObject{Owned: true, Mark: observed.Mark}
 		if want.Action == plan.Apply {
 			want.Action = plan.Update
 		}
-		if got, err := plan.DecideUp(source, held, nil); err != nil || got.String() != want.String() {
+		if got, err := plan.DecideUp(source, inMailbox, nil); err != nil || got.String() != want.String() {
 			t.Errorf("%s, up, %s: want %v, got %v, %v", name, policy, want, got, err)
 		}
 	}

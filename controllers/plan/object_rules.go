@@ -32,16 +32,16 @@ import (
 
 // The functions of this file are pure: `kubectl synchub explain` uses them too.
 
-// NoDownsyncReason is why a mailbox object is never downsynced.
+// NoDownsyncReason is the reason why a mailbox object is never downsynced.
 type NoDownsyncReason string
 
 const (
-	// NoDownsyncUpsynced: the hub upsynced it.
+	// NoDownsyncUpsynced: the hub upsynced the object.
 	NoDownsyncUpsynced NoDownsyncReason = "CameUp"
-	// NoDownsyncEnsured: it is a namespace that the hub created for upsynced objects, or an upsynced one that the hub
+	// NoDownsyncEnsured: the object is a namespace that the hub created for upsynced objects, or an upsynced object that the hub
 	// released.
 	NoDownsyncEnsured NoDownsyncReason = "Ensured"
-	// NoDownsyncMailboxAccess: it grants users access to the mailbox.
+	// NoDownsyncMailboxAccess: the object grants users access to the mailbox.
 	NoDownsyncMailboxAccess NoDownsyncReason = "MailboxAccess"
 )
 
@@ -62,8 +62,8 @@ func WhyNotDownsynced(owner ownership.Owner, source *unstructured.Unstructured) 
 	}
 }
 
-// IsNeverUpsynced reports whether an object of the target is never upsynced: any hub downsynced it, for whichever SyncTarget,
-// or its marks claim so. Objects that controllers derived from the owner's copies may be upsynced.
+// IsNeverUpsynced reports whether a target object is never upsynced, because a hub downsynced it for any SyncTarget, or its marks
+// claim so. Objects that controllers derived from the owner's copies may be upsynced.
 func IsNeverUpsynced(owner ownership.Owner, object *unstructured.Unstructured) bool {
 	if value, labelled := label(object, ownership.OwnerLabel); labelled && value != owner.LabelValue() {
 		return true
@@ -208,11 +208,13 @@ func (r Resource) NewTargetObject(owner ownership.Owner, mailbox logicalcluster.
 	}
 }
 
-// creationTolerance is how long after its request an object may get its creation time: both are of the same API server.
+// creationTolerance is the maximum difference between the times of a request and of the object's creation, both from the same API
+// server.
 const creationTolerance = 5 * time.Second
 
-// isRestored reports whether an object is not the one that the manager wrote, but was made from a copy of that one. Then it has another
-// UID than the hub noted. If the hub has only created it, it is younger than the manager's entry, or has none.
+// isRestored reports whether an object is not the one that the manager wrote, but was restored from a copy of it. Then its UID
+// differs from the UID in the identity. Without a recorded UID, a restored object is younger than the manager's entry, or has no
+// entry.
 func isRestored(object *unstructured.Unstructured, identity ownership.Identity, manager string) bool {
 	if identity.Copy != "" {
 		return identity.Copy != object.GetUID()
@@ -248,7 +250,8 @@ func (r Resource) NewMailboxObject(object *unstructured.Unstructured, mark *owne
 // object, so that its observedGeneration can be translated.
 func (r Resource) MailboxStatus(inMailbox, onTarget *unstructured.Unstructured, applied bool) map[string]any {
 	if !r.StatusSubresource {
-		// Without the subresource each status write increments the generation, so the number means nothing.
+		// Without the subresource each write of the status increments the generation, so an observedGeneration cannot be
+		// translated.
 		return transform.StatusOf(onTarget.Object["status"])
 	}
 	return transform.ReturnedStatus(onTarget.Object["status"], transform.Generations{

@@ -33,58 +33,58 @@ type DownPlan struct {
 	// Err is why the object fails. If it is set, the pass writes nothing to the target.
 	Err   error
 	Wants Wants
-	// Finalizer says what happens to the hub's finalizer on the mailbox object.
+	// Finalizer is the change of the hub's finalizer on the mailbox object.
 	Finalizer FinalizerPlan
-	// Claims says what happens to the claims of the object, which may be a primary.
+	// Claims is the change of the object's claims, since the object may be a primary.
 	Claims ClaimsPlan
-	// AbsenceToVerify is the absence that kcp must confirm, if it is set: whether the mailbox object is really gone, or deselected.
+	// AbsenceToVerify is the absence that kcp must confirm: that the mailbox object is really gone or deselected. Empty for none.
 	AbsenceToVerify State
-	// VersionToVerify is a version of the source that kcp must still have, if it is not zero.
+	// VersionToVerify is a version of the source to verify: kcp must have this version or a later one. Zero for none.
 	VersionToVerify uint64
 	// Operations are the writes to the target in order. The pass tries all of them, even after a failure.
 	Operations []Operation
 	// ReturnStatus writes the status of the target object to the mailbox object.
 	ReturnStatus bool
-	// MarkFinished notes on the mailbox object that it has run to completion.
+	// MarkFinished annotates the mailbox object, because it has run to completion.
 	MarkFinished bool
 	Desired      *transform.Desired
 	// RequeueAfter is the delay until the next pass if no event comes; zero for none.
 	RequeueAfter time.Duration
-	// Deferred are fields that are left to the target until the source changes.
+	// Deferred are fields that stay unchanged on the target until the source changes.
 	Deferred []string
 }
 
-// Operation is one decision about one object of the target. It mostly takes one request. It takes more where the namespace is
-// missing, fields must be relinquished, or the target refuses.
+// Operation is one decision about one target object. It usually takes one request. It takes more if the namespace is missing,
+// fields must be relinquished, or the target refuses the request.
 type Operation struct {
 	Decision Decision
 	Copy     Copy
 	Desired  *transform.Desired
-	// Propagation says what becomes of the dependents of a copy that is deleted.
+	// Propagation is the propagation policy for the deletion of a copy.
 	Propagation metav1.DeletionPropagation
-	// Repair is true if another writer may undo the write again. Such writes are backed off.
+	// Repair is true if another writer may undo the write again. Such writes back off.
 	Repair bool
 }
 
-// FinalizerPlan says what to do with the hub's finalizer on a mailbox object.
+// FinalizerPlan is a change of the hub's finalizer on a mailbox object.
 type FinalizerPlan int
 
-// The zero value leaves the finalizer as it is.
+// The zero value does not change the finalizer.
 const (
 	_ FinalizerPlan = iota
-	// ConfigureFinalizer sets or removes the finalizer as the PublishedResource says.
+	// ConfigureFinalizer sets or removes the finalizer as the PublishedResource requires.
 	ConfigureFinalizer
 	// RemoveFinalizer removes the finalizer.
 	RemoveFinalizer
 )
 
-// ClaimsPlan says what to do with a primary's claims on related objects.
+// ClaimsPlan is a change of a primary's claims on related objects.
 type ClaimsPlan int
 
 const (
-	// KeepClaims leaves the claims as they are.
+	// KeepClaims does not change the claims.
 	KeepClaims ClaimsPlan = iota
-	// MarkProcessed leaves the claims as they are, and marks the primary as processed.
+	// MarkProcessed does not change the claims, and marks the primary as processed.
 	MarkProcessed
 	// MarkClaimsUnresolved keeps the claims until the primary can be resolved.
 	MarkClaimsUnresolved
@@ -99,9 +99,9 @@ type Planner struct {
 	Resource Resource
 	Down     transform.Down
 	Up       transform.Up
-	// HasContent is set by `kubectl synchub explain`, which does not know the key of the hashes in marks. It reports whether the copy has the
-	// content of an object that was desired before. The planner then takes the content of copies as written, and leaves their comparison to
-	// the caller.
+	// HasContent is set by `kubectl synchub explain`, which does not have the key of the hashes in marks. It reports whether the
+	// copy has the content of an object that was desired before. The planner then assumes that copies have the desired content,
+	// and the caller compares them.
 	HasContent func(before *transform.Desired) bool
 }
 
@@ -183,7 +183,7 @@ func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) DownPlan {
 		result.MarkFinished = p.isAboutToExpire(d, s)
 		result.Operations = p.formerNameOperations(d)
 	case result.Decision.Cause == BeingDeleted:
-		// The last status of an object that has run to completion is its result.
+		// The last status of a finished object is its result.
 		result.ReturnStatus = d.Destination.Observed.Finished
 	case result.Decision.Cause == Finished:
 		result.ReturnStatus, result.MarkFinished = d.hasResultOf(result.Desired), !p.isMarkedFinished(s)
@@ -213,7 +213,7 @@ func (p Planner) operation(d *DownSnapshot, decision Decision, desired *transfor
 	return operation
 }
 
-// decideMissing decides about an object that the target does not have, and may have had.
+// decideMissing decides about an object that has no copy on the target, but may have had one.
 func (p Planner) decideMissing(d *DownSnapshot, s *Snapshot, desired *transform.Desired) Decision {
 	switch {
 	case p.isMarkedFinished(s), d.hasResultOf(desired):
@@ -230,7 +230,7 @@ func (d *DownSnapshot) hasResultOf(desired *transform.Desired) bool {
 	return d.Removed.isOf(desired, d.Spec.Mutation.UsesOther()) && d.Removed.Finished != nil
 }
 
-// isMarkedFinished reports whether the hub noted on the mailbox object that it has run to completion, as it is now.
+// isMarkedFinished reports whether the mailbox object has a valid annotation that this run of it has finished.
 func (p Planner) isMarkedFinished(s *Snapshot) bool {
 	text, _ := Annotation(s.InMailbox, ownership.FinishedAnnotation)
 	if text == "" {
@@ -240,8 +240,8 @@ func (p Planner) isMarkedFinished(s *Snapshot) bool {
 	return ok && p.Down.Owner.HasFinished(text, run)
 }
 
-// isAboutToExpire reports whether the copy has run to completion, and its cluster removes it after some time: the hub may not be there to
-// see that.
+// isAboutToExpire reports whether the copy has run to completion, and its cluster deletes it after some time. The hub may not be
+// running then, so it annotates the mailbox object before.
 func (p Planner) isAboutToExpire(d *DownSnapshot, s *Snapshot) bool {
 	if !d.Destination.Observed.Finished {
 		return false
@@ -266,8 +266,8 @@ func (p Planner) desiredOnTarget(d *DownSnapshot, s *Snapshot) (*transform.Desir
 	return desired.AsMarked(observed.Mark), nil
 }
 
-// isNonConverging reports whether the copy is to be changed although the source is as it was at the last write: a mutation that
-// reads the copy may never come to an end.
+// isNonConverging reports whether the copy is to be changed although the source has not changed since the last write: a mutation
+// that reads the copy may never converge.
 func (d *DownSnapshot) isNonConverging(decision Decision) bool {
 	return d.WrittenBefore && d.Spec.Mutation.UsesOther() && decision.Action == Apply && decision.Cause == Changed
 }
@@ -312,10 +312,10 @@ func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) DownPlan {
 	return result
 }
 
-// planEnd completes the plan when the target has no copies left, or only copies that are kept.
+// planEnd completes the plan when the target has no copies, or only copies that are kept.
 func (p Planner) planEnd(result *DownPlan, d *DownSnapshot, s *Snapshot, former bool) {
 	if d.MayClaim && !d.AbsenceVerified {
-		// To conclude that the primary claims nothing is as grave as to conclude that it is gone.
+		// Removing the claims deletes related objects, so it needs a verified absence too.
 		result.AbsenceToVerify = d.State
 		return
 	}
@@ -327,7 +327,7 @@ func (p Planner) planEnd(result *DownPlan, d *DownSnapshot, s *Snapshot, former 
 	}
 }
 
-// deferredPaths names the fields that are left to the target until the source changes.
+// deferredPaths returns the paths of the deferred fields.
 func deferredPaths(desired *transform.Desired) (paths []string) {
 	for _, field := range desired.DeferredFields {
 		paths = append(paths, field.Path.String())

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// plannedDown is what a case of TestPlanDown expects of the plan.
+// plannedDown is the expected plan of a case in TestPlanDown.
 type plannedDown struct {
 	decision   string
 	operations []string
@@ -75,9 +75,9 @@ func TestPlanDown(t *testing.T) {
 		upsynced bool
 		want     plannedDown
 	}{
-		"the state cannot be told":        {DownSnapshot{State: Unknown, Err: failure}, source, false, plannedDown{decision: " ()", claims: MarkClaimsUnresolved, failed: true}},
+		"the state is unknown":            {DownSnapshot{State: Unknown, Err: failure}, source, false, plannedDown{decision: " ()", claims: MarkClaimsUnresolved, failed: true}},
 		"the mailbox cannot be read":      {DownSnapshot{State: Unknown}, source, false, plannedDown{decision: "None (Unknown)", claims: MarkProcessed}},
-		"the selection cannot be told":    {DownSnapshot{State: Unknown, Selection: ObjectSelection{Unresolved: failure}}, source, false, plannedDown{decision: "None (Unknown)", claims: MarkClaimsUnresolved}},
+		"the selection is unknown":        {DownSnapshot{State: Unknown, Selection: ObjectSelection{Unresolved: failure}}, source, false, plannedDown{decision: "None (Unknown)", claims: MarkClaimsUnresolved}},
 		"suspended":                       {DownSnapshot{State: Suspended, Copies: []Copy{ours}}, source, false, plannedDown{decision: "None (Suspended)", claims: SetClaims}},
 		"suspended, without a place":      {DownSnapshot{State: Suspended, DestinationErr: failure}, source, false, plannedDown{decision: "None (Suspended)", claims: MarkClaimsUnresolved}},
 		"new":                             {DownSnapshot{State: Selected, Destination: place, Spec: spec}, source, false, plannedDown{"Create (Missing)", []string{"Create (Missing)"}, "", ConfigureFinalizer, SetClaims, false, true}},

@@ -28,14 +28,15 @@ type UpPlan struct {
 	// Err is why the object fails. If it is set, the pass writes nothing to the mailbox.
 	Err   error
 	Wants Wants
-	// Confirm is true if the target must be asked about [UpSnapshot.Missing]. The snapshot is planned again with the answer.
+	// Confirm is true if the plan needs the target's response about [UpSnapshot.Missing]. The snapshot is planned again with the
+	// response.
 	Confirm bool
-	// AbsenceToVerify is the absence that kcp must confirm, if it is set.
+	// AbsenceToVerify is the absence that kcp must confirm; empty for none.
 	AbsenceToVerify State
 	Desired         *transform.Desired
 	// RequeueAfter is the delay until the next pass if no event comes; zero for none.
 	RequeueAfter time.Duration
-	// Repair is true if another writer may undo the write again. Such writes are backed off.
+	// Repair is true if another writer may undo the write again. Such writes back off.
 	Repair bool
 	// PrunedPaths are the fields of the source that the schema of the mailbox does not have.
 	PrunedPaths []string
@@ -84,13 +85,13 @@ func (p Planner) planUp(u *UpSnapshot, s *Snapshot, source SourceState, result U
 	return result
 }
 
-// isRemoval reports whether the mailbox object is missing because somebody else removed it.
+// isRemoval reports whether the mailbox object is missing because another client removed it.
 func (u *UpSnapshot) isRemoval(decision Decision, desired *transform.Desired) bool {
 	return decision.Cause == Missing && u.Removed.isOf(desired, u.Spec.Mutation.UsesOther())
 }
 
-// isNonConverging reports whether the mailbox object is to be changed although its source is as it was at the last write: a mutation
-// that reads the mailbox object may never come to an end.
+// isNonConverging reports whether the mailbox object is to be changed although its source has not changed since the last write: a
+// mutation that reads the mailbox object may never converge.
 func (u *UpSnapshot) isNonConverging(decision Decision) bool {
 	return u.WrittenBefore && decision.Action == Update && decision.Cause == Changed
 }
@@ -106,7 +107,7 @@ func (p Planner) desiredInMailbox(u *UpSnapshot, s *Snapshot, result *UpPlan) (S
 		return SourceState{}, u.Denied
 	}
 	if u.Name != s.Key {
-		// Another conversion is in force by now; the upsync cache is being replaced.
+		// The conversion has changed, and the upsync cache is being replaced.
 		return SourceState{State: Unknown}, nil
 	}
 	return SourceState{State: Selected, Desired: desired}, nil

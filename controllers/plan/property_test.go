@@ -25,7 +25,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// allowed says for each action when it may be taken at all on the way down.
+// allowed reports for each action whether a downsync may take it.
 var allowed = map[plan.Action]func(source plan.SourceState, observed *plan.TargetObject) bool{
 	plan.None: func(plan.SourceState, *plan.TargetObject) bool { return true },
 	plan.Create: func(source plan.SourceState, observed *plan.TargetObject) bool {
@@ -56,7 +56,7 @@ func isAbsent(source plan.SourceState) bool {
 	return slices.Contains([]plan.State{plan.SourceNotFound, plan.Terminating, plan.Deselected}, source.State)
 }
 
-// isOwned reports whether the target holds what the source, which goes down, placed there, to stay.
+// isOwned reports whether the target has a copy of the source, while the source is selected and the copy is not terminating.
 func isOwned(source plan.SourceState, observed *plan.TargetObject) bool {
 	if source.State != plan.Selected || observed == nil || observed.Terminating {
 		return false
@@ -69,7 +69,7 @@ func isOwned(source plan.SourceState, observed *plan.TargetObject) bool {
 func checkDecision(t *testing.T, source plan.SourceState, observed *plan.TargetObject, got plan.Decision) {
 	t.Helper()
 	if rule, ok := allowed[got.Action]; !ok || !rule(source, observed) {
-		t.Errorf("%v for a source that is %s (proven: %v) and for %+v", got, source.State, source.AbsenceVerified, observed)
+		t.Errorf("%v for a source that is %s (verified: %v) and for %+v", got, source.State, source.AbsenceVerified, observed)
 	}
 	checkReasons(t, got)
 }
@@ -84,7 +84,7 @@ func checkReasons(t *testing.T, got plan.Decision) {
 	}
 }
 
-// afterDown carries out a decision as a faithful target does.
+// afterDown returns the target's object after a decision was carried out.
 func afterDown(source plan.SourceState, observed *plan.TargetObject, got plan.Decision) *plan.TargetObject {
 	after := &plan.TargetObject{UID: "7", HasOwnerLabel: true, AppliedFields: []byte(`{"f:spec":{"f:kept":{},"f:dropped":{}}}`)}
 	switch got.Action {
@@ -101,7 +101,7 @@ func afterDown(source plan.SourceState, observed *plan.TargetObject, got plan.De
 	return after
 }
 
-// settledCause returns the cause of a decision that leaves a source of this state as it is.
+// settledCause returns the cause of a decision that changes nothing, for a source of this state.
 func settledCause(state plan.State) plan.Cause {
 	if state == plan.Selected {
 		return plan.InSync
@@ -109,7 +109,7 @@ func settledCause(state plan.State) plan.Cause {
 	return plan.Cause(state)
 }
 
-// checkSettles fails the test unless nothing is left to do once a decision has been carried out.
+// checkSettles fails the test unless there is nothing left to do after a decision was carried out.
 func checkSettles(t *testing.T, source plan.SourceState, observed *plan.TargetObject, got plan.Decision) {
 	t.Helper()
 	if slices.Contains([]plan.Action{plan.None, plan.Conflict, plan.VerifyAbsence}, got.Action) {
@@ -121,7 +121,7 @@ func checkSettles(t *testing.T, source plan.SourceState, observed *plan.TargetOb
 	}
 }
 
-func TestWhatNoDecisionMayDo(t *testing.T) {
+func TestForbiddenDecisions(t *testing.T) {
 	tried := combinations(downColumns, func(values []string) {
 		source, observed, tolerated := situation(values)
 		got, err := plan.DecideDown(source, observed, tolerated)
@@ -133,7 +133,7 @@ func TestWhatNoDecisionMayDo(t *testing.T) {
 		if observed == nil {
 			return
 		}
-		// Whether an object was adopted decides nothing here: what follows of it is in Retain.
+		// The adoption of an object decides nothing here: its consequences are in Retain.
 		observed.Mark.Adopted = true
 		if adopted, err := plan.DecideDown(source, observed, tolerated); err != nil || !reflect.DeepEqual(adopted, got) {
 			t.Errorf("%v: %v, but once it is adopted %v, %v", values, got, adopted, err)

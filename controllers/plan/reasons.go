@@ -16,7 +16,8 @@ limitations under the License.
 
 package plan
 
-// Reasons of failures, in events and in the statuses of SyncTargets, configs and EdgePlacements. Package policy has those of denials.
+// Reasons of failures, in events and in the statuses of SyncTargets, configs and EdgePlacements. Package policy has the reasons
+// of denials.
 const (
 	ReasonAdmissionDenied      = "AdmissionDenied"
 	ReasonConflict             = "Conflict"
@@ -37,7 +38,7 @@ const (
 	ReasonRemovedInMailbox      = "RemovedInMailbox"
 	// ReasonStoreWentBack: kcp went back to an earlier state, so the copy is neither removed nor overwritten.
 	ReasonStoreWentBack = "StoreWentBack"
-	// ReasonFieldsKept is the reason of an event, not of a failure: the hub gave a field up that stays on the target.
+	// ReasonFieldsKept is the reason of an event, not of a failure: a field that the hub no longer applies stays on the target.
 	ReasonFieldsKept        = "FieldsKept"
 	ReasonTargetCordoned    = "TargetCordoned"
 	ReasonTargetUnreachable = "TargetUnreachable"
@@ -46,6 +47,6 @@ const (
 )
 
 // Finalizer keeps a mailbox object until its copies are gone from the target. The hub sets it only on objects of APIs that it
-// exports itself, and only if the PublishedResource says so. kcp refuses the hub's writes to other objects once a workspace
+// exports itself, and only if the PublishedResource requires it. kcp refuses the hub's writes to other objects once a workspace
 // has unbound the export, so the finalizer could never be removed.
 const Finalizer = "synchub.dev/wait-for-target"

@@ -36,7 +36,7 @@ func kindNamed(text string) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(version, kind)
 }
 
-// A copy that vanished is made again as a repair. An object that has run to completion is not run again until it changes.
+// A copy that vanished is created again as a repair. An object that has run to completion is not run again until it changes.
 func TestPlanOfARemovedCopy(t *testing.T) {
 	owner := ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
 	newJob := func(kind string) *unstructured.Unstructured {
@@ -57,7 +57,7 @@ func TestPlanOfARemovedCopy(t *testing.T) {
 	const finished, running, never = "finished", "running", "never"
 	for name, test := range map[string]struct {
 		kind, removed string
-		// before changes the Job before the copy was made, and after since then.
+		// before changes the Job before the copy was created, and after changes it afterwards.
 		before, after func(*unstructured.Unstructured)
 		want          string
 		repair, note  bool
@@ -106,7 +106,7 @@ func TestPlanOfARemovedCopy(t *testing.T) {
 	}
 }
 
-// A finished copy that its cluster is about to remove is noted while it is there: the hub may be away when it goes.
+// A finished copy that its cluster will delete is recorded in time, since the hub may not be running when it is deleted.
 func TestPlanOfAFinishedCopy(t *testing.T) {
 	owner := ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
 	down := transform.Down{Owner: owner, Namespaced: true, Hasher: ownership.NewHasher([]byte("key"))}
@@ -144,7 +144,7 @@ func TestPlanOfAFinishedCopy(t *testing.T) {
 	}
 }
 
-// An object that was made from a backup of a copy is another object: it is taken over if its source exists, and else not deleted.
+// An object restored from a backup of a copy is another object. It is taken over if its source exists, and otherwise not deleted.
 func TestRestoredCopy(t *testing.T) {
 	owner := ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
 	manager := ownership.FieldManager(owner.Hub)
@@ -193,7 +193,7 @@ func TestRestoredCopy(t *testing.T) {
 	}
 }
 
-// An upsynced object that vanished from the mailbox is made again as a repair, unless its source is another one by now.
+// An upsynced object that vanished from the mailbox is created again as a repair, unless its source is another object now.
 func TestPlanOfARemovedUpsyncedObject(t *testing.T) {
 	owner := ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
 	up := transform.Up{Owner: owner, Mailbox: "mailbox", Namespaced: true, Version: "v1", Kind: "ConfigMap", Resource: schema.GroupResource{Resource: "configmaps"}, Hasher: ownership.NewHasher([]byte("key"))}

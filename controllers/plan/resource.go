@@ -35,19 +35,19 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// Resource is a published API: how mailboxes serve it, how targets do, and the rules of its PublishedResource. Two equal
-// values are synced alike.
+// Resource is a published API: how mailboxes and targets serve it, and the rules of its PublishedResource. Equal values are
+// synced in the same way.
 type Resource struct {
 	// PublishedResource is the name of the PublishedResource; empty for an API whose objects are only synced with primaries.
 	PublishedResource string
-	// UID is that of the PublishedResource while the API is being unpublished; else empty.
+	// UID is the PublishedResource's UID while the API is being unpublished; otherwise empty.
 	UID types.UID
-	// GroupVersionResource and Kind are those of the mailbox.
+	// GroupVersionResource and Kind are the API in the mailbox.
 	schema.GroupVersionResource
 	Kind string
-	// Projected is the API on targets if it has another name there; zero if it has not.
+	// Projected is the API on targets if it has another name there; otherwise zero.
 	Projected TargetAPI
-	// TargetVersion is the one of [Resource.TargetVersions] in which the hub writes to the target; empty for the first.
+	// TargetVersion is the version, of [Resource.TargetVersions], in which the hub writes to the target; empty for the first.
 	TargetVersion string
 	// Namespaced is false for cluster-scoped resources.
 	Namespaced bool
@@ -63,9 +63,9 @@ type Resource struct {
 	SelectAll bool
 	// RelatedOnly is true if objects are synced only with primaries; configs do not select them.
 	RelatedOnly bool
-	// Orphan is true if copies stay on the target, without marks, when their source goes.
+	// Orphan is true if copies stay on the target, without marks, when their source is deleted.
 	Orphan bool
-	// DeletesContents is true if deleting an object deletes others with it: namespaces and CRDs.
+	// DeletesContents is true if deleting an object also deletes other objects: namespaces and CRDs.
 	DeletesContents bool
 	// Retain is true if objects of a container are released instead of deleted.
 	Retain bool
@@ -76,36 +76,36 @@ type Resource struct {
 	// Unpublishing is true while the API is being unpublished: the hub removes its finalizers from mailbox objects and does
 	// nothing else.
 	Unpublishing bool
-	// Replace is true if the hub may delete and recreate a copy when the target refuses to change a field of it.
+	// Replace is true if the hub may delete and recreate a copy when the target refuses to change one of its fields.
 	Replace bool
-	// Adoption says which existing objects the hub may take over; empty for none.
+	// Adoption is the policy for existing objects that the hub may take over; empty for none.
 	Adoption synchubv1alpha1.AdoptionPolicy
 	// Allowed lists the explicit permissions of the PublishedResource.
 	Allowed Allowed
-	// Rules say how objects change on their way. Nil means not at all.
+	// Rules are the rules of the PublishedResource. Nil means none.
 	Rules *Rules
 }
 
-// Rules say which objects of a resource are synced and how they change on their way. They are immutable.
+// Rules decide which objects of a resource are synced, and how they are transformed. They are immutable.
 type Rules struct {
 	// Versions are all versions that mailboxes serve, the preferred one first.
 	Versions []string
 	Filter   *filter.Filter
 	Naming   *naming.Namer
-	// Down and Up mutate objects on their way down and up.
+	// Down and Up mutate objects for downsync and upsync.
 	Down, Up      *mutation.Program
 	IgnoredFields []transform.IgnoredField
 	Related       []*related.Relation
-	// Health judges the objects on the target.
+	// Health computes the health of target objects.
 	Health *health.Rules
 	// Aggregation combines the statuses that an object has on several targets.
 	Aggregation *aggregation.Aggregator
-	// Texts are the sources of those rules that confine tenants.
+	// Texts are the sources of the rules that restrict tenants.
 	Texts RuleTexts
 }
 
-// RuleTexts are the sources of rules that confine what tenants downsync. An empty text confines nothing; equal texts confine
-// alike.
+// RuleTexts are the sources of rules that restrict what tenants can downsync. An empty text restricts nothing. Equal texts have
+// equal effects.
 type RuleTexts struct {
 	Naming, Filter, Mutation string
 }
@@ -123,7 +123,7 @@ func (a Allowed) intersect(b Allowed) Allowed {
 	return Allowed{ProtectedNamespaces: a.ProtectedNamespaces && b.ProtectedNamespaces, PrivilegedUpsync: a.PrivilegedUpsync && b.PrivilegedUpsync}
 }
 
-// noRules change nothing.
+// noRules are rules without an effect.
 var noRules = &Rules{}
 
 // GetRules returns the rules of the resource; never nil.
@@ -163,8 +163,8 @@ func (r Resource) WithTargetVersion(version string) Resource {
 // TargetVersions are the versions in which the hub can write objects to targets, the preferred one first. The caller must not
 // change them.
 //
-// kcp converts nothing between the versions of a mailbox API, so an object differs between them in its apiVersion only. The
-// hub can therefore write it to a target in any of them.
+// kcp converts no fields between the versions of a mailbox API, so an object differs between versions only in its apiVersion. The
+// hub can therefore write an object to a target in any of them.
 func (r Resource) TargetVersions() []string {
 	preferred, published := r.WithTargetVersion("").TargetAPI().Version, r.GetRules().Versions
 	switch {
@@ -182,7 +182,7 @@ func (r Resource) HasMultipleTargetVersions() bool {
 	return len(r.GetRules().Versions) > 1 && len(r.TargetVersions()) > 1
 }
 
-// DownSpec returns how a mailbox object that a config selects changes on its way down.
+// DownSpec returns the spec that transforms a mailbox object, selected by a config, for the target.
 func (r Resource) DownSpec(policy ownership.Policy, names *conversion.Conversion) transform.SyncSpec {
 	rules, target := r.GetRules(), r.TargetAPI()
 	spec := transform.SyncSpec{
@@ -199,7 +199,7 @@ func (r Resource) DownSpec(policy ownership.Policy, names *conversion.Conversion
 	return spec
 }
 
-// UpSpec returns how a target object that a config selects changes on its way up.
+// UpSpec returns the spec that transforms a target object, selected by a config, for the mailbox.
 func (r Resource) UpSpec(policy ownership.Policy, names *conversion.Conversion) transform.SyncSpec {
 	spec := transform.SyncSpec{Policy: policy, Conversion: names, Mutation: r.GetRules().Up}
 	if r.Orphan {
@@ -208,12 +208,12 @@ func (r Resource) UpSpec(policy ownership.Policy, names *conversion.Conversion) 
 	return spec
 }
 
-// ServesVersion reports whether mailboxes serve a version of the resource. All versions show the same objects.
+// ServesVersion reports whether mailboxes serve a version of the resource. All versions have the same objects.
 func (r Resource) ServesVersion(version string) bool {
 	return version == r.Version || slices.Contains(r.GetRules().Versions, version)
 }
 
-// TargetAPI is an API that objects of a [Resource] can have on a target: by its PublishedResource, a conversion or a relation.
+// TargetAPI is an API that copies of a [Resource] can have on a target: by its PublishedResource, a conversion or a relation.
 type TargetAPI struct {
 	schema.GroupVersionResource
 	Kind string

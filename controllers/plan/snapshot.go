@@ -30,20 +30,20 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// CacheTimeout bounds the wait for a created object to appear in the cache. The object never appears if the watch breaks and somebody
-// deletes the object before the next list; without a timeout nobody would recreate it.
+// CacheTimeout bounds the wait for a created object to appear in the cache. The object never appears if the watch breaks and
+// another client deletes the object before the next list. Without a timeout the hub would not recreate it.
 const CacheTimeout = 30 * time.Second
 
-// Snapshot holds all facts for one pass about one key. The caller fills it from its caches, which it only reads: what it must
-// ask for becomes [Wants].
+// Snapshot holds all facts for one pass about one key. The caller fills it from its caches, and makes no requests: a missing fact
+// becomes a part of [Wants].
 type Snapshot struct {
 	Key     types.NamespacedName
 	Matcher *selection.Matcher
-	// InMailbox is the mailbox object; nil if there is none. Readable is false while the mailbox cannot be read: then nothing else is
-	// known either, and nothing may be done.
+	// InMailbox is the mailbox object; nil if there is none. Readable is false while the mailbox cannot be read. Then the other
+	// facts are unknown too, and the pass must do nothing.
 	InMailbox *unstructured.Unstructured
 	Readable  bool
-	// Down is nil if the mailbox object was upsynced, which is never downsynced again.
+	// Down is nil if the mailbox object was upsynced: the hub never downsyncs such an object.
 	Down *DownSnapshot
 	// Up is nil if nothing on the target is, or was, upsynced under the key.
 	Up *UpSnapshot
@@ -51,91 +51,95 @@ type Snapshot struct {
 
 // DownSnapshot holds the facts about a mailbox object and its copies on the target.
 type DownSnapshot struct {
-	// Copies are all objects on the target that came from the mailbox object, under any name and kind.
+	// Copies are all copies of the mailbox object on the target, under any name and kind.
 	Copies []Copy
-	// State is Selected if the object belongs on the target, else why it does not, or why that is unknown.
+	// State is Selected if the object belongs on the target. Otherwise it is the reason why the object does not, or why that is
+	// unknown.
 	State State
 	// Err is why the object fails, independently of the target.
 	Err       error
 	Selection ObjectSelection
-	// Destination is the place on the target where the object belongs, with the copy that is there; DestinationErr is why there
-	// is no such place. The destination is set if the state is Selected or Suspended. Spec is how the object changes on its way; it is
-	// set if the state is Selected.
+	// Destination is the place on the target where the object belongs, with the copy there. DestinationErr is the reason why
+	// there is no such place. They are set if the state is Selected or Suspended. Spec transforms the object; it is set if the
+	// state is Selected.
 	Destination    Copy
 	Spec           transform.SyncSpec
 	DestinationErr error
 	// Excluded is true if the destination is selected for upsync, and the object has no copy yet.
 	Excluded bool
-	// AbsenceVerified is true if the state is an absence that kcp has confirmed since it was suspected. In the state Selected it is
-	// the absence of the object that the present one supersedes.
+	// AbsenceVerified is true if the state is an absence that kcp has confirmed. In the state Selected, the absence is about the
+	// former object of the same name.
 	AbsenceVerified bool
-	// Deletion is how the object was deleted; nil if that is not known.
+	// Deletion is the object's deletion; nil if its propagation policy is unknown.
 	Deletion *Deletion
-	// Rebound is true if kcp deleted the objects of the mailbox without a user's order.
+	// Rebound is true if kcp deleted the objects of the mailbox although no user did.
 	Rebound bool
-	// Removed is the copy that somebody else removed from the target; nil if nobody did since the last write.
+	// Removed is the copy that another client removed from the target since the last write; nil for none.
 	Removed *Removal
 	// MayClaim is true if the object may have related objects that are synced with it.
 	MayClaim bool
-	// DroppedPaths are the fields that the target was found not to keep.
+	// DroppedPaths are the fields that the target dropped from the last write.
 	DroppedPaths []string
 	// WrittenBefore is true if the last write to the copy was for the same version of the source.
 	WrittenBefore bool
-	// AllCopiesCached is true if the caches show all copies that there are.
+	// AllCopiesCached is true if the caches contain all existing copies.
 	AllCopiesCached bool
-	// Held is true while no copy may be removed, or overwritten, because kcp went back to an earlier state.
+	// Held is true while removing and overwriting copies is forbidden, because kcp went back to an earlier state.
 	Held bool
-	// Lost is the highest version that kcp is known to have lost. The mark of a copy may have it though the source is older.
+	// Lost is the highest resourceVersion that kcp is known to have lost. The mark of a copy may contain a lost version although
+	// the source is older.
 	Lost  uint64
 	Wants Wants
 }
 
-// Wants are what a pass asks for, beside its writes.
+// Wants are the requests of a pass beside its writes.
 type Wants struct {
-	// FullObject is true if the cache has only a part of the mailbox object. An event follows when it has all.
+	// FullObject is true if the cache has only a part of the mailbox object. An event follows when the cache has the full object.
 	FullObject bool
-	// Claims is set if a primary that was not processed yet may claim the object: all primaries are to finish their initial sync. It
-	// reports whether the missing claim is known by now.
+	// Claims is set if a primary that was not processed yet may claim the object. Then all primaries must finish their initial
+	// sync. It reports whether the missing claim is known now.
 	Claims func() (known bool)
-	// TakeAbsence is the verified absence that the plan relies on, if it is set. It counts once.
+	// TakeAbsence is the verified absence that the plan relies on, and consumes; empty for none.
 	TakeAbsence State
-	// RenameTo is the name under which the source is upsynced first: the new object comes before the old one goes.
+	// RenameTo is the new name of the source in the mailbox. The source is upsynced under this name first, before the old object
+	// is deleted.
 	RenameTo *types.NamespacedName
 }
 
-// Deletion is how an object of the mailbox was deleted.
+// Deletion is the deletion of a mailbox object.
 type Deletion struct {
 	UID         types.UID
 	Propagation metav1.DeletionPropagation
 }
 
-// Removal is a copy that vanished from the target, or from the mailbox, though the hub did not delete it.
+// Removal is a copy that vanished from the target, or from the mailbox, although the hub did not delete it.
 type Removal struct {
 	Mark ownership.Mark
-	// Finished is the copy as it was last, if it had run to completion; else nil.
+	// Finished is the last version of the copy if it had run to completion; otherwise nil.
 	Finished *unstructured.Unstructured
 }
 
-// isOf reports whether the copy had the desired content. readsCopy is true if that depends on the copy: then nobody can tell.
+// isOf reports whether the copy had the desired content, or may have had it. readsCopy is true if the desired content depends on
+// the copy: then this is unknown.
 func (r *Removal) isOf(desired *transform.Desired, readsCopy bool) bool {
 	return r != nil && r.Mark.Source == desired.Mark.Source && (readsCopy || r.Mark.Hash == desired.Mark.Hash)
 }
 
-// Copy is a place on the target, with the copy of a mailbox object that is there.
+// Copy is a place on the target, with the copy of a mailbox object there.
 type Copy struct {
 	API TargetAPI
 	Key types.NamespacedName
-	// Object and Observed are nil if no copy of the hub's is there.
+	// Object and Observed are nil if there is no copy of the hub's.
 	Object   *unstructured.Unstructured
 	Observed *TargetObject
-	// Uncached is true if the hub created the object and the cache does not show it yet.
+	// Uncached is true if the hub created the object and the cache does not contain it yet.
 	Uncached bool
 }
 
 // Ref names the place.
 func (c Copy) Ref() Ref { return c.API.Ref(c.Key) }
 
-// requeueAfter returns the delay until the next check whether the cache shows the copy; zero if it does, or if there is none.
+// requeueAfter returns the delay until the next check of a copy that the cache does not contain yet; otherwise zero.
 func (c Copy) requeueAfter() time.Duration {
 	if c.Uncached {
 		return CacheTimeout
@@ -155,34 +159,35 @@ func (u *UpSnapshot) Ref() Ref {
 
 // UpSnapshot holds the facts about an object of the target that is, or was, upsynced under the key.
 type UpSnapshot struct {
-	// Mark is that of the mailbox object; nil if the hub did not upsync it.
+	// Mark is the mailbox object's mark; nil if the hub did not upsync the object.
 	Mark *ownership.Mark
-	// Object is the upsynced object of the target, nil if there is none; API is how the target serves it.
+	// Object is the upsynced target object; nil if there is none. API is its API on the target.
 	Object *unstructured.Unstructured
 	API    TargetAPI
-	// State is Selected if the object belongs in the mailbox, else why not, or why that is unknown.
+	// State is Selected if the object belongs in the mailbox. Otherwise it is the reason why the object does not, or why that is
+	// unknown.
 	State     State
 	Selection ObjectSelection
-	// Spec is how the object changes on its way, Name its mailbox key; Denied is why it may not be there. Set if the state
-	// is Selected.
+	// Spec transforms the object, Name is its key in the mailbox, and Denied is the reason why it may not be upsynced. They are
+	// set if the state is Selected.
 	Spec   transform.SyncSpec
 	Name   types.NamespacedName
 	Denied error
 	// Conflicting is another object of the target that would have the same name in the mailbox.
 	Conflicting *Ref
-	// Incomplete is true if the mailbox object cannot be compared: the cache holds only a part of it. IncompleteErr is why, unless the
-	// rest is only being fetched.
+	// Incomplete is true if the mailbox object cannot be compared, because the cache has only a part of it. IncompleteErr is the
+	// reason, unless the rest is being fetched.
 	Incomplete    bool
 	IncompleteErr error
-	// AbsenceVerified is true if the absence that the state stands for is certain.
+	// AbsenceVerified is true if the state is an absence that is certain.
 	AbsenceVerified bool
-	// DroppedPaths are the fields that the mailbox was found not to keep.
+	// DroppedPaths are the fields that the mailbox dropped from the last write.
 	DroppedPaths []string
 	// WrittenBefore is true if the last write to the mailbox was for the same version of the object, and a rule reads the mailbox.
 	WrittenBefore bool
-	// Missing is set if the source of the mailbox object is not upsynced any more. The state follows from it.
+	// Missing is set if the source of the mailbox object is no longer upsynced. The planner computes the state from it.
 	Missing *MissingSource
-	// Removed is the mailbox object that somebody else removed from the mailbox; nil if nobody did since the last write.
+	// Removed is the mailbox object that another client removed since the last write; nil for none.
 	Removed *Removal
 	Wants   Wants
 }
@@ -192,7 +197,8 @@ type ObjectSelection struct {
 	selection.Selection
 	// Related is set if the object is synced because a primary claims it.
 	Related *related.Match
-	// Unresolved is why the hub cannot tell whether the object is synced. Nothing may be done about the object then.
+	// Unresolved is the reason why the hub does not know whether the object is selected. Then the hub must not change the object
+	// or its copies.
 	Unresolved error
 }
 

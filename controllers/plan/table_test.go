@@ -24,7 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// combinations calls visit with every combination of what columns offer, and returns how many there are.
+// combinations calls visit with every combination of the columns' values, and returns their number.
 func combinations(columns [][]string, visit func(values []string)) int {
 	count := 0
 	var extend func(values []string)
@@ -42,8 +42,8 @@ func combinations(columns [][]string, visit func(values []string)) int {
 	return count
 }
 
-// checkTable fails the test unless exactly one line of the table holds for each combination of what the columns offer, and
-// what is decided is what the line ends with: an action and a cause.
+// checkTable fails the test unless exactly one line of the table matches each combination of the columns' values, and the
+// decision is the action and the cause at the end of the line.
 func checkTable(t *testing.T, table string, columns [][]string, decided func(values []string) (plan.Decision, error)) {
 	t.Helper()
 	var lines [][]string
@@ -80,7 +80,7 @@ func checkTable(t *testing.T, table string, columns [][]string, decided func(val
 	}
 }
 
-// holds reports whether a line of a table, in which "-" stands for any value and "|" separates some, is about the values.
+// holds reports whether a line of a table matches the values. "-" stands for any value, and "|" separates several.
 func holds(line, values []string) bool {
 	for column, value := range values {
 		if line[column] != "-" && !slices.Contains(strings.Split(line[column], "|"), value) {

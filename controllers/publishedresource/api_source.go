@@ -189,8 +189,8 @@ func validateForeignClaim(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	}
 }
 
-// validateOwnSchema returns an error if kcp itself serves the API. kcp would prefer the export: the existing
-// objects of that API in mailboxes would become invisible for good.
+// validateOwnSchema returns an error if kcp itself serves the API. kcp would prefer the export: the existing objects of that API
+// in mailboxes would become invisible permanently.
 func validateOwnSchema(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	inMailbox := InMailbox(spec)
 	served, ok := servedByKCP(inMailbox)

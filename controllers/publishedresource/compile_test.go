@@ -68,7 +68,7 @@ func compiled(t *testing.T, spec spec, api publishedresource.API) plan.Resource 
 	return got
 }
 
-func TestCompileWhatIsClaimed(t *testing.T) {
+func TestCompileClaimedAPI(t *testing.T) {
 	core := func(resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Version: "v1", Resource: resource}
 	}
@@ -106,7 +106,7 @@ func TestCompileWhatIsClaimed(t *testing.T) {
 	}
 }
 
-func TestCompileWhatIsExported(t *testing.T) {
+func TestCompileExportedAPI(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*spec)
 		want   func(*plan.Resource)
@@ -140,7 +140,7 @@ func TestCompileWhatIsExported(t *testing.T) {
 }
 
 // Replace and Adoption are copied to the resource for every API source.
-func TestPoliciesForWhatIsInTheWay(t *testing.T) {
+func TestPoliciesForExistingObjects(t *testing.T) {
 	for _, replace := range []bool{false, true} {
 		for _, adoption := range []synchubv1alpha1.AdoptionPolicy{
 			"", synchubv1alpha1.AdoptionNever, synchubv1alpha1.AdoptionIfIdentical, synchubv1alpha1.AdoptionKubeStellar, synchubv1alpha1.AdoptionAlways,

@@ -28,13 +28,13 @@ import (
 )
 
 func TestCRDStoreNotifiesOfChangesOnly(t *testing.T) {
-	var told []string
+	var notified []string
 	definitions := publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) {
 		var names []string
 		for _, one := range all {
 			names = append(names, one.PublishedResource+"/"+string(one.UID)+"/"+one.CRD.Spec.Names.Kind)
 		}
-		told = append(told, strings.Join(names, " "))
+		notified = append(notified, strings.Join(names, " "))
 	})
 	set := func(name, uid, kind string, created int64) {
 		definition := publishedresource.CRDInstallation{PublishedResource: name, UID: types.UID(uid), Created: metav1.Unix(created, 0), CRD: widgets()}
@@ -54,7 +54,7 @@ func TestCRDStoreNotifiesOfChangesOnly(t *testing.T) {
 		"b/1/Widget", "b/1/Widget a/2/Widget", "b/1/Widget c/3/Widget a/2/Widget", "b/1/Gadget c/3/Widget a/2/Widget",
 		"b/1/Gadget a/2/Widget c/4/Widget", "a/2/Widget c/4/Widget",
 	}
-	if !slices.Equal(told, want) {
-		t.Errorf("want %q\ngot  %q", want, told)
+	if !slices.Equal(notified, want) {
+		t.Errorf("want %q\ngot  %q", want, notified)
 	}
 }

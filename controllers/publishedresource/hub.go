@@ -48,7 +48,7 @@ func (h Hub) SetOwner(resource *synchubv1alpha1.PublishedResource) {
 
 // OtherHubMessage returns the message that another hub owns the PublishedResource, and how to hand it over.
 func (h Hub) OtherHubMessage(resource *synchubv1alpha1.PublishedResource) string {
-	return fmt.Sprintf("The hub of the provider workspace %s (%s) publishes this PublishedResource, so the hub of %s (%s) leaves it alone. If the former is gone for good, "+
+	return fmt.Sprintf("The hub of the provider workspace %s (%s) publishes this PublishedResource, so the hub of %s (%s) leaves it alone. If the former was removed permanently, "+
 		"hand it over: kubectl patch publishedresources %s --subresource=status --type=merge --patch='{\"status\":{\"hub\":null}}'",
 		resource.Status.Hub.Workspace, resource.Status.Hub.UID, h.Workspace, h.UID, resource.Name)
 }

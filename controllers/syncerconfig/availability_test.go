@@ -52,28 +52,28 @@ func TestNotPublished(t *testing.T) {
 		edge   edgev2alpha1.EdgeSyncConfigSpec
 		want   string
 	}{
-		"published":                          {syncer: entry("", "v1", "configmaps")},
-		"published, whatever version":        {syncer: entry("", "", "configmaps")},
-		"published, of a group":              {syncer: entry("apps", "v1", "deployments")},
-		"another version":                    {syncer: entry("", "v2", "configmaps"), want: "spec.clusterScope[0] (v2 configmaps)"},
-		"another version, of a group":        {syncer: entry("apps", "v1beta1", "deployments"), want: "spec.clusterScope[0] (apps/v1beta1 deployments)"},
-		"another resource":                   {syncer: entry("", "v1", "secrets"), want: "spec.clusterScope[0] (v1 secrets)"},
-		"another resource, whatever version": {syncer: entry("", "", "secrets"), want: "spec.clusterScope[0] (secrets)"},
-		"another group":                      {syncer: entry("apps", "v1", "configmaps"), want: "spec.clusterScope[0] (apps/v1 configmaps)"},
-		"another group, whatever version":    {syncer: entry("example.com", "", "configmaps"), want: "spec.clusterScope[0] (example.com configmaps)"},
-		"a kind is no resource":              {syncer: entry("", "v1", "ConfigMap"), want: "spec.clusterScope[0] (v1 ConfigMap)"},
-		"all resources of a group":           {syncer: entry("", "v1", "*")},
-		"all resources, whatever version":    {syncer: entry("apps", "", "*")},
-		"all resources in another version":   {syncer: entry("apps", "v2", "*"), want: "spec.clusterScope[0] (apps/v2 *)"},
-		"all resources of another group":     {syncer: entry("example.com", "v1", "*"), want: "spec.clusterScope[0] (example.com/v1 *)"},
-		"a kind":                             {edge: older("", "v1", "ConfigMap")},
-		"a kind, whatever version":           {edge: older("apps", "", "Deployment")},
-		"another kind":                       {edge: older("", "v1", "Secret"), want: "spec.downSyncedResources[0] (v1 Secret)"},
-		"a kind of another group":            {edge: older("apps", "v1", "ConfigMap"), want: "spec.downSyncedResources[0] (apps/v1 ConfigMap)"},
-		"a kind in another version":          {edge: older("", "v2", "ConfigMap"), want: "spec.downSyncedResources[0] (v2 ConfigMap)"},
-		"a resource is no kind":              {edge: older("", "v1", "configmaps"), want: "spec.downSyncedResources[0] (v1 configmaps)"},
-		"all kinds of a group":               {edge: older("apps", "v1", "*")},
-		"all kinds of another group":         {edge: older("example.com", "", "*"), want: "spec.downSyncedResources[0] (example.com *)"},
+		"published":                        {syncer: entry("", "v1", "configmaps")},
+		"published, any version":           {syncer: entry("", "", "configmaps")},
+		"published, of a group":            {syncer: entry("apps", "v1", "deployments")},
+		"another version":                  {syncer: entry("", "v2", "configmaps"), want: "spec.clusterScope[0] (v2 configmaps)"},
+		"another version, of a group":      {syncer: entry("apps", "v1beta1", "deployments"), want: "spec.clusterScope[0] (apps/v1beta1 deployments)"},
+		"another resource":                 {syncer: entry("", "v1", "secrets"), want: "spec.clusterScope[0] (v1 secrets)"},
+		"another resource, any version":    {syncer: entry("", "", "secrets"), want: "spec.clusterScope[0] (secrets)"},
+		"another group":                    {syncer: entry("apps", "v1", "configmaps"), want: "spec.clusterScope[0] (apps/v1 configmaps)"},
+		"another group, any version":       {syncer: entry("example.com", "", "configmaps"), want: "spec.clusterScope[0] (example.com configmaps)"},
+		"a kind is no resource":            {syncer: entry("", "v1", "ConfigMap"), want: "spec.clusterScope[0] (v1 ConfigMap)"},
+		"all resources of a group":         {syncer: entry("", "v1", "*")},
+		"all resources, any version":       {syncer: entry("apps", "", "*")},
+		"all resources in another version": {syncer: entry("apps", "v2", "*"), want: "spec.clusterScope[0] (apps/v2 *)"},
+		"all resources of another group":   {syncer: entry("example.com", "v1", "*"), want: "spec.clusterScope[0] (example.com/v1 *)"},
+		"a kind":                           {edge: older("", "v1", "ConfigMap")},
+		"a kind, any version":              {edge: older("apps", "", "Deployment")},
+		"another kind":                     {edge: older("", "v1", "Secret"), want: "spec.downSyncedResources[0] (v1 Secret)"},
+		"a kind of another group":          {edge: older("apps", "v1", "ConfigMap"), want: "spec.downSyncedResources[0] (apps/v1 ConfigMap)"},
+		"a kind in another version":        {edge: older("", "v2", "ConfigMap"), want: "spec.downSyncedResources[0] (v2 ConfigMap)"},
+		"a resource is no kind":            {edge: older("", "v1", "configmaps"), want: "spec.downSyncedResources[0] (v1 configmaps)"},
+		"all kinds of a group":             {edge: older("apps", "v1", "*")},
+		"all kinds of another group":       {edge: older("example.com", "", "*"), want: "spec.downSyncedResources[0] (example.com *)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			matcher := selection.Compile(
@@ -199,20 +199,20 @@ func TestUnavailableEntries(t *testing.T) {
 		"all of the group, of which one is not served": {entry: down("up.com", "*"), lacking: noWidgets},
 		"all of the group, of which one is closed":     {entry: down("up.com", "*"), lacking: closedWidgets, reason: plan.ReasonForbidden, want: "e (up.com * as widgets.up.com): says the target"},
 
-		"converted, and what it becomes is not served": {
+		"converted, and the result is not served": {
 			entry: down("up.com", "widgets"), conversions: []conversion.Conversion{toGadgets}, lacking: noGadgets,
 			reason: plan.ReasonNotServed, want: "e (up.com widgets as gadgets.down.com): says the target",
 		},
-		"converted to what the target has never heard of": {
+		"converted to an API that the target does not know": {
 			entry: down("up.com", "widgets"), conversions: []conversion.Conversion{toGadgets}, lacking: unknownGadgets,
 			reason: plan.ReasonNotServed, want: "e (up.com widgets as Gadget.down.com): says the target",
 		},
-		"up, converted from what the target has never heard of": {
+		"up, converted from an API that the target does not know": {
 			entry: upKind("down.com", "", "Gadget"), conversions: []conversion.Conversion{toGadgets}, lacking: unknownGadgets,
 			reason: plan.ReasonNotServed, want: "e (down.com Gadget): says the target",
 		},
-		"converted, and only what it was is not served": {entry: down("up.com", "widgets"), conversions: []conversion.Conversion{toGadgets}, lacking: noWidgets},
-		"converted in part, and what one becomes is not served": {
+		"converted, and only the original is not served": {entry: down("up.com", "widgets"), conversions: []conversion.Conversion{toGadgets}, lacking: noWidgets},
+		"converted in part, and one result is not served": {
 			entry: down("up.com", "widgets"), conversions: []conversion.Conversion{oneToGadget}, lacking: noGadgets,
 			reason: plan.ReasonNotServed, want: "e (up.com widgets as gadgets.down.com): says the target",
 		},
@@ -241,8 +241,8 @@ func TestUnavailableEntries(t *testing.T) {
 			reason: plan.ReasonNotServed, want: "e (down.com gadgets): says the target",
 		},
 		"up, converted in part, the other is not served": {entry: up("down.com", "gadgets"), conversions: []conversion.Conversion{oneToGadget}, lacking: noWidgets},
-		"up, what no conversion makes":                   {entry: up("up.com", "widgets"), conversions: []conversion.Conversion{toGadgets}, lacking: noGadgets},
-		"up, what no conversion makes, not served": {
+		"up, made by no conversion":                      {entry: up("up.com", "widgets"), conversions: []conversion.Conversion{toGadgets}, lacking: noGadgets},
+		"up, made by no conversion, not served": {
 			entry: up("up.com", "widgets"), conversions: []conversion.Conversion{toGadgets}, lacking: noWidgets,
 			reason: plan.ReasonNotServed, want: "e (up.com widgets): says the target",
 		},

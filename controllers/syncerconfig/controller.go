@@ -319,7 +319,7 @@ func (c *Controller) reconcileConfig(ctx context.Context, report report, resourc
 	case !inForce && report.Matcher.IsPartial():
 		observed = ObservedConfig{BeyondLimits: true, MissingAPIs: observed.MissingAPIs}
 	case mailboxes.ProjectionOf(object) != mailboxes.FullObject:
-		// The configs change: the config is about to take effect, or to stop taking effect.
+		// The configs change: the config will soon take effect, or stop taking effect.
 		return nil
 	}
 	observed.Generation, observed.EvictedReason = object.GetGeneration(), report.evictedReason

@@ -56,18 +56,18 @@ func TestDelayUntilDue(t *testing.T) {
 // the following writes.
 func TestBusyMailboxesTakeTurns(t *testing.T) {
 	for name, test := range map[string]struct {
-		others      int
+		otherCount  int
 		first, then time.Duration
 	}{
 		"alone":         {first: 0, then: busyWriteInterval},
-		"a few":         {others: 4, first: 2 * time.Second, then: busyWriteInterval},
-		"a hundred":     {others: 99, first: 49500 * time.Millisecond, then: 50 * time.Second},
-		"ten thousand":  {others: 9999, first: maxBusyWriteInterval, then: maxBusyWriteInterval},
-		"one by chance": {others: 1, first: busyWriteSpacing, then: busyWriteInterval},
+		"a few":         {otherCount: 4, first: 2 * time.Second, then: busyWriteInterval},
+		"a hundred":     {otherCount: 99, first: 49500 * time.Millisecond, then: 50 * time.Second},
+		"ten thousand":  {otherCount: 9999, first: maxBusyWriteInterval, then: maxBusyWriteInterval},
+		"one by chance": {otherCount: 1, first: busyWriteSpacing, then: busyWriteInterval},
 	} {
 		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 		c := NewController(nil, nil, true, clock, logr.Discard())
-		for i := range test.others {
+		for i := range test.otherCount {
 			c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
 		}
 		for _, want := range []time.Duration{test.first, test.then, test.then} {
@@ -122,20 +122,20 @@ func TestIntermittentlyBusy(t *testing.T) {
 
 // The configs of a mailbox that is no longer busy are written soon: the sooner, the fewer other mailboxes are busy.
 func TestNoLongerBusy(t *testing.T) {
-	for others, want := range map[int]time.Duration{0: 0, 1: busyWriteSpacing, 4: 2 * time.Second, 99: writeInterval} {
+	for otherCount, want := range map[int]time.Duration{0: 0, 1: busyWriteSpacing, 4: 2 * time.Second, 99: writeInterval} {
 		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 		c := NewController(nil, nil, true, clock, logr.Discard())
 		c.scheduleWriteWith("this", true, true)
-		for i := range others {
+		for i := range otherCount {
 			c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
 		}
 		if requeueAfter := c.scheduleWriteWith("this", false, true); requeueAfter != want {
-			t.Errorf("with %d other mailboxes: delayed for %v, want %v", others, requeueAfter, want)
+			t.Errorf("with %d other mailboxes: delayed for %v, want %v", otherCount, requeueAfter, want)
 		}
 		for _, step := range []time.Duration{want, changeDelay, writeInterval} {
 			clock.Step(step)
 			if requeueAfter := c.scheduleWriteWith("this", false, true); requeueAfter != 0 {
-				t.Errorf("with %d other mailboxes: delayed once more, for %v", others, requeueAfter)
+				t.Errorf("with %d other mailboxes: delayed once more, for %v", otherCount, requeueAfter)
 			}
 		}
 	}
@@ -170,11 +170,11 @@ func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 		c.forget(uid)
 	}
 	if c.busyMailboxes != 0 || len(c.schedules) != 0 {
-		t.Errorf("%d mailboxes are held to be busy, %d are remembered, when none is left", c.busyMailboxes, len(c.schedules))
+		t.Errorf("%d mailboxes are busy, and %d are stored, but none is left", c.busyMailboxes, len(c.schedules))
 	}
 }
 
-// The counts from before a start may stay while objects are untried, but not for ever.
+// The counts from before a start may stay while objects are untried, but not forever.
 func TestInitialSyncIsLimited(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 	c := NewController(nil, nil, true, clock, logr.Discard())

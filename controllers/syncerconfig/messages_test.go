@@ -56,9 +56,9 @@ func TestOverlapping(t *testing.T) {
 			overruled: []objectsync.ObjectName{late, role, early}, reason: syncerconfig.ReasonConversionOverruled,
 			message: []string{"An older config", "names on the target: clusterroles.rbac.authorization.k8s.io x; configmaps a/y; configmaps b/x."},
 		},
-		"comes up": {
+		"upsynced": {
 			leftOut: []objectsync.ObjectName{late, late, early}, reason: syncerconfig.ReasonSelectedUp,
-			message: []string{"do not go down", "selects them too: configmaps a/y; configmaps b/x."},
+			message: []string{"are not downsynced", "selects them too: configmaps a/y; configmaps b/x."},
 		},
 		"a version": {
 			versions: []string{"one names v1"}, reason: syncerconfig.ReasonVersionOverruled, message: []string{"the oldest entry that names one decides: one names v1."},

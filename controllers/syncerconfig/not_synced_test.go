@@ -94,7 +94,7 @@ func TestHiddenEntries(t *testing.T) {
 
 // A hub that was just started has not listed the mailbox yet. It reports that only if it lasts, or if another
 // cause is known.
-func TestTheFirstListHidesNothing(t *testing.T) {
+func TestFirstListHidesNoConfig(t *testing.T) {
 	group := schema.GroupResource{Resource: "configmaps"}
 	for name, test := range map[string]struct {
 		unreadable                string

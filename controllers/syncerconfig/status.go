@@ -102,7 +102,7 @@ type ObservedConfig struct {
 	EvictedReason string
 }
 
-// NextStatus returns the next status of a config; current is the present status.
+// NextStatus returns the next status of a config; current is the current status.
 func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
 	next := *current.DeepCopy()
 	next.ObservedGeneration = observed.Generation
@@ -115,7 +115,7 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	conditions.SetIf(observed.Held, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionStoreWentBack, Reason: ReasonOlderVersions, ObservedGeneration: observed.Generation,
 		Message: "kcp went back to an earlier state, as after a restore from a backup. Until the administrator of the cluster confirms that, the hub removes nothing from it, and overwrites nothing there. " +
-			"Put back what is missing here.",
+			"Restore the missing objects here.",
 	})
 	if observed.keepsCounts(before, ready) {
 		return next
@@ -137,7 +137,7 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	})
 	conditions.SetIf(observed.Suspended, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionSuspended, Reason: ReasonSuspended, ObservedGeneration: observed.Generation,
-		Message: "What only this config selects is left as it is.",
+		Message: "Objects that only this config selects stay unchanged.",
 	})
 	conditions.SetIf(len(observed.MissingAPIs.Resources) > 0, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: observed.Generation,
@@ -225,7 +225,7 @@ func readyCondition(findings ObservedConfig, tally *objectsync.ConfigSummary) me
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonInSync, "All selected objects are in sync."
 		if tally.Selected == 0 {
-			condition.Message = "There is no object now that the config selects."
+			condition.Message = "No existing object is selected by the config."
 		}
 	}
 	return condition
@@ -311,7 +311,7 @@ func overlappingCondition(tally *objectsync.ConfigSummary, versions []string) me
 	}{
 		{ReasonConversionOverruled, "An older config selects these objects too, and its conversions decide their names on the target", objectNames(tally.Overruled)},
 		{ReasonVersionOverruled, "A resource is written to the target in one version, and the oldest entry that names one decides", versions},
-		{ReasonSelectedUp, "These objects do not go down, because an entry that brings objects up selects them too", objectNames(tally.ExcludedByUpsync)},
+		{ReasonSelectedUp, "These objects are not downsynced, because an upsync entry selects them too", objectNames(tally.ExcludedByUpsync)},
 	} {
 		if len(kind.things) > 0 {
 			condition.Reason = cmp.Or(condition.Reason, kind.reason)

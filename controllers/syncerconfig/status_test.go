@@ -62,16 +62,16 @@ func TestStatus(t *testing.T) {
 	problem := selection.Problem{Field: "spec.clusterScope[0].labelSelector", Message: "oops"}
 	for name, test := range map[string]struct {
 		findings syncerconfig.ObservedConfig
-		// ready is the status and reason of the condition Ready, and message is a part of its message. others
-		// are the types of the other conditions.
+		// ready is the status and reason of the condition Ready, and message is a part of its message. otherTypes are the types
+		// of the other conditions.
 		ready, message string
-		others         []string
+		otherTypes     []string
 	}{
 		"in sync": {
 			observedConfig(func(*syncerconfig.ObservedConfig) {}),
 			"True InSync", "All selected objects", nil,
 		},
-		"in sync, but for what is left to the target": {
+		"in sync, except for ignored objects": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) {
 				f.Tally.Synced, f.Tally.Deferred = 1, []objectsync.DeferredObject{{ObjectName: objectsync.ObjectName{
 					Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Key: types.NamespacedName{Namespace: "a", Name: "x"},
@@ -169,7 +169,7 @@ func TestStatus(t *testing.T) {
 		},
 		"finds nothing": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally = nil }),
-			"True InSync", "There is no object now that the config selects.", nil,
+			"True InSync", "No existing object is selected by the config.", nil,
 		},
 		"not all was tried": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) { f.InitialSyncPending = true }),
@@ -188,8 +188,8 @@ func TestStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := syncerconfig.NextStatus(test.findings, edgev2alpha1.SyncerConfigStatus{})
-			if others := checkConditions(t, got.Conditions); !slices.Equal(others, test.others) {
-				t.Errorf("want the conditions %v in addition to Ready, got %v", test.others, others)
+			if otherTypes := checkConditions(t, got.Conditions); !slices.Equal(otherTypes, test.otherTypes) {
+				t.Errorf("want the conditions %v in addition to Ready, got %v", test.otherTypes, otherTypes)
 			}
 			ready := meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionReady)
 			if ready == nil || string(ready.Status)+" "+ready.Reason != test.ready || !strings.Contains(ready.Message, test.message) {
@@ -207,7 +207,7 @@ func TestStatus(t *testing.T) {
 }
 
 // checkConditions checks that all conditions are complete, and returns their types except Ready.
-func checkConditions(t *testing.T, conditions []metav1.Condition) (others []string) {
+func checkConditions(t *testing.T, conditions []metav1.Condition) (otherTypes []string) {
 	t.Helper()
 	for _, condition := range conditions {
 		if condition.ObservedGeneration != 3 || condition.LastTransitionTime.IsZero() || condition.Reason == "" || condition.Message == "" {
@@ -216,13 +216,13 @@ func checkConditions(t *testing.T, conditions []metav1.Condition) (others []stri
 		if condition.Type == edgev2alpha1.ConditionReady {
 			continue
 		}
-		others = append(others, condition.Type)
+		otherTypes = append(otherTypes, condition.Type)
 		if condition.Status != metav1.ConditionTrue {
 			t.Errorf("the condition %s is %s", condition.Type, condition.Status)
 		}
 	}
-	slices.Sort(others)
-	return others
+	slices.Sort(otherTypes)
+	return otherTypes
 }
 
 // The same observation changes nothing, and another one changes only the affected fields: no write without a cause.
@@ -274,7 +274,7 @@ func TestStatusAgain(t *testing.T) {
 			func(f *syncerconfig.ObservedConfig) { f.Tally = &objectsync.ConfigSummary{Selected: 2, Synced: 2} },
 			map[string]bool{"Ready": false, "Foreign": false},
 		},
-		"suspended by now": {
+		"suspended in the meantime": {
 			func(f *syncerconfig.ObservedConfig) { f.Suspended = true },
 			map[string]bool{"Ready": true, "Overlapping": false, "Suspended": true, "Foreign": false},
 		},

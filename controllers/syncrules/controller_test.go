@@ -210,7 +210,7 @@ func TestRulesAreRepaired(t *testing.T) {
 }
 
 // A workspace that refuses the rules does not block other workspaces. A failed list is no evidence of a change.
-func TestRulesOfOthersAreWritten(t *testing.T) {
+func TestRulesOfOtherWorkspacesAreWritten(t *testing.T) {
 	h := newHarness(t, named("widgets"))
 	h.mailboxes.clients["one"].PrependReactor("create", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("no")

@@ -218,7 +218,7 @@ func (s *bootstrapper) report(kind string, object client.Object, result controll
 	return nil
 }
 
-// retryTransient does something until it succeeds or fails for good. The error is the last one.
+// retryTransient calls do until it succeeds or fails permanently. The error is the last one.
 func retryTransient(ctx context.Context, do func(context.Context) error) error {
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, retryBackoff, func(ctx context.Context) (bool, error) {
@@ -233,8 +233,8 @@ func retryTransient(ctx context.Context, do func(context.Context) error) error {
 	return err
 }
 
-// isTransient reports whether an error goes away by itself: kcp's controllers write to new objects at once, and a new
-// workspace becomes ready a moment before it serves all its APIs.
+// isTransient reports whether an error is temporary: kcp's controllers write to new objects at once, and a new workspace becomes
+// ready shortly before it serves all its APIs.
 func isTransient(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsServiceUnavailable(err) || meta.IsNoMatchError(err) || isExportNotVisibleYet(err)
 }

@@ -107,7 +107,7 @@ func TestDryRun(t *testing.T) {
 	g.Expect(claims).NotTo(BeEmpty())
 }
 
-// state returns the present objects of the set-up, without the fields that kcp adds asynchronously.
+// state returns the current objects of the set-up, without the fields that kcp adds asynchronously.
 func (p provider) state(t *testing.T) map[string]any {
 	t.Helper()
 	state := map[string]any{}
@@ -152,7 +152,7 @@ func (p provider) change(t *testing.T, object client.Object, key types.Namespace
 }
 
 // The hub adds published resources to the mailbox export, and operators may add to all objects; Run keeps the additions.
-func TestRunTakesNothingAway(t *testing.T) {
+func TestRunRemovesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	provider := newProvider(t, "shared")
@@ -189,7 +189,7 @@ metadata: {name: other}
 	for _, name := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport, bootstrap.WorkloadExport} {
 		provider.change(t, export, named(name), func() {
 			export.Spec.Resources = append([]apisv1alpha2.ResourceSchema{widgets}, export.Spec.Resources...)
-			// Entries that somebody else added stay, and missing entries of the hub are restored.
+			// Entries that another user added stay, and missing entries of the hub are restored.
 			lost := slices.IndexFunc(export.Spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool { return claim.Resource == "events" })
 			g.Expect(lost).To(BeNumerically(">=", 0))
 			export.Spec.PermissionClaims[lost] = configMaps
@@ -200,10 +200,10 @@ metadata: {name: other}
 	provider.change(t, workspaceType, named(bootstrap.WorkspaceType), func() {
 		workspaceType.Spec.DefaultAPIBindings = append(workspaceType.Spec.DefaultAPIBindings, other)
 	})
-	somebody := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "somebody"}
+	user := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "somebody"}
 	binding := &rbacv1.ClusterRoleBinding{}
 	for _, name := range []string{"synchub:hub", "synchub:hub-access", "synchub:inventory", "synchub:workload"} {
-		provider.change(t, binding, named(name), func() { binding.Subjects = append(binding.Subjects, somebody) })
+		provider.change(t, binding, named(name), func() { binding.Subjects = append(binding.Subjects, user) })
 	}
 
 	provider.workloadGroups = []string{"testers"}
@@ -248,7 +248,7 @@ metadata: {name: other}
 		"synchub:workload":   {APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "testers"},
 	} {
 		provider.read(t, binding, named(name))
-		g.Expect(binding.Subjects).To(ContainElements(somebody, subject), name)
+		g.Expect(binding.Subjects).To(ContainElements(user, subject), name)
 	}
 }
 

@@ -87,7 +87,7 @@ var denied = []permission{
 	{"impersonate", "", "users", "admin"},
 }
 
-func TestHubMayDoWhatItNeedsAndNoMore(t *testing.T) {
+func TestHubHasOnlyTheNeededPermissions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	provider := newProvider(t, "rights").bootstrapped(t)

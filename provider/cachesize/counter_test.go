@@ -54,7 +54,7 @@ func deployment(t testing.TB, name string) *unstructured.Unstructured {
 }
 
 // The estimate is within a third of the measured size on the heap.
-func TestSizeOfIsNearTheTruth(t *testing.T) {
+func TestSizeOfIsAccurate(t *testing.T) {
 	const count = 2000
 	for name, read := range map[string]func(number int) *unstructured.Unstructured{
 		"small ConfigMaps": func(number int) *unstructured.Unstructured { return configMap(t, fmt.Sprint("box-", number), 10) },
@@ -139,8 +139,8 @@ func TestCounting(t *testing.T) {
 		UpdateFunc: func(_, _ any) { events = append(events, "updated") },
 		DeleteFunc: func(object any) { events = append(events, fmt.Sprintf("deleted %T", object)) },
 	}
-	held := &cachesize.Counter{}
-	counting := held.CountingHandler(handler)
+	counter := &cachesize.Counter{}
+	counting := counter.CountingHandler(handler)
 	first, second, third := configMap(t, "first", 10), configMap(t, "second", 20), configMap(t, "third", 30)
 	grown := configMap(t, "first", 500)
 	expect := func(when string, objects ...*unstructured.Unstructured) {
@@ -149,8 +149,8 @@ func TestCounting(t *testing.T) {
 		for _, object := range objects {
 			bytes += cachesize.SizeOf(object)
 		}
-		if held.Objects() != int64(len(objects)) || held.Bytes() != bytes {
-			t.Errorf("%s: want %d objects of %d bytes, got %d of %d", when, len(objects), bytes, held.Objects(), held.Bytes())
+		if counter.Objects() != int64(len(objects)) || counter.Bytes() != bytes {
+			t.Errorf("%s: want %d objects of %d bytes, got %d of %d", when, len(objects), bytes, counter.Objects(), counter.Bytes())
 		}
 	}
 	expect("at first")
@@ -161,11 +161,11 @@ func TestCounting(t *testing.T) {
 	counting.OnUpdate(first, grown)
 	expect("one grew", grown, second, third)
 	counting.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/second", Obj: second})
-	expect("one went unseen", grown, third)
+	expect("an unobserved deletion", grown, third)
 	counting.OnDelete(third)
 	// The final state differs from the cached one.
 	counting.OnDelete(first)
-	expect("all went")
+	expect("all were deleted")
 	want := "added true,added false,added false,updated,deleted cache.DeletedFinalStateUnknown,deleted *unstructured.Unstructured,deleted *unstructured.Unstructured"
 	if got := strings.Join(events, ","); got != want {
 		t.Errorf("the handler received %s", got)

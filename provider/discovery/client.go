@@ -49,9 +49,8 @@ const (
 	openAPIPath = "/openapi/v3"
 )
 
-// Client asks one server which APIs it serves, and how it defines them. It bounds the size and depth of every response
-// before it decodes the response. client-go's discovery client does not, takes no context, and reads all groups to answer
-// for one.
+// Client requests the served APIs and their definitions from one server. It bounds the size and depth of every response before it
+// decodes the response. client-go's discovery client does not, takes no context, and reads all groups to find one.
 type Client struct{ server rest.Interface }
 
 // NewClient returns a client that sends its requests through httpClient, or through one that it makes if httpClient is

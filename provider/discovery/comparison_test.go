@@ -117,7 +117,7 @@ func otherValues(value any) []any {
 
 // The schema accepts each object that the cluster accepts, and the cluster's response to it. Exceptions are objects that
 // the hub could not apply on the cluster: duplicates in a list whose items have keys, and null as a key.
-func TestSchemasAcceptWhatTheClusterAccepts(t *testing.T) {
+func TestSchemasAcceptLikeTheCluster(t *testing.T) {
 	tier.Thorough(t)
 	client := suite.Dynamic(t, cluster(t))
 	var mu sync.Mutex

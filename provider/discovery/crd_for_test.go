@@ -128,16 +128,16 @@ func TestCRDForOfACRD(t *testing.T) {
 func TestCRDForWithoutPermission(t *testing.T) {
 	g := NewWithT(t)
 	crd := installClockCRD(t)
-	nobody := rest.CopyConfig(cluster(t))
-	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"system:authenticated"}}
-	_, err := suite.Dynamic(t, nobody).Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).
+	config := rest.CopyConfig(cluster(t))
+	config.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"system:authenticated"}}
+	_, err := suite.Dynamic(t, config).Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).
 		Get(t.Context(), crd.Name, metav1.GetOptions{})
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue())
 
 	// The document is updated a moment after the API.
 	var published *apiextensionsv1.CustomResourceDefinition
 	suite.Eventually(t, func(g Gomega) {
-		published, err = read(t, nobody, synchubv1alpha1.ResourceDescriptor{Group: ownGroup, Resource: "clocks"})
+		published, err = read(t, config, synchubv1alpha1.ResourceDescriptor{Group: ownGroup, Resource: "clocks"})
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 	g.Expect(published.Annotations[schemas.NotesAnnotation]).To(ContainSubstring("clocks.definitions.example.com may not be read"))

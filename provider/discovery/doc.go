@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package discovery asks a server which APIs it serves and how it defines them. [Client] sends all requests for API
-// groups, versions, resources, OpenAPI documents and CRDs, to targets, kcp and the hosting cluster. Only a RESTMapper of
-// client-go or controller-runtime does so elsewhere.
+// Package discovery reads which APIs a server serves and how they are defined. [Client] sends all requests for API groups,
+// versions, resources, OpenAPI documents and CRDs, to targets, kcp and the hosting cluster. Only a RESTMapper of client-go or
+// controller-runtime does so elsewhere.
 //
 // [Client.CRDFor] returns the cluster's own CRD. For a built-in kind or one of an aggregated server, it builds a CRD from
 // discovery and the OpenAPI v3 documents. A kind that the cluster lists but does not describe is refused. A CRD that the hub

@@ -56,7 +56,7 @@ func TestCRDForWithUnusualResponses(t *testing.T) {
 		"a group that is no JSON":        {path: "/apis/example.com", body: "<html>", check: transient},
 		"a group of another kind":        {path: "/apis/example.com", body: `{"kind":"Status"}`, check: transient},
 		"a group of many versions":       {path: "/apis/example.com", body: groupOfVersions(33), check: unusable("in 33 versions")},
-		"a version that went":            {path: "/apis/example.com/v1", status: 404, check: notServed},
+		"a removed version":              {path: "/apis/example.com/v1", status: 404, check: notServed},
 		"a version of another kind":      {path: "/apis/example.com/v1", body: `{}`, check: transient},
 		"an aggregated server down":      {path: "/apis/example.com/v1", status: 503, check: transient},
 		"a definition that is broken":    {path: crdPath, status: 500, check: transient},

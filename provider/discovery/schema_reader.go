@@ -260,7 +260,7 @@ func (r *SchemaReader) getSchema(ctx context.Context, link string, resource sche
 	case err != nil:
 		return nil, asUnusable(err)
 	case parsed.key != described.key:
-		return nil, fmt.Errorf("the OpenAPI document of %s is not the one that its hash is of", resource.GroupVersion())
+		return nil, fmt.Errorf("the OpenAPI document of %s does not match its hash", resource.GroupVersion())
 	default:
 		return parsed.schema, nil
 	}

@@ -73,9 +73,9 @@ func (unlimited) EventDecoded()                       {}
 type frameReader struct {
 	io.Closer
 	buffered *bufio.Reader
-	// scanner is the state within the present object.
+	// scanner is the state within the current object.
 	scanner ObjectScanner
-	// length is the number of bytes of the present object so far. values is the number of its values, counted only above
+	// length is the number of bytes of the current object so far. values is the number of its values, counted only above
 	// LargeThreshold.
 	length, values int64
 	limiter        EventLimiter

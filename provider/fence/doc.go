@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package fence keeps a replica from writing while it does not hold its Lease. Several replicas of the hub may run at once,
-// and each reads as much as it likes. Only one may write: the one that holds the Lease. A paused replica cannot know that
-// another one took the Lease during the pause. Therefore the transport of each client refuses writes after a deadline.
+// Package fence keeps a replica from writing while it does not hold its Lease. Several replicas of the hub may run at once, and
+// all of them read. Only the replica that holds the Lease may write. A paused replica cannot know that another one took the Lease
+// during the pause. Therefore the transport of each client refuses writes after a deadline.
 package fence

@@ -68,8 +68,8 @@ func (f *Fence) IsOpen() bool {
 
 type contextKey struct{}
 
-// NewContext returns a context with a fence that replaces the fence of the transport for the requests of this context. The
-// client for kcp serves many shards, each with a Lease of its own.
+// NewContext returns a context with a fence that replaces the fence of the transport for the requests of this context. The client
+// for kcp serves many shards, each with its own Lease.
 func NewContext(ctx context.Context, fence *Fence) context.Context {
 	return context.WithValue(ctx, contextKey{}, fence)
 }

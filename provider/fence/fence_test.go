@@ -32,7 +32,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// recorder stands in for a server, and records what reaches it.
+// recorder is a fake server that records requests.
 type recorder struct{ sent []string }
 
 func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -95,7 +95,7 @@ func TestWrapRefusesWritesWhileClosed(t *testing.T) {
 }
 
 // A write that the fence let through is not sent if the fence closes while a connection is being made.
-func TestTheFenceClosesBeforeTheConnectionIsThere(t *testing.T) {
+func TestFenceClosesBeforeTheFirstConnection(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol, func(t *testing.T) {
 			g := NewWithT(t)
@@ -148,7 +148,7 @@ func TestNilFenceIsOpen(t *testing.T) {
 	g.Expect(send(t, fence.Wrap(server), http.MethodDelete, "/api/v1/namespaces/team")).To(Succeed())
 }
 
-func TestDeadlineIsOverByEitherClock(t *testing.T) {
+func TestDeadlineByEitherClock(t *testing.T) {
 	now := time.Now()
 	past, future := now.Add(-time.Second), now.Add(time.Second)
 	for name, test := range map[string]struct {

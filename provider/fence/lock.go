@@ -31,7 +31,7 @@ var ErrNotHeld = errors.New("the Lease is not released, since another replica ma
 
 // Lock returns the lock of a leader election that opens the fence while this replica holds the lock: for the given time from the
 // beginning of each successful write of the lock's record. Another replica waits for the lease duration from a later moment, so a
-// shorter time leaves the difference for requests that are under way.
+// shorter time leaves the difference for running requests.
 func (f *Fence) Lock(lock resourcelock.Interface, hold time.Duration) resourcelock.Interface {
 	return &fencedLock{lock, f, hold}
 }
@@ -42,8 +42,8 @@ type fencedLock struct {
 	hold  time.Duration
 }
 
-// Get implements [resourcelock.Interface]. If another replica holds the lock, because somebody has deleted or changed the
-// Lease, this one stops writing at once, and not only when the leader election gives up.
+// Get implements [resourcelock.Interface]. If another replica holds the lock, because another client has deleted or changed the
+// Lease, this replica stops writing at once, and not only when the leader election gives up.
 func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {

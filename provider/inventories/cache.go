@@ -86,7 +86,7 @@ func newEndpointCache(config *rest.Config, scheme *runtime.Scheme) (*endpointCac
 	return made, err
 }
 
-// newMapper returns the mapper of the kinds in the cache. It knows them and sends no requests.
+// newMapper returns the mapper of the kinds in the cache. It has them in memory and sends no requests.
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(syncTargets, meta.RESTScopeRoot)

@@ -53,7 +53,7 @@ func (p *Provider) servedURLs(slice client.Object) ([]string, error) {
 				_, err = p.getOrStartCache(url)
 			}
 			if err != nil && ctx.Err() == nil {
-				p.log.Info("an endpoint of inventory workspaces cannot be used; if that stays so, none of them is found", "endpoint", url, "error", err.Error())
+				p.log.Info("an endpoint of inventory workspaces cannot be used; until it can, no inventory workspace is found there", "endpoint", url, "error", err.Error())
 			}
 		})
 	}

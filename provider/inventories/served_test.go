@@ -46,6 +46,6 @@ func TestEndpointIsUsedOnceItAnswers(t *testing.T) {
 	slice := &apisv1alpha1.APIExportEndpointSlice{Status: apisv1alpha1.APIExportEndpointSliceStatus{APIExportEndpoints: []apisv1alpha1.APIExportEndpoint{{URL: server.URL}}}}
 	for range 2 {
 		g.Expect(p.servedURLs(slice)).To(Equal([]string{server.URL}))
-		g.Expect(requests.Load()).To(Equal(int32(3)), "it is asked until it answers, and never again")
+		g.Expect(requests.Load()).To(Equal(int32(3)), "no request after the first answer")
 	}
 }

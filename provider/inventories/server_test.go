@@ -161,7 +161,7 @@ func TestAgainstKCP(t *testing.T) {
 	greedyName, greedy := newInventory(t, server, "greedy", providerWorkspace, scheme)
 	modestName, modest := newInventory(t, server, "modest", providerWorkspace, scheme)
 
-	t.Run("holds of objects what the hub reads", func(t *testing.T) {
+	t.Run("caches only fields that the hub reads", func(t *testing.T) {
 		g := NewWithT(t)
 		long := strings.Repeat("x", 200<<10)
 		for number := range 3 {
@@ -176,8 +176,8 @@ func TestAgainstKCP(t *testing.T) {
 			}, Data: map[string][]byte{"kubeconfig": []byte(strings.Repeat("y", 900<<10))}}
 			g.Expect(greedy.Create(ctx, secret)).To(Succeed())
 		}
-		// The cache fills before anybody asks for an object or an informer.
-		held := func() (objects, bytes int64) {
+		// The cache is filled before the first use of an object or an informer.
+		cached := func() (objects, bytes int64) {
 			for _, cache := range provider.endpointCaches() {
 				for _, of := range cache.sizes {
 					objects, bytes = objects+of.Objects(), bytes+of.Bytes()
@@ -186,7 +186,7 @@ func TestAgainstKCP(t *testing.T) {
 			return objects, bytes
 		}
 		suite.Eventually(t, func(g Gomega) {
-			objects, bytes := held()
+			objects, bytes := cached()
 			g.Expect(objects).To(BeEquivalentTo(6))
 			g.Expect(bytes).To(BeNumerically("<", 10<<10))
 		})

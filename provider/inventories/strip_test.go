@@ -46,7 +46,7 @@ func syncTarget(change func(*edgev2alpha1.SyncTarget)) *edgev2alpha1.SyncTarget 
 	return made
 }
 
-func TestWhatIsHeldOfASyncTarget(t *testing.T) {
+func TestCachedFieldsOfASyncTarget(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for name, test := range map[string]struct {
 		given func(*edgev2alpha1.SyncTarget)
@@ -54,7 +54,7 @@ func TestWhatIsHeldOfASyncTarget(t *testing.T) {
 		held func(*edgev2alpha1.SyncTarget)
 	}{
 		"nothing large": {given: func(*edgev2alpha1.SyncTarget) {}},
-		"fields that nobody reads": {given: func(s *edgev2alpha1.SyncTarget) {
+		"unread fields": {given: func(s *edgev2alpha1.SyncTarget) {
 			s.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = long
 			s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: long}}
 			s.OwnerReferences = []metav1.OwnerReference{{Name: long}}
@@ -154,7 +154,7 @@ func manyLabels() map[string]string {
 	return labels
 }
 
-func TestWhatIsHeldOfALocation(t *testing.T) {
+func TestCachedFieldsOfALocation(t *testing.T) {
 	long := strings.Repeat("x", 70<<10)
 	instances := int32(3)
 	location := func(change func(*edgev2alpha1.Location)) *edgev2alpha1.Location {
@@ -173,7 +173,7 @@ func TestWhatIsHeldOfALocation(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ given, held func(*edgev2alpha1.Location) }{
 		"nothing large": {func(*edgev2alpha1.Location) {}, func(*edgev2alpha1.Location) {}},
-		"fields that nobody reads": {func(l *edgev2alpha1.Location) {
+		"unread fields": {func(l *edgev2alpha1.Location) {
 			l.Annotations["a"], l.Finalizers, l.ManagedFields = long, []string{long}, []metav1.ManagedFieldsEntry{{Manager: long}}
 			l.OwnerReferences = []metav1.OwnerReference{{Name: long}}
 		}, func(*edgev2alpha1.Location) {}},
@@ -198,7 +198,7 @@ func TestWhatIsHeldOfALocation(t *testing.T) {
 	}
 }
 
-func TestWhatIsHeldOfASecret(t *testing.T) {
+func TestCachedFieldsOfASecret(t *testing.T) {
 	secret := SecretMetadata()
 	secret.Name, secret.ResourceVersion = "s", "1"
 	secret.Annotations = map[string]string{logicalcluster.AnnotationKey: "abc", edgev2alpha1.AnnotationAllowedSyncTargets: "florin", "other": "x"}
@@ -214,12 +214,12 @@ func TestWhatIsHeldOfASecret(t *testing.T) {
 // A list is read in pages, with a lower limit if a page would be too large. Each page is stripped.
 func TestListsAreReadInPages(t *testing.T) {
 	const count, most = 250, 20
-	var asked []int64
+	var limits []int64
 	read, err := paginate(func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		if options.ResourceVersion != "" {
-			return nil, fmt.Errorf("the version %s is asked for, for which a server ignores the limit", options.ResourceVersion)
+			return nil, fmt.Errorf("the version %s is requested, for which a server ignores the limit", options.ResourceVersion)
 		}
-		asked = append(asked, options.Limit)
+		limits = append(limits, options.Limit)
 		if options.Limit > most {
 			return nil, &transport.ExceededError{Divisible: true}
 		}
@@ -239,8 +239,8 @@ func TestListsAreReadInPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := read.(*edgev2alpha1.SyncTargetList)
-	if len(list.Items) != count || asked[0] != pageSize {
-		t.Fatalf("%d objects of %d came by pages of %v", len(list.Items), count, asked)
+	if len(list.Items) != count || limits[0] != pageSize {
+		t.Fatalf("%d objects of %d came by pages of %v", len(list.Items), count, limits)
 	}
 	for i := range list.Items {
 		if list.Items[i].Name != fmt.Sprint(i) || list.Items[i].OwnerReferences != nil {

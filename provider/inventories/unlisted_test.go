@@ -65,7 +65,7 @@ func (s *server) watched() []*watch.FakeWatcher {
 }
 
 // An object that is deleted between two watches leaves the cache with the next list, and no longer counts.
-func TestWhatALaterListLacksIsGone(t *testing.T) {
+func TestObjectsMissingInALaterListAreDeleted(t *testing.T) {
 	g := NewWithT(t)
 	named := func(name string) metav1.PartialObjectMetadata {
 		secret := SecretMetadata()

@@ -156,7 +156,7 @@ func (a *ConfigProvider) Watch(ctx context.Context, log logr.Logger) error {
 func (a *ConfigProvider) reload(log logr.Logger) error {
 	content, err := os.ReadFile(a.path)
 	if err != nil {
-		log.Error(err, "cannot re-read the kcp kubeconfig, keeping the credentials so far", "path", a.path)
+		log.Error(err, "cannot re-read the kcp kubeconfig, keeping the current credentials", "path", a.path)
 		return nil
 	}
 	changed, err := a.Replace(content)
@@ -165,7 +165,7 @@ func (a *ConfigProvider) reload(log logr.Logger) error {
 	case isMoved:
 		return fmt.Errorf("the kcp kubeconfig %s now names the server %s instead of %s: the hub must be started again", a.path, moved.host, a.host)
 	case err != nil:
-		log.Error(err, "the changed kcp kubeconfig cannot be used, keeping the credentials so far", "path", a.path)
+		log.Error(err, "the changed kcp kubeconfig cannot be used, keeping the current credentials", "path", a.path)
 	case changed:
 		log.Info("took over the changed kcp kubeconfig", "path", a.path)
 	}

@@ -232,11 +232,11 @@ func TestWorkspaceClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := fake.path.Load(); got != "/clusters/"+workspace+"/api/v1/namespaces" {
-			t.Errorf("the request for %s went to %s", workspace, got)
+			t.Errorf("the request for %s was sent to %s", workspace, got)
 		}
 		_, _ = clients.RBAC.Cluster(logicalcluster.NewPath(workspace)).RoleBindings("shop").List(t.Context(), metav1.ListOptions{})
 		if got := fake.path.Load(); got != "/clusters/"+workspace+"/apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings" {
-			t.Errorf("the request for %s went to %s", workspace, got)
+			t.Errorf("the request for %s was sent to %s", workspace, got)
 		}
 	}
 	if fake.token.Load() != "first" || fake.agent.Load() != "synchub" {

@@ -84,7 +84,7 @@ func TestReload(t *testing.T) {
 		{"http", "second", kubeconfig(t, strings.Replace(fake.URL, "https", "http", 1), nil, api.AuthInfo{Token: "third"})},
 		{"repaired", "third", fake.kubeconfig(t, "third")},
 		{"another workspace of the same server", "fourth", kubeconfig(t, fake.URL+"/clusters/root:other", fake.ca(), api.AuthInfo{Token: "fourth"})},
-		{"back to what it was", "first", fake.kubeconfig(t, "first")},
+		{"back to the first", "first", fake.kubeconfig(t, "first")},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			write(t, access.path, step.content)
@@ -115,7 +115,7 @@ func TestReload(t *testing.T) {
 	}
 	wantToken("first")
 	if other.token.Load() != nil {
-		t.Error("asked the other server")
+		t.Error("the request was sent to the other server")
 	}
 	for _, token := range []string{"first", "second", "third", "fourth", "fifth"} {
 		if all := logs.text() + fmt.Sprint(err); strings.Contains(all, token) {

@@ -32,8 +32,8 @@ type WorkspaceClients struct {
 	RBAC kcprbacclient.RbacV1ClusterScoper
 }
 
-// WorkspaceClients returns clients whose requests end after the timeout. All workspaces share the connections. The client of a workspace is
-// made when it is first used, with a rate limit of its own, and stays.
+// WorkspaceClients returns clients whose requests end after the timeout. All workspaces share the connections. The client of a
+// workspace is made at its first use, with its own rate limit, and is kept.
 func (a *ConfigProvider) WorkspaceClients(timeout time.Duration) (WorkspaceClients, error) {
 	config := a.ConfigFor(a.host, requestmetrics.Control)
 	config.Timeout = timeout

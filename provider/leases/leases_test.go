@@ -92,7 +92,7 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// delete removes the Lease, as somebody may do.
+// delete removes the Lease, as a user may do.
 func (s *server) delete(t *testing.T) {
 	t.Helper()
 	if err := s.CoordinationV1().Leases(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -217,11 +217,11 @@ func TestTakeovers(t *testing.T) {
 		// least is how long a takeover takes at least.
 		least time.Duration
 	}{
-		"a release":                   {true, func(_ *server, leader *replica) { leader.stop() }, 0},
-		"a release without a watch":   {false, func(_ *server, leader *replica) { leader.stop() }, 0},
-		"a leader that is cut off":    {true, func(_ *server, leader *replica) { leader.isCut.Store(true) }, leaseDuration - renewPeriod},
-		"a cut off leader, no watch":  {false, func(_ *server, leader *replica) { leader.isCut.Store(true) }, leaseDuration - renewPeriod},
-		"a Lease that somebody takes": {true, func(s *server, leader *replica) { leader.isCut.Store(true); s.delete(t) }, 0},
+		"a release":                         {true, func(_ *server, leader *replica) { leader.stop() }, 0},
+		"a release without a watch":         {false, func(_ *server, leader *replica) { leader.stop() }, 0},
+		"a leader that is cut off":          {true, func(_ *server, leader *replica) { leader.isCut.Store(true) }, leaseDuration - renewPeriod},
+		"a cut off leader, no watch":        {false, func(_ *server, leader *replica) { leader.isCut.Store(true) }, leaseDuration - renewPeriod},
+		"a Lease that another client takes": {true, func(s *server, leader *replica) { leader.isCut.Store(true); s.delete(t) }, 0},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -251,14 +251,14 @@ func TestTakeovers(t *testing.T) {
 			took := standby.waitUntilLeads(g, began)
 			t.Logf("%s: the standby leads after %s", what, took)
 			g.Expect(took).To(BeNumerically(">=", test.least))
-			if what != "a Lease that somebody takes" {
+			if what != "a Lease that another client takes" {
 				g.Expect(both.Load()).To(BeFalse(), "two replicas may write at once")
 			}
 		})
 	}
 }
 
-// A leader notices that somebody has given its Lease to another replica.
+// A leader notices that a user has given its Lease to another replica.
 func TestAStolenLease(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

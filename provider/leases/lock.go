@@ -100,8 +100,8 @@ func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, record, l.Interface.Create)
 }
 
-// Update implements [resourcelock.Interface]. It skips a renewal that is not due, unless the watch shows that somebody else
-// has changed the Lease. A write that is based on the watch is sent only if the server returns the same record.
+// Update implements [resourcelock.Interface]. It skips a renewal that is not due, unless the watch shows that another client has
+// changed the Lease. A write that is based on the watch is sent only if the server returns the same record.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	isRenewal := l.isHolder && record.HolderIdentity == l.Identity()
 	if isRenewal && l.watcher.Clock.Since(l.writtenAt) < l.renewPeriod && l.isShownAsHolder() {

@@ -177,7 +177,7 @@ type Resource struct {
 // maxFormerClusters is the maximum number of former clusters in an entry.
 const maxFormerClusters = 8
 
-// ConfirmCluster sets the cluster of the SyncTarget. If objects may be left on the present cluster, that becomes a former
+// ConfirmCluster sets the cluster of the SyncTarget. If objects may be left on the current cluster, that cluster becomes a former
 // one.
 func (e *Entry) ConfirmCluster(next Cluster, now time.Time) {
 	if e.Cluster.ID != "" && e.Cluster.ID != next.ID && len(e.Resources) > 0 {

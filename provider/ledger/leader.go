@@ -48,8 +48,8 @@ var ErrOtherHubActive = errors.New("another hub works with this provider workspa
 type HubIdentity struct {
 	// Lease is the UID of the Lease.
 	Lease string
-	// Namespace is the UID of the namespace of the Lease; empty if the hub may not read it. A Lease that somebody has deleted
-	// comes back with another UID, but in the same namespace.
+	// Namespace is the UID of the namespace of the Lease; empty if the hub may not read it. A deleted Lease is created again with
+	// another UID, but in the same namespace.
 	Namespace string
 }
 
@@ -75,7 +75,7 @@ func (s *Store) follow(ctx context.Context) error {
 			retry = s.Clock.After(retryInterval)
 			if err.Error() != logged {
 				logged = err.Error()
-				s.Log.Info("cannot find out whether this hub has a leader; this is tried again", "error", logged)
+				s.Log.Info("cannot determine whether this hub has a leader, will retry", "error", logged)
 			}
 		}
 		select {
@@ -270,7 +270,7 @@ func (s *Store) readIdentity(ctx context.Context) (self HubIdentity, err error) 
 
 // otherHubError is the error of this hub if another one, with the given Lease, leads.
 func (h HubIdentity) otherHubError(lease string, renewTime time.Time) error {
-	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
+	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it its own provider workspace. "+
 		"The record of a stopped hub expires after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), h.Lease)
 }
 

@@ -83,7 +83,7 @@ func TestOnlyOneHubWorks(t *testing.T) {
 		t.Errorf("after the first has ended: %v", err)
 	}
 	if err := first.renewLeader(t.Context()); !errors.Is(err, ErrOtherHubActive) {
-		t.Errorf("the first comes back: %v", err)
+		t.Errorf("the first hub returns: %v", err)
 	}
 }
 
@@ -95,7 +95,7 @@ func awaitWaiter(clock *testclock.FakeClock) {
 }
 
 // Hubs detect each other by their writes, however much their clocks differ.
-func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
+func TestOnlyOneHubWorksWithAnyClocks(t *testing.T) {
 	for _, ahead := range []time.Duration{-24 * time.Hour, -10 * time.Minute, -3 * time.Minute, 0, 3 * time.Minute, 10 * time.Minute, 24 * time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {
 			s := newFakeStore()
@@ -147,7 +147,7 @@ func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
 				t.Fatalf("the other was quicker: %v", err)
 			}
 			if err := first.renewLeader(t.Context()); !errors.Is(err, ErrOtherHubActive) {
-				t.Fatalf("the first comes back: %v", err)
+				t.Fatalf("the first hub returns: %v", err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			third, clock := hub("third", 100*time.Hour)

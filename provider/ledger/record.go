@@ -90,7 +90,7 @@ func (s *Store) setRecord(changed *record, entry Entry, version string) bool {
 	return true
 }
 
-// setWritten stores the written entry in a record, even if somebody has deleted the ConfigMap since.
+// setWritten stores the written entry in a record, even if the ConfigMap was deleted since.
 func (s *Store) setWritten(changed *record, written Entry, version string) {
 	if s.setRecord(changed, written, version) {
 		return
@@ -111,10 +111,10 @@ func (s *Store) observe(syncTarget types.UID, entry Entry, version string) {
 	}
 }
 
-// observeDeleted records that an entry was deleted at a resourceVersion, unless the record has a newer one. The leader
-// deletes entries that are cleaned up, so these are forgotten. All other entries stay in memory, and the next [Store.Update]
-// writes them again: without them the hub would not know which objects it has on a target. A record in use stays; its writer
-// learns of the deletion from the failed write.
+// observeDeleted records that an entry was deleted at a resourceVersion, unless the record has a newer one. The leader deletes
+// entries that are cleaned up, so these are forgotten. All other entries stay in memory, and the next [Store.Update] writes them
+// again: without them the objects of the hub on a target would be unknown. A record in use stays; its writer notices the deletion
+// by the failed write.
 func (s *Store) observeDeleted(syncTarget types.UID, version string) {
 	s.lock.Lock()
 	found := s.records[syncTarget]

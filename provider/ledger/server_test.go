@@ -159,7 +159,7 @@ func TestReplicasShareTheLedger(t *testing.T) {
 	entry := late.Get("florin")
 	g.Expect(entry.VerifiedGeneration).To(BeEquivalentTo(20))
 	g.Expect(entry.SyncSummary.Objects).To(HaveKeyWithValue("configmaps", int64(19)))
-	g.Expect(late.Get("florin")).To(Equal(entry), "no event that comes now is newer")
+	g.Expect(late.Get("florin")).To(Equal(entry), "no later event is newer")
 	for _, one := range []*replica{leader, early, late} {
 		suite.Eventually(t, func(g Gomega) { g.Expect(one.Get("florin")).To(Equal(entry)) })
 	}
@@ -199,7 +199,7 @@ func TestReplicasShareTheLedger(t *testing.T) {
 	}
 	g.Expect(admin.Get(t.Context(), types.NamespacedName{Namespace: ledger.Namespace, Name: "florin"}, &left)).NotTo(Succeed())
 
-	// A ConfigMap that somebody else has in the namespace is no entry.
+	// A foreign ConfigMap in the namespace is not an entry.
 	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledger.Namespace, Name: "foreign"}, Data: map[string]string{"entry": "{}"}}
 	g.Expect(admin.Create(t.Context(), foreign)).To(Succeed())
 	update(early, func(entry *ledger.Entry) { entry.Name = "florin" })

@@ -215,7 +215,7 @@ func (s *Store) Get(syncTarget types.UID) Entry {
 	return Entry{}
 }
 
-// Has reports whether a SyncTarget has an entry. It is false while [Store.Get] returns an entry whose ConfigMap somebody has deleted.
+// Has reports whether a SyncTarget has an entry. It is false while [Store.Get] returns an entry whose ConfigMap was deleted.
 func (s *Store) Has(syncTarget types.UID) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -223,9 +223,9 @@ func (s *Store) Has(syncTarget types.UID) bool {
 	return found != nil && found.version != ""
 }
 
-// Update changes the entry of a SyncTarget, and returns when the entry is stored. If change does not change the entry,
-// Update sends no request. After a conflict, Update calls change again. If somebody has deleted the ConfigMap, Update
-// creates it again, but not for a SyncTarget that is cleaned up, since the leader deletes its entry.
+// Update changes the entry of a SyncTarget, and returns when the entry is stored. If change does not change the entry, Update
+// sends no request. After a conflict, Update calls change again. If the ConfigMap was deleted, Update creates it again, but not
+// for a SyncTarget that is cleaned up, since the leader deletes its entry.
 func (s *Store) Update(ctx context.Context, syncTarget types.UID, change func(*Entry)) error {
 	return s.update(ctx, syncTarget, change, true)
 }
@@ -274,8 +274,8 @@ func (s *Store) update(ctx context.Context, syncTarget types.UID, change func(*E
 	return fmt.Errorf("cannot store the ledger entry of the SyncTarget %s: %w", syncTarget, err)
 }
 
-// Delete deletes the entry of a SyncTarget. It marks the entry as cleaned up first, unless it is: other replicas keep entries that
-// somebody else deletes.
+// Delete deletes the entry of a SyncTarget. It marks the entry as cleaned up first, unless it is: other replicas keep entries
+// that another client deletes.
 func (s *Store) Delete(ctx context.Context, syncTarget types.UID) error {
 	if err := s.UpdateExisting(ctx, syncTarget, func(entry *Entry) { entry.CleanedUp = true }); err != nil {
 		return err
@@ -327,7 +327,7 @@ func (s *Store) write(ctx context.Context, desired *corev1.ConfigMap) (version s
 func (s *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed *record, seen string) error {
 	stored, err := s.getConfigMap(ctx, string(syncTarget))
 	if apierrors.IsNotFound(err) {
-		// Somebody has deleted the ConfigMap. The entry in memory is still valid, so the next attempt creates the ConfigMap.
+		// The ConfigMap was deleted. The entry in memory is still valid, so the next attempt creates the ConfigMap.
 		s.Log.Info("the ledger entry of a SyncTarget was deleted in the provider workspace; the hub writes it again", "syncTargetUID", syncTarget)
 		s.lock.Lock()
 		defer s.lock.Unlock()

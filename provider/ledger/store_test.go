@@ -62,7 +62,7 @@ func newFakeStore(stored ...*corev1.ConfigMap) *fakeStore {
 	return s
 }
 
-// remove deletes a ConfigMap as somebody else does.
+// remove deletes a ConfigMap as another client does.
 func (s *fakeStore) remove(t *testing.T, name string) {
 	t.Helper()
 	if err := s.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -128,13 +128,13 @@ func TestTheNextHubReadsTheEntries(t *testing.T) {
 	}
 	for _, l := range []*Store{l, s.loaded(t)} {
 		if got := l.Get("florin"); !reflect.DeepEqual(got, Entry{}) {
-			t.Errorf("of what was forgotten: %+v", got)
+			t.Errorf("a deleted entry is returned: %+v", got)
 		}
 	}
 }
 
 // A change that could not be stored has no effect, and a change does not modify entries that callers have.
-func TestOnlyWhatIsStoredCounts(t *testing.T) {
+func TestOnlyStoredEntriesCount(t *testing.T) {
 	s := newFakeStore()
 	l := s.loaded(t)
 	s.update(t, l, func(entry *Entry) { *entry = fullEntry })
@@ -157,7 +157,7 @@ func TestOnlyWhatIsStoredCounts(t *testing.T) {
 }
 
 // A hub that no longer leads, and still writes, does not overwrite changes of the next one.
-func TestTwoHubsLoseNothing(t *testing.T) {
+func TestTwoHubsLoseNoEntry(t *testing.T) {
 	s := newFakeStore()
 	one, other := s.loaded(t), s.loaded(t)
 	s.update(t, one, func(entry *Entry) { entry.Mailbox = "m" })
@@ -171,9 +171,9 @@ func TestTwoHubsLoseNothing(t *testing.T) {
 	}
 }
 
-// If somebody deletes an entry in the provider workspace, or its namespace, the hub keeps the entry and writes it again
+// If a user deletes an entry in the provider workspace, or its namespace, the hub keeps the entry and writes it again
 // with the next change.
-func TestWhatIsDeletedIsWrittenAgain(t *testing.T) {
+func TestDeletedEntriesAreWrittenAgain(t *testing.T) {
 	s := newFakeStore()
 	l := s.loaded(t)
 	want := fullEntry

@@ -223,7 +223,7 @@ func (s *Store) endList() {
 }
 
 // forgetVersions makes every entry that is read from now on newer than the entries in memory, because kcp was restored from a
-// backup. now is kcp's present resourceVersion.
+// backup. now is kcp's current resourceVersion.
 func (s *Store) forgetVersions(now string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -68,7 +68,7 @@ func TestEventsInAnyOrder(t *testing.T) {
 		"a newer one":                      {[]events{stored("a", "9"), stored("b", "10")}, "b", 2},
 		"an older one":                     {[]events{stored("b", "10"), stored("a", "9")}, "b", 1},
 		"the same again":                   {[]events{stored("a", "9"), stored("a", "9")}, "a", 1},
-		"a deletion by somebody else":      {[]events{stored("a", "9"), deleted("10")}, "a", 2},
+		"a deletion by another client":     {[]events{stored("a", "9"), deleted("10")}, "a", 2},
 		"a deletion by the leader":         {[]events{stored("a", "9"), cleanedUp("10"), deleted("11")}, "", 3},
 		"an old deletion":                  {[]events{stored("b", "11"), deleted("10")}, "b", 1},
 		"a deletion of nothing":            {[]events{deleted("10")}, "", 0},
@@ -299,16 +299,16 @@ func TestAfterARestore(t *testing.T) {
 	}
 }
 
-// An owner that writes an entry late does not bring back the entry of a SyncTarget that is gone.
+// An owner that writes an entry late does not restore the entry of a deleted SyncTarget.
 func TestLateWritesAfterTheDeletion(t *testing.T) {
 	for name, test := range map[string]struct {
 		write func(*Store, context.Context, types.UID, func(*Entry)) error
 		entry Entry
 		want  bool
 	}{
-		"an answer":                         {(*Store).UpdateExisting, Entry{Mailbox: "m", CleanedUp: true}, false},
-		"a fact after the cleanup":          {(*Store).Update, Entry{Mailbox: "m", CleanedUp: true}, false},
-		"a fact of what somebody else lost": {(*Store).Update, Entry{Mailbox: "m"}, true},
+		"an answer":                {(*Store).UpdateExisting, Entry{Mailbox: "m", CleanedUp: true}, false},
+		"a fact after the cleanup": {(*Store).Update, Entry{Mailbox: "m", CleanedUp: true}, false},
+		"a fact of a lost entry":   {(*Store).Update, Entry{Mailbox: "m"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFakeStore()

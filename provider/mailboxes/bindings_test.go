@@ -53,7 +53,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-func TestAMailboxThatNobodyShowsLacksNothing(t *testing.T) {
+func TestUnknownMailboxLacksNothing(t *testing.T) {
 	boxes := New(Options{Workspace: "root:synchub", Export: "mailbox", Log: logr.Discard()})
 	if conflict, known := boxes.NamingConflict("nowhere"); conflict != nil || known {
 		t.Errorf("NamingConflict: %v, %t", conflict, known)

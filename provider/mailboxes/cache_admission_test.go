@@ -48,14 +48,14 @@ func TestAdmit(t *testing.T) {
 		candidates []admissionCandidate
 		want       []bool
 	}{
-		"no limits":                     {Limits{}, []admissionCandidate{at(1, "a", 1<<40), at(2, "b", 1<<40)}, []bool{true, true}},
-		"none":                          {Limits{Objects: 1, Bytes: 1}, nil, []bool{}},
-		"just enough":                   {Limits{Objects: 2, Bytes: 10}, []admissionCandidate{at(2, "b", 5), at(1, "a", 5)}, []bool{true, true}},
-		"the oldest, by number":         {Limits{Objects: 1}, []admissionCandidate{at(2, "a", 5), at(1, "b", 5)}, []bool{false, true}},
-		"the oldest, by bytes":          {Limits{Bytes: 9}, []admissionCandidate{at(2, "a", 5), at(1, "b", 5)}, []bool{false, true}},
-		"of one second, by UID":         {Limits{Objects: 1}, []admissionCandidate{at(1, "b", 5), at(1, "a", 5)}, []bool{false, true}},
-		"one too large for all":         {Limits{Bytes: 9}, []admissionCandidate{at(1, "a", 10), at(2, "b", 5)}, []bool{false, true}},
-		"a smaller one in what is left": {Limits{Bytes: 9}, []admissionCandidate{at(1, "a", 5), at(2, "b", 5), at(3, "c", 4)}, []bool{true, false, true}},
+		"no limits":                       {Limits{}, []admissionCandidate{at(1, "a", 1<<40), at(2, "b", 1<<40)}, []bool{true, true}},
+		"none":                            {Limits{Objects: 1, Bytes: 1}, nil, []bool{}},
+		"just enough":                     {Limits{Objects: 2, Bytes: 10}, []admissionCandidate{at(2, "b", 5), at(1, "a", 5)}, []bool{true, true}},
+		"the oldest, by number":           {Limits{Objects: 1}, []admissionCandidate{at(2, "a", 5), at(1, "b", 5)}, []bool{false, true}},
+		"the oldest, by bytes":            {Limits{Bytes: 9}, []admissionCandidate{at(2, "a", 5), at(1, "b", 5)}, []bool{false, true}},
+		"of one second, by UID":           {Limits{Objects: 1}, []admissionCandidate{at(1, "b", 5), at(1, "a", 5)}, []bool{false, true}},
+		"one too large for all":           {Limits{Bytes: 9}, []admissionCandidate{at(1, "a", 10), at(2, "b", 5)}, []bool{false, true}},
+		"a smaller one in the free space": {Limits{Bytes: 9}, []admissionCandidate{at(1, "a", 5), at(2, "b", 5), at(3, "c", 4)}, []bool{true, false, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			exceeded, _ := admit(test.limits, unlimited, test.candidates, false)
@@ -162,7 +162,7 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 }
 
 // Candidates that all fit need no order: all of them are admitted, and a higher limit would admit no more.
-func TestWhatFitsWholeIsAdmitted(t *testing.T) {
+func TestObjectsWithinTheLimitAreAdmitted(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test that can be repeated
 	sources := []*wildcardInformer{{resource: configMaps}, {resource: secrets}}
 	fitting := 0
@@ -332,7 +332,7 @@ func TestProjections(t *testing.T) {
 	g.Expect(identityOnly.GetLabels()).To(BeEmpty())
 	g.Expect(identityOnly.GetAnnotations()).To(And(HaveKeyWithValue("example.com/mark", "m"), Not(HaveKey("example.com/note"))))
 	g.Expect(mailboxOf(identityOnly)).To(BeEquivalentTo(here))
-	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(BeZero(), "nothing is to be reviewed before something goes")
+	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(BeZero(), "no review before an object is deleted")
 
 	failure := c.endpoint.owner.MailboxLimitError(here)
 	g.Expect(failure.Objects).To(BeEquivalentTo(3))

@@ -81,7 +81,7 @@ func TestReview(t *testing.T) {
 	f.slice.set(f.first.url)
 	f.eventually(f.hub.HasSynced).Should(BeTrue())
 	f.eventually(f.state(mailbox, "other")).Should(Equal(mailboxes.Present))
-	t.Logf("%d objects of %d bytes that nobody selects: the heap grew by %d bytes", count, size, heapInUse()-before)
+	t.Logf("%d unselected objects of %d bytes: the heap grew by %d bytes", count, size, heapInUse()-before)
 	f.Expect(heapInUse() - before).To(BeNumerically("<", count*size/4))
 	whole := func() (whole int) {
 		all, _ := f.hub.List(configMaps, mailbox)
@@ -109,7 +109,7 @@ func TestReview(t *testing.T) {
 	policy.set("large-", 0)
 	f.hub.EnqueueCacheReview(mailbox)
 	f.eventually(whole).Should(Equal(count))
-	t.Logf("held whole: the heap grew by %d bytes", heapInUse()-before)
+	t.Logf("cached whole: the heap grew by %d bytes", heapInUse()-before)
 	policy.set("nothing", 0)
 	f.hub.EnqueueCacheReview(mailbox)
 	f.eventually(whole).Should(BeZero())
@@ -200,7 +200,7 @@ func TestReviewOfAResource(t *testing.T) {
 	f.Expect(f.subscribers[mailbox].recorded(deletedKeys)()).To(BeEmpty())
 }
 
-// A mailbox with too many objects leaves the cache, while the other mailboxes stay. It comes back with its present objects.
+// A mailbox with too many objects leaves the cache, while the other mailboxes stay. It returns with its current objects.
 func TestTooManyObjects(t *testing.T) {
 	tier.Thorough(t)
 	const count = 60

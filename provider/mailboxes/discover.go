@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// discoverTimeout is how long one endpoint may take before the next one is asked.
+// discoverTimeout is how long one endpoint may take before the next one is tried.
 const discoverTimeout = 10 * time.Second
 
 // ErrNotServed means that the virtual workspace does not serve an API, or not yet.

@@ -174,11 +174,11 @@ func (e *endpoint) onCacheFilled(resource schema.GroupVersionResource) {
 	for _, mailbox := range e.mailboxes() {
 		e.owner.notifyMailboxReset(mailbox)
 	}
-	// Only a filled cache of bindings shows which mailboxes are gone.
+	// Only a filled cache of bindings shows which mailboxes were deleted.
 	e.owner.forEachUsage(func(mailbox logicalcluster.Name, _ *usage, _ bool) { e.owner.deleteUnusedUsage(mailbox) })
 }
 
-// recordResult records the result of a request, and reports when the endpoint ceases or begins to respond.
+// recordResult records the result of a request, and reports when the endpoint stops or starts to respond.
 func (e *endpoint) recordResult(resource schema.GroupVersionResource, err error) {
 	if resource != bindingsResource {
 		return
@@ -219,7 +219,7 @@ func (e *endpoint) objectInformers(configs bool) (all []*wildcardInformer) {
 	return all
 }
 
-// isSyncing reports whether the first attempt to fill a cache is under way.
+// isSyncing reports whether the first attempt to fill a cache is running.
 func (e *endpoint) isSyncing() bool {
 	e.lock.RLock()
 	defer e.lock.RUnlock()

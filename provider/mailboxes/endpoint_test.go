@@ -75,7 +75,7 @@ func TestHasSynced(t *testing.T) {
 	}
 }
 
-// A cache that is being filled is waited for, unless nobody wants it any more.
+// The cache is awaited while it is filled, unless it is no longer needed.
 func TestHasSyncedWaitsForFillingCaches(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}, secrets: nil})
@@ -175,7 +175,7 @@ func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 		_, ok := mailboxes.Client(there)
 		g.Expect(ok).To(BeFalse())
 		events, _, _ := elsewhere.received()
-		g.Expect(events).To(BeEmpty(), "nothing is said to be deleted")
+		g.Expect(events).To(BeEmpty(), "no deletions are reported")
 		g.Eventually(func() int { return two.watchers(configMaps) + two.watchers(bindingsResource) }).Should(BeZero())
 		g.Eventually(watchRoutines).Should(BeNumerically("<=", before))
 	}
@@ -185,14 +185,14 @@ func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 	g.Expect(proven).To(BeEmpty())
 	g.Expect(resets).To(BeZero())
 	g.Expect(stateOf(mailboxes, configMaps, here, "a")()).To(Equal(Present))
-	g.Expect(endpointUp.DeleteLabelValues(two.url())).To(BeFalse(), "the metric goes with the endpoint")
+	g.Expect(endpointUp.DeleteLabelValues(two.url())).To(BeFalse(), "the metric is removed with the endpoint")
 }
 
 // While two endpoints show a mailbox, its state is Unknown. When one does not any more, the mailbox is reset.
 func TestAMailboxThatMoves(t *testing.T) {
 	for name, letGo := range map[string]func(*Mailboxes, *fakeShard, *fakeShard){
-		"its old binding is deleted": func(_ *Mailboxes, old, _ *fakeShard) { old.send(bindingsResource, "DELETED", bindings(here)[0]) },
-		"its old endpoint goes":      func(mailboxes *Mailboxes, _, current *fakeShard) { mailboxes.setEndpoints([]string{current.url()}) },
+		"its old binding is deleted":  func(_ *Mailboxes, old, _ *fakeShard) { old.send(bindingsResource, "DELETED", bindings(here)[0]) },
+		"its old endpoint is removed": func(mailboxes *Mailboxes, _, current *fakeShard) { mailboxes.setEndpoints([]string{current.url()}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -221,7 +221,7 @@ func TestAMailboxThatMoves(t *testing.T) {
 }
 
 // A dead endpoint is reported as dead, and later as back.
-func TestAnEndpointThatDiesAndComesBack(t *testing.T) {
+func TestEndpointRestarts(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}})
 	mailboxes := startMailboxes(t, configMaps)
@@ -240,7 +240,7 @@ func TestAnEndpointThatDiesAndComesBack(t *testing.T) {
 }
 
 // Stopping an endpoint ends its unanswered requests.
-func TestAnEndpointThatHangsCanGo(t *testing.T) {
+func TestHangingEndpointIsRemoved(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: nil})
 	defer shard.hold(bindingsResource)()

@@ -75,15 +75,15 @@ func endpointURLs(object any) []string {
 	return urls
 }
 
-// setEndpoints starts new endpoints and stops those that are gone, with their caches. The mailboxes of a stopped endpoint
-// become Unknown, and nothing is deleted anywhere.
+// setEndpoints starts new endpoints, and stops removed endpoints with their caches. The mailboxes of a stopped endpoint become
+// Unknown, and nothing is deleted anywhere.
 func (m *Mailboxes) setEndpoints(urls []string) {
 	wanted := m.validEndpoints(urls)
 	m.lock.Lock()
 	var stopped []*endpoint
 	for url, endpoint := range m.endpoints {
 		if !slices.Contains(wanted, url) {
-			m.log.Info("the endpoint is gone", "endpoint", url)
+			m.log.Info("the endpoint was removed", "endpoint", url)
 			delete(m.endpoints, url)
 			stopped = append(stopped, endpoint)
 		}

@@ -54,7 +54,7 @@ const (
 // object can have the name.
 const placeholderName = "(excluded)"
 
-// newPlaceholder returns the entry that stands for all objects of an evicted or foreign mailbox.
+// newPlaceholder returns the entry that represents all objects of an evicted or foreign mailbox.
 func newPlaceholder(mailbox logicalcluster.Name) *cachedObject {
 	made := newCachedObject(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 		"name": placeholderName, "annotations": map[string]any{logicalcluster.AnnotationKey: mailbox.String()},
@@ -171,14 +171,14 @@ func (m *Mailboxes) readmit(mailbox logicalcluster.Name, configs bool) {
 		informer.awaitRelist(mailbox, relistNumber)
 	}
 	if !m.usageOf(mailbox, configs).evicted.Swap(false) {
-		// The mailbox is gone, or was readmitted in the meantime.
+		// The mailbox was deleted, or readmitted in the meantime.
 		for _, informer := range all {
 			informer.relistDone(mailbox, relistNumber)
 		}
 		return
 	}
 	m.evictedCount.Add(-1)
-	// An object that the caches lack must not count as gone: absences are verified only after a new list.
+	// An object that the caches lack must not count as deleted: absences are verified only after a new list.
 	m.absence.ForgetMailbox(mailbox)
 	m.log.Info("readmitted a mailbox that has fewer objects now", "mailbox", mailbox, "configs", configs)
 	for _, informer := range all {

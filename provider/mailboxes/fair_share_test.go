@@ -29,7 +29,7 @@ func TestFairShare(t *testing.T) {
 		room   int64
 		want   int64
 	}{
-		"nobody":                    {nil, 10, math.MaxInt64},
+		"no users":                  {nil, 10, math.MaxInt64},
 		"all fit":                   {[]int64{3, 7}, 10, math.MaxInt64},
 		"equal shares":              {[]int64{9, 9}, 10, 5},
 		"who wants little has it":   {[]int64{2, 9, 9}, 10, 4},
@@ -93,7 +93,7 @@ func TestNextFairShare(t *testing.T) {
 				t.Fatalf("there is room for all, but a level of %d", level)
 			}
 			if again := nextFairShare(level, slices.Clone(wanted), room); again != level {
-				t.Fatalf("the level is %d, then %d, though nobody wants anything else", level, again)
+				t.Fatalf("the level is %d, then %d, though the wanted sizes are the same", level, again)
 			}
 		}
 	}

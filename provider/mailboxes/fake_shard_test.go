@@ -101,7 +101,7 @@ func (s *fakeShard) refuse(refuses bool) {
 	}
 }
 
-// send sends an event to all present watches of a resource.
+// send sends an event to all current watches of a resource.
 func (s *fakeShard) send(resource schema.GroupVersionResource, event string, object *unstructured.Unstructured) {
 	encoded, err := object.MarshalJSON()
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *fakeShard) send(resource schema.GroupVersionResource, event string, obj
 	}
 }
 
-// watchers returns the number of present watches of a resource.
+// watchers returns the number of current watches of a resource.
 func (s *fakeShard) watchers(resource schema.GroupVersionResource) int {
 	s.lock.Lock()
 	defer s.lock.Unlock()

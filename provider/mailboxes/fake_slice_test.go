@@ -79,7 +79,7 @@ func (d *sliceDouble) serve(response http.ResponseWriter, request *http.Request)
 	response.Header().Set("Content-Type", "application/json")
 	switch {
 	case query.Get("fieldSelector") != "metadata.name="+exportName:
-		http.Error(response, "only the mailbox export's slice is asked for", http.StatusForbidden)
+		http.Error(response, "only the mailbox export's slice is served", http.StatusForbidden)
 	case query.Get("sendInitialEvents") != "":
 		http.Error(response, "watches do not list here", http.StatusBadRequest)
 	case query.Get("watch") != "":

@@ -56,7 +56,7 @@ var (
 	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
-// newMailboxes returns mailboxes without endpoints, which nobody runs.
+// newMailboxes returns mailboxes without endpoints, which are not running.
 func newMailboxes(resources ...schema.GroupVersionResource) *Mailboxes {
 	return New(Options{
 		Workspace: "root:synchub", Export: "mailbox.example.org", Resources: resources,

@@ -42,8 +42,8 @@ func (w *wildcardInformer) seenVersion() uint64 {
 	return storehistory.ParseVersion(w.shared.LastSyncResourceVersion())
 }
 
-// checkListed reports a kcp that went back, by the version of a list that began when the informer had seen a version. kcp answers
-// such lists from the present state of its store, never from an earlier one.
+// checkListed reports that kcp was restored to an earlier state, by the version of a list that began after the informer had seen
+// a version. kcp answers such lists from the current state of its store, never from an earlier one.
 func (w *wildcardInformer) checkListed(seen uint64, listed string) {
 	now := storehistory.ParseVersion(listed)
 	where := fmt.Sprintf("the list of %s at the endpoint %s", w.resource.GroupResource(), w.endpoint.url)

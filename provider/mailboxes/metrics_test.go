@@ -38,7 +38,7 @@ func TestMetricsOfCaches(t *testing.T) {
 	mailboxes := startMailboxes(t, configMaps)
 	mailboxes.setEndpoints([]string{shard.url()})
 	g.Eventually(mailboxes.HasSynced).Should(BeTrue())
-	g.Expect(scrape(t, shard.url())).To(HaveLen(1), "only whether the endpoint answers: nobody leads")
+	g.Expect(scrape(t, shard.url())).To(HaveLen(1), "only whether the endpoint answers, without a leader")
 
 	stop := runningMailboxes.Add(mailboxes)
 	defer stop()

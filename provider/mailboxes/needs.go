@@ -34,7 +34,7 @@ import (
 const (
 	// relistInterval is how often a gained mailbox that waits for its list is handled again.
 	relistInterval = time.Second
-	// minSweep is the least number of known mailboxes at which mailboxes that are gone are forgotten.
+	// minSweep is the minimum number of known mailboxes at which deleted mailboxes are forgotten.
 	minSweep = 64
 )
 
@@ -63,7 +63,7 @@ type needs struct {
 	states map[logicalcluster.Name]needState
 	// lost and gained are the mailboxes whose subscribers are to be reset.
 	lost, gained []logicalcluster.Name
-	// sweepAt is the number of states at which the states of mailboxes that are gone are forgotten next.
+	// sweepAt is the number of states at which the states of deleted mailboxes are forgotten next.
 	sweepAt int
 }
 
@@ -223,13 +223,13 @@ func (m *Mailboxes) gain(gained []logicalcluster.Name) {
 	}
 	m.needs.set(needed, gained...)
 	for _, mailbox := range gained {
-		// An object that the caches lack must not count as gone.
+		// An object that the caches lack must not count as deleted.
 		m.absence.ForgetMailbox(mailbox)
 	}
 }
 
-// forgetNeeds forgets the answers for mailboxes that are gone, once there are many. An event of such a mailbox may still be
-// in a queue, so it would not suffice to forget each mailbox at once.
+// forgetNeeds forgets the answers for deleted mailboxes, once there are many. An event of such a mailbox may still be in a queue,
+// so it would not suffice to forget each mailbox at once.
 func (m *Mailboxes) forgetNeeds() {
 	if m.needs.decide == nil {
 		return

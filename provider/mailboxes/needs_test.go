@@ -167,7 +167,7 @@ func TestAGainedMailbox(t *testing.T) {
 	release := shard.hold(configMaps)
 	defer release()
 	answers.set(true, there)
-	g.Expect(stateOf(mailboxes, configMaps, there, "kept")()).To(Equal(Unknown), "an answer holds until it is asked for again")
+	g.Expect(stateOf(mailboxes, configMaps, there, "kept")()).To(Equal(Unknown), "an answer is valid until the next question")
 	mailboxes.RecheckNeeds()
 	g.Eventually(shard.waiting).Should(Equal(1))
 	g.Expect(stateOf(mailboxes, configMaps, there, "kept")()).To(Equal(Unknown))
@@ -323,7 +323,7 @@ func TestOlderEntries(t *testing.T) {
 
 	answers.set(false, here)
 	owner.RecheckNeeds()
-	g.Expect(c.ignores(queued)).To(BeTrue(), "it must not come back")
+	g.Expect(c.ignores(queued)).To(BeTrue(), "it must not be cached again")
 	placeholder, _ := c.transform(configMapOf("dropped", 10, selectedLabel))
 	g.Expect(c.ignores(placeholder)).To(BeTrue())
 	answers.set(true, here)
@@ -346,7 +346,7 @@ func TestOlderEntries(t *testing.T) {
 }
 
 // An entry of a mailbox that was lost is removed by the handler, too: it may have been in the queue of the cache.
-func TestEntriesThatComeLate(t *testing.T) {
+func TestLateEntries(t *testing.T) {
 	g := NewWithT(t)
 	answers := needing(here)
 	c := newTestInformer(t, &labelPolicy{})
@@ -368,7 +368,7 @@ func TestEntriesThatComeLate(t *testing.T) {
 	g.Expect(c.countedObjects).To(BeEmpty())
 }
 
-// Needs is called once for each mailbox, and mailboxes that are gone are forgotten once there are many.
+// Needs is called once for each mailbox, and deleted mailboxes are forgotten once there are many.
 func TestNeedsAreForgotten(t *testing.T) {
 	g := NewWithT(t)
 	answers := needing(here)
@@ -491,7 +491,7 @@ func TestManyChangesWhileSplicing(t *testing.T) {
 	g.Expect(s.begin(here, 1)).To(BeTrue(), "it is listed again")
 }
 
-// No object is spliced in while a watch sends its initial events, and a watch that nobody reads any more ends.
+// No object is spliced in while a watch sends its initial events, and a watch without readers ends.
 func TestSplicedWatchOfInitialEvents(t *testing.T) {
 	g := NewWithT(t)
 	source := watch.NewFake()

@@ -85,7 +85,7 @@ func TestPublishedResourcesComeAndGo(t *testing.T) {
 	f.eventually(onSecrets.wasReset).Should(BeTrue(), "the subscriber is the same")
 }
 
-// wheels is the API of somebody else's export.
+// wheels is the API of a foreign export.
 const wheels = `
 apiVersion: apis.kcp.io/v1alpha1
 kind: APIResourceSchema

@@ -167,7 +167,7 @@ func (f *testHub) expectCounted(mailbox logicalcluster.Name) {
 }
 
 // The next list finds a deletion that no watch has reported, and a replaced object. Unchanged objects cause no events.
-func TestWhatNoWatchHasSeen(t *testing.T) {
+func TestUnwatchedChanges(t *testing.T) {
 	tier.Thorough(t)
 	for name, refusesWatchLists := range map[string]bool{"list": true, "watch-list": false} {
 		t.Run(name, func(t *testing.T) {

@@ -69,7 +69,7 @@ func TestResourceLimits(t *testing.T) {
 		g.Expect(ProjectionOf(held)).To(Equal([]Projection{FullObject, IdentityOnly}[number/7]), "config map %d", number)
 	}
 	g.Expect(owner.MailboxLimitError(here)).To(MatchError(ContainSubstring("11 objects, but may have 9: the youngest 2 are not synced")))
-	g.Expect(owner.reviewQueue.Len()).To(BeZero(), "nothing is to be reviewed before something goes")
+	g.Expect(owner.reviewQueue.Len()).To(BeZero(), "no review before an object is deleted")
 
 	s.remove(t, objectNamed(secrets, "0", size))
 	g.Expect(owner.reviewQueue.Len()).To(Equal(1), "there is room")

@@ -47,13 +47,13 @@ func TestSchemaTracker(t *testing.T) {
 		{"and gets it, too", bindingWith(""), bindingWith("one"), false},
 		{"nothing moves", bindingWith("one"), bindingWith("one"), false},
 		{"the first moves", bindingWith("one"), bindingWith("two"), false},
-		{"one comes that has moved", nil, bindingWith("two"), false},
+		{"a binding with the next schema is added", nil, bindingWith("two"), false},
 		{"the last moves", bindingWith("one"), bindingWith("two"), true},
-		{"one goes", bindingWith("two"), nil, false},
+		{"a binding is deleted", bindingWith("two"), nil, false},
 		{"one moves on", bindingWith("two"), bindingWith("three"), false},
-		{"the one that has not goes", bindingWith("two"), nil, true},
-		{"the last goes", bindingWith("three"), nil, false},
-		{"one comes back with another", nil, bindingWith("four"), true},
+		{"the outdated binding is deleted", bindingWith("two"), nil, true},
+		{"the last binding is deleted", bindingWith("three"), nil, false},
+		{"a binding with another schema is added", nil, bindingWith("four"), true},
 	} {
 		changed := bound.update(step.before, step.after)
 		if step.changed != (len(changed) == 1 && changed[0] == widgets) || !step.changed && len(changed) > 0 {

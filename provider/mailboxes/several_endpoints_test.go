@@ -46,7 +46,7 @@ func TestSeveralEndpoints(t *testing.T) {
 		{"one", f.addFirstEndpoint},
 		{"both", f.addSecondEndpoint},
 		{"proofs on the second", f.expectVerifiedAbsences},
-		{"the second goes", f.removeSecondEndpoint},
+		{"the second is removed", f.removeSecondEndpoint},
 		{"both in another order", f.restoreSecondEndpoint},
 		{"a dead and malformed ones among them", f.addDeadEndpoints},
 		{"the second hangs", f.hangSecondEndpoint},

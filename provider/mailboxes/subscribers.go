@@ -42,7 +42,7 @@ type subscriptionKey struct {
 	mailbox  logicalcluster.Name
 }
 
-// subscription is a type of its own so that several subscriptions of one subscriber have different addresses.
+// subscription is a separate type so that several subscriptions of one subscriber have different addresses.
 type subscription struct{ Subscriber }
 
 // subscribers holds all subscriptions. An event finds its subscriptions without a lock.
@@ -98,7 +98,7 @@ func notifyReset(subscriptions []*subscription) {
 }
 
 // Subscribe calls the subscriber for later events of one resource in one mailbox, after earlier subscribers. [Mailboxes.List]
-// returns the present objects. The resource need not be watched yet. A call may still be running after unsubscribe.
+// returns the current objects. The resource need not be watched yet. A call may still be running after unsubscribe.
 func (m *Mailboxes) Subscribe(resource schema.GroupVersionResource, mailbox logicalcluster.Name, subscriber Subscriber) (unsubscribe func()) {
 	return m.subscribers.add(subscriptionKey{resource, mailbox}, subscriber)
 }

@@ -85,7 +85,7 @@ func (m *memoryLimit) onGrowth() {
 	}
 }
 
-// limits returns the limits of a mailbox's configs, or of its other objects, at the present fair share.
+// limits returns the limits of a mailbox's configs, or of its other objects, at the current fair share.
 func (m *Mailboxes) limits(mailbox logicalcluster.Name, configs bool) Limits {
 	return m.policyLimits(mailbox, configs).Min(Limits{Bytes: m.memory.fairShare.Load()})
 }

@@ -69,7 +69,7 @@ func (c *testInformer) runReviews(t *testing.T) (count int) {
 
 // The largest mailboxes are cut first, down to a fair share, and small ones are not affected. When one of the largest is
 // emptied, the mailboxes that were cut are reviewed, and their objects are fetched.
-func TestTheTotalIsShared(t *testing.T) {
+func TestTotalLimitIsShared(t *testing.T) {
 	g := NewWithT(t)
 	const limit, size = 1_000_000, 20_000
 	c := newTotal(t, &labelPolicy{}, limit, "small", "large", "huge")
@@ -133,11 +133,11 @@ func TestAFirstListFitsTheTotal(t *testing.T) {
 	g.Expect(bytes).To(BeNumerically("<=", limit+count*2_000))
 	g.Expect(owner.memory.wake).To(Receive(), "the level is set")
 	c.beginList()
-	g.Expect(owner.memory.pending.Load()).To(BeZero(), "the list has failed, and is asked for again")
+	g.Expect(owner.memory.pending.Load()).To(BeZero(), "the list failed, and is requested again")
 }
 
 // The total is the sum of the mailboxes' usages, however many mailboxes come, change and go.
-func TestTheTotalIsTheSumOfTheUsages(t *testing.T) {
+func TestTotalIsTheSumOfAllUsages(t *testing.T) {
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(9, 10)) //nolint:gosec // a test that can be repeated
 	var all []logicalcluster.Name
@@ -224,7 +224,7 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	owner.readmit(here, false)
 	g.Expect(calls.take()).To(ContainElement("forget here"), "objects that the caches do not hold yet must not count as gone")
 	owner.releaseMailbox(here)
-	g.Expect(owner.awaitingRelist.Load()).To(BeZero(), "nobody waits for what is gone")
+	g.Expect(owner.awaitingRelist.Load()).To(BeZero(), "no mailbox waits after its deletion")
 	g.Expect(ProjectionOf(c.update(t, configMapIn(here, "again", 100)))).To(Equal(FullObject))
 }
 

@@ -65,8 +65,8 @@ func (m *Mailboxes) lockUsage(mailbox logicalcluster.Name, configs bool) *usage 
 	}
 }
 
-// deleteUnusedUsage drops the usages of a mailbox that no endpoint shows, or that is foreign, if nothing counts there. It is called when
-// the last object has gone, and when the binding has: the later call finds both gone.
+// deleteUnusedUsage drops the usages of a mailbox that no endpoint shows, or that is foreign, if nothing counts there. It is
+// called after the last object was deleted, and after the binding was deleted: the later of the two calls drops the usages.
 func (m *Mailboxes) deleteUnusedUsage(mailbox logicalcluster.Name) {
 	if !m.isKnownGone(mailbox) && !m.needs.isForeign(mailbox) {
 		return

@@ -36,7 +36,7 @@ func countAccounts(owner *Mailboxes) (count int) {
 }
 
 // A mailbox that came and went leaves nothing behind, in any order of removal.
-func TestMailboxesThatGoLeaveNothing(t *testing.T) {
+func TestDeletedMailboxesLeaveNoAccounts(t *testing.T) {
 	const mailbox logicalcluster.Name = "short-lived"
 	object := configMapIn(mailbox, "object", 1_000)
 	binding := bindings(mailbox)[0]

@@ -116,7 +116,7 @@ func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResou
 	deletesUnlisted := kcp.NewUnlistedDeleter(w.shared)
 	_ = w.shared.SetIgnoreFunc(func(entry any) bool { return w.ignores(entry) || deletesUnlisted(entry) })
 	_ = w.shared.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		w.log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
+		w.log.V(1).Info("the watch ended and will be resumed", "error", err.Error())
 	})
 	handled, _ := w.shared.AddEventHandler(w.countingHandler(endpoint.eventHandler(resource)))
 	w.running.Go(func() {
@@ -151,7 +151,7 @@ func stopWildcardInformers(all []*wildcardInformer) {
 	}
 }
 
-// isSyncing reports whether the cache is still being filled, as far as the hub knows.
+// isSyncing reports whether the cache is still being filled, to the hub's knowledge.
 func (w *wildcardInformer) isSyncing() bool { return !w.shared.HasSynced() && !w.failed.Load() }
 
 // list waits until the virtual workspace serves the resource, which takes up to a few seconds after the first mailbox was bound

@@ -26,8 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics"
 )
 
-func TestWhatRunsIsReadAtEachScrape(t *testing.T) {
-	described := prometheus.NewDesc("test_value", "The sum of what runs.", []string{"parity"}, nil)
+func TestRunningComponentsAreReadAtEachScrape(t *testing.T) {
+	described := prometheus.NewDesc("test_value", "The sum of all running components.", []string{"parity"}, nil)
 	collector := metrics.New(func(running []int, metrics chan<- prometheus.Metric) {
 		sums := map[string]int{}
 		for _, one := range running {
@@ -40,7 +40,7 @@ func TestWhatRunsIsReadAtEachScrape(t *testing.T) {
 	expect := func(when, want string) {
 		t.Helper()
 		if want != "" {
-			want = "# HELP test_value The sum of what runs.\n# TYPE test_value gauge\n" + want
+			want = "# HELP test_value The sum of all running components.\n# TYPE test_value gauge\n" + want
 		}
 		if err := testutil.CollectAndCompare(collector, strings.NewReader(want)); err != nil {
 			t.Errorf("%s: %v", when, err)

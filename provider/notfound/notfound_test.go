@@ -36,7 +36,7 @@ var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: 
 
 const aboutTheJob = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"jobs.batch \"once\" not found","reason":"NotFound","details":{"name":"once","group":"batch","kind":"jobs"},"code":404}`
 
-// The error is what client-go makes of the answer to a request for the Job.
+// The error is the error of client-go for the answer to a request for the Job.
 func TestProves(t *testing.T) {
 	for name, test := range map[string]struct {
 		code              int
@@ -56,7 +56,7 @@ func TestProves(t *testing.T) {
 		"an admission webhook":             {404, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"admission webhook \"a.example.org\" denied the request: gone","reason":"NotFound","details":{"name":"once","group":"batch","kind":"jobs"},"code":404}`, false},
 		"a gone resourceVersion":           {410, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"expired","reason":"Gone","details":{"name":"once","group":"batch","kind":"jobs"},"code":410}`, false},
 		"the API server cannot be reached": {503, "text/plain", "service unavailable", false},
-		"the object is there":              {200, "application/json", `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"once"}}`, false},
+		"the object exists":                {200, "application/json", `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"once"}}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

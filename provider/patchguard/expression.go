@@ -25,7 +25,7 @@ import "fmt"
 // ephemeral.volumeClaimTemplate.spec of a volume.
 const mapDepth = 3
 
-// lostLists is an expression for the names of the lists that lose an item, or a field of an item. A list that is gone as a
+// lostLists is an expression for the names of the lists that lose an item, or a field of an item. A list that is missing as a
 // whole was removed on purpose: a strategic merge patch does so by null, which kcp understands.
 func lostLists() string {
 	nested := fmt.Sprintf("variables.nested.all(g, !(g in x) || !(g in y) || x[g] == y[g] || %s)", keepsItems("x[g]", "y[g]", "variables.nested[g]", "v", "w", "true"))
@@ -52,8 +52,8 @@ func keepsFields(x, y string, depth int) string {
 	return fmt.Sprintf("%s.all(%s, %s == {} || %s == [] || %s == null || %s in %s%s)", x, k, inX, inX, inX, k, y, within)
 }
 
-// removesOne is an expression that is true if a single item of the list o is gone from n, or has lost fields of a single
-// field, and nothing else differs.
+// removesOne is an expression that is true if a single item of the list o is missing in n, or has lost fields of a single field,
+// and nothing else differs.
 func removesOne(o, n, key, x, y string) string {
 	return fmt.Sprintf("%[1]s.filter(%[4]s, !(%[4]s in %[2]s)).size() == 1 && %[2]s.all(%[5]s, %[5]s in %[1]s || %[1]s.exists(%[4]s, %[3]s in %[5]s && %[4]s[%[3]s] == %[5]s[%[3]s] && %[4]s.size() <= %[5]s.size() + 1 && %[6]s))",
 		o, n, key, x, y, isWithin(y, x, mapDepth-1))
@@ -80,9 +80,9 @@ const hasDirective = `variables.lists.exists(f, f in variables.after && (!(f in 
 const losesImage = `['containers', 'initContainers'].exists(f, f in variables.before && f in variables.after && variables.after[f].exists(y,
   !has(y.image) && has(y.name) && variables.before[f].exists(x, x.name == y.name && has(x.image))))`
 
-// isServerSideApply is an expression that is true for a server-side apply, which gives the manager's entry of operation Apply
-// a new time. Within a second of the former apply the time is the same. Then it counts that the manager has no entry of
-// operation Update: a patch that changes something makes one.
+// isServerSideApply is an expression that is true for a server-side apply, which gives the manager's entry of operation Apply a
+// new time. Within a second of the former apply the time is the same. Then it is decisive that the manager has no entry of
+// operation Update: a patch with changes makes one.
 const isServerSideApply = `object.metadata.?managedFields.orValue([]).exists(m, m.operation == 'Apply' && m.manager == variables.manager &&
   (!oldObject.metadata.?managedFields.orValue([]).exists(o, o.operation == 'Apply' && o.manager == m.manager && o.?time == m.?time) ||
    !object.metadata.managedFields.exists(u, u.operation == 'Update' && u.manager == m.manager)))`

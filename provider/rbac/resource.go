@@ -65,8 +65,8 @@ func ParseResource(text string) (Resource, error) {
 	return resource, nil
 }
 
-// Validate returns an error if the group or the name is not valid in the Kubernetes API. A wildcard or a subresource is
-// not valid: the hub gets permissions only for resources that somebody has named.
+// Validate returns an error if the group or the name is not valid in the Kubernetes API. A wildcard or a subresource is not
+// valid: the hub gets permissions only for resources that were named explicitly.
 func (r Resource) Validate() error {
 	problems := validation.IsDNS1123Label(r.Resource)
 	if r.Group != "" {

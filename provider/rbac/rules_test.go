@@ -148,7 +148,7 @@ func granted(rules []rbacv1.PolicyRule) []authorizationv1.ResourceRule {
 	return allowed
 }
 
-func TestRequiredAttributesAreWhatTheRulesGrant(t *testing.T) {
+func TestRequiredAttributesMatchTheRules(t *testing.T) {
 	for name, texts := range map[string][]string{
 		"nothing":   nil,
 		"one":       {"configmaps"},
@@ -171,7 +171,7 @@ func TestRequiredAttributesAreWhatTheRulesGrant(t *testing.T) {
 					less := slices.Clone(rules)
 					less[i].Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(other string) bool { return other == verb })
 					if missing := rbac.MissingAttributes(needed, less); len(missing) != len(rule.Resources) {
-						t.Errorf("nobody misses %s on %v", verb, rule.Resources)
+						t.Errorf("%s on %v is needed by nothing", verb, rule.Resources)
 					}
 				}
 			}

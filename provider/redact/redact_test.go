@@ -50,7 +50,7 @@ func TestText(t *testing.T) {
 		"in base64":                     {"got " + base64.StdEncoding.EncodeToString([]byte(token)), "got (redacted)"},
 		"a password":                    {"wrong: " + password + " for me", "wrong: (redacted) for me"},
 		"a short one":                   {"a short text", "a (redacted) text"},
-		"a random one of somebody":      {"got " + random + "!", "got (redacted)!"},
+		"a random credential":           {"got " + random + "!", "got (redacted)!"},
 		"half of that":                  {"got " + random[:20], "got " + random[:20]},
 		"anybody's JWT":                 {"got " + jwt + " from you", "got (redacted) from you"},
 		"half of a JWT":                 {"got " + jwt[:25], "got (redacted)"},
@@ -67,7 +67,7 @@ func TestText(t *testing.T) {
 		"writing backwards":             {"abc\u202edef\u2066", `abc\u202edef\u2066`},
 		"invisible characters":          {"a\u200bb\ufeff", `a\u200bb\ufeff`},
 		"no UTF-8":                      {"a\xffb", "a\ufffdb"},
-		"the reason comes last":         {"Job x is invalid: " + strings.Repeat("v", 1000) + ": field is immutable", "Job x is invalid: " + strings.Repeat("v", 151) + "…" + strings.Repeat("v", 64) + ": field is immutable"},
+		"the reason is at the end":      {"Job x is invalid: " + strings.Repeat("v", 1000) + ": field is immutable", "Job x is invalid: " + strings.Repeat("v", 151) + "…" + strings.Repeat("v", 64) + ": field is immutable"},
 		"a long one":                    {strings.Repeat("x", 300), strings.Repeat("x", 169) + "…" + strings.Repeat("x", 84)},
 		"a long one of wide characters": {strings.Repeat("é", 200), strings.Repeat("é", 84) + "…" + strings.Repeat("é", 42)},
 	} {
@@ -85,18 +85,18 @@ func TestCredentialsAreForgottenWhenReleased(t *testing.T) {
 		first()
 		first()
 		if got := Text(random); got != maskedText {
-			t.Errorf("%s: got %q while somebody uses it", name, got)
+			t.Errorf("%s: got %q while it is in use", name, got)
 		}
 		second()
 		if got := Text(random); got == maskedText {
-			t.Errorf("%s: got %q after nobody uses it", name, got)
+			t.Errorf("%s: got %q when it is no longer in use", name, got)
 		}
 	}
 }
 
 // A user who registers a cluster can choose any token, but cannot delete words, names and paths from texts that other users
 // read. The hub's own credentials, which its operator chose, are masked even if they look like words.
-func TestCredentialsTakeNothingFromOthers(t *testing.T) {
+func TestCredentialsRedactNoOtherText(t *testing.T) {
 	for _, text := range []string{
 		"ConfigMap is forbidden", "system:serviceaccount:synchub-system:synchub", "spec.template.spec.containers[0].image",
 		"StatefulSet/production-database-0-of-the-shop", "payments-production-api-server-5d7f9c8b4-x7k2p", "status.containerStatuses.0.lastState",
@@ -123,7 +123,7 @@ func TestCredentialsTakeNothingFromOthers(t *testing.T) {
 }
 
 // A credential at the point where a text is cut leaves no part of itself.
-func TestNothingOfACredentialSurvivesTheCut(t *testing.T) {
+func TestTruncationRemovesPartialCredentials(t *testing.T) {
 	credentials := CredentialsOf(token)
 	for before := range 300 {
 		text := credentials.Text(strings.Repeat("x", before) + " " + token)

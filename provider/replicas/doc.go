@@ -14,10 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package replicas keeps track of the replicas of the hub that reach kcp. Each replica announces itself by a Lease of its own
-// in the hosting cluster, for as long as kcp answers it. A leader that kcp has not answered for a while ends when another
-// replica announces itself, so that the other one leads. If no replica reaches kcp, nothing changes: kcp itself is down then,
-// and a restart would not help.
+// Package replicas keeps track of the replicas of the hub that reach kcp. Each replica announces itself by its own Lease in the
+// hosting cluster, as long as kcp answers the replica. A leader without answers from kcp ends when another replica announces
+// itself, so that the other one leads. If no replica reaches kcp, nothing changes: kcp itself is down then, and a restart would
+// not help.
 //
 // The Leases have the format of multicluster-runtime's peer registry.
 package replicas

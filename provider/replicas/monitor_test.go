@@ -86,7 +86,7 @@ func TestYield(t *testing.T) {
 	g.Eventually(standby.registry.Snapshot).Should(HaveLen(1))
 	cut.clock.Step(2 * maxSilence)
 	standby.clock.Step(2 * maxSilence)
-	g.Consistently(cut.ended).WithTimeout(time.Second).ShouldNot(Receive(), "nobody reaches kcp, so nobody would do better")
+	g.Consistently(cut.ended).WithTimeout(time.Second).ShouldNot(Receive(), "no replica reaches kcp, so none should take over")
 
 	other := start(t, "other", false, nil)
 	g.Eventually(other.registry.Snapshot).Should(HaveLen(1))
@@ -104,7 +104,7 @@ func TestYield(t *testing.T) {
 	for _, lease := range leases.Items {
 		if strings.HasPrefix(lease.Name, leasePrefix) {
 			announced = append(announced, lease.Name)
-			g.Expect(lease.OwnerReferences).To(HaveLen(1), "it goes with its Pod")
+			g.Expect(lease.OwnerReferences).To(HaveLen(1), "it is deleted with its Pod")
 		}
 	}
 	g.Expect(announced).To(ConsistOf(leasePrefix + "-other"))
@@ -126,7 +126,7 @@ func TestGroupsAndReadiness(t *testing.T) {
 	g.Eventually(first.LiveReplicas).WithTimeout(time.Minute).Should(ConsistOf("first", "second"))
 	g.Eventually(second.LiveReplicas).Should(ConsistOf("first", "second"))
 	ready.Store(false)
-	g.Expect(second.mayAnnounce(t.Context())).To(Succeed(), "a cache that is filled later does not move what it holds")
+	g.Expect(second.mayAnnounce(t.Context())).To(Succeed(), "a cache that is filled later does not replace the Lease")
 	g.Expect(alone.LiveReplicas()).To(ConsistOf("alone"))
 }
 

@@ -23,9 +23,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// renewals records when this replica observed that the Leases of all replicas were renewed. The registry compares the time in
-// a Lease with the clock of its machine, as if all clocks were equal. A replica whose clock is ahead would seem to be alive
-// for long after its end, and one whose clock is behind would seem to have ended.
+// renewals records when this replica observed that the Leases of all replicas were renewed. The registry compares the time in a
+// Lease with the clock of its machine, as if all clocks were equal. A replica whose clock is ahead would seem to be alive long
+// after its end, and one whose clock is behind would seem to have ended.
 type renewals struct {
 	// listedAt is when the Leases were listed last; zero before.
 	listedAt time.Time

@@ -47,9 +47,9 @@ const coreVersion = "v1"
 // dotlessGroups are the groups without a dot in which kcp allows APIs.
 var dotlessGroups = []string{"", "apps", "autoscaling", "batch", "extensions", "policy"}
 
-// PreferredVersion returns the version that a server returns to clients that ask for none, and that the hub syncs
-// unless another version is named. Of the served versions it is the highest, stable before beta before alpha. It is
-// empty if the CRD serves no version.
+// PreferredVersion returns the version that a server returns to clients that request none, and that the hub syncs unless another
+// version is named. Of the served versions it is the highest, stable before beta before alpha. It is empty if the CRD serves no
+// version.
 func PreferredVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	names := servedVersions(crd)
 	if len(names) == 0 {

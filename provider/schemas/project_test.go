@@ -181,7 +181,7 @@ func TestProjectKeepsColumnsAndSubresources(t *testing.T) {
 	}
 }
 
-func TestProjectSaysWhatIsLost(t *testing.T) {
+func TestProjectNotesLostFields(t *testing.T) {
 	projected, err := Project(t.Context(), gadgetCRD(t), "", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestProjectRefuses(t *testing.T) {
 		projection *synchubv1alpha1.Projection
 		reason     string
 	}{
-		"a version that is not there":       {version: "v3", reason: "spec.resource.version: the definition of gadgets.example.com does not serve v3; it serves v2beta1, v1"},
+		"a missing version":                 {version: "v3", reason: "spec.resource.version: the definition of gadgets.example.com does not serve v3; it serves v2beta1, v1"},
 		"a version that is not served":      {version: "v1alpha1", reason: "spec.resource.version: "},
 		"a name for two versions":           {projection: &synchubv1alpha1.Projection{Version: "v9"}, reason: "spec.projection.version: it needs spec.resource.version"},
 		"a group that is no domain":         {projection: &synchubv1alpha1.Projection{Group: new("tools")}, reason: `spec.projection.group: kcp has no APIs in the group "tools"`},

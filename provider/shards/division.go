@@ -94,10 +94,10 @@ func (d division) rank(shard int, replica string) rank {
 	}
 }
 
-// Assign divides shards by rendezvous hashing with bounded loads: the pairs of a shard and a replica are taken by their
-// weight, the greatest first, and no replica gets more than an even share, rounded up. Without that bound the largest of ten
-// replicas has twice an even share, since a few shards for each replica are distributed unevenly. It moves a few more shards
-// when a replica comes or goes.
+// Assign divides shards by rendezvous hashing with bounded loads: the pairs of a shard and a replica are taken by their weight,
+// the greatest first, and no replica gets more than an even share, rounded up. Without that bound the largest of ten replicas has
+// twice an even share, since a few shards for each replica are distributed unevenly. It moves a few more shards when a replica
+// starts or ends.
 func Assign(live []string) (holders [Count]string) {
 	type pair struct {
 		weight  uint64

@@ -64,7 +64,7 @@ func TestDivide(t *testing.T) {
 		}
 	}
 	if divide(nil).first != [Count]string{} {
-		t.Error("nobody lives, and has shards")
+		t.Error("a division without replicas has shards")
 	}
 }
 
@@ -109,13 +109,13 @@ func expectFewMoves(t *testing.T, live []string, before division) {
 		for shard, first := range before.first {
 			switch {
 			case first == gone && after.first[shard] != before.second[shard]:
-				t.Errorf("shard %d of %s goes to %s, not to the second", shard, gone, after.first[shard])
+				t.Errorf("shard %d of %s is moved to %s, not to the second", shard, gone, after.first[shard])
 			case first != gone && after.first[shard] != first:
 				moved++
 			}
 		}
 		if moved > Count/3 {
-			t.Errorf("%d of %d other shards move when one of %d replicas goes", moved, Count, len(live))
+			t.Errorf("%d of %d other shards move when one of %d replicas ends", moved, Count, len(live))
 		}
 	}
 }

@@ -18,7 +18,7 @@ limitations under the License.
 // hash of its UID. A replica works for the SyncTargets of a shard while it holds the Lease of the shard, which is in the
 // hosting cluster. So the number of Leases does not grow with the fleet.
 //
-// Each replica computes from the live replicas which of them should hold a shard, by rendezvous hashing: when a replica comes or goes,
-// mostly its own share moves. The leader election of client-go then decides who holds a shard. It compares no clocks of different
-// machines.
+// Each replica computes from the live replicas which of them should hold a shard, by rendezvous hashing: when a replica starts or
+// ends, mostly its own share moves. The leader election of client-go then decides who holds a shard. It compares no clocks of
+// different machines.
 package shards

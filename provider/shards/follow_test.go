@@ -79,7 +79,7 @@ func TestLostShardsAreStopped(t *testing.T) {
 	s := newSolo(clocktesting.NewFakeClock(time.Unix(1000, 0)))
 	c := &candidacy{of: s.all[7]}
 	c.lose()
-	g.Expect(s.stopped).NotTo(Receive(), "it was never held")
+	g.Expect(s.stopped).NotTo(Receive(), "the replica never owned it")
 	c.win(t.Context())
 	g.Expect(s.all[7].isOwned()).To(BeTrue())
 	g.Expect(s.changed).To(Receive(Equal(7)))
@@ -132,8 +132,8 @@ func TestGivingUpAShard(t *testing.T) {
 		isTakenByFirst      bool
 		givesUp             bool
 	}{
-		"nobody wants it":                           {rank: rankUnwanted, ownedFor: time.Second, givesUp: true},
-		"nobody wants it, and it is not held":       {rank: rankUnwanted, givesUp: true},
+		"unwanted":                                  {rank: rankUnwanted, ownedFor: time.Second, givesUp: true},
+		"unwanted, and not owned":                   {rank: rankUnwanted, givesUp: true},
 		"the first keeps it":                        {rank: rankFirst, ownedFor: time.Hour},
 		"the first tries on":                        {rank: rankFirst},
 		"the second keeps it for a while":           {rank: rankSecond, ownedFor: settlePeriod - 1, secondFor: time.Hour},
@@ -180,7 +180,7 @@ func TestBecomingACandidate(t *testing.T) {
 		after time.Duration
 		want  bool
 	}{
-		"nobody wants it":                {rank: rankUnwanted, after: time.Hour},
+		"unwanted":                       {rank: rankUnwanted, after: time.Hour},
 		"the first":                      {rank: rankFirst, want: true},
 		"the second, at once":            {rank: rankSecond},
 		"the second, later":              {rank: rankSecond, after: takePeriod, want: true},
@@ -227,10 +227,10 @@ func TestShardsAreGivenUpWhenTheLeaderWorksForAll(t *testing.T) {
 	g.Expect(releasing()).To(BeZero())
 	s.divides, s.unknown = false, true
 	s.balance(t.Context())
-	g.Expect(releasing()).To(BeZero(), "nobody knows what the leader does")
+	g.Expect(releasing()).To(BeZero(), "the leader's state is unknown")
 	s.unknown, s.live = false, nil
 	s.balance(t.Context())
-	g.Expect(releasing()).To(BeZero(), "nobody knows who lives")
+	g.Expect(releasing()).To(BeZero(), "the live replicas are unknown")
 	s.live = []string{"a"}
 	s.balance(t.Context())
 	g.Expect(releasing()).To(Equal(Count))

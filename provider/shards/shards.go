@@ -354,8 +354,8 @@ func (p *Shards) newCandidacy(ctx context.Context, of *shard) *candidacy {
 	return c
 }
 
-// win records that this replica holds the shard. The election calls it in a goroutine of its own, perhaps only after the
-// shard was lost.
+// win records that this replica holds the shard. The election calls it in a separate goroutine, perhaps only after the shard was
+// lost.
 func (c *candidacy) win(ctx context.Context) {
 	if c.of.set(true, func() bool { return ctx.Err() == nil }) {
 		c.of.owner.Log.Info("holds a shard", "shard", c.of.number)
@@ -363,7 +363,7 @@ func (c *candidacy) win(ctx context.Context) {
 	}
 }
 
-// lose records that this replica does not hold the shard, and stops the work for it. The fence closes by itself, or by the
+// lose records that this replica does not hold the shard, and stops the work for it. The fence closes at its deadline, or by the
 // release of the Lease.
 func (c *candidacy) lose() {
 	if c.of.set(false, func() bool { return true }) {

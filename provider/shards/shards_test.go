@@ -278,7 +278,7 @@ func TestShards(t *testing.T) {
 
 // The second replica for a shard takes it when the first ends, also soon after replicas were added or removed: it waits until
 // the first has taken the shard, not for a fixed time.
-func TestSecondSeesThatTheFirstHasTaken(t *testing.T) {
+func TestSecondReplicaWaitsForTheFirst(t *testing.T) {
 	tier.Thorough(t)
 	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, take: time.Hour, settle: time.Hour}
 	f.believe("a", "b")
@@ -298,7 +298,7 @@ func TestSecondSeesThatTheFirstHasTaken(t *testing.T) {
 
 // The first replica for half of the shards has ended, and seems to be alive for an hour. The second takes them after the time
 // that the first has for it, and keeps them.
-func TestSecondTakesBeforeTheFirstIsForgotten(t *testing.T) {
+func TestSecondReplicaTakesOverInTime(t *testing.T) {
 	tier.Thorough(t)
 	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, take: 5 * time.Second, settle: time.Hour}
 	f.believe("ended", "lives")

@@ -152,7 +152,7 @@ func TestWatermarks(t *testing.T) {
 	stop := guard.Track("a", func() uint64 { return seen })
 	next, ok := guard.Watermarks(`{"a":7,"ledger":5}`)
 	g.Expect(ok).To(BeTrue())
-	g.Expect(next).To(Equal(`{"a":7,"ledger":5}`), "what was not read yet keeps its version")
+	g.Expect(next).To(Equal(`{"a":7,"ledger":5}`), "an unread resource keeps its version")
 	seen = 8
 	next, _ = guard.Watermarks(`{"a":7,"ledger":5}`)
 	g.Expect(next).To(Equal(`{"a":8,"ledger":5}`))

@@ -39,7 +39,7 @@ const (
 	aggregatedDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;q=0.9"
 )
 
-// APIPoll observes which APIs a target serves, while somebody waits for one.
+// APIPoll polls the list of APIs of a target while a caller waits for an API.
 type APIPoll struct {
 	env        *environment
 	client     *client
@@ -77,7 +77,7 @@ func (p *APIPoll) Await() (stop func()) {
 	})
 }
 
-// run calls the listeners for the first answer and for each other one, until ctx ends.
+// run calls the listeners after the first answer and after each change, until ctx ends.
 func (p *APIPoll) run(ctx context.Context) {
 	var known apiList
 	for p.health.WaitUntilUp(ctx) == nil {
@@ -96,7 +96,7 @@ func (p *APIPoll) run(ctx context.Context) {
 	}
 }
 
-// list requests which APIs the target serves. It returns known if they have not changed since.
+// list requests which APIs the target serves. It returns known if the list has not changed.
 func (p *APIPoll) list(ctx context.Context, known apiList) (apiList, error) {
 	ctx, done := withTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 	defer done()

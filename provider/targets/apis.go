@@ -49,10 +49,10 @@ type APIs struct {
 	subscribe sync.Once
 }
 
-// maxLookups bounds the cached results of one target: users name the kinds, and may name new ones each day.
+// maxLookups bounds the cached results of one target: users choose the kinds, and may choose new ones each day.
 const maxLookups = 8192
 
-// lookup is a kind whose resource is needed, or a resource whose kind or versions are. Fields that do not matter are empty.
+// lookup is a kind whose resource is needed, or a resource whose kind or versions are needed. All other fields are empty.
 type lookup struct {
 	schema.GroupVersion
 	kind, resource string
@@ -60,8 +60,8 @@ type lookup struct {
 	versions bool
 }
 
-// matches reports whether an API is the one that is looked up. Subresources have a kind too, which may be the kind of another
-// resource. Impossible names match nothing, because names from a target go into conditions and into the cache.
+// matches reports whether an API matches the lookup. A subresource has a kind too, which may be the kind of another resource.
+// Invalid names never match, because names from a target are used in conditions and in the cache.
 func (l lookup) matches(api metav1.APIResource) bool {
 	return (l.kind == "" || l.kind == api.Kind) && (l.resource == "" || l.resource == api.Name) &&
 		discovery.IsAPIName(api.Name) && discovery.IsAPIName(strings.ToLower(api.Kind))
@@ -162,8 +162,8 @@ func (a *APIs) discoveryError(err error) error {
 	return a.client.credentials.Error(err)
 }
 
-// IsAPIRemoved reports whether a resource that the target does not serve was removed with all its objects: it was defined by a
-// CustomResourceDefinition, and that is gone. The objects of other APIs stay in the cluster's store, and appear again with the API.
+// IsAPIRemoved reports whether a resource that the target does not serve was removed with all its objects, because its
+// CustomResourceDefinition was deleted. The objects of other APIs stay in the cluster's store, and appear again with the API.
 func (a *APIs) IsAPIRemoved(ctx context.Context, resource schema.GroupResource) (bool, error) {
 	if isBuiltIn(resource.Group) {
 		return false, nil
@@ -188,18 +188,18 @@ func (a *APIs) IsAPIRemoved(ctx context.Context, resource schema.GroupResource) 
 	}
 }
 
-// isBuiltIn reports whether Kubernetes itself serves an API group. Such an API can be switched off.
+// isBuiltIn reports whether Kubernetes itself serves an API group. Such an API can be disabled.
 func isBuiltIn(group string) bool {
 	return !strings.Contains(group, ".") || group == crdsResource.Group || group == "apiregistration.k8s.io" || scheme.Scheme.IsGroupRegistered(group)
 }
 
-// discoveryCache caches which kinds and resources belong together. It is emptied when a CustomResourceDefinition changes or the
-// target's health does. A result expires after servedRecheckInterval, because aggregated APIs change without a signal.
-// Discovery shows a changed definition with a delay: for crdChangedPollPeriod results expire after crdChangedPollInterval.
+// discoveryCache caches the mapping of kinds to resources. It is emptied when a CustomResourceDefinition or the target's health
+// changes. A result expires after servedRecheckInterval, because aggregated APIs change without a signal. Discovery shows a
+// changed definition with a delay: for crdChangedPollPeriod results expire after crdChangedPollInterval.
 type discoveryCache struct {
 	lock    sync.Mutex
 	results map[lookup]lookupResult
-	// generation counts how often the cache was emptied: a result that was requested before is not cached after.
+	// generation counts how often the cache was emptied: a result that was requested in an earlier generation is not cached.
 	generation int
 	// crdChangedAt is when a CustomResourceDefinition last changed.
 	crdChangedAt time.Time

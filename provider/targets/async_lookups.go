@@ -33,7 +33,7 @@ const (
 	maxConcurrentLookups = 4
 	// notServedCacheTTL is how long the answer "not served" is cached, unless a CustomResourceDefinition changes.
 	notServedCacheTTL = 10 * time.Second
-	// unreadResultTTL is how much longer a result stays that no caller has taken.
+	// unreadResultTTL extends the lifetime of a result that no caller has taken.
 	unreadResultTTL = time.Minute
 )
 
@@ -87,7 +87,7 @@ func (a *APIs) runLookup(ctx context.Context, key lookup) {
 	a.watches.listeners.call(func(listener *Listener) func() { return listener.OnLookup })
 }
 
-// asyncLookups are the lookups that no caller waits for.
+// asyncLookups are lookups that run in the background.
 type asyncLookups struct {
 	semaphore chan struct{}
 

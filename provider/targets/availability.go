@@ -31,12 +31,12 @@ import (
 
 const (
 	// servedRecheckInterval is how often a refused list is retried without a signal. A forbidden list is retried after
-	// initialForbiddenRecheck, and then each time twice as late, because an API server forbids everything until it has read
-	// its roles.
+	// initialForbiddenRecheck, and then with an exponential backoff: an API server that has just started forbids all requests
+	// until it has loaded its roles.
 	servedRecheckInterval   = 5 * time.Minute
 	initialForbiddenRecheck = time.Second
-	// An API is served a little later than its CustomResourceDefinition changes: for crdChangedPollPeriod after the change, the
-	// API is polled every crdChangedPollInterval.
+	// An API is served with a short delay after its CustomResourceDefinition changed: for crdChangedPollPeriod after the change,
+	// the API is polled every crdChangedPollInterval.
 	crdChangedPollInterval = 250 * time.Millisecond
 	crdChangedPollPeriod   = 10 * time.Second
 )
@@ -52,12 +52,12 @@ const (
 // Availability describes why the hub cannot read a resource on a target. The zero value means that it can, or has not tried
 // yet.
 type Availability struct {
-	// Reason is ReasonNotServed, ReasonForbidden or ReasonNotReadable; Message is the API server's.
+	// Reason is ReasonNotServed, ReasonForbidden or ReasonNotReadable; Message is the message of the API server.
 	Reason, Message string
 }
 
-// requestGate delays the lists and watches of one informer until they can succeed. The reflector sees a long request, so it
-// neither backs off nor drops its objects.
+// requestGate delays the lists and watches of one informer until they can succeed. To the reflector, this looks like a long
+// request: it neither backs off nor drops its objects.
 type requestGate struct {
 	watches  *Watches
 	resource schema.GroupResource
@@ -100,7 +100,7 @@ func (g *requestGate) do(ctx context.Context, request func() error) error {
 		g.beginRead()
 		err := request()
 		state := availabilityFrom(err)
-		// A resource stays not readable until the informer follows the target.
+		// A resource stays not readable until the informer is in sync again.
 		if state.Reason != "" || err == nil && g.Availability().Reason != ReasonNotReadable {
 			g.setAvailability(state)
 		}
@@ -174,7 +174,7 @@ func (g *requestGate) watchServed() *servedSignal {
 	unsubscribe := g.watches.Subscribe(Listener{
 		OnSynced: wake,
 		OnAPIs:   wake,
-		// A target that comes up may be another version, or have other settings.
+		// A target that comes up may have another version or other settings.
 		OnUp: wake,
 		OnCRD: func(changed schema.GroupResource) {
 			if changed == g.resource {
@@ -191,8 +191,8 @@ func (g *requestGate) watchServed() *servedSignal {
 	return c
 }
 
-// availabilityFrom returns the availability that the error of a list or watch shows. A 404 is never about an object, because
-// a list has no name. A 405 comes from a resource that can only be created, such as a review.
+// availabilityFrom maps the error of a list or watch to an availability. A 404 is never about an object, because a list has no
+// name. A 405 is from a resource that can only be created, such as a review.
 func availabilityFrom(err error) Availability {
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):

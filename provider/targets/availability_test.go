@@ -100,7 +100,7 @@ func TestCacheWaitsForTheAPI(t *testing.T) {
 	g.Expect(changes.Load()).To(BeEquivalentTo(4))
 }
 
-// A forbidden list is retried, less and less often, until it is allowed.
+// A forbidden list is retried with a backoff until it is allowed.
 func TestCacheWaitsForPermission(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -151,8 +151,8 @@ subjects: [`+user+`]`)).To(Succeed())
 	})
 }
 
-// An API that is missing costs a request in five minutes.
-func TestWhatIsNotServedIsAskedForSeldom(t *testing.T) {
+// An API that is not served causes one request every five minutes.
+func TestUnservedResourcesAreRarelyRequested(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	target, now := steady(t), clocktesting.NewFakeClock(time.Now())

@@ -86,7 +86,7 @@ func (c *Cache) Progress() (filled, pending int) {
 	return filled, pending
 }
 
-// OnProgress calls the function each time a part of the cache has synced, until all have or ctx ends.
+// OnProgress calls the function each time a part of the cache has synced, until all parts have synced or ctx ends.
 func (c *Cache) OnProgress(ctx context.Context, call func()) {
 	callWhenSynced := func(part *informer) {
 		if part.WaitForCacheSync(ctx) {

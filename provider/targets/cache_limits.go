@@ -30,15 +30,15 @@ type CacheLimits struct {
 	Objects, Bytes int64
 }
 
-// remainderFactor bounds one target to this multiple of the memory that is left.
+// remainderFactor bounds one target to this multiple of the free memory.
 const remainderFactor = 2
 
 // memoryLimit bounds the caches of all targets together.
 //
-// A target may grow while it takes no more than an equal share, or than remainderFactor times the memory that is left. So one
-// target gets at most two thirds of the limit, two get two fifths each, eight two seventeenths: some memory is always left for
-// smaller targets. Only equal shares can exceed the limit, because they are never refused. The decision needs the size of the
-// growing target and the totals, but no other target.
+// A target may grow while its size is at most an equal share, or at most remainderFactor times the free memory. So one target
+// gets at most two thirds of the limit, two targets get two fifths each, and eight targets two seventeenths each: some memory is
+// always left for smaller targets. The sum can exceed the limit only through equal shares, because these are never refused. The
+// decision needs only the size of the growing target and the totals.
 type memoryLimit struct {
 	// limit is in bytes; zero means no limit.
 	limit int64
@@ -49,7 +49,7 @@ type memoryLimit struct {
 	connections atomic.Int64
 }
 
-// pendingBytes is the part of memoryLimit.pending of one informer.
+// pendingBytes is the share of one informer in memoryLimit.pending.
 type pendingBytes struct {
 	memory *memoryLimit
 
@@ -142,7 +142,7 @@ func (s *CacheSize) quarantineIfFull(objects, bytes int64, grows bool) bool {
 		what, flag = fmt.Sprintf("its objects would take more than %d bytes of the hub's memory.", s.limits.Bytes), "--target-cache-bytes"
 	case grows && !s.memory.allows(bytes):
 		what, flag = fmt.Sprintf("the objects of all targets together would take more than %d bytes of the hub's memory, "+
-			"and it is one of those that take most.", s.memory.limit), "--targets-max-bytes"
+			"and this target is one of the largest.", s.memory.limit), "--targets-max-bytes"
 	default:
 		return false
 	}

@@ -21,13 +21,12 @@ import (
 	"testing"
 )
 
-// Targets that take all that they can get never take more than the limit together, and every target may always take an equal
-// share.
-func TestTheTotal(t *testing.T) {
+// Targets that grow as much as they can never exceed the limit together, and every target may always take an equal share.
+func TestTotalLimit(t *testing.T) {
 	const limit, step = 1_000_000, 100
 	for _, test := range []struct {
 		greedy int
-		// want is about the size that each greedy target gets.
+		// want is the approximate size of each greedy target.
 		want int64
 	}{{1, limit * 2 / 3}, {2, limit * 2 / 5}, {8, limit * 2 / 17}, {100, limit * 2 / 201}} {
 		shared := &memoryLimit{limit: limit}
@@ -48,7 +47,7 @@ func TestTheTotal(t *testing.T) {
 		}
 		for one := range taken {
 			if taken[one] < test.want*7/10 || taken[one] > test.want*13/10 {
-				t.Errorf("of %d greedy ones, one takes %d", test.greedy, taken[one])
+				t.Errorf("one of %d greedy targets takes %d", test.greedy, taken[one])
 			}
 		}
 		if held := shared.cached.Bytes(); held > limit+int64(test.greedy)*step {
@@ -68,7 +67,7 @@ func TestTheTotal(t *testing.T) {
 }
 
 // A list counts until it is dropped, and not after the informer has ended, although the list may continue.
-func TestWhatComesCounts(t *testing.T) {
+func TestPendingListsCount(t *testing.T) {
 	shared := &memoryLimit{}
 	one, other := pendingBytes{memory: shared}, pendingBytes{memory: shared}
 	expect := func(want int64) {

@@ -85,7 +85,7 @@ func startCache(t *testing.T, connection *Connection, selector string) (*Cache, 
 // byLength is an index of names by their length.
 const byLength = "length"
 
-// runInTest runs something until the test ends.
+// runInTest calls run in the background until the test ends.
 func runInTest(t *testing.T, run func(context.Context)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -125,8 +125,8 @@ func TestCacheResumes(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	target := steady(t)
-	namespace, way := newNamespace(t, target), newFlakyProxy(t, target)
-	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
+	namespace, proxy := newNamespace(t, target), newFlakyProxy(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, proxy.URL()))
 	g.Expect(connection.Objects.HasNoObjects(ctx, configMaps, ownedSelector)).To(BeTrue())
 	for _, manifest := range []string{
 		ownedConfigMap(namespace, "stays", "1"), ownedConfigMap(namespace, "changes", "1"), ownedConfigMap(namespace, "goes", "1"),
@@ -152,19 +152,19 @@ func TestCacheResumes(t *testing.T) {
 	g.Expect(cached.ByIndex("none", "7")).To(BeEmpty())
 	g.Expect(cached.Availability()).To(BeZero())
 
-	way.Disconnect()
+	proxy.Disconnect()
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	g.Expect(framework.Apply(ctx, target.Config, ownedConfigMap(namespace, "changes", "2"))).To(Succeed())
 	g.Expect(framework.Apply(ctx, target.Config, ownedConfigMap(namespace, "comes", "1"))).To(Succeed())
 	g.Expect(framework.Delete(ctx, target.Config, configMaps, namespace, "goes")).To(Succeed())
 	changed, err := framework.Get(ctx, target.Config, configMaps, namespace, "changes")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(namesIn(cached)).To(Equal([]string{"changes", "goes", "stays"}), "what is known stays known")
+	g.Expect(namesIn(cached)).To(Equal([]string{"changes", "goes", "stays"}), "cached objects stay")
 	g.Expect(cached.HasReached(namespace, cached.Get(stays).GetResourceVersion())).To(BeTrue())
-	g.Expect(cached.HasReached(namespace, changed.GetResourceVersion())).To(BeFalse(), "it did not get the later change")
-	g.Expect(cached.HasReached(namespace, "no number")).To(BeTrue(), "what cannot be compared may have been reached")
+	g.Expect(cached.HasReached(namespace, changed.GetResourceVersion())).To(BeFalse(), "the cache did not get the later change")
+	g.Expect(cached.HasReached(namespace, "no number")).To(BeTrue(), "an invalid resourceVersion counts as reached")
 
-	way.Reconnect(t)
+	proxy.Reconnect(t)
 	connection.Health.ProbeNow()
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(namesIn(cached)).To(Equal([]string{"changes", "comes", "stays"}))
@@ -179,9 +179,9 @@ func TestCacheWaitsForTheTarget(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	target := steady(t)
-	namespace, way := newNamespace(t, target), newFlakyProxy(t, target)
-	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
-	way.Disconnect()
+	namespace, proxy := newNamespace(t, target), newFlakyProxy(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, proxy.URL()))
+	proxy.Disconnect()
 	for range failuresUntilDown {
 		connection.Health.ProbeNow()
 	}
@@ -198,7 +198,7 @@ func TestCacheWaitsForTheTarget(t *testing.T) {
 
 	_, err := administrator(t, target).Resource(configMaps).Namespace(namespace).Create(ctx, kinds[0].object(namespace, "a"), metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
-	way.Reconnect(t)
+	proxy.Reconnect(t)
 	connection.Health.ProbeNow()
 	waiting, stop := context.WithTimeout(ctx, suite.Timeout)
 	defer stop()

@@ -116,7 +116,7 @@ func (c *Connection) newClient(config *rest.Config, options Options) (*client, e
 	if made.http, err = rest.HTTPClientFor(config); err != nil {
 		return nil, fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
 	}
-	// A redirect would lead to another server than the kubeconfig's.
+	// A redirect would lead to a server that is not in the kubeconfig.
 	made.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if made.objects, err = fastjson.NewDynamicClient(config, made.http); err == nil {
 		made.metadata, err = metadata.NewForConfigAndClient(config, made.http)
@@ -171,7 +171,7 @@ func dialUntilDone(ctx context.Context, dial connrotation.DialFunc) connrotation
 		}
 		opened, err := dial(dialing, network, address)
 		if err == nil && ctx.Err() != nil {
-			// The network connection may have been opened just after close closed the existing ones.
+			// close may have closed the existing network connections just before this one was opened.
 			_ = opened.Close()
 			return nil, errClosed
 		}

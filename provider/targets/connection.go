@@ -37,7 +37,7 @@ import (
 type Connection struct {
 	// SyncTarget is the UID of the SyncTarget.
 	SyncTarget types.UID
-	// Namespaces are the only ones in which the hub lists and watches; empty means the whole cluster.
+	// Namespaces are the namespaces in which the hub lists and watches; empty means the whole cluster.
 	Namespaces Namespaces
 
 	Health     HealthMonitor
@@ -48,7 +48,7 @@ type Connection struct {
 	Objects Objects
 	// Watches makes caches, and reports events.
 	Watches Watches
-	// APIs finds out which APIs the target serves, and APIPoll observes it.
+	// APIs finds out which APIs the target serves, and APIPoll reports changes.
 	APIs    APIs
 	APIPoll APIPoll
 	// Discovery is the client that asks the target which APIs it serves. It shares the connection's limits and ends with the
@@ -158,9 +158,10 @@ type Options struct {
 	LeaderOnly bool
 	// AggregateMetrics sums up the metrics of all resources of a target.
 	AggregateMetrics bool
-	// Tunnels lets clusters connect that the hub cannot dial; nil lets none.
+	// Tunnels configures tunnels from clusters that the hub cannot dial; nil disables them.
 	Tunnels *TunnelOptions
-	// Fence returns the fence that refuses the hub's writes to a target while it is closed; nil refuses none.
+	// Fence returns the fence of a target. While the fence is closed, it refuses the hub's writes to the target. Nil means no
+	// fences.
 	Fence func(syncTarget types.UID) *fence.Fence
 
 	// namespaces and memory are set by the registry. namespaces are the namespaces, sorted, in which the hub lists and

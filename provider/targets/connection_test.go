@@ -141,13 +141,13 @@ func newProxy(t *testing.T, target *servers.Target, before func(*http.Request)) 
 func TestIgnoresTheEnvironmentsProxy(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)
-	// net/http never uses a proxy for a loopback address. It does not recognize that this is the name of one.
+	// net/http never uses a proxy for a loopback address. It does not recognize this spelling of its name.
 	server := strings.Replace(target.Config.Host, "127.0.0.1", "LOCALHOST", 1)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	proxy, err := http.ProxyFromEnvironment(request)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(proxy).To(HaveField("String()", deadProxy), "else this test shows nothing")
+	g.Expect(proxy).To(HaveField("String()", deadProxy), "otherwise this test proves nothing")
 
 	kubeconfig := strings.Replace(string(kubeconfigAt(t, target, server)), "server:", "tls-server-name: localhost\n    server:", 1)
 	connectTo(t, []byte(kubeconfig))

@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// contradictionDelay is how long a cache may be behind an answer of the target. contradictionInterval is the least time between two lists
-	// of a resource because of such answers.
+	// contradictionDelay is how long a cache may lag behind an answer of the target. contradictionInterval is the minimum time
+	// between two lists of a resource because of such answers.
 	contradictionDelay    = 10 * time.Second
 	contradictionInterval = time.Minute
 )
@@ -39,9 +39,9 @@ type contradiction struct {
 	nextRelist time.Time
 }
 
-// Contradicted is called when the target answered that no object has the key and this UID or, for an empty UID, that the
-// selector selects an object with the key that is not cached. If the cache does not catch up, the resource is listed again:
-// the target may have been restored from a backup.
+// Contradicted is called when an answer of the target does not match the cache: no object has the key and this UID or, for an
+// empty UID, the selector selects an object with the key that is not cached. If the cache does not catch up, the resource is
+// listed again: the target may have been restored from a backup.
 func (c *Cache) Contradicted(key types.NamespacedName, uid types.UID) {
 	part := c.partOf(key.Namespace)
 	if part == nil {
@@ -76,7 +76,8 @@ func (i *informer) relistUnless(caughtUp func() bool) {
 	})
 }
 
-// begin reports whether no contradiction is pending, and makes one pending. It returns how long the hub waits for the watch.
+// begin marks a contradiction as pending, and returns how long the hub waits for the watch; begun is false if one is pending
+// already.
 func (c *contradiction) begin(now time.Time) (wait time.Duration, begun bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()

@@ -70,8 +70,8 @@ func (o *Objects) supportsCreateByApply() (bool, error) {
 }
 
 // probeCreateByApply makes two dry runs of an apply with [impossibleResourceVersion]: one must fail for an existing object, the
-// other must create an absent one. The API server's store works like that, but nothing guarantees it. If the target
-// refuses the dry runs, the hub creates by POST. A connection that is bound to namespaces probes with a ConfigMap.
+// other one must create an absent object. The API server's store behaves like that, but the API does not guarantee it. If the
+// target refuses the dry runs, the hub creates by POST. A connection that is bound to namespaces probes with a ConfigMap.
 func (o *Objects) probeCreateByApply(ctx context.Context) (bool, error) {
 	resource, kind, known, namespace := namespacesResource, "Namespace", metav1.NamespaceDefault, metav1.NamespaceNone
 	if len(o.namespaces) > 0 {

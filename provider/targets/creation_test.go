@@ -38,20 +38,20 @@ func TestProbeCreateByApply(t *testing.T) {
 		present, absent  answer
 		answers, byApply bool
 	}{
-		"it does":                        {conflict, created(), true, true},
-		"it would overwrite":             {created(), created(), true, false},
-		"it would not create":            {conflict, conflict, true, false},
-		"it may not be asked":            {forbidden, forbidden, true, false},
-		"it creates no namespaces":       {conflict, forbidden, true, false},
-		"it does not know how to apply":  {status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType), created(), true, false},
-		"a webhook of it is broken":      {conflict, status(http.StatusInternalServerError, metav1.StatusReasonInternalError), true, false},
-		"it is gone before it answers":   {answer{}, answer{}, false, false},
-		"it is gone after one answer":    {conflict, answer{}, false, false},
-		"it is not ready":                {status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), created(), false, false},
-		"it is not ready any more":       {conflict, status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), false, false},
-		"it is too busy":                 {conflict, status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests), false, false},
-		"its store does not answer":      {status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout), created(), false, false},
-		"its store does not answer soon": {conflict, status(http.StatusInternalServerError, metav1.StatusReasonServerTimeout), false, false},
+		"create by apply":                {conflict, created(), true, true},
+		"overwrites":                     {created(), created(), true, false},
+		"does not create":                {conflict, conflict, true, false},
+		"forbidden":                      {forbidden, forbidden, true, false},
+		"forbids namespaces":             {conflict, forbidden, true, false},
+		"no server-side apply":           {status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType), created(), true, false},
+		"broken webhook":                 {conflict, status(http.StatusInternalServerError, metav1.StatusReasonInternalError), true, false},
+		"lost before the first answer":   {answer{}, answer{}, false, false},
+		"lost after the first answer":    {conflict, answer{}, false, false},
+		"not ready":                      {status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), created(), false, false},
+		"not ready after one answer":     {conflict, status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), false, false},
+		"too many requests":              {conflict, status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests), false, false},
+		"store timeout":                  {status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout), created(), false, false},
+		"store timeout after one answer": {conflict, status(http.StatusInternalServerError, metav1.StatusReasonServerTimeout), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -77,7 +77,7 @@ func TestProbeCreateByApply(t *testing.T) {
 }
 
 // Each time the target comes up, one probe before the first create serves all callers.
-func TestItIsAskedOnceHowATargetCreates(t *testing.T) {
+func TestCreateByApplyIsProbedOnce(t *testing.T) {
 	g := NewWithT(t)
 	target := newScriptedServer(t)
 	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
@@ -85,15 +85,15 @@ func TestItIsAskedOnceHowATargetCreates(t *testing.T) {
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 	g.Expect(target.identityRequests.Load()).To(BeZero())
 	for reconnect := range int64(2) {
-		var asking sync.WaitGroup
+		var callers sync.WaitGroup
 		for range 10 {
-			asking.Go(func() {
+			callers.Go(func() {
 				if byApply, err := connection.Objects.supportsCreateByApply(); err != nil || !byApply {
 					t.Errorf("it creates by apply: %v, %v", byApply, err)
 				}
 			})
 		}
-		asking.Wait()
+		callers.Wait()
 		g.Expect(target.identityRequests.Load()).To(Equal(reconnect + 1))
 		connection.Health.set(Health{Reason: ReasonUnreachable})
 		connection.Health.set(Health{Up: true, Reason: ReasonConnected})
@@ -112,6 +112,6 @@ func TestAPIServerCreatesByApply(t *testing.T) {
 	found, err := framework.List(t.Context(), target.Config, namespacesResource, "", "")
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, namespace := range found {
-		g.Expect(namespace.GetName()).NotTo(HavePrefix("synchub-probe-"), "the question leaves nothing behind")
+		g.Expect(namespace.GetName()).NotTo(HavePrefix("synchub-probe-"), "the probe must not leave objects")
 	}
 }

@@ -29,21 +29,21 @@ import (
 )
 
 func TestApplyIsFencedByUID(t *testing.T) {
-	onEachKind(t, func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string) {
+	forEachKind(t, func(t *testing.T, k kind, connection *Connection, client dynamic.ResourceInterface, namespace string) {
 		g := NewWithT(t)
 		ctx := t.Context()
 		object := k.object(namespace, "fenced")
 
 		_, err := connection.Objects.Apply(ctx, k.resource, object, "11111111-2222-3333-4444-555555555555")
 		g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "absent: %v", err)
-		_, err = there.Get(ctx, "fenced", metav1.GetOptions{})
+		_, err = client.Get(ctx, "fenced", metav1.GetOptions{})
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 
 		first, err := connection.Objects.Create(ctx, k.resource, object)
 		g.Expect(err).NotTo(HaveOccurred())
 		again, err := connection.Objects.Apply(ctx, k.resource, object, first.GetUID())
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(again).To(Equal(first), "an apply that changes nothing")
+		g.Expect(again).To(Equal(first), "an apply without changes")
 
 		changed := object.DeepCopy()
 		changed.SetAnnotations(map[string]string{kept: "changed"})
@@ -53,16 +53,16 @@ func TestApplyIsFencedByUID(t *testing.T) {
 		g.Expect(managersOf(applied)).To(Equal([]string{"Apply by " + fieldManager}))
 		g.Expect(fmt.Sprint(applied.GetManagedFields()[0].FieldsV1)).NotTo(ContainSubstring("f:uid"))
 
-		g.Expect(there.Delete(ctx, "fenced", metav1.DeleteOptions{})).To(Succeed())
-		second, err := there.Create(ctx, object, metav1.CreateOptions{})
+		g.Expect(client.Delete(ctx, "fenced", metav1.DeleteOptions{})).To(Succeed())
+		second, err := client.Create(ctx, object, metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = connection.Objects.Apply(ctx, k.resource, changed, first.GetUID())
 		g.Expect(apierrors.IsConflict(err) || apierrors.IsInvalid(err)).To(BeTrue(), "replaced: %v", err)
-		g.Expect(there.Get(ctx, "fenced", metav1.GetOptions{})).To(Equal(second))
+		g.Expect(client.Get(ctx, "fenced", metav1.GetOptions{})).To(Equal(second))
 	})
 }
 
-// The fence is the caller's, not a UID or resourceVersion in the desired object.
+// The UID of the caller counts, not a UID or resourceVersion in the desired object.
 func TestFenceWinsOverTheObject(t *testing.T) {
 	g := NewWithT(t)
 	object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a", "uid": "its own"}, "data": "kept"}}
@@ -73,20 +73,20 @@ func TestFenceWinsOverTheObject(t *testing.T) {
 }
 
 func TestDeleteIsFencedByUID(t *testing.T) {
-	onEachKind(t, func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string) {
+	forEachKind(t, func(t *testing.T, k kind, connection *Connection, client dynamic.ResourceInterface, namespace string) {
 		g := NewWithT(t)
 		ctx := t.Context()
-		object, err := there.Create(ctx, k.object(namespace, "doomed"), metav1.CreateOptions{})
+		object, err := client.Create(ctx, k.object(namespace, "doomed"), metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 
 		err = connection.Objects.Delete(ctx, k.resource, keyOf(object), "11111111-2222-3333-4444-555555555555")
 		g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
-		g.Expect(there.Get(ctx, "doomed", metav1.GetOptions{})).To(Equal(object))
+		g.Expect(client.Get(ctx, "doomed", metav1.GetOptions{})).To(Equal(object))
 
 		g.Expect(connection.Objects.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed())
-		_, err = there.Get(ctx, "doomed", metav1.GetOptions{})
+		_, err = client.Get(ctx, "doomed", metav1.GetOptions{})
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
-		g.Expect(connection.Objects.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed(), "that it is gone is no error")
+		g.Expect(connection.Objects.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed(), "a missing object is no error")
 	})
 }
 
@@ -99,7 +99,7 @@ func TestRemoveMetadataIsFencedByUID(t *testing.T) {
 		t.Run(k.kind, func(t *testing.T) {
 			g := NewWithT(t)
 			ctx := t.Context()
-			there := k.in(admin, namespace)
+			client := k.in(admin, namespace)
 			desired := k.object(namespace, "marked")
 			desired.SetLabels(map[string]string{label: "us", kept: "1"})
 			desired.SetAnnotations(map[string]string{annotation: "ours", kept: "1"})
@@ -110,17 +110,17 @@ func TestRemoveMetadataIsFencedByUID(t *testing.T) {
 			}
 
 			g.Expect(strip("11111111-2222-3333-4444-555555555555")).NotTo(Succeed())
-			g.Expect(there.Get(ctx, "marked", metav1.GetOptions{})).To(Equal(object))
+			g.Expect(client.Get(ctx, "marked", metav1.GetOptions{})).To(Equal(object))
 
 			g.Expect(strip(object.GetUID())).To(Succeed())
-			stripped, err := there.Get(ctx, "marked", metav1.GetOptions{})
+			stripped, err := client.Get(ctx, "marked", metav1.GetOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(stripped.GetUID()).To(Equal(object.GetUID()))
 			g.Expect(stripped.GetLabels()).To(Equal(map[string]string{kept: "1"}))
 			g.Expect(stripped.GetAnnotations()).To(Equal(map[string]string{kept: "1"}))
 
-			g.Expect(there.Delete(ctx, "marked", metav1.DeleteOptions{})).To(Succeed())
-			g.Expect(strip(object.GetUID())).To(Succeed(), "that it is gone is no error")
+			g.Expect(client.Delete(ctx, "marked", metav1.DeleteOptions{})).To(Succeed())
+			g.Expect(strip(object.GetUID())).To(Succeed(), "a missing object is no error")
 		})
 	}
 }

@@ -32,7 +32,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// stagedCache is a cache for which the test plays the watch and the target.
+// stagedCache is a cache for which the test simulates the watch and the target.
 type stagedCache struct {
 	*FilteredCache
 	t       *testing.T
@@ -45,13 +45,13 @@ type stagedCache struct {
 	target map[string]*unstructured.Unstructured
 	// handled are the states in the last events.
 	handled map[string]*unstructured.Unstructured
-	// asked is called during a request, after it has read the object and before it returns.
-	asked func()
+	// onRead is called during a request, after the object was read and before the request returns.
+	onRead func()
 }
 
 func newStagedCache(t *testing.T) *stagedCache {
 	t.Helper()
-	w := &stagedCache{t: t, filter: &filterByName{}, target: map[string]*unstructured.Unstructured{}, handled: map[string]*unstructured.Unstructured{}, asked: func() {}}
+	w := &stagedCache{t: t, filter: &filterByName{}, target: map[string]*unstructured.Unstructured{}, handled: map[string]*unstructured.Unstructured{}, onRead: func() {}}
 	held := newStore(nil, nil, nil)
 	w.store = held.Indexer
 	w.FilteredCache = &FilteredCache{
@@ -70,7 +70,7 @@ func (w *stagedCache) read(_ context.Context, key types.NamespacedName) (*unstru
 	w.lock.Lock()
 	found := w.target[key.Name]
 	w.lock.Unlock()
-	w.asked()
+	w.onRead()
 	if found == nil {
 		return nil, apierrors.NewNotFound(widgets.GroupResource(), key.Name)
 	}
@@ -95,7 +95,7 @@ func (w *stagedCache) expectConsistent(before, after any) {
 		w.t.Errorf("%s changes from %q, which it was not, but %q", name(), versionOf(was), versionOf(w.handled[name()]))
 	}
 	if was != nil && object != nil && was.GetUID() == object.GetUID() && !isNewer(object.GetResourceVersion(), was.GetResourceVersion()) {
-		w.t.Errorf("%s goes back from %s to %s", name(), was.GetResourceVersion(), object.GetResourceVersion())
+		w.t.Errorf("%s went back from %s to %s", name(), was.GetResourceVersion(), object.GetResourceVersion())
 	}
 	if object == nil {
 		delete(w.handled, name())
@@ -173,7 +173,7 @@ func (w *stagedCache) expectObjects(want ...string) {
 	}
 }
 
-// The watch continues during a request. In either order, the newest state counts in the end.
+// The watch continues during a request. In any order, the cache has the newest state in the end.
 func TestFetchAndTheWatch(t *testing.T) {
 	for name, test := range map[string]struct {
 		// target is the state when the object is requested; during and after are the states that the watch shows.
@@ -181,28 +181,28 @@ func TestFetchAndTheWatch(t *testing.T) {
 		during, after func(*stagedCache)
 		want          []string
 	}{
-		"nothing happens":       {state("a", "1", 10, "true"), nil, nil, []string{"a 10"}},
-		"the watch is behind":   {state("a", "1", 12, "true"), nil, nil, []string{"a 12"}},
-		"the watch comes along": {state("a", "1", 12, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 12, "true")) }, []string{"a 12"}},
-		"the watch comes along step by step": {state("a", "1", 12, "true"), nil, func(w *stagedCache) {
+		"no events":            {state("a", "1", 10, "true"), nil, nil, []string{"a 10"}},
+		"the watch is behind":  {state("a", "1", 12, "true"), nil, nil, []string{"a 12"}},
+		"the watch catches up": {state("a", "1", 12, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 12, "true")) }, []string{"a 12"}},
+		"the watch catches up step by step": {state("a", "1", 12, "true"), nil, func(w *stagedCache) {
 			w.watchShows(state("a", "1", 11, "true"))
 			w.expectObjects("a 12")
 			w.watchShows(state("a", "1", 12, "true"))
 		}, []string{"a 12"}},
-		"it was of no interest before that":     {state("a", "1", 12, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")); w.expectObjects("a 12") }, []string{"a 12"}},
-		"it was of no interest, shown before":   {state("a", "1", 12, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil, []string{"a 12"}},
-		"it ceases to be of interest during it": {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil, nil},
-		"it ceases to be of interest then":      {state("a", "1", 10, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil},
-		"it changes during it":                  {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "true")) }, nil, []string{"a 11"}},
-		"it is deleted during it":               {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a") }, nil, nil},
-		"it is deleted then":                    {state("a", "1", 10, "true"), nil, func(w *stagedCache) { w.watchShowsDeletion("a") }, nil},
-		"it is replaced during it":              {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "true")) }, nil, []string{"a 12"}},
-		"by what is of no interest":             {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "false")) }, nil, nil},
-		"it was replaced before, unseen":        {state("a", "2", 12, "true"), nil, func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "true")) }, []string{"a 12"}},
-		"it is gone":                            {nil, nil, nil, nil},
-		"it is gone, and shown so":              {nil, nil, func(w *stagedCache) { w.watchShowsDeletion("a") }, nil},
-		"it is of no interest":                  {state("a", "1", 10, "false"), nil, nil, nil},
-		"nobody has an interest in it any more": {state("a", "1", 10, "true"), func(w *stagedCache) { w.filter.set("a", false) }, nil, nil},
+		"of no interest before":                 {state("a", "1", 12, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")); w.expectObjects("a 12") }, []string{"a 12"}},
+		"of no interest before, event first":    {state("a", "1", 12, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil, []string{"a 12"}},
+		"loses interest during the request":     {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil, nil},
+		"loses interest after the request":      {state("a", "1", 10, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil},
+		"changed during the request":            {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "true")) }, nil, []string{"a 11"}},
+		"deleted during the request":            {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a") }, nil, nil},
+		"deleted after the request":             {state("a", "1", 10, "true"), nil, func(w *stagedCache) { w.watchShowsDeletion("a") }, nil},
+		"replaced during the request":           {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "true")) }, nil, []string{"a 12"}},
+		"replaced by an object of no interest":  {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "false")) }, nil, nil},
+		"replaced before the request":           {state("a", "2", 12, "true"), nil, func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "true")) }, []string{"a 12"}},
+		"missing":                               {nil, nil, nil, nil},
+		"missing, with an event":                {nil, nil, func(w *stagedCache) { w.watchShowsDeletion("a") }, nil},
+		"of no interest":                        {state("a", "1", 10, "false"), nil, nil, nil},
+		"the filter changes during the request": {state("a", "1", 10, "true"), func(w *stagedCache) { w.filter.set("a", false) }, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newStagedCache(t)
@@ -212,7 +212,7 @@ func TestFetchAndTheWatch(t *testing.T) {
 			if test.target != nil {
 				w.setOnTarget(test.target)
 			}
-			w.asked = func() {
+			w.onRead = func() {
 				if test.during != nil {
 					test.during(w)
 				}

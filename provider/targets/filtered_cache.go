@@ -43,15 +43,15 @@ type FilteredCacheOptions struct {
 	OnRejected func(metav1.ObjectMeta)
 	// Transform changes each selected object before it is cached, possibly in place. Nil drops only the managedFields.
 	Transform cache.TransformFunc
-	// Handler is called for every change of a cached object. An object that the filter begins to select is added, one that it
-	// ceases to select is deleted; one whose deletion was not observed is deleted with a tombstone. Calls come from several
-	// goroutines, for one object always from the same.
+	// Handler is called for every change of a cached object: with an add when the filter starts to select the object, with a
+	// delete when it stops, and with a tombstone if the deletion was not observed. Calls come from several goroutines, but all
+	// calls for one object from the same goroutine.
 	Handler cache.ResourceEventHandler
 	// OnAvailability is called when [FilteredCache.Availability] may have changed. It must not block.
 	OnAvailability func()
 }
 
-// FilteredCache caches selected objects of one resource of a target whole, and only the identity of all other objects.
+// FilteredCache caches the selected objects of one resource of a target. Of all other objects it caches only the identity.
 type FilteredCache struct {
 	parts
 	resource schema.GroupResource
@@ -64,8 +64,8 @@ type FilteredCache struct {
 
 	lock    sync.RWMutex
 	objects map[types.NamespacedName]*unstructured.Unstructured
-	// fetched are the objects whose fetched state, or a later one, the watch is about to show. If the watch shows an older
-	// state of any other object, that state is valid: the target was restored from a backup.
+	// fetched are the objects that were fetched ahead of the watch, which will show the same or a later state. For all other
+	// objects, an older state from the watch is valid: the target was restored from a backup.
 	fetched map[types.NamespacedName]struct{}
 }
 
@@ -180,7 +180,7 @@ func (f *FilteredCache) Fetch(ctx context.Context, key types.NamespacedName) err
 	defer f.handlerLock.Unlock()
 	f.lock.Lock()
 	before := f.objects[key]
-	// The state that the watch has shown during the request counts, unless it is older.
+	// A state that the watch showed during the request takes precedence, unless it is older.
 	stale := f.hasNewer(fetched.Unstructured) || before != nil && !isNewer(fetched.GetResourceVersion(), before.GetResourceVersion())
 	if !stale {
 		f.objects[key], f.fetched[key] = fetched.Unstructured, struct{}{}
@@ -238,7 +238,7 @@ func (f *FilteredCache) transform(item any) (any, error) {
 		return nil, err
 	}
 	if object, ok = stripped.(*unstructured.Unstructured); !ok {
-		return nil, fmt.Errorf("%s was stripped down to a %T", keyFor(item), stripped)
+		return nil, fmt.Errorf("%s was reduced to a %T", keyFor(item), stripped)
 	}
 	return matchingObject{object}, nil
 }

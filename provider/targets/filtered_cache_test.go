@@ -107,13 +107,13 @@ func TestFilteredCacheScopes(t *testing.T) {
 }
 
 // An object that the filter rejects is absent from the cache.
-func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
+func TestFilteredCacheReportsOnlyMatches(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
 	target := steady(t)
-	admin, namespace, way := administrator(t, target), newNamespace(t, target), newFlakyProxy(t, target)
-	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
+	admin, namespace, proxy := administrator(t, target), newNamespace(t, target), newFlakyProxy(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, proxy.URL()))
 	apply := func(name, interesting string) {
 		t.Helper()
 		g.Expect(framework.Apply(ctx, target.Config, widget(namespace, name, interesting))).To(Succeed())
@@ -129,10 +129,10 @@ func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 		suite.Eventually(t, func(g Gomega) { g.Expect(recorded.all()[seen:]).To(Equal(what)) })
 		seen += len(what)
 	}
-	held := filtered.Get(types.NamespacedName{Namespace: namespace, Name: "a"})
-	g.Expect(held.GetKind()).To(Equal("Widget"))
-	g.Expect(held.GetLabels()).To(BeEmpty())
-	g.Expect(held.GetManagedFields()).To(BeEmpty())
+	cached := filtered.Get(types.NamespacedName{Namespace: namespace, Name: "a"})
+	g.Expect(cached.GetKind()).To(Equal("Widget"))
+	g.Expect(cached.GetLabels()).To(BeEmpty())
+	g.Expect(cached.GetManagedFields()).To(BeEmpty())
 
 	apply("b", "true")
 	expect("added b")
@@ -157,14 +157,14 @@ func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 	apply("e", "true")
 	apply("f", "true")
 	expect("added e", "added f")
-	way.Disconnect()
+	proxy.Disconnect()
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	g.Expect(framework.Delete(ctx, target.Config, widgets, namespace, "c")).To(Succeed())
 	apply("e", "false")
 	apply("g", "true")
 	apply("h", "false")
 	g.Expect(namesIn(filtered)).To(Equal([]string{"c", "e", "f"}))
-	way.Reconnect(t)
+	proxy.Reconnect(t)
 	connection.Health.ProbeNow()
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(recorded.all()[seen:]).To(ConsistOf("deleted c", "deleted e", "added g"))
@@ -214,9 +214,9 @@ func TestFilteredCacheTransform(t *testing.T) {
 	object.SetLabels(map[string]string{interestLabel: "true"})
 	kept, err := filtered.transform(object.DeepCopy())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(filtered.transform(kept)).To(Equal(kept), "stripped objects are not filtered again")
+	g.Expect(filtered.transform(kept)).To(Equal(kept), "transformed objects are not filtered again")
 
 	filtered.options.Transform = func(any) (any, error) { return "a string", nil }
 	_, err = filtered.transform(object.DeepCopy())
-	g.Expect(err).To(MatchError(ContainSubstring("n/a was stripped down to a string")))
+	g.Expect(err).To(MatchError(ContainSubstring("n/a was reduced to a string")))
 }

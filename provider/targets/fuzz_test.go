@@ -69,10 +69,10 @@ func FuzzDiscovery(f *testing.F) {
 		c := &APIs{client: &client{discovery: key}}
 		group := schema.GroupVersion{Group: "apps", Version: version}
 		if found, err := c.discover(t.Context(), lookup{GroupVersion: group, resource: resource}); err == nil && (found.resource.Resource != resource || strings.Contains(resource, "/")) {
-			t.Errorf("%q: asked for %q, got %v", result, resource, found.resource)
+			t.Errorf("%q: looked up %q, got %v", result, resource, found.resource)
 		}
 		if found, err := c.discover(t.Context(), lookup{GroupVersion: group, kind: kind}); err == nil && (found.kind != kind || strings.Contains(found.resource.Resource, "/")) {
-			t.Errorf("%q: asked for the kind %q, got %v of %q", result, kind, found.resource, found.kind)
+			t.Errorf("%q: looked up the kind %q, got %v of %q", result, kind, found.resource, found.kind)
 		}
 		found, err := c.discover(t.Context(), lookup{GroupVersion: schema.GroupVersion{Group: "apps"}, resource: resource, versions: true})
 		if err == nil && slices.Contains(found.versions, "") {

@@ -63,8 +63,7 @@ type Health struct {
 type HealthMonitor struct {
 	clock          clock.PassiveClock
 	probeRequested chan struct{}
-	// clockSkew is the difference of the target's clock to the hub's, in nanoseconds. It is positive if the target's clock is
-	// ahead.
+	// clockSkew is the lead of the target's clock over the hub's, in nanoseconds.
 	clockSkew atomic.Int64
 
 	lock   sync.Mutex
@@ -149,9 +148,8 @@ func (h *HealthMonitor) set(health Health) (changed, cameUp bool) {
 // maxClockSkew is the largest difference that [HealthMonitor.ClockSkew] ignores.
 const maxClockSkew = time.Minute
 
-// ClockSkew returns the difference of the target's clock to the hub's clock at the last probe. It is positive if the target's
-// clock was ahead. Add it to the hub's clock before you compare that with a time that the target has set, such as the expiry
-// of a token.
+// ClockSkew returns the lead of the target's clock over the hub's clock at the last probe, negative if the target's clock was
+// behind. Add it to the hub's time before you compare that time with one that the target has set, such as the expiry of a token.
 func (h *HealthMonitor) ClockSkew() time.Duration { return time.Duration(h.clockSkew.Load()) }
 
 // onResponse reads the target's clock from the answers to probes.

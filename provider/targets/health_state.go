@@ -28,8 +28,8 @@ const (
 	uncertainProbeInterval = time.Second
 	// failuresUntilDown is how many probes must fail in a row.
 	failuresUntilDown = 3
-	// successesUntilUp is how many probes must succeed in a row for a target that went down less than flapPeriod ago. Other
-	// targets come up with the first.
+	// successesUntilUp is how many probes must succeed in a row for a target that went down less than flapPeriod ago. All other
+	// targets come up after the first success.
 	successesUntilUp = 2
 	flapPeriod       = 5 * time.Minute
 )

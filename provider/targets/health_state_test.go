@@ -22,24 +22,24 @@ import (
 	"time"
 )
 
-// TestHealthState plays probes: each letter is one, x failed and o succeeded, and a digit lets so many minutes pass. The
-// result of each is U or D for a target that is up or down, in lower case if the next probe is due soon.
+// TestHealthState simulates probes: x is a failed probe, o a successful one, and a digit is the number of minutes that pass. The
+// result of each probe is U or D for a target that is up or down, in lower case if the next probe is due soon.
 func TestHealthState(t *testing.T) {
 	for name, test := range map[string]struct{ probes, want string }{
-		"it comes up at once":                       {"ooo", "UUU"},
-		"it comes up whenever it first answers":     {"xxxxxo", "DDDDDU"},
-		"one failure changes nothing":               {"oxo", "UuU"},
-		"nor do two":                                {"oxxoxxo", "UuuUuuU"},
-		"three in a row do":                         {"oxxx", "UuuD"},
-		"a target that is down is not asked often":  {"oxxxxxx", "UuuDDDD"},
-		"it must answer twice to be back":           {"oxxxoo", "UuuDdU"},
-		"twice in a row":                            {"oxxxoxoxoo", "UuuDdDdDdU"},
-		"once, if it was away for longer":           {"oxxx5o", "UuuDU"},
-		"twice, if it was not":                      {"oxxx4oo", "UuuDdU"},
-		"after a return it takes three again":       {"oxxxooxxx", "UuuDdUuuD"},
-		"the count starts over after each outage":   {"oxxx5oxxxoo", "UuuDUuuDdU"},
-		"a long failure counts from its beginning":  {"oxxx3x3o", "UuuDDU"},
-		"it does not flap with every other failure": {"oxoxoxoxox", "UuUuUuUuUu"},
+		"up after the first success":              {"ooo", "UUU"},
+		"up after failures and the first success": {"xxxxxo", "DDDDDU"},
+		"one failure":                          {"oxo", "UuU"},
+		"two failures":                         {"oxxoxxo", "UuuUuuU"},
+		"three failures":                       {"oxxx", "UuuD"},
+		"interval while down":                  {"oxxxxxx", "UuuDDDD"},
+		"two successes after an outage":        {"oxxxoo", "UuuDdU"},
+		"two successes in a row":               {"oxxxoxoxoo", "UuuDdDdDdU"},
+		"one success after a long outage":      {"oxxx5o", "UuuDU"},
+		"two successes after a shorter outage": {"oxxx4oo", "UuuDdU"},
+		"three failures after a recovery":      {"oxxxooxxx", "UuuDdUuuD"},
+		"successes after a second outage":      {"oxxx5oxxxoo", "UuuDUuuDdU"},
+		"a long outage counts from its start":  {"oxxx3x3o", "UuuDDU"},
+		"alternating failures":                 {"oxoxoxoxox", "UuUuUuUuUu"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now, state, got := time.Unix(1_000_000, 0), healthState{}, ""
@@ -82,10 +82,10 @@ func TestAlignToProbes(t *testing.T) {
 		now        time.Time
 		wait, want time.Duration
 	}{
-		"on one":        {second, 9 * time.Second, 9 * time.Second},
-		"off one":       {second.Add(200 * time.Millisecond), 9 * time.Second, 9800 * time.Millisecond},
-		"just after it": {second.Add(time.Nanosecond), 9 * time.Second, 10*time.Second - time.Nanosecond},
-		"jittered":      {second, 9300 * time.Millisecond, 10 * time.Second},
+		"aligned":             {second, 9 * time.Second, 9 * time.Second},
+		"not aligned":         {second.Add(200 * time.Millisecond), 9 * time.Second, 9800 * time.Millisecond},
+		"just after a second": {second.Add(time.Nanosecond), 9 * time.Second, 10*time.Second - time.Nanosecond},
+		"jittered":            {second, 9300 * time.Millisecond, 10 * time.Second},
 	} {
 		if got := alignToProbes(test.now, test.wait); got != test.want {
 			t.Errorf("%s: want %s, got %s", name, test.want, got)

@@ -36,7 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// scriptedServer is a target whose answers the test sets.
+// scriptedServer is a fake target with answers that the test sets.
 type scriptedServer struct {
 	*httptest.Server
 	// version is the answer to the probe. present and absent are the answers to the two dry runs of the create-by-apply
@@ -191,7 +191,7 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 	probed()
 	up.Version, up.LastSeen = "v1.2.4", now.Now()
 	expect(up, 4)
-	g.Expect(target.identityRequests.Load()).To(BeZero(), "nothing is to be created")
+	g.Expect(target.identityRequests.Load()).To(BeZero(), "no object was created")
 }
 
 func TestWaitUntilUp(t *testing.T) {
@@ -305,13 +305,13 @@ func TestTargetIsABlackHole(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	target := steady(t)
-	way := newFlakyProxy(t, target)
-	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
-	way.Freeze()
+	proxy := newFlakyProxy(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, proxy.URL()))
+	proxy.Freeze()
 	connection.Health.ProbeNow()
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	g.Expect(connection.Health.Get().Reason).To(Equal(ReasonUnreachable))
-	way.Unfreeze()
+	proxy.Unfreeze()
 	connection.Health.ProbeNow()
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 }

@@ -78,11 +78,11 @@ func (s *trapServer) expectUntouched(g Gomega) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(left).To(BeEmpty(), "a program ran")
 	_, err = os.OpenFile(s.pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
-	g.Expect(errors.Is(err, syscall.ENXIO)).To(BeTrue(), "somebody reads the file: %v", err)
-	g.Expect(s.dialled.Load()).To(BeZero(), "somebody was dialled")
+	g.Expect(errors.Is(err, syscall.ENXIO)).To(BeTrue(), "the file is open for reading: %v", err)
+	g.Expect(s.dialled.Load()).To(BeZero(), "an address was dialled")
 }
 
-// The hub executes, reads and dials nothing that a hostile kubeconfig names, and gives up an existing connection.
+// The hub runs no program, reads no file and dials no address of a hostile kubeconfig, and closes an existing connection.
 func TestHostileKubeconfigsAreNeverActedOn(t *testing.T) {
 	set := newTrapServer(t)
 	cluster := "server: https://" + set.address
@@ -97,11 +97,11 @@ func TestHostileKubeconfigsAreNeverActedOn(t *testing.T) {
 		"a proxy":                   {fixtures.Kubeconfig("server: https://192.0.2.1, proxy-url: 'http://"+set.address+"'", goodUser), "clusters.cluster.proxy-url"},
 		"no verification":           {fixtures.Kubeconfig(cluster+", insecure-skip-tls-verify: true", goodUser), "clusters.cluster.insecure-skip-tls-verify"},
 		"plain http":                {fixtures.Kubeconfig("server: http://"+set.address, goodUser), "clusters.cluster.server"},
-		"somebody else":             {fixtures.Kubeconfig(cluster, goodUser+", as: admin"), "users.user.as"},
+		"impersonation":             {fixtures.Kubeconfig(cluster, goodUser+", as: admin"), "users.user.as"},
 		"a metadata service":        {fixtures.Kubeconfig("server: https://169.254.169.254", goodUser), "clusters.cluster.server"},
 		"a denied network":          {fixtures.Kubeconfig("server: https://127.66.0.1:1", goodUser), "clusters.cluster.server"},
 		"aliases":                   {"users: &users [*users]", "its syntax"},
-		"a giant":                   {fixtures.Kubeconfig(cluster, goodUser) + strings.Repeat("#", kubeconfig.MaxSize), "its size"},
+		"too large":                 {fixtures.Kubeconfig(cluster, goodUser) + strings.Repeat("#", kubeconfig.MaxSize), "its size"},
 		"a malformed one":           {fixtures.Kubeconfig(cluster, goodUser) + "}", "its syntax"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestHostileKubeconfigsAreNeverActedOn(t *testing.T) {
 	}
 }
 
-// The address of a name counts when it is dialled: the hub does not reach a denied address, and the user gets the reason.
+// The address of a name is checked at each dial: the hub does not dial a denied address, and reports the reason.
 func TestNamesOfDeniedAddressesAreNotDialled(t *testing.T) {
 	g := NewWithT(t)
 	set := newTrapServer(t)
@@ -136,7 +136,7 @@ func TestNamesOfDeniedAddressesAreNotDialled(t *testing.T) {
 	g.Expect(connection.Health.Get().Message).To(ContainSubstring("which this hub does not connect to"))
 	set.expectUntouched(g)
 
-	// The same name is dialled where it is not denied, else this test shows nothing.
+	// Without the denied network the same name is dialled: otherwise this test proves nothing.
 	free := newRegistry(t.Context(), t, clock.RealClock{})
 	_, err = free.Connect(syncTarget, []byte(fixtures.Kubeconfig("server: https://"+server, goodUser)), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())

@@ -44,7 +44,7 @@ const (
 	identityTimeout = 5 * time.Second
 	// identityInterval is how often the identity is requested without a cause; up to a fifth of it is added at random.
 	identityInterval = 10 * time.Minute
-	// maxCertificates bounds the serving certificates of one target that are remembered: a highly available one has several.
+	// maxCertificates bounds the remembered serving certificates of one target: a highly available target has several.
 	maxCertificates = 32
 )
 
@@ -223,9 +223,9 @@ type (
 	identityContextKey struct{}
 )
 
-// trackDials wraps a dial function, and requests the ID when a network connection replaces another: behind a load balancer
-// another cluster may serve with the same certificate. A probe requests the ID itself, and the ID request uses the new
-// connection.
+// trackDials wraps a dial function, and requests the ID when a network connection replaces another one: behind a load balancer,
+// another cluster may have the same certificate. A dial for a probe needs no further probe, and a dial for the ID request no
+// further request.
 func (i *clusterIdentity) trackDials(dial connrotation.DialFunc) connrotation.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		opened, err := dial(ctx, network, address)
@@ -253,8 +253,8 @@ func (t *trackedConn) Close() error {
 	return t.Conn.Close()
 }
 
-// connectionOpened counts a network connection, and reports whether it may replace another. With HTTP/2 each but the first
-// does, with HTTP/1.1 only one that is opened while no other is.
+// connectionOpened counts a network connection, and reports whether it may replace another one. With HTTP/2 every connection
+// after the first does, with HTTP/1.1 only a connection that is opened while no other is open.
 func (i *clusterIdentity) connectionOpened() (isReplacement bool) {
 	i.lock.Lock()
 	defer i.lock.Unlock()

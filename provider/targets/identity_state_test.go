@@ -32,7 +32,7 @@ func identityOf(expected ExpectedCluster) *clusterIdentity {
 
 // A cluster is known after it was verified, or while it is trusted: then the server must be the one that led to the cluster before, and its
 // ID known.
-func TestWhenAClusterIsKnown(t *testing.T) {
+func TestClusterIsKnown(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	trusted := func(cluster Cluster, until time.Duration) ExpectedCluster {
 		return ExpectedCluster{Cluster: cluster, TrustedUntil: now.Add(until)}
@@ -42,14 +42,14 @@ func TestWhenAClusterIsKnown(t *testing.T) {
 		want     Cluster
 		known    bool
 	}{
-		"nothing is known":              {identityOf(ExpectedCluster{}), Cluster{}, false},
+		"unknown":                       {identityOf(ExpectedCluster{}), Cluster{}, false},
 		"trusted":                       {identityOf(trusted(Cluster{"a", "x"}, 1)), Cluster{"a", "x"}, true},
 		"trusted until now":             {identityOf(trusted(Cluster{"a", "x"}, 0)), Cluster{}, false},
 		"trusted at another server":     {identityOf(trusted(Cluster{"a", "y"}, 1)), Cluster{}, false},
 		"trusted without an ID":         {identityOf(trusted(Cluster{"", "x"}, 1)), Cluster{}, false},
 		"verified":                      {&clusterIdentity{server: "x", id: "a", verifiedUntil: now.Add(1)}, Cluster{"a", "x"}, true},
 		"verified until now":            {&clusterIdentity{server: "x", id: "a", verifiedUntil: now}, Cluster{}, false},
-		"verified, though it hides it":  {&clusterIdentity{server: "x", expected: trusted(Cluster{"a", "x"}, 0), verifiedUntil: now.Add(1)}, Cluster{"a", "x"}, true},
+		"verified, without an ID":       {&clusterIdentity{server: "x", expected: trusted(Cluster{"a", "x"}, 0), verifiedUntil: now.Add(1)}, Cluster{"a", "x"}, true},
 		"verified, another one trusted": {&clusterIdentity{server: "x", id: "b", expected: trusted(Cluster{"a", "x"}, 1), verifiedUntil: now.Add(1)}, Cluster{"b", "x"}, true},
 	} {
 		got, _, known := test.identity.get(now)
@@ -68,21 +68,21 @@ func TestAnswersAboutTheCluster(t *testing.T) {
 		_, _, known := identity.get(now)
 		return known
 	}
-	_, asked, _ := identity.get(now)
+	_, generation, _ := identity.get(now)
 	identity.invalidate()
-	g.Expect(identity.setVerified("a", asked, now.Add(time.Minute))).To(Succeed())
-	g.Expect(isKnown()).To(BeFalse(), "the connection may lead elsewhere since the request")
-	_, asked, _ = identity.get(now)
-	g.Expect(identity.setVerified("a", asked, now.Add(time.Minute))).To(Succeed())
+	g.Expect(identity.setVerified("a", generation, now.Add(time.Minute))).To(Succeed())
+	g.Expect(isKnown()).To(BeFalse(), "the answer is outdated")
+	_, generation, _ = identity.get(now)
+	g.Expect(identity.setVerified("a", generation, now.Add(time.Minute))).To(Succeed())
 	g.Expect(isKnown()).To(BeTrue())
 
 	var mismatch *ClusterMismatchError
-	err := identity.setVerified("b", asked, now.Add(time.Hour))
+	err := identity.setVerified("b", generation, now.Add(time.Hour))
 	g.Expect(errors.As(err, &mismatch)).To(BeTrue(), "%v", err)
 	g.Expect(*mismatch).To(Equal(ClusterMismatchError{Expected: Cluster{"a", "x"}, Observed: Cluster{"b", "x"}}))
 	now = now.Add(time.Minute)
-	g.Expect(isKnown()).To(BeFalse(), "another cluster's answer was believed")
-	g.Expect(identity.setVerified("", asked, now.Add(time.Minute))).To(Succeed(), "it hides its ID at the same server")
+	g.Expect(isKnown()).To(BeFalse(), "the answer of another cluster was accepted")
+	g.Expect(identity.setVerified("", generation, now.Add(time.Minute))).To(Succeed(), "the same server without an ID")
 	g.Expect(identity.expected.Cluster).To(Equal(Cluster{"a", "x"}))
 }
 
@@ -128,7 +128,8 @@ func TestSetExpectedCluster(t *testing.T) {
 	}
 }
 
-// With HTTP/2 each network connection after the first replaces another. With HTTP/1.1 only one that is opened while no other is open does.
+// With HTTP/2 each network connection after the first replaces another. With HTTP/1.1 only a connection that is opened while no
+// other is open does so.
 func TestConnectionsThatReplaceAnother(t *testing.T) {
 	for _, test := range []struct {
 		multiplexed bool

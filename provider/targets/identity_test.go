@@ -46,9 +46,9 @@ func TestClusterMatches(t *testing.T) {
 		"the same at another address":            {Cluster{"a", "x"}, Cluster{"a", "y"}, true},
 		"another":                                {Cluster{"a", "x"}, Cluster{"b", "y"}, false},
 		"another at the same address":            {Cluster{"a", "x"}, Cluster{"b", "x"}, false},
-		"it hides its ID now":                    {Cluster{"a", "x"}, Cluster{"", "x"}, true},
-		"one elsewhere hides its ID":             {Cluster{"a", "x"}, Cluster{"", "y"}, false},
-		"its ID is known now":                    {Cluster{"", "x"}, Cluster{"a", "x"}, true},
+		"the ID is now hidden":                   {Cluster{"a", "x"}, Cluster{"", "x"}, true},
+		"a hidden ID at another address":         {Cluster{"a", "x"}, Cluster{"", "y"}, false},
+		"the ID is now known":                    {Cluster{"", "x"}, Cluster{"a", "x"}, true},
 		"an ID at another server":                {Cluster{"", "x"}, Cluster{"a", "y"}, false},
 		"both hide their IDs":                    {Cluster{"", "x"}, Cluster{"", "x"}, true},
 		"both hide their IDs, at two addresses.": {Cluster{"", "x"}, Cluster{"", "y"}, false},
@@ -59,8 +59,8 @@ func TestClusterMatches(t *testing.T) {
 	}
 }
 
-// Only a new certificate makes the hub request the ID again, however many connections are used.
-func TestCertificatesThatAreNews(t *testing.T) {
+// Only a new certificate makes the hub request the ID again, for any number of connections.
+func TestNewCertificatesInvalidateTheID(t *testing.T) {
 	served := func(certificate string) *tls.ConnectionState {
 		return &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{Raw: []byte(certificate)}}}
 	}
@@ -88,8 +88,8 @@ type changingServer struct {
 	id   atomic.Value
 	away atomic.Bool
 	// hidesID makes each connection end with its answer.
-	hidesID atomic.Bool
-	asked   atomic.Int64
+	hidesID    atomic.Bool
+	idRequests atomic.Int64
 }
 
 func newChangingServer(t *testing.T) *changingServer {
@@ -107,10 +107,10 @@ func newChangingServer(t *testing.T) *changingServer {
 		case request.URL.Path == "/version":
 			_, _ = fmt.Fprint(writer, `{"gitVersion": "v1.2.3"}`)
 		case strings.HasSuffix(request.URL.Path, "/namespaces/kube-system"):
-			s.asked.Add(1)
+			s.idRequests.Add(1)
 			_, _ = fmt.Fprintf(writer, `{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"uid": %q}}`, s.id.Load())
 		default:
-			t.Errorf("asked for %s", request.URL)
+			t.Errorf("unexpected request for %s", request.URL)
 		}
 	}))
 	return s
@@ -153,9 +153,9 @@ func TestAnotherClusterIsNotUp(t *testing.T) {
 	expect(true, ReasonConnected)
 	g.Expect(connection.Health.Get().OtherCluster).To(Equal(Cluster{}))
 	// Setting the same expected cluster changes nothing.
-	key := target.asked.Load()
+	before := target.idRequests.Load()
 	registry.SetExpectedCluster(syncTarget, ExpectedCluster{Cluster: two})
-	if again, known := connection.Cluster(); !known || again != two || target.asked.Load() != key {
+	if again, known := connection.Cluster(); !known || again != two || target.idRequests.Load() != before {
 		t.Errorf("got %v, %v", again, known)
 	}
 	registry.SetExpectedCluster(syncTarget, ExpectedCluster{Cluster: one})
@@ -163,7 +163,7 @@ func TestAnotherClusterIsNotUp(t *testing.T) {
 }
 
 // The ID of a server that replaces another with the same certificate is requested with the first request to it.
-func TestAnotherConnectionIsAsked(t *testing.T) {
+func TestReplacedConnectionRequestsTheID(t *testing.T) {
 	for name, test := range map[string]struct{ then, reason string }{
 		"to another cluster":  {"two", ReasonClusterChanged},
 		"to the same cluster": {"one", ReasonConnected},
@@ -174,13 +174,13 @@ func TestAnotherConnectionIsAsked(t *testing.T) {
 			connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
 			suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
-			key := target.asked.Load()
+			before := target.idRequests.Load()
 
 			target.id.Store(test.then)
 			target.CloseClientConnections()
 			connection.Discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(t.Context())
 			suite.Eventually(t, func(g Gomega) {
-				g.Expect(target.asked.Load()).To(BeNumerically(">", key))
+				g.Expect(target.idRequests.Load()).To(BeNumerically(">", before))
 				g.Expect(connection.Health.Get().Reason).To(Equal(test.reason))
 			})
 			suite.Eventually(t, func(g Gomega) {
@@ -192,7 +192,7 @@ func TestAnotherConnectionIsAsked(t *testing.T) {
 }
 
 // The cluster of a server that ends each connection is known, and each probe requests its ID once.
-func TestConnectionsThatEndAreNoLoop(t *testing.T) {
+func TestIDRequestsDoNotLoop(t *testing.T) {
 	g := NewWithT(t)
 	target, now := newChangingServer(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 	target.hidesID.Store(true)
@@ -204,19 +204,19 @@ func TestConnectionsThatEndAreNoLoop(t *testing.T) {
 		suite.Eventually(t, func(g Gomega) { g.Expect(now.HasWaiters()).To(BeTrue()) })
 		_, known := connection.Cluster()
 		g.Expect(known).To(BeTrue())
-		g.Expect(target.asked.Load()).To(Equal(probes))
+		g.Expect(target.idRequests.Load()).To(Equal(probes))
 		now.Step(2 * probeInterval)
-		suite.Eventually(t, func(g Gomega) { g.Expect(target.asked.Load()).To(BeNumerically(">", probes)) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(target.idRequests.Load()).To(BeNumerically(">", probes)) })
 	}
 }
 
-// With HTTP/2 one connection is enough, without they come and go.
-func TestConnectionsThatAreNews(t *testing.T) {
+// With HTTP/2 one connection serves all requests; with HTTP/1.1 connections are opened and closed.
+func TestReplacingConnections(t *testing.T) {
 	for name, test := range map[string]struct {
 		protocol string
-		// steps dial (d) and hang up (h).
+		// steps are dials (d) and closes (h).
 		steps string
-		news  string
+		want  string
 	}{
 		"HTTP/2":   {"h2", "dhdddhh", "-.+++.."},
 		"HTTP/1.1": {"http/1.1", "ddhdhhd", "--.-..+"},
@@ -230,8 +230,8 @@ func TestConnectionsThatAreNews(t *testing.T) {
 				} else if got = "-"; identity.connectionOpened() {
 					got = "+"
 				}
-				if got != test.news[i:i+1] {
-					t.Errorf("step %d: want %q, got %q", i, test.news[i], got)
+				if got != test.want[i:i+1] {
+					t.Errorf("step %d: want %q, got %q", i, test.want[i], got)
 				}
 				identity.isNewCertificate(&tls.ConnectionState{NegotiatedProtocol: test.protocol, PeerCertificates: []*x509.Certificate{{Raw: []byte("a")}}})
 			}
@@ -242,8 +242,8 @@ func TestConnectionsThatAreNews(t *testing.T) {
 // After a restart the same server is trusted for a while; the ID of another one is requested at once.
 func TestTheSameServerIsTrusted(t *testing.T) {
 	for name, test := range map[string]struct {
-		server string
-		asked  int64
+		server     string
+		idRequests int64
 	}{"the same server": {"", 0}, "another server": {"other", 1}} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -260,7 +260,7 @@ func TestTheSameServerIsTrusted(t *testing.T) {
 			cluster, known := connection.Cluster()
 			g.Expect(known).To(BeTrue())
 			g.Expect(cluster.ID).To(Equal("one"))
-			g.Expect(target.asked.Load()).To(Equal(test.asked))
+			g.Expect(target.idRequests.Load()).To(Equal(test.idRequests))
 			target.id.Store("two")
 			suite.Eventually(t, func(g Gomega) {
 				now.Step(identityInterval)

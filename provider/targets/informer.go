@@ -58,7 +58,7 @@ type informer struct {
 	*store
 	*requestGate
 	from source
-	// run is the present run. Only RunWithContext replaces it.
+	// run is the current run. Only RunWithContext replaces it.
 	run           atomic.Pointer[reflectorRun]
 	restartPacer  pacer
 	position      position
@@ -85,7 +85,7 @@ type reader struct {
 type listProgress struct {
 	isListing      bool
 	objects, bytes int64
-	// byRequest is true if the list came by requests, and listed are its objects then. Otherwise it came by a watch.
+	// byRequest is true if list requests read the list; listed are its objects then. Otherwise a watch read it.
 	byRequest bool
 	listed    []any
 }
@@ -97,7 +97,7 @@ func (i *informer) newRun(cancel context.CancelFunc) *reflectorRun {
 	pass := func(ctx context.Context, request func() error) error {
 		err := i.do(ctx, request)
 		if err != nil && ctx.Err() == nil {
-			w.env.log.V(1).Info("the watch ended and will be taken up again", "resource", i.resource.String(), "error", w.client.redactError(err))
+			w.env.log.V(1).Info("the watch ended and will be resumed", "resource", i.resource.String(), "error", w.client.redactError(err))
 			w.health.ProbeNow()
 		}
 		return err
@@ -162,8 +162,8 @@ func (i *reader) endList() {
 // errCacheLimitExceeded ends a list that exceeds the cache limits.
 var errCacheLimitExceeded = errors.New("the target has more objects than the hub caches")
 
-// list reads all pages, keeps the transformed objects for Replace, and returns an empty list. The reflector would hold all
-// pages as they came.
+// list reads all pages, keeps the transformed objects for Replace, and returns an empty list. The reflector would keep all pages
+// in memory without the transform.
 func (i *reader) list(ctx context.Context, options metav1.ListOptions, next func(context.Context, metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
 	i.beginList()
 	i.listProgress.byRequest = true
@@ -249,8 +249,8 @@ func (i *reader) Replace(objects []any, resourceVersion string) error {
 // Add caches a new object.
 func (i *informer) Add(object any) error { return i.Update(object) }
 
-// Update caches a changed object. It caches an object beyond the limits too, because the reflector would not request that
-// again: the quarantine ends the watch.
+// Update caches a changed object, even beyond the limits: the reflector would not request the object again, and the quarantine
+// ends the watch.
 func (i *informer) Update(object any) error {
 	before := i.cached.Bytes()
 	if err := i.checkName(object); err != nil {
@@ -274,9 +274,9 @@ func (i *informer) RunWithContext(ctx context.Context) {
 	defer i.watches.informers.track(i, &i.watches.size.cached)()
 	defer i.follows()
 	ctx = klog.NewContext(ctx, logr.Discard())
-	// Each run lists everything, and keeps the store in sync until ctx ends or [informer.relist]. The store keeps its objects until they are
-	// listed. A run has no function of its own: all idle watches have this stack, and the runtime keeps 16 KiB for each instead of 8 if the stack
-	// uses a few bytes more.
+	// Each run lists everything, and keeps the store in sync until ctx ends or [informer.relist]. The store keeps its objects
+	// until they are listed. A run is not a separate function: this code is on the stack of every idle watch, and with a few
+	// bytes more the runtime would keep 16 KiB instead of 8 KiB for each.
 	for ctx.Err() == nil {
 		runCtx, cancel := context.WithCancel(ctx)
 		run := i.newRun(cancel)

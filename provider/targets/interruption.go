@@ -115,9 +115,9 @@ func (s *informerSet) takeInterruption(now time.Time) map[*informer]seen {
 	return before
 }
 
-// verifyCaches makes each informer list again whose objects may come from another history. After an interruption it reads the
-// objects that changed last: if the newest is unchanged, the history contains everything that the hub observed before it. The
-// prober calls it.
+// verifyCaches verifies the caches after an interruption; the prober calls it. It reads the objects that changed last. If the
+// newest of them is unchanged, the target's history contains everything that the hub observed before that change. An informer
+// that may have objects of another history lists again.
 func (w *Watches) verifyCaches(ctx context.Context) {
 	before := w.informers.takeInterruption(w.env.clock.Now())
 	if before == nil {

@@ -37,7 +37,7 @@ type history struct {
 	list  atomic.Pointer[string]
 	gets  map[string]string
 	lists atomic.Int64
-	asked atomic.Int64
+	reads atomic.Int64
 }
 
 func (h *history) set(version string, names ...string) {
@@ -49,7 +49,7 @@ func (h *history) serve(w http.ResponseWriter, request *http.Request) {
 	_, name, isObject := strings.Cut(request.URL.Path, "/widgets/")
 	switch {
 	case isObject:
-		h.asked.Add(1)
+		h.reads.Add(1)
 		if body, ok := h.gets[name]; ok {
 			reply(w, http.StatusOK, body)
 			return
@@ -59,7 +59,7 @@ func (h *history) serve(w http.ResponseWriter, request *http.Request) {
 		h.lists.Add(1)
 		reply(w, http.StatusOK, *h.list.Load())
 	default:
-		wellServed(w, request)
+		serveWidgetList(w, request)
 	}
 }
 
@@ -76,12 +76,12 @@ func TestAnInterruptionIsVerified(t *testing.T) {
 		gets    map[string]string
 		relists bool
 	}{
-		"the newest object is as it was":       {[]string{"one"}, map[string]string{"one": metadataOf("uid-of-one", "100")}, false},
+		"the newest object is unchanged":       {[]string{"one"}, map[string]string{"one": metadataOf("uid-of-one", "100")}, false},
 		"the newest object is gone":            {[]string{"one"}, nil, true},
 		"the newest object has an older state": {[]string{"one"}, map[string]string{"one": metadataOf("uid-of-one", "90")}, true},
 		"the newest object has a later state":  {[]string{"one"}, map[string]string{"one": metadataOf("uid-of-one", "120")}, true},
 		"another object has its name":          {[]string{"one"}, map[string]string{"one": metadataOf("other", "100")}, true},
-		"the hub knows no object":              {nil, nil, true},
+		"no object is known":                   {nil, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,12 +131,12 @@ func TestAnInterruptionIsVerified(t *testing.T) {
 				})
 				g.Expect(store.lists.Load()).To(BeEquivalentTo(1))
 			}
-			suite.Eventually(t, func(g Gomega) { g.Expect(store.asked.Load()).To(BeEquivalentTo(len(test.known))) })
+			suite.Eventually(t, func(g Gomega) { g.Expect(store.reads.Load()).To(BeEquivalentTo(len(test.known))) })
 		})
 	}
 }
 
-// An answer that the watch does not confirm has the resource listed again, once a minute.
+// The resource is listed again after an answer that the watch does not confirm, at most once a minute.
 func TestAContradictionListsAgain(t *testing.T) {
 	g := NewWithT(t)
 	cluster, now, store := newFakeCluster(t), clocktesting.NewFakeClock(time.Now()), &history{}
@@ -159,7 +159,7 @@ func TestAContradictionListsAgain(t *testing.T) {
 	store.set("150", "two", "three")
 	cached.Contradicted(key("one"), "uid-of-one")
 	cached.Contradicted(key("three"), "")
-	g.Expect(store.lists.Load()).To(BeEquivalentTo(1), "the watch may show it yet")
+	g.Expect(store.lists.Load()).To(BeEquivalentTo(1), "the watch may still catch up")
 	suite.Eventually(t, func(g Gomega) {
 		now.Step(time.Second)
 		g.Expect(namesIn(cached)).To(Equal([]string{"three", "two"}))
@@ -185,7 +185,7 @@ func contradictionsPending(cached *Cache) bool {
 }
 
 // A target begins to serve an API without any event. The list of APIs shows it.
-func TestTheListOfAPIsWakesWhatWaits(t *testing.T) {
+func TestNewAPIWakesWaitingRequests(t *testing.T) {
 	for name, etags := range map[string]bool{"with ETags": true, "without ETags": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -204,7 +204,7 @@ func TestTheListOfAPIsWakesWhatWaits(t *testing.T) {
 				g.Expect(cached.Availability().Reason).To(Equal(ReasonNotServed))
 				g.Expect(cluster.listed.Load()).To(BeEquivalentTo(1))
 			})
-			cluster.serveWidgets(wellServed)
+			cluster.serveWidgets(serveWidgetList)
 			cluster.apis.Store(new("example.org"))
 			started := now.Now()
 			suite.Eventually(t, func(g Gomega) {
@@ -213,10 +213,10 @@ func TestTheListOfAPIsWakesWhatWaits(t *testing.T) {
 			})
 			g.Expect(now.Since(started)).To(BeNumerically("<", servedRecheckInterval))
 			g.Expect(cached.Availability()).To(BeZero())
-			asked := cluster.listed.Load()
+			before := cluster.listed.Load()
 			now.Step(time.Minute)
 			now.Step(time.Minute)
-			g.Expect(cluster.listed.Load()).To(Equal(asked), "nothing is waited for any more")
+			g.Expect(cluster.listed.Load()).To(Equal(before), "no caller waits any more")
 		})
 	}
 }

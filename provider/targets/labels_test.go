@@ -36,8 +36,8 @@ func TestNamespaceLabels(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	target := steady(t)
-	admin, way := administrator(t, target), newFlakyProxy(t, target)
-	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
+	admin, proxy := administrator(t, target), newFlakyProxy(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, proxy.URL()))
 	namespace := func(name, labels string) {
 		t.Helper()
 		g.Expect(framework.Apply(ctx, target.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+", labels: {"+labels+"}}}")).To(Succeed())
@@ -76,7 +76,7 @@ func TestNamespaceLabels(t *testing.T) {
 	shows("labelled-there", map[string]string{"team": "a"})
 	// An object can be visible before its namespace, so a missing namespace is unknown.
 	if labels, known := connection.Watches.NamespaceLabels("labelled-none"); known || labels != nil {
-		t.Errorf("of a namespace that is not there is known %v", labels)
+		t.Errorf("a missing namespace has the labels %v", labels)
 	}
 	expectChanges(map[string]int{})
 
@@ -97,14 +97,14 @@ func TestNamespaceLabels(t *testing.T) {
 	expectChanges(map[string]int{"labelled-comes": 1, "labelled-there": 1})
 
 	// A change during an interruption is reported afterwards; until then the last known labels count.
-	way.Disconnect()
+	proxy.Disconnect()
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	namespace("labelled-there", "team: c")
 	namespace("labelled-twin", "team: z")
 	labels, known := connection.Watches.NamespaceLabels("labelled-there")
 	g.Expect(known).To(BeTrue())
 	g.Expect(labels).To(HaveKeyWithValue("team", "b"))
-	way.Reconnect(t)
+	proxy.Reconnect(t)
 	connection.Health.ProbeNow()
 	expectChanges(map[string]int{"labelled-comes": 1, "labelled-there": 2, "labelled-twin": 1})
 	shows("labelled-there", map[string]string{"team": "c"})
@@ -117,13 +117,13 @@ func TestNamespaceLabels(t *testing.T) {
 }
 
 // The labels of namespaces are unknown until the target has shown its namespaces.
-func TestNamespaceLabelsOfATargetThatIsAway(t *testing.T) {
+func TestNamespaceLabelsOfAnUnreachableTarget(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	target := steady(t)
-	way := newFlakyProxy(t, target)
-	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
-	way.Disconnect()
+	proxy := newFlakyProxy(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, proxy.URL()))
+	proxy.Disconnect()
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	for range 2 {
 		_, known := connection.Watches.NamespaceLabels("default")
@@ -131,7 +131,7 @@ func TestNamespaceLabelsOfATargetThatIsAway(t *testing.T) {
 	}
 	synced := make(chan struct{}, 1)
 	t.Cleanup(connection.Watches.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() { synced <- struct{}{} }}))
-	way.Reconnect(t)
+	proxy.Reconnect(t)
 	connection.Health.ProbeNow()
 	g.Eventually(synced).Should(Receive())
 	// Callers that wait for the sync may rely on the labels.

@@ -60,7 +60,7 @@ func withTimeout(ctx context.Context, timeout time.Duration) (_ context.Context,
 }
 
 // listPage lists a page. If the page is larger than a response may be, it requests smaller ones, down to one object. It requests
-// the present state, because an API server does not divide a list from its watch cache into pages.
+// the current state, because an API server does not divide a list from its watch cache into pages.
 func listPage[L any](ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) (L, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	if options.Limit == 0 {

@@ -28,7 +28,7 @@ import (
 // Listener has functions for events that may end a failure. They may be nil, must not block, and are called from several
 // goroutines. A call may still be running after the listener is unsubscribed.
 type Listener struct {
-	// OnNamespace is called for each created or deleted namespace; for a replaced one with both.
+	// OnNamespace is called for each created or deleted namespace, and twice for a replaced one.
 	OnNamespace func(name string, gone bool)
 	// OnNamespaceLabels is called for each namespace that was created or whose labels changed.
 	OnNamespaceLabels func(namespace string)
@@ -36,7 +36,7 @@ type Listener struct {
 	OnCRD func(resource schema.GroupResource)
 	// OnSynced is called when a watch has synced. Earlier events are not reported, so the listener must check once more.
 	OnSynced func()
-	// OnAPIs is called when the target began to serve an API, or ceased to, while somebody waits for one (see [APIPoll.Await]).
+	// OnAPIs is called when the target began or ceased to serve an API, while a caller waits for an API (see [APIPoll.Await]).
 	OnAPIs func()
 	// OnUp is called when the target comes up.
 	OnUp func()

@@ -62,7 +62,7 @@ func TestAsyncResultsExpire(t *testing.T) {
 		unawaited.end(key, asyncResult{err: test.err, until: until})
 		for i, after := range test.after {
 			if _, got := unawaited.take(key, 0, now.Add(after)); got != test.want[i] {
-				t.Errorf("%s: after %s there is an answer: %v", name, after, got)
+				t.Errorf("%s: after %s: answered: %v", name, after, got)
 			}
 		}
 	}

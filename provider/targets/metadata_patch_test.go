@@ -33,10 +33,10 @@ import (
 
 func TestReplaceFields(t *testing.T) {
 	t.Parallel()
-	onEachKind(t, func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string) {
+	forEachKind(t, func(t *testing.T, k kind, connection *Connection, client dynamic.ResourceInterface, namespace string) {
 		g := NewWithT(t)
 		ctx := t.Context()
-		read, err := there.Create(ctx, k.object(namespace, "replaced"), metav1.CreateOptions{})
+		read, err := client.Create(ctx, k.object(namespace, "replaced"), metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 		values := map[string]any{"/metadata/annotations": map[string]any{"a": "1"}}
 		other, outdated := read.DeepCopy(), read.DeepCopy()
@@ -46,10 +46,10 @@ func TestReplaceFields(t *testing.T) {
 			err := connection.Objects.ReplaceFields(ctx, k.resource, wrong, values)
 			g.Expect(apierrors.IsConflict(err) || apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
 		}
-		g.Expect(there.Get(ctx, "replaced", metav1.GetOptions{})).To(Equal(read))
+		g.Expect(client.Get(ctx, "replaced", metav1.GetOptions{})).To(Equal(read))
 		g.Expect(connection.Objects.ReplaceFields(ctx, k.resource, read, values)).To(Succeed())
 		g.Expect(values).To(HaveLen(1))
-		replaced, err := there.Get(ctx, "replaced", metav1.GetOptions{})
+		replaced, err := client.Get(ctx, "replaced", metav1.GetOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(replaced.GetAnnotations()).To(Equal(map[string]string{"a": "1"}))
 	})
@@ -57,22 +57,22 @@ func TestReplaceFields(t *testing.T) {
 
 func TestPatchMetadata(t *testing.T) {
 	t.Parallel()
-	onEachKind(t, func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string) {
+	forEachKind(t, func(t *testing.T, k kind, connection *Connection, client dynamic.ResourceInterface, namespace string) {
 		g := NewWithT(t)
 		ctx := t.Context()
 		bare := k.object(namespace, "edited")
 		bare.SetAnnotations(nil)
-		object, err := there.Create(ctx, bare, metav1.CreateOptions{})
+		object, err := client.Create(ctx, bare, metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 		edit := func(uid types.UID, edits metadatapatch.Patch) (*unstructured.Unstructured, error) {
 			return connection.Objects.PatchMetadata(ctx, k.resource, keyOf(object), uid, edits)
 		}
 		unchanged := func() {
 			t.Helper()
-			g.Expect(there.Get(ctx, "edited", metav1.GetOptions{})).To(Equal(object))
+			g.Expect(client.Get(ctx, "edited", metav1.GetOptions{})).To(Equal(object))
 		}
 
-		// Nothing to remove, nothing to write.
+		// Without labels or annotations to remove, nothing is written.
 		_, err = edit(object.GetUID(), metadatapatch.Patch{RemoveLabels: []string{"a"}, RemoveAnnotations: []string{"example.org/a_b"}})
 		g.Expect(err).NotTo(HaveOccurred())
 		unchanged()
@@ -91,8 +91,8 @@ func TestPatchMetadata(t *testing.T) {
 			ResourceVersion:   object.GetResourceVersion(),
 		})
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(there.Get(ctx, "edited", metav1.GetOptions{})).To(Equal(edited))
-		g.Expect(edited.GetLabels()).To(Equal(map[string]string{"a": "1", "b": "1"}), "what is set is not removed")
+		g.Expect(client.Get(ctx, "edited", metav1.GetOptions{})).To(Equal(edited))
+		g.Expect(edited.GetLabels()).To(Equal(map[string]string{"a": "1", "b": "1"}), "a label that is both set and removed is set")
 		g.Expect(edited.GetAnnotations()).To(Equal(map[string]string{"example.org/a_b": "1", "kept": "1"}))
 
 		edited, err = edit(object.GetUID(), metadatapatch.Patch{RemoveLabels: []string{"a"}, RemoveAnnotations: []string{"example.org/a_b"}})
@@ -100,7 +100,7 @@ func TestPatchMetadata(t *testing.T) {
 		g.Expect(edited.GetLabels()).To(Equal(map[string]string{"b": "1"}))
 		g.Expect(edited.GetAnnotations()).To(Equal(map[string]string{"kept": "1"}))
 
-		g.Expect(there.Delete(ctx, "edited", metav1.DeleteOptions{})).To(Succeed())
+		g.Expect(client.Delete(ctx, "edited", metav1.DeleteOptions{})).To(Succeed())
 		_, err = edit(object.GetUID(), metadatapatch.Patch{SetLabels: map[string]string{"a": "1"}})
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 	})
@@ -109,11 +109,11 @@ func TestPatchMetadata(t *testing.T) {
 // Another manager's fields become fields of our apply, so that they are removed when we omit them.
 func TestPatchMetadataOfManagedFields(t *testing.T) {
 	t.Parallel()
-	onEachKind(t, func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string) {
+	forEachKind(t, func(t *testing.T, k kind, connection *Connection, client dynamic.ResourceInterface, namespace string) {
 		g := NewWithT(t)
 		ctx := t.Context()
 		object := k.object(namespace, "taken-over")
-		created, err := there.Create(ctx, object, metav1.CreateOptions{FieldManager: "other"})
+		created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: "other"})
 		g.Expect(err).NotTo(HaveOccurred())
 		entries := created.GetManagedFields()
 		g.Expect(entries).To(HaveLen(1))
@@ -158,17 +158,17 @@ func TestDryRuns(t *testing.T) {
 		t.Run(k.kind, func(t *testing.T) {
 			g := NewWithT(t)
 			ctx := t.Context()
-			there := k.in(admin, namespace)
+			client := k.in(admin, namespace)
 			object := k.object(namespace, "tried")
 			g.Expect(connection.Objects.DryRunCreate(ctx, k.resource, object)).To(Succeed())
-			_, err := there.Get(ctx, "tried", metav1.GetOptions{})
+			_, err := client.Get(ctx, "tried", metav1.GetOptions{})
 			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 			_, err = connection.Objects.DryRunApply(ctx, k.resource, object, "11111111-2222-3333-4444-555555555555")
 			g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 
-			created, err := there.Create(ctx, object, metav1.CreateOptions{})
+			created, err := client.Create(ctx, object, metav1.CreateOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(connection.Objects.DryRunCreate(ctx, k.resource, object)).To(Succeed(), "that the name is taken is no error")
+			g.Expect(connection.Objects.DryRunCreate(ctx, k.resource, object)).To(Succeed(), "a taken name is no error")
 			wrong := object.DeepCopy()
 			wrong.SetLabels(map[string]string{"a": "not/a/value"})
 			g.Expect(apierrors.IsInvalid(connection.Objects.DryRunCreate(ctx, k.resource, wrong))).To(BeTrue())
@@ -180,7 +180,7 @@ func TestDryRuns(t *testing.T) {
 			g.Expect(applied.GetAnnotations()).To(HaveKeyWithValue(kept, "changed"))
 			_, err = connection.Objects.DryRunApply(ctx, k.resource, changed, "11111111-2222-3333-4444-555555555555")
 			g.Expect(apierrors.IsConflict(err) || apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
-			g.Expect(there.Get(ctx, "tried", metav1.GetOptions{})).To(Equal(created))
+			g.Expect(client.Get(ctx, "tried", metav1.GetOptions{})).To(Equal(created))
 		})
 	}
 	g := NewWithT(t)

@@ -32,15 +32,15 @@ var (
 	targetUp = prometheus.NewDesc("synchub_target_up",
 		"Whether the target answers: 1 or 0.", targetlabels.Names(), nil)
 	targetState = prometheus.NewDesc("synchub_target_state",
-		"1 for the reason that the condition of the connection has now.", targetlabels.Names("reason"), nil)
+		"1 for the current reason of the connection's condition.", targetlabels.Names("reason"), nil)
 	targetConnections = prometheus.NewDesc("synchub_target_connections_total",
 		"Number of times that the target came up.", targetlabels.Names(), nil)
 	lastAnswer = prometheus.NewDesc("synchub_target_last_answer_timestamp_seconds",
-		"When the target last answered a probe, in seconds since 1970. None if it never has.", targetlabels.Names(), nil)
+		"When the target last answered a probe, in seconds since 1970. Absent if it never has.", targetlabels.Names(), nil)
 	tokenIssued = prometheus.NewDesc("synchub_target_token_issued_timestamp_seconds",
-		"When the token of the target's kubeconfig was issued, in seconds since 1970. None if it has no end.", targetlabels.Names(), nil)
+		"When the token of the target's kubeconfig was issued, in seconds since 1970. Absent if the token does not expire.", targetlabels.Names(), nil)
 	tokenExpiry = prometheus.NewDesc("synchub_target_token_expiry_timestamp_seconds",
-		"When the token of the target's kubeconfig ends, in seconds since 1970. None if it has no end.", targetlabels.Names(), nil)
+		"When the token of the target's kubeconfig expires, in seconds since 1970. Absent if the token does not expire.", targetlabels.Names(), nil)
 	cacheObjects = prometheus.NewDesc("synchub_target_cache_objects",
 		"Cached objects of the target.", targetlabels.Names("resource"), nil)
 	cacheBytes = prometheus.NewDesc("synchub_target_cache_bytes",
@@ -87,7 +87,7 @@ func collectTotals(running []*Registry, metrics chan<- prometheus.Metric) {
 	metrics <- prometheus.MustNewConstMetric(maxTotalBytes, prometheus.GaugeValue, float64(limit))
 }
 
-// collectHealth collects the health of the target, and when the token of the kubeconfig was issued and ends.
+// collectHealth collects the health of the target, and when the token of the kubeconfig was issued and expires.
 func (c *Connection) collectHealth(metrics chan<- prometheus.Metric) {
 	health := c.Health.Get()
 	gauge := func(described *prometheus.Desc, value float64, labels ...string) {

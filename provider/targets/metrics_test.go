@@ -62,8 +62,8 @@ func TestMetricsOfAConnection(t *testing.T) {
 	registry, uid := registryWithTarget(leading, t)
 	g.Expect(scrape(t, uid)).To(BeEmpty())
 	target := steady(t)
-	way := newFlakyProxy(t, target)
-	_, err := registry.Connect(uid, kubeconfigAt(t, target, way.URL()), kcp.Limits{})
+	proxy := newFlakyProxy(t, target)
+	_, err := registry.Connect(uid, kubeconfigAt(t, target, proxy.URL()), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	suite.Eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(HaveKeyWithValue("up", 1.0)) })
 	recorded := scrape(t, uid)
@@ -82,11 +82,11 @@ func TestMetricsOfAConnection(t *testing.T) {
 		g.Expect(scrape(t, uid)).To(Equal(map[string]float64{"up": 0, "state TargetUnreachable": 1, "connections_total": 0}))
 	})
 	endLead()
-	suite.Eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(BeEmpty(), "it does not lead any more") })
+	suite.Eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(BeEmpty(), "the registry has ended") })
 }
 
-// Only a token that ends has times, so that an alert can compare them.
-func TestMetricsOfATokenThatEnds(t *testing.T) {
+// Only a token that expires has times, so that an alert can compare them.
+func TestMetricsOfATokenThatExpires(t *testing.T) {
 	for claims, want := range map[string]float64{
 		`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "synchub", "serviceaccount": {"name": "hub"}}}`: 5600,
 		`{"iat": 1000, "kubernetes.io": {"namespace": "synchub", "serviceaccount": {"name": "hub"}}}`:              0,
@@ -150,7 +150,7 @@ func TestMetricsOfCaches(t *testing.T) {
 	g.Expect(framework.Apply(t.Context(), target.Config, box("metrics-second", "x"))).To(Succeed())
 	both := holds(4)
 	g.Expect(framework.Delete(t.Context(), target.Config, configMaps, "default", "metrics-first")).To(Succeed())
-	g.Expect(holds(2)).To(And(BeNumerically("<", both-10_000), Equal(small+2*float64(len("second")-len("first")))), "what went is what came")
+	g.Expect(holds(2)).To(And(BeNumerically("<", both-10_000), Equal(small+2*float64(len("second")-len("first")))), "the size must be subtracted again")
 	g.Expect(framework.Delete(t.Context(), target.Config, configMaps, "default", "metrics-second")).To(Succeed())
 	g.Expect(holds(0)).To(BeZero())
 	endCaches()

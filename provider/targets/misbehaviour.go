@@ -30,7 +30,7 @@ const (
 	// maxVersionLength bounds a resourceVersion or continue token, in bytes, because each later request repeats it. maxName bounds
 	// a name, because it appears in events and in the status of configs.
 	maxVersionLength, maxName = 4 << 10, 4 << 10
-	// maxEmptyPages bounds the empty pages of a list. An API server returns none, but a proxy before it may.
+	// maxEmptyPages bounds the empty pages of a list. An API server returns none, but a proxy in front of it may.
 	maxEmptyPages = 10
 	// A watch restarts up to maxRestarts times at once, and then once each restartInterval. Without that, client-go restarts
 	// some watches without a delay.

@@ -37,14 +37,14 @@ func TestLongNamesAndVersions(t *testing.T) {
 		check  func(*informer) error
 		isLong bool
 	}{
-		"a name":               {func(i *informer) error { return i.checkName(named("", strings.Repeat("x", maxName))) }, false},
-		"a longer name":        {func(i *informer) error { return i.checkName(named("", strings.Repeat("x", maxName+1))) }, true},
-		"a longer namespace":   {func(i *informer) error { return i.checkName(named(strings.Repeat("x", maxName+1), "x")) }, true},
-		"no object":            {func(i *informer) error { return i.checkName("x") }, false},
-		"a version":            {func(i *informer) error { return i.checkVersions(strings.Repeat("1", maxVersionLength), "") }, false},
-		"a longer version":     {func(i *informer) error { return i.checkVersions("1", strings.Repeat("1", maxVersionLength+1)) }, true},
-		"one of an event":      {func(i *informer) error { i.UpdateResourceVersion(strings.Repeat("1", maxVersionLength+1)); return nil }, true},
-		"a short one of those": {func(i *informer) error { i.UpdateResourceVersion("1"); return nil }, false},
+		"a name":                  {func(i *informer) error { return i.checkName(named("", strings.Repeat("x", maxName))) }, false},
+		"a longer name":           {func(i *informer) error { return i.checkName(named("", strings.Repeat("x", maxName+1))) }, true},
+		"a longer namespace":      {func(i *informer) error { return i.checkName(named(strings.Repeat("x", maxName+1), "x")) }, true},
+		"no object":               {func(i *informer) error { return i.checkName("x") }, false},
+		"a version":               {func(i *informer) error { return i.checkVersions(strings.Repeat("1", maxVersionLength), "") }, false},
+		"a longer version":        {func(i *informer) error { return i.checkVersions("1", strings.Repeat("1", maxVersionLength+1)) }, true},
+		"a long one in an event":  {func(i *informer) error { i.UpdateResourceVersion(strings.Repeat("1", maxVersionLength+1)); return nil }, true},
+		"a short one in an event": {func(i *informer) error { i.UpdateResourceVersion("1"); return nil }, false},
 	} {
 		size, now := limitedCacheSize(CacheLimits{}, 0)
 		err := test.check(&informer{requestGate: &requestGate{watches: &Watches{quarantine: size.quarantine}}})
@@ -54,7 +54,7 @@ func TestLongNamesAndVersions(t *testing.T) {
 	}
 }
 
-// A burst may begin at once, and then one each interval. After the clock was set back nobody waits for long.
+// A burst may start at once, and then one action per interval. After the clock was set back, no action waits for long.
 func TestPacerReserves(t *testing.T) {
 	g := NewWithT(t)
 	var p pacer
@@ -67,7 +67,7 @@ func TestPacerReserves(t *testing.T) {
 	g.Expect(reserve()).To(Equal(2 * time.Second))
 	now = now.Add(10 * time.Second)
 	for range 3 {
-		g.Expect(reserve()).To(BeNumerically("<=", 0), "a quiet time gives the burst back, and no more")
+		g.Expect(reserve()).To(BeNumerically("<=", 0), "a quiet period restores the burst only")
 	}
 	g.Expect(reserve()).To(Equal(time.Second))
 	now = now.Add(-24 * time.Hour)

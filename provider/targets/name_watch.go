@@ -32,7 +32,8 @@ import (
 // until half as many names are left. So adding and removing one name does not list all objects each time.
 const maxSingleNameWatches = 8
 
-// NameWatch watches names of one resource that objects with other owners have, and reports when a name may have become free.
+// NameWatch watches names of one resource that are taken by objects with other owners, and reports when a name may have become
+// free.
 type NameWatch struct {
 	watches  *Watches
 	resource schema.GroupVersionResource
@@ -68,8 +69,8 @@ type observedName struct {
 // fingerprintKey holds the fingerprint of an object in place of its annotations.
 const fingerprintKey = "fingerprint"
 
-// toFingerprint reduces an object to its identity and a hash of the metadata that may decide to whom it belongs. The hash
-// excludes the status, which may change all the time.
+// toFingerprint reduces an object to its identity and a hash of the metadata that may determine its owner. The hash excludes the
+// status, which may change frequently.
 func toFingerprint(object any) (any, error) {
 	partial, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {

@@ -33,8 +33,8 @@ import (
 
 // watchCounter counts the open watches of ConfigMaps on a target: the watches of single names, and all other ones.
 type watchCounter struct {
-	lock            sync.Mutex
-	singles, others int
+	lock          sync.Mutex
+	singles, full int
 }
 
 func (w *watchCounter) before(request *http.Request) {
@@ -48,7 +48,7 @@ func (w *watchCounter) before(request *http.Request) {
 		if query.Get("fieldSelector") != "" {
 			w.singles += change
 		} else {
-			w.others += change
+			w.full += change
 		}
 	}
 	count(1)
@@ -58,7 +58,7 @@ func (w *watchCounter) before(request *http.Request) {
 func (w *watchCounter) counts() [2]int {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	return [2]int{w.singles, w.others}
+	return [2]int{w.singles, w.full}
 }
 
 func foreignConfigMap(namespace, name, value string) string {
@@ -103,16 +103,16 @@ func TestNameWatch(t *testing.T) {
 		seen += len(what)
 	}
 	// known returns once the states of the names are known.
-	known := func(singles, others int) {
+	known := func(singles, full int) {
 		t.Helper()
 		suite.Eventually(t, func(g Gomega) {
-			g.Expect(open.counts()).To(Equal([2]int{singles, others}))
+			g.Expect(open.counts()).To(Equal([2]int{singles, full}))
 			names.lock.Lock()
 			defer names.lock.Unlock()
 			for key, seen := range names.names {
 				g.Expect(seen.observed).To(BeTrue(), key.String())
 			}
-			g.Expect(names.fullInformers != nil).To(Equal(others > 0))
+			g.Expect(names.fullInformers != nil).To(Equal(full > 0))
 		})
 	}
 	for _, name := range []string{"changes", "goes", "ignored"} {
@@ -134,7 +134,7 @@ func TestNameWatch(t *testing.T) {
 	apply("goes", "1")
 	expect("goes")
 
-	// Many names are one watch, which misses nothing.
+	// Many names need one watch, which misses nothing.
 	names.Remove(key("free"))
 	for index := range maxSingleNameWatches {
 		apply(fmt.Sprintf("many-%d", index), "1")
@@ -155,7 +155,7 @@ func TestNameWatch(t *testing.T) {
 	apply("ignored", "3")
 	expect("ignored")
 
-	// Few names are watched by themselves again.
+	// Few names have single watches again.
 	for index := range maxSingleNameWatches {
 		names.Remove(key(fmt.Sprintf("many-%d", index)))
 	}
@@ -176,8 +176,8 @@ func TestNameWatchResumes(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	target := steady(t)
-	namespace, way := newNamespace(t, target), newFlakyProxy(t, target)
-	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
+	namespace, proxy := newNamespace(t, target), newFlakyProxy(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, proxy.URL()))
 	names, recorded := startNames(t, connection)
 	for _, name := range []string{"changes", "goes", "stays"} {
 		g.Expect(framework.Apply(ctx, target.Config, foreignConfigMap(namespace, name, "1"))).To(Succeed())
@@ -190,17 +190,17 @@ func TestNameWatchResumes(t *testing.T) {
 			g.Expect(seen.fingerprint).NotTo(BeEmpty())
 		}
 	})
-	way.Disconnect()
+	proxy.Disconnect()
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	g.Expect(framework.Apply(ctx, target.Config, foreignConfigMap(namespace, "changes", "2"))).To(Succeed())
 	g.Expect(framework.Delete(ctx, target.Config, configMaps, namespace, "goes")).To(Succeed())
-	way.Reconnect(t)
+	proxy.Reconnect(t)
 	connection.Health.ProbeNow()
 	suite.Eventually(t, func(g Gomega) { g.Expect(recorded()).To(ConsistOf("changes", "goes")) })
 }
 
 // In any order of events, each change of a name is reported, and nothing else.
-func TestNote(t *testing.T) {
+func TestNameChanges(t *testing.T) {
 	name := types.NamespacedName{Namespace: "n", Name: "a"}
 	for what, tt := range map[string]struct {
 		versions []string
@@ -208,10 +208,10 @@ func TestNote(t *testing.T) {
 	}{
 		"free at first":              {[]string{""}, 1},
 		"taken at first":             {[]string{"1"}, 0},
-		"seen again":                 {[]string{"1", "1", "1"}, 0},
+		"unchanged events":           {[]string{"1", "1", "1"}, 0},
 		"changed":                    {[]string{"1", "2", "2"}, 1},
 		"deleted":                    {[]string{"1", "", ""}, 1},
-		"deleted and there again":    {[]string{"1", "", "3"}, 2},
+		"deleted and recreated":      {[]string{"1", "", "3"}, 2},
 		"free at first, taken later": {[]string{"", "3"}, 2},
 	} {
 		t.Run(what, func(t *testing.T) {

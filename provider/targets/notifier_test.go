@@ -80,8 +80,8 @@ func TestNotifier(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	target := steady(t)
-	admin, way := administrator(t, target), newFlakyProxy(t, target)
-	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
+	admin, proxy := administrator(t, target), newFlakyProxy(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, proxy.URL()))
 	namespace := func(name string) {
 		t.Helper()
 		g.Expect(framework.Apply(ctx, target.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}")).To(Succeed())
@@ -115,13 +115,13 @@ func TestNotifier(t *testing.T) {
 	})
 
 	// Changes during an interruption are reported afterwards.
-	way.Disconnect()
+	proxy.Disconnect()
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	before := len(first.all())
 	finalize(ctx, g, admin, "signal-replaced")
 	namespace("signal-replaced")
 	finalize(ctx, g, admin, "signal-comes")
-	way.Reconnect(t)
+	proxy.Reconnect(t)
 	connection.Health.ProbeNow()
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(first.all()[before:]).To(ContainElements("gone signal-replaced", "came signal-replaced", "gone signal-comes"))
@@ -144,6 +144,6 @@ func expectBackground(t *testing.T, resource string, verbs ...string) {
 		}
 	}
 	if seen == 0 {
-		t.Errorf("nobody asked for %s", resource)
+		t.Errorf("no request for %s", resource)
 	}
 }

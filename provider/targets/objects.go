@@ -114,8 +114,8 @@ func (o *Objects) createByPost(ctx context.Context, client dynamic.ResourceInter
 	return current, nil
 }
 
-// Apply applies the object to the one that has the UID. It fails with a Conflict or Invalid error if that was deleted or
-// replaced.
+// Apply changes the object that has the UID with a server-side apply. It fails with a Conflict or Invalid error if that object
+// was deleted or replaced.
 func (o *Objects) Apply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
@@ -153,8 +153,8 @@ func (o *Objects) Delete(ctx context.Context, resource schema.GroupVersionResour
 	return err
 }
 
-// DeleteExisting deletes the object that has the UID, with an option for its dependents. It returns false if the object was gone already, which
-// not every 404 proves.
+// DeleteExisting deletes the object that has the UID, with an option for its dependents. It returns false if the object was gone
+// already; not every 404 proves that.
 func (o *Objects) DeleteExisting(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, propagation metav1.DeletionPropagation) (existed bool, err error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()

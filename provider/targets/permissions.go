@@ -41,11 +41,11 @@ const (
 	permissionCheckInterval = 10 * time.Minute
 	// forbiddenCheckInterval is the delay of a review after the target has forbidden a request.
 	forbiddenCheckInterval = 30 * time.Second
-	// missingCheckInterval is the delay of a review after a permission was found missing: somebody is likely to grant it now.
-	// The delay doubles while the result stays the same.
+	// missingCheckInterval is the delay of a review after a permission was found missing: an administrator is likely to grant it
+	// soon. The delay doubles while the result stays the same.
 	missingCheckInterval = 10 * time.Second
-	// pollInterval is the longest time between two calls of Get, by the heartbeat of the SyncTarget. An earlier review needs an
-	// OnChange.
+	// pollInterval is the longest time between two calls of Get, by the heartbeat of the SyncTarget. For an earlier review,
+	// OnChange is called.
 	pollInterval = time.Minute
 	// unansweredCheckInterval is the delay of a review after one without an answer.
 	unansweredCheckInterval = time.Minute
@@ -86,8 +86,8 @@ type PermissionChecker struct {
 }
 
 // Get returns the result of the last review at once, and starts a review in the background if one is due. OnChange is
-// called if its result differs. A caller that has a result from before this connection passes the time until which it trusts
-// that; the same permissions are reviewed only afterwards.
+// called if its result differs. A caller with a result from before this connection passes the time until which it trusts that
+// result: the same permissions are not reviewed earlier.
 func (p *PermissionChecker) Get(needed []authorizationv1.ResourceAttributes, trusted time.Time) Permissions {
 	up := p.health.IsUp()
 	p.lock.Lock()
@@ -107,8 +107,8 @@ func (p *PermissionChecker) Get(needed []authorizationv1.ResourceAttributes, tru
 
 var hashSeed = maphash.MakeSeed()
 
-// hashAttributes returns a hash of permissions. A connection that kept the permissions themselves would hold 128 bytes for each
-// of a resource's six verbs.
+// hashAttributes returns a hash of permissions. The permissions themselves would take 128 bytes for each of a resource's six
+// verbs.
 func hashAttributes(needed []authorizationv1.ResourceAttributes) uint64 {
 	var hash maphash.Hash
 	hash.SetSeed(hashSeed)
@@ -171,9 +171,9 @@ func (p *PermissionChecker) nextBackoff(changed bool) time.Duration {
 	return p.backoff
 }
 
-// missingPermissions returns the permissions, of those that are needed and sorted by namespace, that the target does not allow.
-// One rules review for each namespace suffices if all permissions come from roles. The rest, which another authorizer may
-// allow, it reviews by resource.
+// missingPermissions returns the needed permissions that the target does not allow; needed is sorted by namespace. One rules
+// review for each namespace is enough if all permissions come from roles. Permissions that another authorizer may allow are
+// reviewed by resource.
 func (p *PermissionChecker) missingPermissions(ctx context.Context, needed []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
 	return eachRun(needed, func(one authorizationv1.ResourceAttributes) any { return one.Namespace }, func(run []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
 		return p.missingPermissionsIn(ctx, run[0].Namespace, run)

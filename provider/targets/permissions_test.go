@@ -131,11 +131,11 @@ func (r *reviewServer) ServeHTTP(writer http.ResponseWriter, request *http.Reque
 	}
 }
 
-func TestWhoIsAskedAboutPermissions(t *testing.T) {
+func TestPermissionReviews(t *testing.T) {
 	everything := []authorizationv1.ResourceRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}
 	all := func(authorizationv1.ResourceAttributes) bool { return true }
-	onlyReading := func(asked authorizationv1.ResourceAttributes) bool {
-		return asked.Verb == "get" || asked.Verb == "list" || asked.Verb == "watch"
+	onlyReading := func(attributes authorizationv1.ResourceAttributes) bool {
+		return attributes.Verb == "get" || attributes.Verb == "list" || attributes.Verb == "watch"
 	}
 	for name, test := range map[string]struct {
 		reviewer *reviewServer
@@ -145,22 +145,22 @@ func TestWhoIsAskedAboutPermissions(t *testing.T) {
 		reviews int
 	}{
 		"all is allowed by roles": {reviewer: &reviewServer{rules: authorizationv1.SubjectRulesReviewStatus{ResourceRules: everything}}},
-		"the roles may not be all, but are enough": {
+		"incomplete rules are enough": {
 			reviewer: &reviewServer{rules: authorizationv1.SubjectRulesReviewStatus{ResourceRules: everything, Incomplete: true}},
 		},
-		"the roles are all there is": {
+		"complete rules": {
 			reviewer: &reviewServer{},
 			missing:  "namespaces (create, get, list, patch, watch), customresourcedefinitions.apiextensions.k8s.io (get, list, watch), widgets.example.org (create, delete, get, list, patch, watch)",
 		},
 		"another authorizer allows everything": {
 			reviewer: &reviewServer{rules: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, allow: all}, reviews: 3,
 		},
-		"another authorizer allows a part": {
+		"another authorizer allows some": {
 			reviewer: &reviewServer{rules: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, allow: onlyReading}, reviews: 3 + len(widgetPermissions),
 			missing: "namespaces (create, patch), widgets.example.org (create, delete, patch)",
 		},
-		"rules are refused": {reviewer: &reviewServer{refuse: http.StatusForbidden, allow: all}, reviews: 3},
-		"no answer":         {reviewer: &reviewServer{refuse: http.StatusInternalServerError}, problem: true},
+		"rules review forbidden": {reviewer: &reviewServer{refuse: http.StatusForbidden, allow: all}, reviews: 3},
+		"no answer":              {reviewer: &reviewServer{refuse: http.StatusInternalServerError}, problem: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -182,28 +182,28 @@ func TestWhoIsAskedAboutPermissions(t *testing.T) {
 	}
 }
 
-func TestWhenPermissionsAreChecked(t *testing.T) {
-	key := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+func TestPermissionReviewIsDue(t *testing.T) {
+	checkedAt := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	other := rbac.RequiredAttributes([]rbac.Resource{{Resource: "secrets", Down: true}})
 	for name, test := range map[string]struct {
-		asking, never bool
-		needed        []authorizationv1.ResourceAttributes
-		refusals      int64
-		after         time.Duration
-		due           bool
+		running, never bool
+		needed         []authorizationv1.ResourceAttributes
+		refusals       int64
+		after          time.Duration
+		due            bool
 	}{
-		"never yet":               {never: true, due: true},
-		"just now":                {after: time.Second},
-		"a while ago":             {after: permissionCheckInterval - time.Second},
-		"long ago":                {after: permissionCheckInterval, due: true},
-		"long ago, under way":     {after: permissionCheckInterval, asking: true},
-		"something else":          {after: time.Second, needed: other, due: true},
-		"refused just now":        {after: time.Second, refusals: 3},
-		"refused a while ago":     {after: forbiddenCheckInterval, refusals: 3, due: true},
-		"not refused, a while on": {after: forbiddenCheckInterval},
+		"never reviewed":      {never: true, due: true},
+		"just now":            {after: time.Second},
+		"a while ago":         {after: permissionCheckInterval - time.Second},
+		"long ago":            {after: permissionCheckInterval, due: true},
+		"long ago, running":   {after: permissionCheckInterval, running: true},
+		"other permissions":   {after: time.Second, needed: other, due: true},
+		"refused just now":    {after: time.Second, refusals: 3},
+		"refused a while ago": {after: forbiddenCheckInterval, refusals: 3, due: true},
+		"not refused, later":  {after: forbiddenCheckInterval},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &PermissionChecker{client: &client{}, checking: test.asking, requested: hashAttributes(widgetPermissions), checkedAt: key, nextCheck: key.Add(permissionCheckInterval)}
+			a := &PermissionChecker{client: &client{}, checking: test.running, requested: hashAttributes(widgetPermissions), checkedAt: checkedAt, nextCheck: checkedAt.Add(permissionCheckInterval)}
 			if test.never {
 				a.checkedAt = time.Time{}
 			}
@@ -212,14 +212,14 @@ func TestWhenPermissionsAreChecked(t *testing.T) {
 			if needed == nil {
 				needed = widgetPermissions
 			}
-			if due := a.isCheckDue(hashAttributes(needed), key.Add(test.after)); due != test.due {
+			if due := a.isCheckDue(hashAttributes(needed), checkedAt.Add(test.after)); due != test.due {
 				t.Errorf("it is due: %v", due)
 			}
 		})
 	}
 }
 
-func TestWhatIsMissingIsAskedForSoonAndThenEverMoreSeldom(t *testing.T) {
+func TestMissingPermissionsAreReviewedWithABackoff(t *testing.T) {
 	a := &PermissionChecker{}
 	for i, want := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second} {
 		if pause := a.nextBackoff(i == 0); pause != want {
@@ -239,32 +239,32 @@ func TestWhatIsMissingIsAskedForSoonAndThenEverMoreSeldom(t *testing.T) {
 
 // Permissions that are trusted from before the connection are reviewed only later, unless other permissions are needed or the
 // target refuses a request.
-func TestWhatIsTrustedIsNotAskedFor(t *testing.T) {
+func TestTrustedPermissionsAreNotReviewed(t *testing.T) {
 	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	other := rbac.RequiredAttributes([]rbac.Resource{{Resource: "secrets", Down: true}})
 	for name, test := range map[string]struct {
 		needed   []authorizationv1.ResourceAttributes
 		refusals int64
 		after    time.Duration
-		asks     bool
+		reviews  bool
 	}{
 		"the same":                {needed: widgetPermissions, after: 59 * time.Second},
-		"the same, a while later": {needed: widgetPermissions, after: time.Minute, asks: true},
-		"something else":          {needed: other, asks: true},
-		"it refuses something":    {needed: widgetPermissions, refusals: 1, after: forbiddenCheckInterval, asks: true},
+		"the same, a while later": {needed: widgetPermissions, after: time.Minute, reviews: true},
+		"other permissions":       {needed: other, reviews: true},
+		"a request was refused":   {needed: widgetPermissions, refusals: 1, after: forbiddenCheckInterval, reviews: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := clocktesting.NewFakeClock(begun)
 			checker := &PermissionChecker{env: &environment{clock: now}, client: &client{}, health: &HealthMonitor{}}
 			trusted := begun.Add(time.Minute)
 			if got := checker.Get(widgetPermissions, trusted); got.Known {
-				t.Error("it knows what it has not asked")
+				t.Error("the result is known without a review")
 			}
 			checker.client.forbidden.Add(test.refusals)
 			now.Step(test.after)
 			checker.Get(test.needed, trusted)
-			if asks := checker.isCheckDue(hashAttributes(test.needed), now.Now()); asks != test.asks {
-				t.Errorf("it asks: %v, want %v", asks, test.asks)
+			if reviews := checker.isCheckDue(hashAttributes(test.needed), now.Now()); reviews != test.reviews {
+				t.Errorf("due: %v, want %v", reviews, test.reviews)
 			}
 		})
 	}

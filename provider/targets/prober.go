@@ -105,7 +105,7 @@ func (p *prober) run(ctx context.Context) {
 	}
 }
 
-// probe gets the target's version, and verifies its identity. It returns the health that the answer shows.
+// probe gets the target's version, and verifies its identity. It returns the resulting health.
 func (p *prober) probe(ctx context.Context) (Health, error) {
 	ctx, cancel := context.WithTimeout(context.WithValue(requestclass.With(ctx, requestclass.Background), probeContextKey{}, true), probeTimeout)
 	defer cancel()
@@ -180,7 +180,7 @@ type cachedVersion struct {
 func (p *prober) setHealth(health Health) {
 	changed, cameUp := p.health.set(health)
 	if changed {
-		// After an outage the target may be another version, or another cluster.
+		// After an outage the target may have another version, or be another cluster.
 		p.discovered.reset()
 		p.env.log.Info("the target's health changed", "up", health.Up, "reason", health.Reason)
 		p.env.changed()

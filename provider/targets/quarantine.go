@@ -87,8 +87,7 @@ func (q *Quarantine) onMisbehaviour(err error) {
 	q.startNow(reason, fmt.Sprintf("%s: %v.", what, err))
 }
 
-// StartQuarantine quarantines the target for the reason in what, as the rest of the sentence "The target is quarantined,
-// because ...".
+// StartQuarantine quarantines the target. The reason in what completes the sentence "The target is quarantined, because ...".
 func (q *Quarantine) StartQuarantine(what string) { q.startNow(ReasonTooLarge, what+".") }
 
 // startNow starts a quarantine. The prober enforces it.

@@ -42,7 +42,7 @@ func TestQuarantineGrows(t *testing.T) {
 		g.Expect(problem).To(Equal(Health{Reason: ReasonTooLarge, Message: "too large"}))
 		now = now.Add(left)
 		_, left = q.remaining(now)
-		g.Expect(left).To(BeZero(), "it is over")
+		g.Expect(left).To(BeZero(), "the quarantine has ended")
 	}
 	for _, want := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute} {
 		serve(want)
@@ -68,7 +68,7 @@ func TestQuarantineIsNotExtended(t *testing.T) {
 	g.Expect(left).To(BeZero(), "a clock that was set back keeps no target quarantined")
 }
 
-// limitedCacheSize returns the size of caches that have limits, and its clock.
+// limitedCacheSize returns a connection without clients, whose caches have limits, and its clock.
 func limitedCacheSize(limits CacheLimits, total int64) (*CacheSize, *clocktesting.FakeClock) {
 	now := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 	health := &HealthMonitor{probeRequested: make(chan struct{}, 1)}
@@ -83,29 +83,29 @@ func TestCacheLimits(t *testing.T) {
 		total          int64
 		cached         CacheLimits
 		objects, bytes int64
-		isAtRest       bool
+		isNotGrowing   bool
 		// flag is the option that the message names; empty if there is no quarantine.
 		flag string
 	}{
-		"no limits":                         {cached: CacheLimits{Objects: 1 << 40, Bytes: 1 << 50}},
-		"as many objects as it may":         {limits: CacheLimits{Objects: 10}, cached: CacheLimits{Objects: 10, Bytes: 1 << 50}},
-		"one object more":                   {limits: CacheLimits{Objects: 10}, cached: CacheLimits{Objects: 11}, flag: "--target-cache-objects"},
-		"one object more is being read":     {limits: CacheLimits{Objects: 10}, cached: CacheLimits{Objects: 4}, objects: 7, flag: "--target-cache-objects"},
-		"too many objects while it rests":   {limits: CacheLimits{Objects: 10}, cached: CacheLimits{Objects: 11}, isAtRest: true, flag: "--target-cache-objects"},
-		"as many bytes as it may":           {limits: CacheLimits{Bytes: 1000}, cached: CacheLimits{Objects: 1 << 40, Bytes: 1000}},
-		"one byte more":                     {limits: CacheLimits{Bytes: 1000}, cached: CacheLimits{Objects: 1, Bytes: 1001}, flag: "--target-cache-bytes"},
-		"one byte more is being read":       {limits: CacheLimits{Bytes: 1000}, cached: CacheLimits{Objects: 1, Bytes: 400}, bytes: 601, flag: "--target-cache-bytes"},
-		"too many bytes while it rests":     {limits: CacheLimits{Bytes: 1000}, cached: CacheLimits{Objects: 1, Bytes: 1001}, isAtRest: true, flag: "--target-cache-bytes"},
-		"all targets take too much":         {total: 1000, cached: CacheLimits{Objects: 1, Bytes: 1001}, flag: "--targets-max-bytes"},
-		"and this one does not grow":        {total: 1000, cached: CacheLimits{Objects: 1, Bytes: 1001}, isAtRest: true},
-		"a list is counted against the sum": {total: 1000, cached: CacheLimits{Objects: 1, Bytes: 500}, bytes: 501, flag: "--targets-max-bytes"},
+		"no limits":                        {cached: CacheLimits{Objects: 1 << 40, Bytes: 1 << 50}},
+		"as many objects as allowed":       {limits: CacheLimits{Objects: 10}, cached: CacheLimits{Objects: 10, Bytes: 1 << 50}},
+		"one object more":                  {limits: CacheLimits{Objects: 10}, cached: CacheLimits{Objects: 11}, flag: "--target-cache-objects"},
+		"one object more is being read":    {limits: CacheLimits{Objects: 10}, cached: CacheLimits{Objects: 4}, objects: 7, flag: "--target-cache-objects"},
+		"too many objects, not growing":    {limits: CacheLimits{Objects: 10}, cached: CacheLimits{Objects: 11}, isNotGrowing: true, flag: "--target-cache-objects"},
+		"as many bytes as allowed":         {limits: CacheLimits{Bytes: 1000}, cached: CacheLimits{Objects: 1 << 40, Bytes: 1000}},
+		"one byte more":                    {limits: CacheLimits{Bytes: 1000}, cached: CacheLimits{Objects: 1, Bytes: 1001}, flag: "--target-cache-bytes"},
+		"one byte more is being read":      {limits: CacheLimits{Bytes: 1000}, cached: CacheLimits{Objects: 1, Bytes: 400}, bytes: 601, flag: "--target-cache-bytes"},
+		"too many bytes, not growing":      {limits: CacheLimits{Bytes: 1000}, cached: CacheLimits{Objects: 1, Bytes: 1001}, isNotGrowing: true, flag: "--target-cache-bytes"},
+		"total exceeded":                   {total: 1000, cached: CacheLimits{Objects: 1, Bytes: 1001}, flag: "--targets-max-bytes"},
+		"total exceeded, not growing":      {total: 1000, cached: CacheLimits{Objects: 1, Bytes: 1001}, isNotGrowing: true},
+		"total exceeded by a pending list": {total: 1000, cached: CacheLimits{Objects: 1, Bytes: 500}, bytes: 501, flag: "--targets-max-bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			size, now := limitedCacheSize(test.limits, test.total)
 			_ = size.cached.AddToParent(&size.memory.cached)
 			size.cached.Add(test.cached.Objects, test.cached.Bytes)
-			g.Expect(size.quarantineIfFull(test.objects, test.bytes, !test.isAtRest)).To(Equal(test.flag != ""))
+			g.Expect(size.quarantineIfFull(test.objects, test.bytes, !test.isNotGrowing)).To(Equal(test.flag != ""))
 			problem, left := size.quarantine.remaining(now.Now())
 			if test.flag == "" {
 				g.Expect(left).To(BeZero())

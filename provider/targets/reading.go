@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	// failedReadTimeout is how long lists and watches of a resource may fail until the resource counts as not readable, and hungReadTimeout
-	// how long one may take without an error. Both are less than a minute together with probeInterval.
+	// failedReadTimeout is how long lists and watches of a resource may fail until the resource counts as not readable, and
+	// hungReadTimeout how long one request may take without an error. Both are less than a minute together with probeInterval.
 	failedReadTimeout = 30 * time.Second
 	hungReadTimeout   = 45 * time.Second
-	// pageTimeout ends the request for a page that the target never finishes, so that it is made again.
+	// pageTimeout ends the request for a page that the target never finishes, so that the request is repeated.
 	pageTimeout = 3 * time.Minute
 )
 

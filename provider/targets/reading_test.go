@@ -119,8 +119,8 @@ func quietWatch(w http.ResponseWriter, request *http.Request) {
 	<-request.Context().Done()
 }
 
-// wellServed lists and watches as an API server without streamed lists.
-func wellServed(w http.ResponseWriter, request *http.Request) {
+// serveWidgetList lists and watches as an API server without streamed lists.
+func serveWidgetList(w http.ResponseWriter, request *http.Request) {
 	switch {
 	case request.URL.Query().Get("sendInitialEvents") != "":
 		reply(w, http.StatusUnprocessableEntity, failureStatus(http.StatusUnprocessableEntity, "Invalid"))
@@ -132,7 +132,7 @@ func wellServed(w http.ResponseWriter, request *http.Request) {
 }
 
 // Every problem that keeps the hub from reading a resource is reported within a minute, until the resource is readable.
-func TestWhatCannotBeReadIsTold(t *testing.T) {
+func TestUnreadableResourcesAreReported(t *testing.T) {
 	for name, refuse := range map[string]http.HandlerFunc{
 		"429 for all": func(w http.ResponseWriter, _ *http.Request) {
 			reply(w, http.StatusTooManyRequests, failureStatus(http.StatusTooManyRequests, "TooManyRequests"))
@@ -151,7 +151,7 @@ func TestWhatCannotBeReadIsTold(t *testing.T) {
 				reply(w, http.StatusInternalServerError, failureStatus(http.StatusInternalServerError, "InternalError"))
 				return
 			}
-			wellServed(w, request)
+			serveWidgetList(w, request)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,12 +177,12 @@ func TestWhatCannotBeReadIsTold(t *testing.T) {
 				}
 				g.Expect(cached.Availability().Reason).To(Equal(ReasonNotReadable))
 			})
-			g.Expect(passed).To(BeNumerically(">=", failedReadTimeout-time.Second), "a moment is no reason")
+			g.Expect(passed).To(BeNumerically(">=", failedReadTimeout-time.Second), "reported too early")
 			g.Expect(cached.Availability().Message).NotTo(BeEmpty())
 			g.Expect(connection.Watches.UnreadableResources()).To(HaveKey(widgets.GroupResource()))
 			g.Expect(connection.Health.IsUp()).To(BeTrue())
 
-			cluster.serveWidgets(wellServed)
+			cluster.serveWidgets(serveWidgetList)
 			cluster.CloseClientConnections()
 			suite.Eventually(t, func(g Gomega) {
 				now.Step(time.Second)
@@ -190,7 +190,7 @@ func TestWhatCannotBeReadIsTold(t *testing.T) {
 				g.Expect(namesIn(cached)).To(Equal([]string{"one"}))
 			})
 			g.Expect(connection.Watches.UnreadableResources()).To(BeEmpty())
-			g.Expect(changes.Load()).To(BeEquivalentTo(2), "once each way")
+			g.Expect(changes.Load()).To(BeEquivalentTo(2), "one change to unreadable, one back")
 		})
 	}
 }

@@ -146,8 +146,8 @@ func (r *Registry) optionsFor(limits kcp.Limits, namespaces []string, content []
 	return options, sha256.Sum256(fmt.Appendf(nil, "%v %q %s", options.Limits, options.namespaces, content))
 }
 
-// currentConnection returns the connection for a fingerprint, unless it has a successor. Its kubeconfig was accepted before:
-// parsing it at each heartbeat took over a quarter of the CPU time of an idle hub.
+// currentConnection returns the connection for a fingerprint, unless it has a successor. The kubeconfig of such a connection is
+// not parsed again: parsing it at each heartbeat took over a quarter of the CPU time of an idle hub.
 func (r *Registry) currentConnection(syncTarget types.UID, fingerprint [sha256.Size]byte) (*Connection, bool) {
 	r.lock.RLock()
 	defer r.lock.RUnlock()

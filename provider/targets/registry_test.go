@@ -44,8 +44,8 @@ import (
 func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)
-	way := newFlakyProxy(t, target)
-	kubeconfig := kubeconfigAt(t, target, way.URL())
+	proxy := newFlakyProxy(t, target)
+	kubeconfig := kubeconfigAt(t, target, proxy.URL())
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	connect := func(kubeconfig []byte, limits kcp.Limits) (connection *Connection) {
 		t.Helper()
@@ -70,7 +70,7 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 		g.Expect(connect(kubeconfig, same)).To(BeIdenticalTo(current))
 	}
 	again := func() { _, _ = registry.Connect(syncTarget, kubeconfig, kcp.Limits{}) }
-	g.Expect(testing.AllocsPerRun(20, again)).To(BeNumerically("<", 100), "what has not changed is not read again")
+	g.Expect(testing.AllocsPerRun(20, again)).To(BeNumerically("<", 100), "an unchanged kubeconfig is not parsed again")
 	for name, change := range map[string]func() *Connection{
 		"the kubeconfig": func() *Connection { return connect(append(kubeconfig, "# changed"...), kcp.Limits{}) },
 		"the rate":       func() *Connection { return connect(kubeconfig, kcp.Limits{QPS: 1}) },
@@ -83,7 +83,7 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 		suite.Eventually(t, func(g Gomega) {
 			_, err := before.Objects.Get(t.Context(), namespacesResource, types.NamespacedName{Name: "default"})
 			g.Expect(err).To(HaveOccurred())
-			g.Expect(way.Open()).To(Equal(1))
+			g.Expect(proxy.Open()).To(Equal(1))
 		})
 	}
 }
@@ -168,7 +168,7 @@ func TestCredentialsThatChangeTwice(t *testing.T) {
 	suite.Eventually(t, func(g Gomega) { g.Expect(given.env.ctx.Err()).To(HaveOccurred()) })
 	given = successor()
 	g.Expect(connect(first)).To(BeIdenticalTo(current))
-	g.Expect(registry.hasSuccessor()).To(BeFalse(), "they have changed back")
+	g.Expect(registry.hasSuccessor()).To(BeFalse(), "the credentials changed back")
 	suite.Eventually(t, func(g Gomega) { g.Expect(given.env.ctx.Err()).To(HaveOccurred()) })
 
 	// A connection that does not work any more is replaced without waiting.
@@ -188,9 +188,9 @@ func TestCredentialsThatChangeTwice(t *testing.T) {
 func TestRegistryRefuses(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)
-	way := newFlakyProxy(t, target)
+	proxy := newFlakyProxy(t, target)
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
-	good := kubeconfigAt(t, target, way.URL())
+	good := kubeconfigAt(t, target, proxy.URL())
 	connection, err := registry.Connect(syncTarget, good, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeEquivalentTo(1)) })
@@ -203,7 +203,7 @@ func TestRegistryRefuses(t *testing.T) {
 	_, ok := registry.Get(syncTarget)
 	g.Expect(ok).To(BeFalse())
 	g.Expect(registry.changes.Load()).To(BeEquivalentTo(2))
-	suite.Eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(proxy.Open()).To(BeZero()) })
 
 	// No error shows the invalid content, and each closes the former connection.
 	for name, content := range map[string]string{
@@ -219,14 +219,14 @@ func TestRegistryRefuses(t *testing.T) {
 		_, ok := registry.Get(syncTarget)
 		g.Expect(ok).To(BeFalse(), name)
 	}
-	suite.Eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(proxy.Open()).To(BeZero()) })
 }
 
 func TestRegistryConnectsOnlyWhileItRuns(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)
-	way := newFlakyProxy(t, target)
-	kubeconfig := kubeconfigAt(t, target, way.URL())
+	proxy := newFlakyProxy(t, target)
+	kubeconfig := kubeconfigAt(t, target, proxy.URL())
 	idle := NewRegistry(Options{Clock: clock.RealClock{}})
 	_, err := idle.Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).To(MatchError(ErrNotRunning))
@@ -240,7 +240,7 @@ func TestRegistryConnectsOnlyWhileItRuns(t *testing.T) {
 	suite.Eventually(t, func(g Gomega) {
 		_, ok := registry.Get(syncTarget)
 		g.Expect(ok).To(BeFalse())
-		g.Expect(way.Open()).To(BeZero())
+		g.Expect(proxy.Open()).To(BeZero())
 	})
 	_, err = registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).To(MatchError(ErrNotRunning))
@@ -252,7 +252,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	target := steady(t)
-	way := newFlakyProxy(t, target)
+	proxy := newFlakyProxy(t, target)
 	registry := newRegistry(ctx, t, clock.RealClock{})
 	registry.Disconnect("another")
 	g.Expect(registry.changes.Load()).To(BeZero())
@@ -263,7 +263,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 	// All goroutines that are started in this function, directly or indirectly, have the label.
 	pprof.Do(caches, pprof.Labels("owner", t.Name()), func(caches context.Context) {
 		var err error
-		connection, err = registry.Connect(syncTarget, kubeconfigAt(t, target, way.URL()), kcp.Limits{})
+		connection, err = registry.Connect(syncTarget, kubeconfigAt(t, target, proxy.URL()), kcp.Limits{})
 		g.Expect(err).NotTo(HaveOccurred())
 		suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 		cached := connection.Watches.NewCache(namespacesResource, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
@@ -291,18 +291,18 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 		}})
 		g.Eventually(signalled).Should(Receive())
 	})
-	g.Expect(way.Open()).To(Equal(1))
-	g.Expect(labelled(t)).To(BeNumerically(">", 5), "else this test shows nothing")
+	g.Expect(proxy.Open()).To(Equal(1))
+	g.Expect(labelled(t)).To(BeNumerically(">", 5), "otherwise this test proves nothing")
 
 	// The watch ends although the cache still runs.
 	registry.Disconnect(syncTarget)
 	g.Expect(registry.changes.Load()).To(BeEquivalentTo(2))
 	_, ok := registry.Get(syncTarget)
 	g.Expect(ok).To(BeFalse())
-	suite.Eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(proxy.Open()).To(BeZero()) })
 
 	// A caller that still holds the connection reaches nothing with it.
-	opened := way.Opened()
+	opened := proxy.Opened()
 	key := types.NamespacedName{Name: "default"}
 	for name, err := range map[string]error{
 		"get":    second(connection.Objects.Get(ctx, namespacesResource, key)),
@@ -315,14 +315,14 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 	} {
 		g.Expect(err).To(HaveOccurred(), name)
 	}
-	g.Expect(way.Opened()).To(Equal(opened))
+	g.Expect(proxy.Opened()).To(Equal(opened))
 
 	// Nothing is started any more.
 	defer connection.Watches.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnCRD: func(schema.GroupResource) {}})()
 
 	stopCaches()
 	suite.Eventually(t, func(g Gomega) { g.Expect(labelled(t)).To(BeZero(), profile(t)) })
-	g.Expect(way.Open()).To(BeZero())
+	g.Expect(proxy.Open()).To(BeZero())
 	g.Expect(registry.changes.Load()).To(BeEquivalentTo(2))
 }
 

@@ -104,7 +104,7 @@ func TestRejectedMetadata(t *testing.T) {
 		filter.set(name, true)
 		g.Expect(filtered.Fetch(ctx, key(name))).To(Succeed())
 	}
-	g.Expect(namesIn(filtered)).To(Equal([]string{"a", "b", "d"}), "c is of no interest for another reason, none is not there")
+	g.Expect(namesIn(filtered)).To(Equal([]string{"a", "b", "d"}), "c is excluded by another filter, and none does not exist")
 	g.Expect(recorded.all()).To(Equal([]string{"added a", "added b", "added d"}))
 	g.Expect(slices.Sorted(maps.Keys(neighbours()))).To(Equal([]string{"c"}))
 	g.Expect(filtered.Get(key("d")).GetAnnotations()).To(HaveKeyWithValue("note", "kept"))

@@ -68,7 +68,7 @@ func TestResolve(t *testing.T) {
 		kindOf("", "v1", "Missing"), kindOf("", "v9", "Pod"), kindOf("", "", ""),
 		kindOf("apps", "v1", "Pod"), kindOf("apps", "v9", "Deployment"), kindOf("apps", "", "Pod"),
 		kindOf("missing.example.org", "v1", "Widget"), kindOf("missing.example.org", "", "Widget"),
-		// No text of a user leads to another path.
+		// No text of a user may lead to another path.
 		kindOf("..", "v1", "Pod"), kindOf("", "../apis/apps/v1", "Deployment"), kindOf("apps/v1", "..", "Deployment"), kindOf("apps/v1", "", "Deployment"), kindOf("%2e%2e", "v1", "Pod"),
 	} {
 		_, _, err := connection.APIs.Resolve(t.Context(), kind)
@@ -107,10 +107,10 @@ func TestResolveRemembers(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	target, now := steady(t), clocktesting.NewFakeClock(time.Now())
-	var key atomic.Int64
+	var requests atomic.Int64
 	kubeconfig := newProxy(t, target, func(request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/apis/example.org/v2") {
-			key.Add(1)
+			requests.Add(1)
 		}
 	})
 	connection, err := newRegistry(ctx, t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
@@ -127,20 +127,20 @@ func TestResolveRemembers(t *testing.T) {
 	}
 	g.Expect(resolve()).To(MatchError(ErrNotServed))
 	g.Expect(resolve()).To(MatchError(ErrNotServed))
-	g.Expect(key.Load()).To(BeEquivalentTo(2), "it is not cached that a kind is not served")
+	g.Expect(requests.Load()).To(BeEquivalentTo(2), "the answer \"not served\" is not cached")
 
 	g.Expect(framework.Apply(ctx, target.Config, definition("sprockets", "Sprocket", "true"))).To(Succeed())
 	suite.Eventually(t, func(g Gomega) { g.Expect(resolve()).To(Succeed()) })
 	remembered := func(g Gomega) {
-		before := key.Load()
+		before := requests.Load()
 		g.Expect(resolve()).To(Succeed())
-		g.Expect(key.Load()).To(Equal(before))
+		g.Expect(requests.Load()).To(Equal(before))
 	}
 	suite.Eventually(t, remembered)
-	before := key.Load()
+	before := requests.Load()
 	now.Step(servedRecheckInterval)
 	g.Expect(resolve()).To(Succeed())
-	g.Expect(key.Load()).To(Equal(before+1), "aggregated APIs change without a signal")
+	g.Expect(requests.Load()).To(Equal(before+1), "aggregated APIs change without a signal")
 
 	g.Expect(framework.Delete(ctx, target.Config, crdsResource, "", "sprockets.example.org")).To(Succeed())
 	suite.Eventually(t, func(g Gomega) {
@@ -150,11 +150,11 @@ func TestResolveRemembers(t *testing.T) {
 	})
 
 	// A result that was requested before the cache was emptied may be wrong.
-	asking := lookup{GroupVersion: kind.GroupVersion(), kind: kind.Kind}
-	_, drops, _ := connection.APIs.discovered.get(asking)
+	stale := lookup{GroupVersion: kind.GroupVersion(), kind: kind.Kind}
+	_, drops, _ := connection.APIs.discovered.get(stale)
 	connection.APIs.discovered.reset()
-	connection.APIs.discovered.put(asking, lookupResult{}, drops, now.Now())
-	_, _, ok := connection.APIs.discovered.get(asking)
+	connection.APIs.discovered.put(stale, lookupResult{}, drops, now.Now())
+	_, _, ok := connection.APIs.discovered.get(stale)
 	g.Expect(ok).To(BeFalse())
 }
 
@@ -214,7 +214,7 @@ func TestResolveResource(t *testing.T) {
 		resource("missing.example.org", "v1", "widgets"), resource("missing.example.org", "", "widgets"),
 		// A subresource is no resource, though it may have a kind of its own.
 		resource("apps", "v1", "deployments/scale"), resource("", "v1", "pods/eviction"),
-		// No text of a user leads to another path.
+		// No text of a user may lead to another path.
 		resource("..", "v1", "pods"), resource("", "../apis/apps/v1", "deployments"), resource("apps/v1", "", "deployments"), resource("%2e%2e", "v1", "pods"),
 	} {
 		_, _, err := connection.APIs.ResolveResource(t.Context(), key)
@@ -231,10 +231,10 @@ func TestResolveResourceRemembers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	target, now := steady(t), clocktesting.NewFakeClock(time.Now())
-	var key atomic.Int64
+	var requests atomic.Int64
 	kubeconfig := newProxy(t, target, func(request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/apis/example.org/v1") {
-			key.Add(1)
+			requests.Add(1)
 		}
 	})
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
@@ -252,28 +252,28 @@ func TestResolveResourceRemembers(t *testing.T) {
 	// CRDs of other tests empty the cache of the connection.
 	suite.Eventually(t, func(g Gomega) {
 		resolve(g)
-		before := key.Load()
+		before := requests.Load()
 		resolve(g)
-		g.Expect(key.Load()).To(Equal(before))
+		g.Expect(requests.Load()).To(Equal(before))
 	})
 	_, _, err = connection.APIs.Resolve(t.Context(), widgets.GroupVersion().WithKind("widgets"))
 	g.Expect(err).To(MatchError(ErrNotServed))
-	before := key.Load()
+	before := requests.Load()
 	now.Step(servedRecheckInterval)
 	resolve(g)
-	g.Expect(key.Load()).To(Equal(before + 1))
+	g.Expect(requests.Load()).To(Equal(before + 1))
 }
 
 // Discovery uses the same transport as all requests to the target.
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	way := newFlakyProxy(t, steady(t))
-	connection := connectTo(t, kubeconfigAt(t, steady(t), way.URL()))
+	proxy := newFlakyProxy(t, steady(t))
+	connection := connectTo(t, kubeconfigAt(t, steady(t), proxy.URL()))
 	document, err := connection.Discovery.RESTClient().Get().AbsPath("/openapi/v3").Do(t.Context()).Raw()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(document)).To(ContainSubstring("apis/apps/v1"))
-	way.Disconnect()
+	proxy.Disconnect()
 	_, err = connection.Discovery.RESTClient().Get().AbsPath("/openapi/v3").MaxRetries(0).Do(t.Context()).Raw()
 	g.Expect(err).To(HaveOccurred())
 }

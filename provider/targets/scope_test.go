@@ -45,12 +45,12 @@ func TestRestrictScope(t *testing.T) {
 		namespaced  bool
 		scope, want Scope
 	}{
-		"all of a cluster":            {namespaced: true, scope: Scope{All: true}, want: Scope{All: true}},
-		"some of a cluster":           {namespaced: true, scope: scope, want: scope},
-		"all of some namespaces":      {bound: []string{"a", "b"}, namespaced: true, scope: Scope{All: true}, want: Scope{Namespaces: []string{"a", "b"}}},
-		"some of some namespaces":     {bound: []string{"a", "b"}, namespaced: true, scope: scope, want: Scope{Namespaces: []string{"a"}, Names: []types.NamespacedName{name("b/x")}}},
-		"nothing of other namespaces": {bound: []string{"d"}, namespaced: true, scope: scope},
-		"cluster-scoped objects":      {bound: []string{"a"}, scope: Scope{All: true}, want: Scope{All: true}},
+		"all of a cluster":        {namespaced: true, scope: Scope{All: true}, want: Scope{All: true}},
+		"some of a cluster":       {namespaced: true, scope: scope, want: scope},
+		"all of some namespaces":  {bound: []string{"a", "b"}, namespaced: true, scope: Scope{All: true}, want: Scope{Namespaces: []string{"a", "b"}}},
+		"some of some namespaces": {bound: []string{"a", "b"}, namespaced: true, scope: scope, want: Scope{Namespaces: []string{"a"}, Names: []types.NamespacedName{name("b/x")}}},
+		"no shared namespaces":    {bound: []string{"d"}, namespaced: true, scope: scope},
+		"cluster-scoped objects":  {bound: []string{"a"}, scope: Scope{All: true}, want: Scope{All: true}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			got := Namespaces(test.bound).Restrict(test.scope, test.namespaced)
@@ -130,7 +130,7 @@ func TestBoundToNamespaces(t *testing.T) {
 		filled, pending := cached.Progress()
 		g.Expect([]int{filled, pending}).To(Equal([]int{1, 0}))
 	})
-	g.Expect(cached.HasSynced()).To(BeFalse(), "of a part it is not known what is there")
+	g.Expect(cached.HasSynced()).To(BeFalse(), "a part is not readable")
 	g.Expect(cached.Availability().Reason).To(Equal(ReasonForbidden))
 	g.Expect(cached.Availability().Message).To(ContainSubstring(b.forbidden))
 	g.Expect(namesIn(cached)).To(Equal([]string{"held"}))
@@ -156,7 +156,7 @@ subjects: [{kind: ServiceAccount, name: bound, namespace: `+b.outside+`}]
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
 		names.Add(types.NamespacedName{Namespace: b.first, Name: name})
 	}
-	suite.Eventually(t, func(g Gomega) { g.Expect(shown()).To(HaveLen(9), "names that are free") })
+	suite.Eventually(t, func(g Gomega) { g.Expect(shown()).To(HaveLen(9), "free names") })
 
 	labels, known := map[string]string(nil), false
 	suite.Eventually(t, func(g Gomega) {
@@ -199,7 +199,7 @@ func TestOtherNamespacesMakeAnotherConnection(t *testing.T) {
 	}
 	whole, some := connect(), connect("b", "a", "b")
 	g.Expect(some).NotTo(BeIdenticalTo(whole))
-	g.Expect(some.Namespaces).To(Equal(Namespaces{"a", "b"}))
+	g.Expect(some.Namespaces).To(Equal([]string{"a", "b"}))
 	g.Expect(connect("a", "b")).To(BeIdenticalTo(some), "the order does not matter")
 	g.Expect(connect("a")).NotTo(BeIdenticalTo(some))
 }

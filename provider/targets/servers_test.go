@@ -92,7 +92,7 @@ func administrator(t *testing.T, target *servers.Target) dynamic.Interface {
 	return suite.Dynamic(t, target.Config)
 }
 
-// newNamespace makes a namespace for the test, which nobody else uses.
+// newNamespace creates a namespace for one test.
 func newNamespace(t *testing.T, target *servers.Target) string {
 	t.Helper()
 	name := "test-" + strings.ToLower(strings.Map(func(r rune) rune {

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/cachesize"
 )
 
-// recordingHandler records the events of a store, and whether the store was synced then.
+// recordingHandler records the events of a store, and whether the store was synced at the time.
 type recordingHandler struct {
 	store *store
 	calls []string
@@ -59,7 +59,7 @@ func (h *recordingHandler) OnDelete(object any) {
 	h.note("deleted", object)
 }
 
-func TestStoreTellsOfWhatChanged(t *testing.T) {
+func TestStoreReportsChanges(t *testing.T) {
 	handler := &recordingHandler{}
 	strip := func(object any) (any, error) {
 		if object.(*unstructured.Unstructured).GetName() == "bad" {
@@ -77,13 +77,13 @@ func TestStoreTellsOfWhatChanged(t *testing.T) {
 		fails bool
 		want  []string
 	}{
-		{"a list that cannot be kept", func() error { return store.Replace([]any{a, bad}, "1") }, true, nil},
+		{"an invalid list", func() error { return store.Replace([]any{a, bad}, "1") }, true, nil},
 		{"the first list", func() error { return store.Replace([]any{a, b}, "2") }, false, []string{"added (initial: true) a", "added (initial: true) b"}},
-		{"one appears", func() error { return store.Add(c) }, false, []string{"added (initial: false) since c"}},
-		{"one appears that cannot be kept", func() error { return store.Add(bad) }, true, nil},
-		{"one changes", func() error { return store.Update(later) }, false, []string{"updated from 1 since a"}},
-		{"one goes", func() error { return store.Delete(b) }, false, []string{"deleted since b"}},
-		{"a list with another one", func() error { return store.Replace([]any{b, later}, "6") }, false, []string{"missed c since c", "added (initial: false) since b", "updated from 4 since a"}},
+		{"an object is added", func() error { return store.Add(c) }, false, []string{"added (initial: false) since c"}},
+		{"an invalid object is added", func() error { return store.Add(bad) }, true, nil},
+		{"an object is updated", func() error { return store.Update(later) }, false, []string{"updated from 1 since a"}},
+		{"an object is deleted", func() error { return store.Delete(b) }, false, []string{"deleted since b"}},
+		{"a list with another object", func() error { return store.Replace([]any{b, later}, "6") }, false, []string{"missed c since c", "added (initial: false) since b", "updated from 4 since a"}},
 	} {
 		handler.calls = nil
 		if err := step.do(); (err != nil) != step.fails {
@@ -99,7 +99,7 @@ func TestStoreTellsOfWhatChanged(t *testing.T) {
 }
 
 // The count matches the cached objects, with any last state of a deleted object, and if a list has an object twice.
-func TestStoreCountsWhatItHolds(t *testing.T) {
+func TestStoreCountsCachedObjects(t *testing.T) {
 	text := func(name string, size int) *unstructured.Unstructured {
 		object := state(name, "1", 1, "")
 		object.Object["data"] = strings.Repeat("x", size)
@@ -112,13 +112,13 @@ func TestStoreCountsWhatItHolds(t *testing.T) {
 		do   func() error
 		want []*unstructured.Unstructured
 	}{
-		{"one goes that was not there", func() error { return store.Delete(large) }, nil},
-		{"one comes", func() error { return store.Add(small) }, []*unstructured.Unstructured{small}},
-		{"another one goes that was not there", func() error { return store.Delete(text("b", 10000)) }, []*unstructured.Unstructured{small}},
-		{"it grows", func() error { return store.Update(large) }, []*unstructured.Unstructured{large}},
-		{"one is listed three times", func() error { return store.Replace([]any{small, small, text("a", 10)}, "2") }, []*unstructured.Unstructured{small}},
-		{"another one comes", func() error { return store.Add(text("b", 10)) }, []*unstructured.Unstructured{small, text("b", 10)}},
-		{"it is said to have been larger", func() error { return store.Delete(large) }, []*unstructured.Unstructured{text("b", 10)}},
+		{"an unknown object is deleted", func() error { return store.Delete(large) }, nil},
+		{"an object is added", func() error { return store.Add(small) }, []*unstructured.Unstructured{small}},
+		{"another unknown object is deleted", func() error { return store.Delete(text("b", 10000)) }, []*unstructured.Unstructured{small}},
+		{"the object grows", func() error { return store.Update(large) }, []*unstructured.Unstructured{large}},
+		{"an object is listed three times", func() error { return store.Replace([]any{small, small, text("a", 10)}, "2") }, []*unstructured.Unstructured{small}},
+		{"another object is added", func() error { return store.Add(text("b", 10)) }, []*unstructured.Unstructured{small, text("b", 10)}},
+		{"a larger last state is deleted", func() error { return store.Delete(large) }, []*unstructured.Unstructured{text("b", 10)}},
 	} {
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)

@@ -35,11 +35,11 @@ func TestClockSkew(t *testing.T) {
 		date string
 		want time.Duration
 	}{
-		"the same":     {noon.Format(http.TimeFormat), 0},
-		"some seconds": {noon.Add(59 * time.Second).Format(http.TimeFormat), 0},
-		"an hour on":   {noon.Add(time.Hour).Format(http.TimeFormat), time.Hour},
-		"a day back":   {noon.Add(-24 * time.Hour).Format(http.TimeFormat), -24 * time.Hour},
-		"no date":      {"tomorrow", 0},
+		"the same":      {noon.Format(http.TimeFormat), 0},
+		"some seconds":  {noon.Add(59 * time.Second).Format(http.TimeFormat), 0},
+		"an hour ahead": {noon.Add(time.Hour).Format(http.TimeFormat), time.Hour},
+		"a day behind":  {noon.Add(-24 * time.Hour).Format(http.TimeFormat), -24 * time.Hour},
+		"no date":       {"tomorrow", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -36,7 +36,7 @@ import (
 // renewTimeout bounds each of the requests that renew a token.
 const renewTimeout = 10 * time.Second
 
-// ErrKubeconfigChanged means that a token is not renewed, because the kubeconfig is not the connection's.
+// ErrKubeconfigChanged means that a token is not renewed, because the connection uses another kubeconfig.
 var ErrKubeconfigChanged = errors.New("the kubeconfig has changed in the meantime")
 
 var serviceAccountsResource = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
@@ -108,7 +108,7 @@ func (t *BearerToken) RenewAsync(content []byte) ([]byte, error) {
 	return nil, ErrPending
 }
 
-// renewalResult is the result of a renewal; fingerprint is the fingerprint of the kubeconfig before.
+// renewalResult is the result of a renewal; fingerprint identifies the kubeconfig before the renewal.
 type renewalResult struct {
 	fingerprint [sha256.Size]byte
 	kubeconfig  []byte

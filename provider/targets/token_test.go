@@ -98,7 +98,7 @@ func TestTokenIsRenewedByItsTarget(t *testing.T) {
 }
 
 // The renewal of a token does not wait for a target that does not answer, and makes one request.
-func TestRenewalWaitsForNoTarget(t *testing.T) {
+func TestRenewalDoesNotWaitForTheTarget(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)
 	createServiceAccount(t, target, "waits", true)

@@ -35,7 +35,7 @@ import (
 )
 
 const (
-	// tunnelHost is the server of requests through a tunnel. The end of the tunnel replaces it.
+	// tunnelHost is the host in the URLs of requests through a tunnel. The client of the tunnel replaces it.
 	tunnelHost = "https://cluster.tunnel"
 	// tunnelServer is the fingerprint of the server of all clusters with a tunnel: only their IDs distinguish them.
 	tunnelServer = "tunnel"
@@ -68,7 +68,7 @@ func (r *Registry) ConnectTunnel(syncTarget types.UID, content []byte, limits kc
 		r.Disconnect(syncTarget)
 		return nil, err
 	}
-	// The token is not in the fingerprint: another one needs no other connection.
+	// The token is not part of the fingerprint: a new token needs no new connection.
 	options, fingerprint := r.optionsFor(limits, namespaces, []byte(tunnelServer))
 	if current, ok := r.currentConnection(syncTarget, fingerprint); ok {
 		return current, nil
@@ -110,7 +110,7 @@ func (r *Registry) tunnelConfig(syncTarget types.UID) *rest.Config {
 	return &rest.Config{Host: tunnelHost, Transport: r.tunnels.Transport(syncTarget)}
 }
 
-// onTunnelChange makes the connection of a SyncTarget notice that a tunnel was opened, closed or refused.
+// onTunnelChange probes the connection of a SyncTarget after a tunnel was opened, closed or refused.
 func (r *Registry) onTunnelChange(syncTarget types.UID) {
 	if connection, ok := r.Get(syncTarget); ok {
 		connection.Health.ProbeNow()

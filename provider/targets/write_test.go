@@ -73,8 +73,8 @@ func (k kind) object(namespace, name string) *unstructured.Unstructured {
 	return object
 }
 
-// onEachKind runs a test for each kind on the steady target. there is an administrator's client for the kind.
-func onEachKind(t *testing.T, test func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string)) {
+// forEachKind runs a test for each kind on the steady target. client is an administrator's client for the kind.
+func forEachKind(t *testing.T, test func(t *testing.T, k kind, connection *Connection, client dynamic.ResourceInterface, namespace string)) {
 	t.Helper()
 	target := steady(t)
 	connection, admin, namespace := connect(t, target), administrator(t, target), newNamespace(t, target)
@@ -95,19 +95,19 @@ func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// setCreateByApply makes the connection create in one of its two ways.
+// setCreateByApply sets how the connection creates objects.
 func setCreateByApply(connection *Connection, byApply bool) {
 	connection.Objects.lock.Lock()
 	defer connection.Objects.lock.Unlock()
 	connection.Objects.creation = &creationMode{epoch: connection.Health.Epoch(), byApply: byApply}
 }
 
-// eachWay runs a test for each kind with each of the two ways to create.
-func eachWay(t *testing.T, connection *Connection, test func(t *testing.T, k kind, suffix string)) {
-	for way, byApply := range map[string]bool{"apply": true, "post": false} {
+// forEachCreateMode runs a test for each kind and each of the two modes to create.
+func forEachCreateMode(t *testing.T, connection *Connection, test func(t *testing.T, k kind, suffix string)) {
+	for mode, byApply := range map[string]bool{"apply": true, "post": false} {
 		setCreateByApply(connection, byApply)
 		for _, k := range kinds {
-			t.Run(way+"/"+k.kind, func(t *testing.T) { test(t, k, way) })
+			t.Run(mode+"/"+k.kind, func(t *testing.T) { test(t, k, mode) })
 		}
 	}
 }
@@ -117,15 +117,15 @@ func TestCreate(t *testing.T) {
 	connection := connect(t, target)
 	admin, namespace := administrator(t, target), newNamespace(t, target)
 
-	eachWay(t, connection, func(t *testing.T, k kind, way string) {
+	forEachCreateMode(t, connection, func(t *testing.T, k kind, mode string) {
 		g := NewWithT(t)
 		ctx := t.Context()
-		object := k.object(namespace, "owned-"+way)
+		object := k.object(namespace, "owned-"+mode)
 		before := object.DeepCopy()
 
 		created, err := connection.Objects.Create(ctx, k.resource, object)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(object).To(Equal(before), "the caller's object is not to be changed")
+		g.Expect(object).To(Equal(before), "the caller's object must not change")
 		g.Expect(k.in(admin, namespace).Get(ctx, object.GetName(), metav1.GetOptions{})).To(Equal(created))
 		g.Expect(managersOf(created)).To(Equal([]string{"Apply by " + fieldManager}))
 
@@ -144,23 +144,23 @@ func TestCreateNeverOverwrites(t *testing.T) {
 	connection := connect(t, target)
 	admin, namespace := administrator(t, target), newNamespace(t, target)
 
-	eachWay(t, connection, func(t *testing.T, k kind, way string) {
+	forEachCreateMode(t, connection, func(t *testing.T, k kind, mode string) {
 		ctx := t.Context()
-		there := k.in(admin, namespace)
+		client := k.in(admin, namespace)
 		for owner, write := range map[string]func(object *unstructured.Unstructured) (*unstructured.Unstructured, error){
 			"the hub": func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 				return connection.Objects.Create(ctx, k.resource, object)
 			},
 			"somebody": func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-				return there.Create(ctx, object, metav1.CreateOptions{})
+				return client.Create(ctx, object, metav1.CreateOptions{})
 			},
-			"somebody who applies": func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-				return there.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "somebody"})
+			"another applier": func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+				return client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "somebody"})
 			},
 		} {
 			t.Run(owner, func(t *testing.T) {
 				g := NewWithT(t)
-				object := k.object(namespace, fmt.Sprintf("taken-by-%d-%s", len(owner), way))
+				object := k.object(namespace, fmt.Sprintf("taken-by-%d-%s", len(owner), mode))
 				before, err := write(object.DeepCopy())
 				g.Expect(err).NotTo(HaveOccurred())
 
@@ -168,7 +168,7 @@ func TestCreateNeverOverwrites(t *testing.T) {
 					object.SetAnnotations(annotations)
 					_, err = connection.Objects.Create(ctx, k.resource, object)
 					g.Expect(err).To(MatchError(ErrAlreadyExists))
-					g.Expect(there.Get(ctx, object.GetName(), metav1.GetOptions{})).To(Equal(before))
+					g.Expect(client.Get(ctx, object.GetName(), metav1.GetOptions{})).To(Equal(before))
 				}
 			})
 		}
@@ -177,7 +177,7 @@ func TestCreateNeverOverwrites(t *testing.T) {
 
 func TestCreateInMissingNamespace(t *testing.T) {
 	connection := connect(t, steady(t))
-	eachWay(t, connection, func(t *testing.T, k kind, _ string) {
+	forEachCreateMode(t, connection, func(t *testing.T, k kind, _ string) {
 		if !k.namespaced {
 			return
 		}
@@ -192,7 +192,7 @@ func TestCreateInMissingNamespace(t *testing.T) {
 }
 
 // A controller may write to a new object before the hub has turned its own fields into fields of an apply.
-func TestCreateByPostWhileOthersWrite(t *testing.T) {
+func TestCreateByPostWithConcurrentWrites(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)
 	admin, namespace := administrator(t, target), newNamespace(t, target)

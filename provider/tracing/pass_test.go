@@ -170,7 +170,7 @@ func TestNotSampled(t *testing.T) {
 	pass.Planned(pass.Now())
 	pass.Request(Request{Destination: "target", Verb: "apply", Code: 200}, pass.Now())
 	if pass.Acknowledgement("target") != nil {
-		t.Error("somebody must keep a function")
+		t.Error("a function must be kept")
 	}
 	pass.End(Result{Reason: "Conflict"})
 	if got := tracer.listSpans(); len(got) > 0 {
@@ -207,7 +207,7 @@ func TestOffIsFree(t *testing.T) {
 		pass.Planned(pass.Now())
 		pass.Request(Request{Verb: "apply"}, pass.Now())
 		if pass.Acknowledgement("target") != nil {
-			t.Error("somebody must keep a function")
+			t.Error("a function must be kept")
 		}
 		pass.End(Result{Reason: "Conflict"})
 	})

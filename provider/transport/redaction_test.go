@@ -40,7 +40,7 @@ import (
 
 const secretToken = "s3cr3t-Token-of-A-target-0123456789"
 
-// answer returns what the hub reads of a server's answer to a request for an object.
+// answer returns the part of a server's answer that the hub reads.
 func answer(t *testing.T, options Options, respond func(*http.Response)) (response *http.Response, body string, err error) {
 	t.Helper()
 	if options.Limits == (Limits{}) {
@@ -78,7 +78,7 @@ func TestErrorTextsAreRedacted(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	for name, test := range map[string]struct {
 		mediaType, body string
-		// wantType is the media type that is left, and wantPart what is left of the text.
+		// wantType is the resulting media type, and wantPart a part of the resulting text.
 		wantType, wantPart string
 	}{
 		"a text":                 {"text/plain", "no " + secretToken + ", go", "text/plain", "no (redacted), go"},
@@ -92,7 +92,7 @@ func TestErrorTextsAreRedacted(t *testing.T) {
 		"a long message":            {"application/json", status(func(s *metav1.Status) { s.Message = long + secretToken }), "application/json", "…"},
 		"a text without end":        {"text/plain", strings.Repeat(secretToken+" ", 5000), "text/plain", errorTextTooLong},
 		"a Status without end":      {"application/json", status(func(s *metav1.Status) { s.Message = strings.Repeat(secretToken+" ", 5000) }), "text/plain", errorTextTooLong},
-		"somebody's Authorization":  {"text/plain", "got Authorization: Bearer abcdef0123", "text/plain", "(redacted)"},
+		"an Authorization header":   {"text/plain", "got Authorization: Bearer abcdef0123", "text/plain", "(redacted)"},
 		"a Status of another shape": {"application/json", `{"kind": "Status", "message": {"a": "` + secretToken + `"}}`, "text/plain", "(redacted)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestAnswersOfNoAPIServer(t *testing.T) {
 		"content of no type":        {respond: func(r *http.Response) { r.Header.Del("Content-Type") }, misbehave: true, want: "of the type"},
 		"a text":                    {respond: func(r *http.Response) { r.Header.Set("Content-Type", "text/plain") }, misbehave: true, want: "text/plain"},
 		"a switch of the protocol":  {respond: func(r *http.Response) { r.StatusCode = http.StatusSwitchingProtocols }, want: ProtocolError},
-		"protobuf, not asked for":   {respond: func(r *http.Response) { r.Header.Set("Content-Type", "application/vnd.kubernetes.protobuf") }, misbehave: true, want: "protobuf"},
+		"protobuf, not requested":   {respond: func(r *http.Response) { r.Header.Set("Content-Type", "application/vnd.kubernetes.protobuf") }, misbehave: true, want: "protobuf"},
 		"JSON of another JSON type": {respond: func(r *http.Response) { r.Header.Set("Content-Type", "application/apply-patch+json;as=Table") }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,10 +96,10 @@ func TestLargeResponsesTakeSlots(t *testing.T) {
 						}()
 					}
 				}
-				asked := 20 / test.servers * test.servers
-				for i := range asked {
+				count := 20 / test.servers * test.servers
+				for i := range count {
 					synctest.Wait()
-					if now := decoding.Load(); now > test.most || now < 1 || i == 0 && int(now) != min(int(test.most), asked) {
+					if now := decoding.Load(); now > test.most || now < 1 || i == 0 && int(now) != min(int(test.most), count) {
 						t.Fatalf("%d are decoded at once, %d may be", now, test.most)
 					}
 					release <- struct{}{}
@@ -188,13 +188,13 @@ func TestSlotsAreReleased(t *testing.T) {
 		_ = second.Body.Close()
 		_ = first.Body.Close()
 		if _, err := second.Body.Read(make([]byte, 1)); err == nil || len(options.LargeSlots) != 0 {
-			t.Errorf("%d turns are taken by what has ended: %v", len(options.LargeSlots), err)
+			t.Errorf("%d slots are taken by ended requests: %v", len(options.LargeSlots), err)
 		}
 	})
 }
 
 // A server that does not answer the next request does not keep the shared slot of its previous response.
-func TestTheNextRequestHoldsUpNobody(t *testing.T) {
+func TestNextRequestBlocksNoOther(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		ctx, release := WithSlot(t.Context())
 		defer release()
@@ -208,7 +208,7 @@ func TestTheNextRequestHoldsUpNobody(t *testing.T) {
 		next := roundTrip(t, ctx, options, anObject, strings.NewReader(`{}`))
 		defer next.Body.Close() //nolint:errcheck // nothing is read from it
 		if len(manyValuesSlots) != 0 || len(options.LargeSlots) != 1 {
-			t.Errorf("%d and %d turns are taken while something else is asked for", len(manyValuesSlots), len(options.LargeSlots))
+			t.Errorf("%d and %d slots are taken during another request", len(manyValuesSlots), len(options.LargeSlots))
 		}
 	})
 }

@@ -97,7 +97,7 @@ func (e repeatingReader) Read(into []byte) (int, error) {
 	return len(into), nil
 }
 
-func TestMetadataWatchesAreBoundedWhateverTheirReaderDoes(t *testing.T) {
+func TestMetadataWatchesAreBoundedForAnyReader(t *testing.T) {
 	for name, test := range map[string]struct{ contentType, text string }{
 		"an endless object": {"application/json;stream=watch", "{\"a\":\n1,"},
 		"an endless text":   {"application/json", `"a`},
@@ -315,9 +315,9 @@ func TestTargetsAnswerWithJSON(t *testing.T) {
 		want   string
 		taken  bool
 	}{"a target": {TargetLimits(), "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", false}, "kcp": {KCPLimits(), options, true}} {
-		asked := ""
+		accept := ""
 		bounded := LimitResponses(Options{Limits: test.limits})(roundTripperFunc(func(request *http.Request) (*http.Response, error) {
-			asked = request.Header.Get("Accept")
+			accept = request.Header.Get("Accept")
 			return respond(200, "application/vnd.kubernetes.protobuf", strings.NewReader("k8s"))(request)
 		}))
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?limit=500", nil)
@@ -326,8 +326,8 @@ func TestTargetsAnswerWithJSON(t *testing.T) {
 		if err == nil {
 			_ = response.Body.Close()
 		}
-		if asked != test.want || (err == nil) != test.taken || request.Header.Get("Accept") != options {
-			t.Errorf("%s was asked for %q: %v", name, asked, err)
+		if accept != test.want || (err == nil) != test.taken || request.Header.Get("Accept") != options {
+			t.Errorf("%s was requested with %q: %v", name, accept, err)
 		}
 	}
 }

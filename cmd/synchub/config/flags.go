@@ -114,7 +114,7 @@ func AddFlags(groups *cliflag.NamedFlagSets, s *v1alpha1.HubConfiguration) {
 func addLeaderElectionFlags(flags *pflag.FlagSet, s *v1alpha1.LeaderElectionConfiguration) {
 	flags.BoolVar(&s.LeaderElect, "leader-elect", s.LeaderElect, "work only while holding the Lease")
 	flags.StringVar(&s.Namespace, "leader-election-namespace", s.Namespace, "namespace of the Lease (default: --namespace)")
-	flags.DurationVar(&s.LeaseDuration.Duration, "leader-election-lease-duration", s.LeaseDuration.Duration, "how long a lost leader is waited for")
+	flags.DurationVar(&s.LeaseDuration.Duration, "leader-election-lease-duration", s.LeaseDuration.Duration, "how long the other replicas wait before they replace a lost leader")
 	flags.DurationVar(&s.RenewDeadline.Duration, "leader-election-renew-deadline", s.RenewDeadline.Duration, "how long the leader tries to renew before it gives up")
 	flags.DurationVar(&s.RetryPeriod.Duration, "leader-election-retry-period", s.RetryPeriod.Duration, "how often the leader renews the Lease; the other replicas watch the Lease")
 	flags.StringVar((*string)(&s.Standby), "standby", string(s.Standby), "mode of a replica that does not lead, with --coordination=leader: a warm replica watches everything that the leader watches and takes over at once, a cold one only waits")
@@ -135,7 +135,7 @@ func addMailboxFlags(flags *pflag.FlagSet, s *v1alpha1.MailboxesConfiguration) {
 	flags.Int64Var(&s.MaxBytes, "mailbox-max-bytes", s.MaxBytes, "bytes of memory that the objects of one mailbox may take, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
 	flags.Int64Var(&s.TotalBytes, "mailboxes-max-bytes", s.TotalBytes, "bytes of memory that the objects of all mailboxes may take together; beyond that the largest mailboxes are cut first (default: a fifth of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 184 MiB)")
 	flags.IntVar(&s.MaxPerInventory, "inventory-max-mailboxes", s.MaxPerInventory, "mailboxes that the SyncTargets of one inventory workspace get; further SyncTargets get the reason TooManyMailboxes, and existing mailboxes stay")
-	flags.DurationVar(&s.BindingSettlePeriod.Duration, "binding-settle-period", s.BindingSettlePeriod.Duration, "how long the binding of a mailbox must be unchanged before the hub believes that an object is gone; kcp takes long to show the objects of many mailboxes again after a claim was rejected and accepted")
+	flags.DurationVar(&s.BindingSettlePeriod.Duration, "binding-settle-period", s.BindingSettlePeriod.Duration, "how long the binding of a mailbox must be unchanged before the hub treats an object as deleted; kcp takes long to show the objects of many mailboxes again after a claim was rejected and accepted")
 	flags.DurationVar(&s.MassDeletionDelay.Duration, "mass-deletion-delay", s.MassDeletionDelay.Duration, "how long the hub waits before it verifies a second time that many objects of one mailbox are gone, and deletes their copies")
 }
 
@@ -143,8 +143,8 @@ func addTargetFlags(flags *pflag.FlagSet, s *v1alpha1.TargetsConfiguration) {
 	flags.Int64Var(&s.CacheObjects, "target-cache-objects", s.CacheObjects, "objects that the hub caches of one target; beyond the limit the hub leaves the target alone")
 	flags.Int64Var(&s.CacheBytes, "target-cache-bytes", s.CacheBytes, "bytes of memory that these objects may take")
 	flags.Int64Var(&s.TotalBytes, "targets-max-bytes", s.TotalBytes, "bytes of memory that the caches of all targets may take together; near the limit the hub leaves the targets alone that take most and grow (default: a quarter of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 230 MiB)")
-	flags.StringSliceVar(&s.ProtectedNamespaces, "protected-namespaces", s.ProtectedNamespaces, "namespaces that nothing goes to or comes from unless a SyncTarget or PublishedResource allows it, beside the hub's own; a name that ends in * stands for all that begin so")
-	flags.StringSliceVar(&s.DeniedNetworks, "denied-networks", s.DeniedNetworks, "networks, such as 10.96.0.0/12, that no target's address may be in, beside link-local, multicast and metadata addresses, which never may")
+	flags.StringSliceVar(&s.ProtectedNamespaces, "protected-namespaces", s.ProtectedNamespaces, "namespaces that are not synced unless a SyncTarget or PublishedResource allows it, in addition to the hub's own namespace; a name that ends in * is a prefix")
+	flags.StringSliceVar(&s.DeniedNetworks, "denied-networks", s.DeniedNetworks, "networks, such as 10.96.0.0/12, that the hub does not connect to, in addition to link-local, multicast and metadata addresses")
 }
 
 // Override replaces the settings by the settings of a file, except those whose flags are given. flags must come from AddFlags

@@ -84,7 +84,7 @@ func readDocument(content []byte) (map[string]any, error) {
 	}
 	converted, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
-		// The parser puts each problem on a line of its own.
+		// The parser writes each problem on a separate line.
 		return nil, errors.New(strings.Join(strings.Fields(err.Error()), " "))
 	}
 	var fields map[string]any

@@ -111,7 +111,7 @@ func TestValidateCoordination(t *testing.T) {
 }
 
 // A problem is named where its cause is.
-func TestExplainNamesWhatTheUserWrote(t *testing.T) {
+func TestExplainNamesTheUsersSettings(t *testing.T) {
 	problems := field.ErrorList{
 		field.Invalid(field.NewPath("kcp", "qps"), 0, "must be more than 0"),
 		field.Invalid(field.NewPath("targets", "deniedNetworks").Index(1), "x", "is no network"),

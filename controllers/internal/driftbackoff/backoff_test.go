@@ -65,7 +65,7 @@ func TestBackoff(t *testing.T) {
 		writer.waits(wait - wait/3)
 		writer.clock.Step(wait - wait/3 - time.Nanosecond)
 		writer.waits(time.Nanosecond)
-		// Sometimes the queue is late.
+		// The queue may be late.
 		writer.clock.Step(time.Nanosecond + time.Duration(round%2)*time.Second)
 		writer.repaired()
 	}

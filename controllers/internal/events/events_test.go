@@ -58,7 +58,7 @@ func TestRecordCondition(t *testing.T) {
 		"another status":  {[]metav1.Condition{before}, []metav1.Condition{condition("Ready", metav1.ConditionFalse, "Ready", "no")}, []string{"Warning Ready no"}},
 		"unknown":         {[]metav1.Condition{before}, []metav1.Condition{condition("Ready", metav1.ConditionUnknown, "Lost", "no")}, []string{"Warning Lost no"}},
 		"of another type": {[]metav1.Condition{condition("Exported", metav1.ConditionTrue, "Ready", "fine")}, []metav1.Condition{before}, []string{"Normal Ready fine"}},
-		"no longer there": {[]metav1.Condition{before}, nil, nil},
+		"removed":         {[]metav1.Condition{before}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var recorded fakeRecorder

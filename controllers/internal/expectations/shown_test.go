@@ -66,16 +66,16 @@ func TestOnShown(t *testing.T) {
 		"a deletion, and a reconcile after all": {steps{begin, deleted}, steps{gone("a"), reconciled(nil)}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, told := newTestWrites[types.NamespacedName](clock.RealClock{}), 0
+			m, calls := newTestWrites[types.NamespacedName](clock.RealClock{}), 0
 			for _, step := range test.before {
 				step(m)
 			}
-			m.OnShown(someKey, func() { told++ })
+			m.OnShown(someKey, func() { calls++ })
 			for _, step := range test.after {
 				step(m)
 			}
-			if told != test.want {
-				t.Errorf("called %d times, not %d", told, test.want)
+			if calls != test.want {
+				t.Errorf("called %d times, not %d", calls, test.want)
 			}
 		})
 	}

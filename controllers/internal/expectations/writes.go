@@ -59,7 +59,7 @@ type Writes[K comparable, O Object] struct {
 	Size     cachesize.Counter
 	OnGrowth func()
 
-	// lock is the owner's, which may guard more state with it.
+	// lock is the lock of the owner, which may guard more state with it.
 	lock    *gosync.Mutex
 	pending map[K]*pendingWrite[O]
 	// dropped holds the field paths that the side was found not to keep.
@@ -131,7 +131,7 @@ func (m *Writes[K, O]) traceShown(ctx context.Context, key K) {
 	}
 }
 
-// remember stores the response to a write, and reports whether it did.
+// remember stores the response to a write, and reports whether it did so.
 func (m *Writes[K, O]) remember(key K, object O) bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -248,7 +248,7 @@ func (m *Writes[K, O]) isExpired(key K, entry *pendingWrite[O]) bool {
 	return waited >= plan.CacheTimeout && (waited >= maxExpectationTimeout || m.CacheHasReached(key, entry.object.GetResourceVersion()))
 }
 
-// IsPending reports whether a write is under way, or not certain to be in the cache yet. It requires the owner's lock.
+// IsPending reports whether a write is running, or may not be in the cache yet. It requires the owner's lock.
 func (m *Writes[K, O]) IsPending(key K) bool {
 	_, ok := m.pending[key]
 	return ok
@@ -289,7 +289,7 @@ func isNil[O Object](object O) bool {
 	return object == none
 }
 
-// isOlder compares the resourceVersions of two versions of one object; Kubernetes 1.35 declares them comparable. Those that
+// isOlder compares the resourceVersions of two versions of one object; Kubernetes 1.35 declares them comparable. Versions that
 // cannot be compared count as not older, so that the cache wins in the end.
 func isOlder(a, b metav1.Object) bool {
 	result, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())

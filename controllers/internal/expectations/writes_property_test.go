@@ -28,7 +28,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// cacheModel is a target with one name, seen through a watch that is behind and a handler that is further behind.
+// cacheModel is a target with one name, with a delayed watch and an even more delayed handler.
 type cacheModel struct {
 	t       *testing.T
 	random  *rand.Rand
@@ -37,7 +37,7 @@ type cacheModel struct {
 
 	clock  int
 	stored *unstructured.Unstructured
-	// events are on their way to the cache; nil is a deletion. Ends are on their way to the handler.
+	// events are not in the cache yet; nil is a deletion. The handler has not observed the ends yet.
 	events []*unstructured.Unstructured
 	cached *unstructured.Unstructured
 	ends   []types.UID
@@ -110,7 +110,7 @@ func (w *cacheModel) write() {
 	}
 	w.written = answer
 	if answer != nil && w.random.IntN(4) == 0 {
-		w.log("somebody deletes it at once")
+		w.log("another client deletes it at once")
 		w.remove()
 	}
 	w.pass(w.random.IntN(4))
@@ -152,17 +152,17 @@ func TestWritesOfAnyHistory(t *testing.T) {
 				w.delete()
 			case 3:
 				if w.stored != nil {
-					w.log("somebody changes it")
+					w.log("another client changes it")
 					w.store(w.stored.GetUID())
 				}
 			case 4:
 				if w.stored != nil {
-					w.log("somebody deletes it")
+					w.log("another client deletes it")
 					w.remove()
 				}
 			case 5:
 				if w.stored == nil {
-					w.log("somebody makes it")
+					w.log("another client creates it")
 					w.store(w.newUID())
 				}
 			}

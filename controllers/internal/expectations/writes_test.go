@@ -75,39 +75,39 @@ func TestWritesOfTargets(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps  steps
 		cached *unstructured.Unstructured
-		// want is the object, with a + if its deletion is under way.
+		// want is the object, with a + if its deletion was accepted.
 		want string
 	}{
-		"nothing was written":                                 {steps{}, version("a", "5"), "a@5"},
-		"nothing was written and there is nothing":            {steps{}, nil, "none"},
-		"a write is under way":                                {steps{begin}, version("a", "5"), "a@5"},
-		"a write is under way, there is nothing yet":          {steps{begin}, nil, "none"},
-		"a write failed":                                      {steps{begin, failed}, version("a", "5"), "a@5"},
-		"a write failed after one that succeeded":             {steps{begin, applied("a", "7"), begin, failed}, version("a", "5"), "a@5"},
-		"created, not in the cache yet":                       {steps{begin, applied("a", "7")}, nil, "a@7"},
-		"created, in the cache":                               {steps{begin, applied("a", "7")}, version("a", "7"), "a@7"},
-		"applied, the cache shows the object before":          {steps{begin, applied("a", "10")}, version("a", "9"), "a@10"},
-		"applied, the cache is ahead":                         {steps{begin, applied("a", "9")}, version("a", "10"), "a@10"},
-		"applied, versions cannot be compared":                {steps{begin, applied("a", "x9")}, version("a", "x8"), "a@x8"},
-		"created, the cache still shows an object before it":  {steps{begin, applied("b", "7")}, version("a", "5"), "b@7"},
-		"applied, the cache shows an object after it":         {steps{begin, applied("a", "7")}, version("b", "9"), "b@9"},
-		"its end was seen while the write was under way":      {steps{begin, gone("a"), applied("a", "7")}, nil, "none"},
-		"another's end was seen while it was under way":       {steps{begin, gone("a"), applied("b", "7")}, nil, "b@7"},
-		"both ends were seen while it was under way":          {steps{begin, gone("a"), gone("b"), applied("b", "7")}, nil, "none"},
-		"its end was seen after the write":                    {steps{begin, applied("a", "7"), gone("a")}, nil, "none"},
-		"another's end was seen after the write":              {steps{begin, applied("b", "7"), gone("a")}, nil, "b@7"},
-		"deleted, still in the cache":                         {steps{begin, deleted("a")}, version("a", "5"), "a@5+"},
-		"deleted, no longer in the cache":                     {steps{begin, deleted("a")}, nil, "none"},
-		"deleted, another one in the cache":                   {steps{begin, deleted("a")}, version("b", "9"), "b@9"},
-		"deleted, its end was seen before the answer":         {steps{begin, gone("a"), deleted("a")}, nil, "none"},
-		"released, and labelled by another before the answer": {steps{begin, gone("a"), deleted("a")}, version("a", "9"), "a@9"},
-		"deleted, its end was seen after the answer":          {steps{begin, deleted("a"), gone("a")}, version("a", "6"), "a@6"},
-		"deleted, another's end was seen":                     {steps{begin, deleted("b"), gone("a")}, version("b", "5"), "b@5+"},
-		"deleting failed":                                     {steps{begin, failed}, version("a", "5"), "a@5"},
-		"created again after a delete":                        {steps{begin, deleted("a"), begin, applied("b", "9")}, version("a", "5"), "b@9"},
-		"an end without a write":                              {steps{gone("a")}, nil, "none"},
-		"an end of long ago":                                  {steps{gone("a"), begin, applied("b", "7")}, nil, "b@7"},
-		"an answer without a beginning":                       {steps{applied("a", "7")}, nil, "none"},
+		"no write":                                                     {steps{}, version("a", "5"), "a@5"},
+		"no write, no object":                                          {steps{}, nil, "none"},
+		"a write is running":                                           {steps{begin}, version("a", "5"), "a@5"},
+		"a write is running, no object yet":                            {steps{begin}, nil, "none"},
+		"a write failed":                                               {steps{begin, failed}, version("a", "5"), "a@5"},
+		"a write failed after one that succeeded":                      {steps{begin, applied("a", "7"), begin, failed}, version("a", "5"), "a@5"},
+		"created, not in the cache yet":                                {steps{begin, applied("a", "7")}, nil, "a@7"},
+		"created, in the cache":                                        {steps{begin, applied("a", "7")}, version("a", "7"), "a@7"},
+		"applied, the cache shows the previous version":                {steps{begin, applied("a", "10")}, version("a", "9"), "a@10"},
+		"applied, the cache is ahead":                                  {steps{begin, applied("a", "9")}, version("a", "10"), "a@10"},
+		"applied, versions cannot be compared":                         {steps{begin, applied("a", "x9")}, version("a", "x8"), "a@x8"},
+		"created, the cache still shows an object before it":           {steps{begin, applied("b", "7")}, version("a", "5"), "b@7"},
+		"applied, the cache shows an object after it":                  {steps{begin, applied("a", "7")}, version("b", "9"), "b@9"},
+		"deletion observed during the write":                           {steps{begin, gone("a"), applied("a", "7")}, nil, "none"},
+		"another object's deletion observed during the write":          {steps{begin, gone("a"), applied("b", "7")}, nil, "b@7"},
+		"both deletions observed during the write":                     {steps{begin, gone("a"), gone("b"), applied("b", "7")}, nil, "none"},
+		"deletion observed after the write":                            {steps{begin, applied("a", "7"), gone("a")}, nil, "none"},
+		"another object's deletion observed after the write":           {steps{begin, applied("b", "7"), gone("a")}, nil, "b@7"},
+		"deleted, still in the cache":                                  {steps{begin, deleted("a")}, version("a", "5"), "a@5+"},
+		"deleted, no longer in the cache":                              {steps{begin, deleted("a")}, nil, "none"},
+		"deleted, another object in the cache":                         {steps{begin, deleted("a")}, version("b", "9"), "b@9"},
+		"deleted, observed before the response":                        {steps{begin, gone("a"), deleted("a")}, nil, "none"},
+		"released, and labelled by another writer before the response": {steps{begin, gone("a"), deleted("a")}, version("a", "9"), "a@9"},
+		"deleted, observed after the response":                         {steps{begin, deleted("a"), gone("a")}, version("a", "6"), "a@6"},
+		"deleted, another object's deletion observed":                  {steps{begin, deleted("b"), gone("a")}, version("b", "5"), "b@5+"},
+		"deleting failed":                                              {steps{begin, failed}, version("a", "5"), "a@5"},
+		"created again after a delete":                                 {steps{begin, deleted("a"), begin, applied("b", "9")}, version("a", "5"), "b@9"},
+		"a deletion without a write":                                   {steps{gone("a")}, nil, "none"},
+		"a deletion long ago":                                          {steps{gone("a"), begin, applied("b", "7")}, nil, "b@7"},
+		"a response without a request":                                 {steps{applied("a", "7")}, nil, "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory := newTestWrites[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))
@@ -124,7 +124,7 @@ func TestWritesOfTargets(t *testing.T) {
 			}
 			other := types.NamespacedName{Name: "other"}
 			if object, deleted := memory.Current(other, nil); object != nil || deleted {
-				t.Error("another object is remembered too")
+				t.Error("a write of another object is stored")
 			}
 		})
 	}
@@ -137,21 +137,21 @@ func TestWriteEndsWhenTheCacheShowsIt(t *testing.T) {
 	memory.Finished(someKey, version("a", "7"))
 	memory.Current(someKey, version("a", "7"))
 	if object, _ := memory.Current(someKey, nil); object != nil {
-		t.Errorf("the target's object %s is still remembered", describeVersion(object))
+		t.Errorf("the object %s is still stored", describeVersion(object))
 	}
 
 	memory.Started(someKey)
 	memory.DeleteAccepted(t.Context(), someKey, "a")
 	memory.Current(someKey, nil)
 	if _, deleted := memory.Current(someKey, version("a", "9")); deleted {
-		t.Error("the deletion is still remembered")
+		t.Error("the deletion is still stored")
 	}
 }
 
 func TestWritesOfDroppedPaths(t *testing.T) {
 	memory := newTestWrites[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))
 	if got := memory.DroppedPaths(someKey); got != nil {
-		t.Errorf("%v is remembered from nowhere", got)
+		t.Errorf("want no paths, got %v", got)
 	}
 	for name, forget := range map[string]func(){
 		"the object is gone": func() { memory.DeletionObserved(someKey, "a") },
@@ -164,38 +164,38 @@ func TestWritesOfDroppedPaths(t *testing.T) {
 		}
 		forget()
 		if got := memory.DroppedPaths(someKey); got != nil {
-			t.Errorf("%s: %v is still remembered", name, got)
+			t.Errorf("%s: %v is still stored", name, got)
 		}
 	}
 }
 
-// One object of the mailbox may be several on the target, all of one name.
+// One object of the mailbox may be several objects on the target, all with the same name.
 func TestWritesPerTargetRef(t *testing.T) {
 	memory := newTestWrites[plan.Ref](clocktesting.NewFakeClock(time.Unix(0, 0)))
 	here := plan.Ref{Resource: schema.GroupResource{Group: "example.dev", Resource: "widgets"}, Key: someKey}
-	there := here
-	there.Resource.Group = "another"
+	other := here
+	other.Resource.Group = "another"
 	memory.Started(here)
 	memory.Finished(here, version("a", "7"))
 	memory.SetDroppedPaths(here, []string{".spec.x"})
-	if object, _ := memory.Current(there, nil); object != nil || memory.DroppedPaths(there) != nil {
+	if object, _ := memory.Current(other, nil); object != nil || memory.DroppedPaths(other) != nil {
 		t.Errorf("a write to one key is stored under another: %s", describeVersion(object))
 	}
-	memory.DeletionObserved(there, "a")
+	memory.DeletionObserved(other, "a")
 	if object, _ := memory.Current(here, nil); object == nil || memory.DroppedPaths(here) == nil {
 		t.Error("the deletion of another key's object drops the write")
 	}
 }
 
-// A create whose event never arrives must not count for ever: the watch broke before the event, and the object
+// A create whose event never arrives must not count forever: the watch broke before the event, and the object
 // was deleted before the next list. While the watch is behind, the event may still arrive.
 func TestWriteOfACreateThatTheCacheNeverShows(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reached bool
 		limit   time.Duration
 	}{
-		"the cache has got that far": {true, plan.CacheTimeout},
-		"the cache is behind":        {false, maxExpectationTimeout},
+		"the cache has reached it": {true, plan.CacheTimeout},
+		"the cache is behind":      {false, maxExpectationTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
@@ -206,11 +206,11 @@ func TestWriteOfACreateThatTheCacheNeverShows(t *testing.T) {
 			memory.Finished(key, version("a", "7"))
 			clock.Step(tt.limit - time.Second)
 			if object, _ := memory.Current(key, nil); object == nil {
-				t.Error("forgotten before the time")
+				t.Error("dropped too early")
 			}
 			clock.Step(time.Second)
 			if object, _ := memory.Current(key, nil); object != nil {
-				t.Errorf("still there: %v", object)
+				t.Errorf("still stored: %v", object)
 			}
 		})
 	}
@@ -222,12 +222,12 @@ func TestWritesCountTheirSize(t *testing.T) {
 	answer.Object["status"] = strings.Repeat("x", 10000)
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	for name, end := range map[string]func(*testWrites){
-		"it is shown":            func(m *testWrites) { m.Current(someKey, answer) },
-		"it is gone":             func(m *testWrites) { m.DeletionObserved(someKey, "a") },
-		"it is deleted":          func(m *testWrites) { m.Started(someKey); m.DeleteAccepted(t.Context(), someKey, "a") },
-		"the next write fails":   func(m *testWrites) { m.Started(someKey); m.Finished(someKey, nil) },
-		"it is never shown":      func(m *testWrites) { clock.Step(plan.CacheTimeout); m.Current(someKey, nil) },
-		"the next write goes on": func(m *testWrites) { m.Started(someKey) },
+		"the cache shows it":        func(m *testWrites) { m.Current(someKey, answer) },
+		"deletion observed":         func(m *testWrites) { m.DeletionObserved(someKey, "a") },
+		"delete accepted":           func(m *testWrites) { m.Started(someKey); m.DeleteAccepted(t.Context(), someKey, "a") },
+		"the next write fails":      func(m *testWrites) { m.Started(someKey); m.Finished(someKey, nil) },
+		"the cache never shows it":  func(m *testWrites) { clock.Step(plan.CacheTimeout); m.Current(someKey, nil) },
+		"the next write is running": func(m *testWrites) { m.Started(someKey) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			grown := 0
@@ -242,7 +242,7 @@ func TestWritesCountTheirSize(t *testing.T) {
 			}
 			end(memory)
 			if objects, bytes := memory.Size.Objects(), memory.Size.Bytes(); objects != 0 || bytes != 0 {
-				t.Errorf("%d objects of %d bytes are still held", objects, bytes)
+				t.Errorf("%d objects of %d bytes are still counted", objects, bytes)
 			}
 		})
 	}
@@ -252,6 +252,6 @@ func TestWritesCountTheirSize(t *testing.T) {
 		memory.DeletionObserved(someKey, types.UID(fmt.Sprint(number)))
 	}
 	if ends := len(memory.pending[someKey].deletedUIDs); ends > maxDeletedUIDs {
-		t.Errorf("%d ends are remembered while one write is under way", ends)
+		t.Errorf("%d deletions are stored during one write", ends)
 	}
 }

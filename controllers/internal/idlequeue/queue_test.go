@@ -127,8 +127,8 @@ func countActivations(ctx context.Context, queue *Queue[string], work func(strin
 	return activations
 }
 
-// A key is processed after it was added, whether the queue is active, idle, or just about to be either.
-func TestNothingIsLostBetweenActivations(t *testing.T) {
+// A key is processed after it was added, whether the queue is active, idle, or changing between the two.
+func TestNoKeyIsLostBetweenActivations(t *testing.T) {
 	now := testclock.NewFakeClock(time.Unix(1000, 0))
 	queue := newTestQueue(now, nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -176,7 +176,7 @@ func TestNothingIsLostBetweenActivations(t *testing.T) {
 }
 
 // The queue stays active while a key waits, even for a short delay, and while a worker processes one.
-func TestQueueIsActiveAsLongAsThereIsWork(t *testing.T) {
+func TestQueueIsActiveWhileItHasWork(t *testing.T) {
 	for name, test := range map[string]struct {
 		options priorityqueue.AddOpts
 		lasts   time.Duration
@@ -248,7 +248,7 @@ func TestKeysHandedOutTooLateAreKept(t *testing.T) {
 }
 
 // The workers run whenever there is work, and stop in between.
-func TestWorkersComeBack(t *testing.T) {
+func TestWorkersRestart(t *testing.T) {
 	now := testclock.NewFakeClock(time.Unix(1000, 0))
 	processed := make(chan string, 1)
 	queue := newTestQueue(now, func(_ context.Context, key string) (reconcile.Result, error) {

@@ -14,8 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package lanes keeps slow reconciles away from workers that all tenants share. A reconcile waits for servers,
-// and a tenant's workspace may take half a minute for each request: the tenant controls the admission webhooks
-// there. A worker therefore waits only for a moment. A slower reconcile continues in the lane of its tenant
-// without the worker, which takes the next key.
+// Package lanes keeps slow reconciles away from workers that all tenants share. A reconcile waits for servers, and a tenant's
+// workspace may take half a minute for each request: the tenant controls the admission webhooks there. A worker therefore waits
+// only for a short time. A slower reconcile continues in the lane of its tenant without the worker, which takes the next key.
 package lanes

@@ -128,7 +128,7 @@ func (r *Reconciler[K, L]) Source() source.TypedSource[K] {
 	})
 }
 
-// SetQueue sets how keys get back into the queue.
+// SetQueue sets how keys are added to the queue again.
 func (r *Reconciler[K, L]) SetQueue(enqueue func(key K, after time.Duration)) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -264,7 +264,7 @@ func (r *Reconciler[K, L]) markSlow(key K, current *run) bool {
 	return true
 }
 
-// end hands the outcome of a run to its worker, or back to the queue if no worker waits for it.
+// end passes the outcome of a run to its worker, or adds the key to the queue if no worker waits for it.
 func (r *Reconciler[K, L]) end(ctx context.Context, key K, current *run, ended outcome) {
 	r.lock.Lock()
 	delete(r.runs, key)

@@ -32,7 +32,7 @@ type fixture struct {
 	*Reconciler[string, byte]
 	started chan string
 	outcome map[string]chan outcome
-	// expire ends the patience of the only fast reconcile's worker.
+	// expire makes the worker of the only fast reconcile stop waiting.
 	expire   chan time.Time
 	enqueued chan added
 	changed  chan byte
@@ -141,7 +141,7 @@ func TestASlowLaneHasFewSlots(t *testing.T) {
 
 	f.outcome["b1"] <- outcome{}
 	g.Expect(f.Reconcile(t.Context(), "b1")).To(Equal(reconcile.Result{}))
-	g.Expect(f.started).To(Receive(Equal("b1")), "another lane goes on")
+	g.Expect(f.started).To(Receive(Equal("b1")), "another lane continues")
 
 	f.outcome["a1"] <- outcome{}
 	g.Eventually(f.enqueued).Should(Receive(Equal(added{key: "a3"})))
@@ -176,7 +176,8 @@ func TestTheEndOfASlowLaneReleasesAllKeys(t *testing.T) {
 	}
 }
 
-// While reconciles are slow, one that ends makes room for one, also when no other is left: the workers must not wait for all keys again.
+// While reconciles are slow, the end of one starts one other, even if it was the last one: the workers must not wait for all keys
+// again.
 func TestASlowLaneStaysSlowUntilAReconcileIsFast(t *testing.T) {
 	g := NewWithT(t)
 	f := newFixture(t, "a1", "a2", "a3", "a4")
@@ -232,7 +233,7 @@ func TestTheEndOfTheWorkersCancelsOnlyFastReconciles(t *testing.T) {
 	g.Eventually(f.SlowSinceOK('a')).Should(BeTrue())
 	f.options.LaneOf = func(key string) byte { return key[1] }
 	cancel()
-	g.Consistently(f.enqueued, "50ms").ShouldNot(Receive(), "the slow one goes on")
+	g.Consistently(f.enqueued, "50ms").ShouldNot(Receive(), "the slow reconcile continues")
 	_, err := f.Reconcile(ctx, "a2")
 	g.Expect(err).To(MatchError(context.Canceled))
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package mailboxwrite writes objects to mailboxes and workload workspaces: each write that upsync, status return and placement make is one
-// method of [Writer]. The callers decide, and name the reasons. The hub never applies to a mailbox: kcp's virtual workspace evaluates an
-// apply itself and stores the result as an update.
+// Package mailboxwrite writes objects to mailboxes and workload workspaces: each write that upsync, status return and placement
+// make is one method of [Writer]. The callers decide which writes to make. The hub never applies to a mailbox: kcp's virtual
+// workspace evaluates an apply itself and stores the result as an update.
 package mailboxwrite

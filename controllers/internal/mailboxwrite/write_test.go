@@ -50,8 +50,8 @@ func TestMergeIntoMailboxObject(t *testing.T) {
 	delete(withoutStatus, "status")
 
 	for name, test := range map[string]struct {
-		desired, held func(*unstructured.Unstructured)
-		want          map[string]any
+		desired, existing func(*unstructured.Unstructured)
+		want              map[string]any
 	}{
 		"the status is not written": {func(*unstructured.Unstructured) {}, func(*unstructured.Unstructured) {}, want()},
 		"the status is written": {
@@ -62,17 +62,17 @@ func TestMergeIntoMailboxObject(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			held, wanted := upsyncedObject(t), desired.DeepCopy()
-			test.held(held)
+			existing, wanted := upsyncedObject(t), desired.DeepCopy()
+			test.existing(existing)
 			test.desired(wanted)
-			heldBefore, wantedBefore := held.DeepCopy(), wanted.DeepCopy()
-			got := Merge(held, wanted)
+			existingBefore, wantedBefore := existing.DeepCopy(), wanted.DeepCopy()
+			got := Merge(existing, wanted)
 			if !reflect.DeepEqual(got.Object, test.want) {
 				t.Errorf("want %v\ngot  %v", test.want, got.Object)
 			}
 			// Other goroutines read both at the same time.
-			if !reflect.DeepEqual(held, heldBefore) || !reflect.DeepEqual(wanted, wantedBefore) {
-				t.Errorf("the arguments have changed: %v, %v", held, wanted)
+			if !reflect.DeepEqual(existing, existingBefore) || !reflect.DeepEqual(wanted, wantedBefore) {
+				t.Errorf("the arguments have changed: %v, %v", existing, wanted)
 			}
 			if again := Merge(got, wanted); !reflect.DeepEqual(again, got) {
 				t.Errorf("first %v\nthen  %v", got, again)
@@ -83,19 +83,19 @@ func TestMergeIntoMailboxObject(t *testing.T) {
 
 func TestWithKCPs(t *testing.T) {
 	type entries = map[string]string
-	for name, test := range map[string]struct{ desired, held, want entries }{
-		"nothing is held":       {entries{"a": "1"}, nil, entries{"a": "1"}},
-		"only others' are held": {entries{"a": "1"}, entries{"b": "2", "example.com/kcp.io": "3", "kcp.io": "4", "akcp.io/x": "5", "kcp.io.example.com/x": "6"}, entries{"a": "1"}},
-		"kcp's are held":        {entries{"a": "1"}, entries{"kcp.io/x": "2", "a.b.kcp.io/y": "3", "c": "4"}, entries{"a": "1", "kcp.io/x": "2", "a.b.kcp.io/y": "3"}},
-		"kcp's word counts":     {entries{"kcp.io/x": "1"}, entries{"kcp.io/x": "2"}, entries{"kcp.io/x": "2"}},
-		"all is gone elsewhere": {entries{}, entries{"a": "1"}, entries{}},
+	for name, test := range map[string]struct{ desired, existing, want entries }{
+		"no entries":               {entries{"a": "1"}, nil, entries{"a": "1"}},
+		"entries of other writers": {entries{"a": "1"}, entries{"b": "2", "example.com/kcp.io": "3", "kcp.io": "4", "akcp.io/x": "5", "kcp.io.example.com/x": "6"}, entries{"a": "1"}},
+		"entries of kcp":           {entries{"a": "1"}, entries{"kcp.io/x": "2", "a.b.kcp.io/y": "3", "c": "4"}, entries{"a": "1", "kcp.io/x": "2", "a.b.kcp.io/y": "3"}},
+		"kcp's value wins":         {entries{"kcp.io/x": "1"}, entries{"kcp.io/x": "2"}, entries{"kcp.io/x": "2"}},
+		"all entries removed":      {entries{}, entries{"a": "1"}, entries{}},
 	} {
-		held := maps.Clone(test.held)
-		if got := withKCPEntries(maps.Clone(test.desired), test.held); !reflect.DeepEqual(got, test.want) {
+		existing := maps.Clone(test.existing)
+		if got := withKCPEntries(maps.Clone(test.desired), test.existing); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
 		}
-		if !reflect.DeepEqual(test.held, held) {
-			t.Errorf("%s: the present entries were changed: %v", name, test.held)
+		if !reflect.DeepEqual(test.existing, existing) {
+			t.Errorf("%s: the existing entries were changed: %v", name, test.existing)
 		}
 	}
 }

@@ -38,8 +38,8 @@ import (
 
 // Errors of a write, in addition to the responses of kcp.
 var (
-	// ErrUnreachable means that no request was sent, because no endpoint serves the workspace now. Its objects
-	// are enqueued again when one does.
+	// ErrUnreachable means that no request was sent, because no endpoint serves the workspace now. When one does, the objects of
+	// the workspace are enqueued again.
 	ErrUnreachable = errors.New("the workspace cannot be reached now")
 	// ErrOutdated means that nothing was written, because the object has changed since the cache read it. The
 	// cache is about to show the newer one.

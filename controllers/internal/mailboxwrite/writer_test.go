@@ -170,19 +170,19 @@ func TestErrorsOfWrites(t *testing.T) {
 		refusal error
 		want    error
 	}{
-		"a create beyond a quota":      {create, "create", errConflict, errConflict},
-		"an update of a newer object":  {update, "update", errConflict, ErrOutdated},
-		"an update of nothing":         {update, "update", errGone, errGone},
-		"a put of an existing object":  {put, "create", errExists, ErrOutdated},
-		"a put of a newer object":      {putAgain, "update", errConflict, ErrOutdated},
-		"a patch that others overtake": {patch, "patch", errConflict, errConflict},
-		"a patch of nothing":           {patch, "patch", errGone, errGone},
-		"a delete of another object":   {remove, "delete", errConflict, ErrOutdated},
-		"a delete of nothing":          {remove, "delete", errGone, nil},
-		"a delete without the API":     {remove, "delete", errNotServed, errNotServed},
-		"a release of nothing":         {release, "patch", errGone, errGone},
-		"finalizers of a newer object": {finalizers, "patch", errConflict, ErrOutdated},
-		"finalizers of nothing":        {finalizers, "patch", errGone, errGone},
+		"a create beyond a quota":        {create, "create", errConflict, errConflict},
+		"an update of a newer object":    {update, "update", errConflict, ErrOutdated},
+		"an update of a deleted object":  {update, "update", errGone, errGone},
+		"a put of an existing object":    {put, "create", errExists, ErrOutdated},
+		"a put of a newer object":        {putAgain, "update", errConflict, ErrOutdated},
+		"a patch with a conflict":        {patch, "patch", errConflict, errConflict},
+		"a patch of a deleted object":    {patch, "patch", errGone, errGone},
+		"a delete of another object":     {remove, "delete", errConflict, ErrOutdated},
+		"a delete of a deleted object":   {remove, "delete", errGone, nil},
+		"a delete without the API":       {remove, "delete", errNotServed, errNotServed},
+		"a release of a deleted object":  {release, "patch", errGone, errGone},
+		"finalizers of a newer object":   {finalizers, "patch", errConflict, ErrOutdated},
+		"finalizers of a deleted object": {finalizers, "patch", errGone, errGone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			writer, _ := newTestWriter(refuse(test.verb, test.refusal), configMap("old", "1"))
@@ -225,15 +225,15 @@ func TestDeletionIsExpected(t *testing.T) {
 	}
 }
 
-func TestReleaseLeavesWhatIsAsked(t *testing.T) {
+func TestRelease(t *testing.T) {
 	for name, test := range map[string]struct {
 		ensured    string
 		keepsLabel bool
 		want       string
 	}{
-		"no trace":         {"", false, `{"metadata":{"annotations":{"synchub.dev/mark":null},"labels":{"synchub.dev/owner":null},"uid":"old"}}`},
-		"to be selected":   {"ours", true, `{"metadata":{"annotations":{"synchub.dev/ensured-by":"ours","synchub.dev/mark":null},"uid":"old"}}`},
-		"to be taken back": {"ours", false, `{"metadata":{"annotations":{"synchub.dev/ensured-by":"ours","synchub.dev/mark":null},"labels":{"synchub.dev/owner":null},"uid":"old"}}`},
+		"completely":              {"", false, `{"metadata":{"annotations":{"synchub.dev/mark":null},"labels":{"synchub.dev/owner":null},"uid":"old"}}`},
+		"keeps the label":         {"ours", true, `{"metadata":{"annotations":{"synchub.dev/ensured-by":"ours","synchub.dev/mark":null},"uid":"old"}}`},
+		"can be taken over again": {"ours", false, `{"metadata":{"annotations":{"synchub.dev/ensured-by":"ours","synchub.dev/mark":null},"labels":{"synchub.dev/owner":null},"uid":"old"}}`},
 	} {
 		writer, client := newTestWriter(nil, configMap("old", "1"))
 		if err := writer.Release(t.Context(), "till", configMap("old", "1"), test.ensured, test.keepsLabel); err != nil {

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package topic carries changes from the component that owns a thing to the controllers that need them, so that
-// no component depends on its readers.
+// Package topic carries changes from the component that owns a state to the controllers that need the changes, so that no
+// component depends on its readers.
 //
 // controller-runtime's channel sources block the sender before a controller has started, or while it is slow,
 // and they queue the same change many times. A [Topic] adds a change directly to the queue of each controller,

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Topic carries the keys of things that changed. The zero value is ready to use; a nil topic carries nothing.
+// Topic carries the keys of changed states. The zero value is ready to use; a nil topic carries nothing.
 type Topic[K comparable] struct {
 	lock        gosync.RWMutex
 	subscribers map[*subscriber[K]]struct{}
@@ -32,8 +32,8 @@ type Topic[K comparable] struct {
 
 type subscriber[K comparable] struct{ enqueue func(K) }
 
-// Publish notifies all started controllers that a thing changed. It never blocks. Controllers that start later
-// reconcile everything at their start.
+// Publish notifies all started controllers of a change. It never blocks. Controllers that start later reconcile everything at
+// their start.
 func (t *Topic[K]) Publish(key K) {
 	if t == nil {
 		return

@@ -14,7 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package unsupportedfields lists the fields of our API that are set but have no effect yet. [SetCondition] reports them in
-// the condition NotImplemented, so that the user need not wonder. A change that implements a field removes the field from
-// this package.
+// Package unsupportedfields lists the fields of our API that are set but have no effect yet. [SetCondition] reports them in the
+// condition NotImplemented, so that users notice. A change that implements a field removes the field from this package.
 package unsupportedfields

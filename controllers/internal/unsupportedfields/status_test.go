@@ -100,7 +100,7 @@ func leaves(path string, of apiextensionsv1.JSONSchemaProps, deprecated bool, fo
 
 // Every status field is set by the hub, which a test proves, or is deprecated. Every spec field that is reported as without
 // effect is deprecated too.
-func TestEveryFieldIsToldOrDeprecated(t *testing.T) {
+func TestEveryFieldIsReportedOrDeprecated(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
 			crd, err := schemas.CRD(kind.crd)
@@ -110,14 +110,14 @@ func TestEveryFieldIsToldOrDeprecated(t *testing.T) {
 			root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 			used := map[string]bool{}
 			leaves("status", root.Properties["status"], false, func(path string, deprecated bool) {
-				says := false
+				isReported := false
 				for field := range reportedFields[kind.name] {
 					if isOrHolds(field, path) {
-						says, used[field] = true, true
+						isReported, used[field] = true, true
 					}
 				}
 				// A field that is set may have a field below it that is not.
-				if !says && !deprecated {
+				if !isReported && !deprecated {
 					t.Errorf("%s has no test, and its type does not document that it is unused", path)
 				}
 			})

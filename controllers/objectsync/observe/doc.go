@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package observe finds out what the hub does about an object, as far as both sides and the rules say so: whether and how the object
-// is selected, where it belongs on the other side, and how it changes on its way. The results are the parts of a [plan.Snapshot].
+// Package observe computes the facts about an object that follow from both sides and the rules: whether and how the object is
+// selected, its place on the other side, and how rules change it. The results are parts of a [plan.Snapshot].
 //
-// An [Observer] reads both sides through two small interfaces. The hub implements them with its caches, and adds what it remembers;
+// An [Observer] reads both sides through two small interfaces. The hub implements them with its caches, and adds its own state.
 // `kubectl synchub explain` implements them with the objects that its user may read. So both run the same code.
 package observe

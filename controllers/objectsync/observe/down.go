@@ -29,8 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// Down returns the facts about a mailbox object and its copies: all copies on the target, whether the object belongs there, and where.
-// The caller adds what it remembers.
+// Down returns the facts about a mailbox object and its copies: all copies on the target, whether the object belongs on the
+// target, and its place there. The caller adds its own state.
 func (o *Observer) Down(s *plan.Snapshot) *plan.DownSnapshot {
 	d := &plan.DownSnapshot{Copies: o.Target.CopiesOf(s.Key)}
 	d.State, d.Selection, d.Err = o.downState(s, d)
@@ -50,7 +50,7 @@ func (o *Observer) Down(s *plan.Snapshot) *plan.DownSnapshot {
 	return d
 }
 
-// setSuspendedDestination finds where a suspended object is: the related objects stay suspended with it.
+// setSuspendedDestination sets the place of a suspended object on the target, because its related objects stay suspended with it.
 func (o *Observer) setSuspendedDestination(s *plan.Snapshot, d *plan.DownSnapshot) {
 	d.Selection.Suspended = true
 	switch {
@@ -63,8 +63,8 @@ func (o *Observer) setSuspendedDestination(s *plan.Snapshot, d *plan.DownSnapsho
 	}
 }
 
-// DestinationOf returns the place on the target where a mailbox object belongs, and how the object changes on its way there. It
-// reuses the observed copies, and adds to wants what else must be known.
+// DestinationOf returns the place on the target where a mailbox object belongs, and the spec that transforms the object. It
+// reuses the observed copies, and adds to wants the facts that are missing.
 func (o *Observer) DestinationOf(matcher *selection.Matcher, source *unstructured.Unstructured, selected plan.ObjectSelection, copies []plan.Copy, wants *plan.Wants) (plan.Copy, transform.SyncSpec, error) {
 	spec, err := o.downSpec(selected, source)
 	if err != nil {
@@ -93,7 +93,7 @@ func (o *Observer) DestinationOf(matcher *selection.Matcher, source *unstructure
 	return destination, spec, nil
 }
 
-// downSpec returns how a mailbox object changes on its way down.
+// downSpec returns the spec that transforms a mailbox object for the target.
 func (o *Observer) downSpec(selected plan.ObjectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
 	if selected.Related != nil {
 		return o.relatedDownSpec(selected, source)
@@ -101,8 +101,7 @@ func (o *Observer) downSpec(selected plan.ObjectSelection, source *unstructured.
 	return o.resource().DownSpec(selected.Policy, selected.Conversion), nil
 }
 
-// copyNamed returns the place on the target of that name, with the copy that is there. Copies that were observed before are
-// reused.
+// copyNamed returns the place on the target with the given name, and the copy there. It reuses copies that were observed before.
 func (o *Observer) copyNamed(name conversion.Name, existing []plan.Copy) (plan.Copy, error) {
 	api, err := o.Target.APIOf(name.GVK.GroupKind())
 	if err != nil {
@@ -160,8 +159,8 @@ func (o *Observer) unselectedState(s *plan.Snapshot, d *plan.DownSnapshot, selec
 	case o.isUnresolved(s.Matcher, s.InMailbox), len(d.Copies) > 0 && o.mayBeRelated(s, d):
 		return plan.Unknown
 	case len(d.Copies) > 0 && plan.IsUpsyncedBy(o.Planner.Down.Owner.ForPlacements(), s.InMailbox):
-		// The hub placed the object. It withdraws one by deleting it from the mailbox, so somebody else has changed the config for placements,
-		// or the object's label, and the hub is about to repair that.
+		// The hub placed the object. The hub withdraws an object by deleting it from the mailbox, so somebody else changed the
+		// config for placements or the object's label. The hub will repair that.
 		return plan.Unknown
 	default:
 		return plan.Deselected

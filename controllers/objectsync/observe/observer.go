@@ -30,11 +30,11 @@ import (
 
 // Mailbox reads the mailbox of a SyncTarget.
 type Mailbox interface {
-	// NamespaceLabels returns the labels of a namespace. The result known is false if nobody can tell now.
+	// NamespaceLabels returns the labels of a namespace. known is false if the labels cannot be read now.
 	NamespaceLabels(name string) (labels map[string]string, known bool)
 	// PartOf returns how much of a mailbox object is known.
 	PartOf(object *unstructured.Unstructured) Part
-	// LimitError returns the limit that keeps the rest of a partly cached object out; nil if the rest can be fetched.
+	// LimitError returns the limit that excludes the rest of a partly cached object; nil if the rest can be fetched.
 	LimitError(object *unstructured.Unstructured) error
 }
 
@@ -52,9 +52,9 @@ const (
 
 // Target reads the target of a SyncTarget.
 type Target interface {
-	// APIOf returns how the target serves a kind that mailbox objects may have there. The error says why they may not have it.
+	// APIOf returns the target API of a kind that copies may have. The error is the reason why copies may not have the kind.
 	APIOf(kind schema.GroupKind) (plan.TargetAPI, error)
-	// KindOf returns the kind of a resource that mailbox objects may have there. It is zero for another resource.
+	// KindOf returns the kind of a target resource that copies may have; zero for any other resource.
 	KindOf(resource schema.GroupResource) schema.GroupVersionKind
 	// CheckKind returns why the hub produces no objects of a kind, or nil. The kind of a former conversion may be unknown.
 	CheckKind(kind schema.GroupKind) error
@@ -62,11 +62,11 @@ type Target interface {
 	CheckNamespace(name string, protectedToo bool) error
 	// CheckProtected returns why the hub does not use a namespace of the mailbox because it is protected, or nil.
 	CheckProtected(name string, protectedToo bool) error
-	// NamespaceLabels returns the labels of a namespace. The result known is false if nobody can tell now.
+	// NamespaceLabels returns the labels of a namespace. known is false if the labels cannot be read now.
 	NamespaceLabels(name string) (labels map[string]string, known bool)
 	// CopiesOf returns all copies of a mailbox object, under any name and kind.
 	CopiesOf(source types.NamespacedName) []plan.Copy
-	// CopyAt returns a place with the copy that is there, if it is the hub's.
+	// CopyAt returns a place on the target, with the object there if it is a copy of the hub's.
 	CopyAt(api plan.TargetAPI, key types.NamespacedName) plan.Copy
 }
 
@@ -74,11 +74,11 @@ type Target interface {
 type Observer struct {
 	Mailbox Mailbox
 	Target  Target
-	// Planner has the resource, and says how objects are named.
+	// Planner has the resource, and the rules that name objects.
 	Planner *plan.Planner
 	// Registry contains the claims of primaries on related objects.
 	Registry *related.Registry
-	// IsPublished reports whether a PublishedResource of this name is in force.
+	// IsPublished reports whether a PublishedResource of this name is active.
 	IsPublished func(publishedResource string) bool
 	// SyncTargetInput returns the SyncTarget's fields as mutations read them.
 	SyncTargetInput func() map[string]any
@@ -90,7 +90,7 @@ type Observer struct {
 	targetResource schema.GroupResource
 }
 
-// New returns an observer. It computes what depends on the resource alone.
+// New returns an observer, with its fields that depend only on the resource.
 func New(o Observer) *Observer {
 	o.targetResource = o.resource().TargetAPI().GroupResource()
 	if o.resource().HasMultipleTargetVersions() {
@@ -104,8 +104,8 @@ func (o *Observer) resource() *plan.Resource { return &o.Planner.Resource }
 var (
 	// ErrNotReadable means that one side cannot be read now.
 	ErrNotReadable = errors.New("the hub cannot read it now")
-	// ErrPartialMatcher means that a config that is not in force, because the mailbox has too many, or an invalid entry may select the
-	// object.
+	// ErrPartialMatcher means that the object may be selected by an invalid entry, or by a config that is not active because the
+	// mailbox has too many.
 	ErrPartialMatcher = errors.New("it is unknown what all configs select")
 	// ErrNotServed means that the target does not serve the API of the copy.
 	ErrNotServed = errors.New("the target does not serve")

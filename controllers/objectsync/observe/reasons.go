@@ -25,7 +25,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// ReasonFor returns the reason of a failure that follows from the observed facts and the rules. It is empty for other failures: those of
+// ReasonFor returns the reason of a failure that follows from the observed facts and the rules. It is empty for failures of
 // requests.
 func ReasonFor(err error) string {
 	denied, isDenied := errors.AsType[*policy.DeniedError](err)

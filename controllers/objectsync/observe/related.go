@@ -51,8 +51,8 @@ func (o *Observer) IsUnrelatedOnTarget(matcher *selection.Matcher, api plan.Targ
 	return o.Registry.IsUnrelated(synchubv1alpha1.RelatedOriginTarget, api.GroupResource(), o.relatedObjectOnTarget(matcher, object))
 }
 
-// relatedObjectInMailbox returns the facts about a mailbox object by which relations select. Outside the namespaces of
-// primaries, relations reach only namespaces that a config of the mailbox selects.
+// relatedObjectInMailbox returns the facts about a mailbox object that relations select by. Outside the primary's namespace, a
+// relation selects objects only in namespaces that a config of the mailbox selects.
 func (o *Observer) relatedObjectInMailbox(matcher *selection.Matcher, source *unstructured.Unstructured) related.Object {
 	return related.Object{
 		Key: keyOf(source), Labels: source.GetLabels(), OwnerReferences: source.GetOwnerReferences(),
@@ -61,7 +61,7 @@ func (o *Observer) relatedObjectInMailbox(matcher *selection.Matcher, source *un
 	}
 }
 
-// relatedObjectOnTarget returns the facts about a target object by which relations select.
+// relatedObjectOnTarget returns the facts about a target object that relations select by.
 func (o *Observer) relatedObjectOnTarget(matcher *selection.Matcher, object metav1.Object) related.Object {
 	return related.Object{
 		Key: keyOf(object), Labels: object.GetLabels(), OwnerReferences: object.GetOwnerReferences(),
@@ -85,7 +85,7 @@ func relatedSelection(found related.Match, ok bool) (plan.ObjectSelection, bool)
 	return selected, true
 }
 
-// relatedDownSpec returns how a related mailbox object changes on its way down.
+// relatedDownSpec returns the spec that transforms a related mailbox object for the target.
 func (o *Observer) relatedDownSpec(selected plan.ObjectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
 	related := selected.Related.Relation
 	spec := relatedSpec(selected, source)
@@ -96,7 +96,7 @@ func (o *Observer) relatedDownSpec(selected plan.ObjectSelection, source *unstru
 	return spec, nil
 }
 
-// relatedUpSpec returns how a related target object changes on its way up.
+// relatedUpSpec returns the spec that transforms a related target object for the mailbox.
 func relatedUpSpec(selected plan.ObjectSelection, object *unstructured.Unstructured) transform.SyncSpec {
 	spec := relatedSpec(selected, object)
 	spec.Mutation = selected.Related.Relation.Up
@@ -117,7 +117,8 @@ func relatedSpec(selected plan.ObjectSelection, object *unstructured.Unstructure
 	return spec
 }
 
-// mayBeRelated reports whether a primary that was not processed yet may claim the object: then its deselection is unknown.
+// mayBeRelated reports whether a primary that was not processed yet may claim the object. If so, the hub does not know whether
+// the object is deselected.
 func (o *Observer) mayBeRelated(s *plan.Snapshot, d *plan.DownSnapshot) bool {
 	if slices.ContainsFunc(d.Copies, func(p plan.Copy) bool { return o.HasUnpublishedRelation(p.Observed.Mark) }) {
 		return true
@@ -132,8 +133,9 @@ func (o *Observer) mayBeRelated(s *plan.Snapshot, d *plan.DownSnapshot) bool {
 	return true
 }
 
-// mayBelongToCopy reports whether a related object belongs elsewhere by the claims that are known now, but may yet turn out to belong
-// where it has a copy. During the initial sync claims appear in any order, and the first of several decides about the namespace.
+// mayBelongToCopy reports whether the known claims give a related object another place than its copy's, but a claim that is not
+// known yet may give it the copy's place. During the initial sync claims appear in any order, and the first of several claims
+// decides about the namespace.
 func (o *Observer) mayBelongToCopy(s *plan.Snapshot, d *plan.DownSnapshot) bool {
 	if d.Selection.Related == nil || len(d.Copies) == 0 || hasCopyAt(d.Copies, d.Destination.Ref()) {
 		return false
@@ -166,15 +168,15 @@ func (o *Observer) isRelatedSuspended(matcher *selection.Matcher, key types.Name
 	if ok {
 		return found.Query.PrimaryInfo.Suspended
 	}
-	// The labels and owners of an absent object are unknown, so the relation of its mark has to do.
+	// The labels and owners of an absent object are unknown, so the relation in its mark decides.
 	return slices.ContainsFunc(existing, func(p plan.Copy) bool {
 		publishedResource, identifier, related := strings.Cut(p.Observed.Mark.Relation, "/")
 		return related && o.Registry.HasSuspended(publishedResource, identifier)
 	})
 }
 
-// HasUnpublishedRelation reports whether an object was synced by a relation of a PublishedResource that is not in force any
-// more. Such objects are kept: deleting a PublishedResource deletes no data.
+// HasUnpublishedRelation reports whether an object was synced by a relation of a PublishedResource that is no longer active. The
+// hub keeps such objects: deleting a PublishedResource deletes no data.
 func (o *Observer) HasUnpublishedRelation(mark ownership.Mark) bool {
 	return mark.Relation != "" && !o.IsPublished(publishedResourceOf(mark.Relation))
 }
@@ -185,9 +187,9 @@ func publishedResourceOf(relation string) string {
 	return publishedResource
 }
 
-// relationForMark returns the relation that the mark names from now on, given the one found now and the one that it names. If
-// primaries of several PublishedResources claim the object, the mark keeps the one that it names as long as that claim holds.
-// During the initial sync claims appear in any order, so the mark stays as it is.
+// relationForMark returns the relation to write into the mark, given the relation found now and the one named in the mark. If
+// primaries of several PublishedResources claim the object, the mark keeps its relation as long as a primary of that
+// PublishedResource claims the object. During the initial sync claims appear in any order, so the mark does not change.
 func (o *Observer) relationForMark(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate related.Object, found, named string, wants *plan.Wants) string {
 	stillWanted := func() bool { return o.Registry.IsWantedBy(publishedResourceOf(named), origin, resource, candidate) }
 	switch {

@@ -36,8 +36,8 @@ func (noNamespaces) NamespaceLabels(string) (map[string]string, bool) { return n
 func (noNamespaces) PartOf(*unstructured.Unstructured) Part           { return Whole }
 func (noNamespaces) LimitError(*unstructured.Unstructured) error      { return nil }
 
-// The mark of an object names the same relation as long as that claims it, and another one only when it is certain that it does not: in
-// whatever order primaries are processed at a start, nothing is written.
+// A mark keeps its relation as long as the relation claims the object, and gets another one only when it is certain that the
+// claim has ended. So nothing is written at a start, in whichever order primaries are processed.
 func TestRelationForMark(t *testing.T) {
 	spec := fixtures.Decode[synchubv1alpha1.PublishedResourceSpec](t, `
 related:

@@ -27,8 +27,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 )
 
-// SelectDown returns how a mailbox object is downsynced; ok is false if it is not. Upsynced objects never are, nor namespaces
-// that exist only for those, nor objects that grant access to the mailbox.
+// SelectDown returns how a mailbox object is downsynced; ok is false if it is not. The hub never downsyncs upsynced objects,
+// namespaces that exist only for upsynced objects, or objects that grant access to the mailbox.
 func (o *Observer) SelectDown(matcher *selection.Matcher, source *unstructured.Unstructured) (chosen plan.ObjectSelection, ok bool) {
 	if plan.WhyNotDownsynced(o.Planner.Down.Owner, source) != "" {
 		return plan.ObjectSelection{}, false
@@ -40,7 +40,7 @@ func (o *Observer) SelectDown(matcher *selection.Matcher, source *unstructured.U
 			chosen, ok = o.SelectRelatedDown(matcher, source)
 		}
 		chosen.Unresolved = ErrNotReadable
-		// Without labels nothing may be concluded.
+		// Without its labels, the hub cannot conclude that the object is not selected.
 		return chosen, ok || part == Identity
 	}
 	if ok {
@@ -52,7 +52,7 @@ func (o *Observer) SelectDown(matcher *selection.Matcher, source *unstructured.U
 	return o.SelectRelatedDown(matcher, source)
 }
 
-// matchesFilter reports whether the PublishedResource's filter lets a mailbox object be downsynced.
+// matchesFilter reports whether a mailbox object passes the PublishedResource's filter.
 func (o *Observer) matchesFilter(source *unstructured.Unstructured) (bool, error) {
 	filter := o.resource().GetRules().Filter
 	if filter == nil {
@@ -108,8 +108,8 @@ func (o *Observer) targetSelectionObject(api plan.TargetAPI, object *unstructure
 	return described
 }
 
-// ConfigResource returns the resource of a target API under the name that configs use, and the versions that they may name if there
-// are several: objects are the same in all of them.
+// ConfigResource returns the resource of a target API under the name that configs use, and its versions if there are several.
+// Configs may name any of them, because objects are the same in all versions.
 func (o *Observer) ConfigResource(api plan.TargetAPI) (resource schema.GroupVersionResource, versions []string) {
 	resource = api.GroupVersionResource
 	if len(o.targetVersions) > 0 && api.GroupResource() == o.targetResource {
@@ -118,7 +118,7 @@ func (o *Observer) ConfigResource(api plan.TargetAPI) (resource schema.GroupVers
 	return resource, versions
 }
 
-// isUnresolved reports whether nothing is known of a mailbox object that no config selects.
+// isUnresolved reports whether the hub cannot know if a config selects a mailbox object.
 func (o *Observer) isUnresolved(matcher *selection.Matcher, object *unstructured.Unstructured) bool {
 	return matcher.HasUnresolved() && matcher.IsUnresolved(o.resource().SelectionObject(object))
 }

@@ -26,7 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// ReturnedStatus returns the target object with its status as the mailbox gets it: as spec.mutation.up, or that of the relation, changes it.
+// ReturnedStatus returns the target object with the status for the mailbox, as changed by spec.mutation.up or the relation's
+// mutation.
 func (o *Observer) ReturnedStatus(onTarget, inMailbox *unstructured.Unstructured, selected plan.ObjectSelection) (*unstructured.Unstructured, error) {
 	program, field := o.resource().GetRules().Up, "spec.mutation.up"
 	if selected.Related != nil {

@@ -29,9 +29,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// Up returns the facts about an object of the target that may be upsynced: whether and how it is selected, its name in the mailbox, and why
-// it may not be there. The state is Unknown if nothing selects the object. The mark is the mailbox object's (see [Observer.UpsyncMark]). The caller adds
-// what it remembers.
+// Up returns the facts about a target object that may be upsynced: whether and how it is selected, its name in the mailbox, and
+// the reason if it is denied. The state is Unknown if nothing selects the object. mark is the mailbox object's mark (see
+// [Observer.UpsyncMark]). The caller adds its own state.
 func (o *Observer) Up(s *plan.Snapshot, mark *ownership.Mark, api plan.TargetAPI, object *unstructured.Unstructured) *plan.UpSnapshot {
 	u := &plan.UpSnapshot{Mark: mark, API: api, Object: object}
 	var ok bool
@@ -48,7 +48,7 @@ func (o *Observer) Up(s *plan.Snapshot, mark *ownership.Mark, api plan.TargetAPI
 	return u
 }
 
-// setNameInMailbox finds out how the object changes on its way to the mailbox, and its name there.
+// setNameInMailbox sets the spec that transforms the object for the mailbox, and its name there.
 func (o *Observer) setNameInMailbox(s *plan.Snapshot, u *plan.UpSnapshot) {
 	if s.InMailbox != nil && o.Mailbox.PartOf(s.InMailbox) != Whole {
 		u.Incomplete, u.IncompleteErr = true, o.Mailbox.LimitError(s.InMailbox)
@@ -69,7 +69,7 @@ func (o *Observer) setNameInMailbox(s *plan.Snapshot, u *plan.UpSnapshot) {
 	}
 }
 
-// UpSpec returns how a target object changes on its way up.
+// UpSpec returns the spec that transforms a target object for the mailbox.
 func (o *Observer) UpSpec(selected plan.ObjectSelection, object *unstructured.Unstructured) transform.SyncSpec {
 	if selected.Related != nil {
 		return relatedUpSpec(selected, object)
@@ -89,8 +89,8 @@ func (o *Observer) UpsyncMark(inMailbox *unstructured.Unstructured) *ownership.M
 	return &mark
 }
 
-// SelectsUpsynced returns how configs select the source of an upsynced object, by its mark and the labels in the mailbox. The API is zero if
-// it is not synced any more.
+// SelectsUpsynced returns how configs select the source of an upsynced object, by its mark and the labels in the mailbox. The API
+// is zero if it is no longer synced.
 func (o *Observer) SelectsUpsynced(matcher *selection.Matcher, api plan.TargetAPI, mark ownership.Mark, inMailbox *unstructured.Unstructured) (selected selection.Selection, ok, unresolved bool) {
 	source := selection.Object{
 		Resource:  schema.GroupVersionResource{Group: mark.Source.Group, Resource: mark.Source.Resource},
@@ -105,7 +105,7 @@ func (o *Observer) SelectsUpsynced(matcher *selection.Matcher, api plan.TargetAP
 	return selected, ok, !ok && matcher.IsUnresolvedUp(source)
 }
 
-// A denied object is left alone on both sides: a new rule deletes nothing that was synced before.
+// A denied object stays unchanged on both sides: a new rule does not delete objects that were synced before.
 
 // CheckTargetNamespace returns why the hub does not use a place on the target; nil if it does. A Namespace counts as inside
 // itself.
@@ -117,7 +117,8 @@ func (o *Observer) CheckTargetNamespace(target plan.TargetAPI, key types.Namespa
 	return o.Target.CheckNamespace(namespace, target.Allowed.ProtectedNamespaces)
 }
 
-// effectiveNamespace returns the namespace that an object is in, or is; empty for other cluster-scoped objects.
+// effectiveNamespace returns the namespace that contains an object, or the name of a Namespace; empty for other cluster-scoped
+// objects.
 func effectiveNamespace(resource schema.GroupResource, key types.NamespacedName) string {
 	if resource == (schema.GroupResource{Resource: "namespaces"}) {
 		return key.Name
@@ -125,7 +126,7 @@ func effectiveNamespace(resource schema.GroupResource, key types.NamespacedName)
 	return key.Namespace
 }
 
-// CheckUpsyncSource returns why nothing of a target API is upsynced; nil if something may be.
+// CheckUpsyncSource returns why no object of a target API may be upsynced; nil if objects may be.
 func (o *Observer) CheckUpsyncSource(target plan.TargetAPI) error {
 	if err := o.Target.CheckKind(schema.GroupKind{Group: target.Group, Kind: target.Kind}); err != nil {
 		return err
@@ -133,7 +134,7 @@ func (o *Observer) CheckUpsyncSource(target plan.TargetAPI) error {
 	return o.resource().CheckUpsync(target)
 }
 
-// CheckUpsync returns why a target object is not upsynced under a name; nil if it may be.
+// CheckUpsync returns why a target object may not be upsynced under a name; nil if it may be.
 func (o *Observer) CheckUpsync(target plan.TargetAPI, from, to types.NamespacedName) error {
 	if err := o.CheckUpsyncSource(target); err != nil {
 		return err

@@ -39,8 +39,8 @@ type Aggregator struct {
 // statusesVariable is the name of the list of statuses in an expression.
 const statusesVariable = "statuses"
 
-// defaults are the policies of resources whose statuses are combined by default. Where spec has a number, the status must fit it: kubectl
-// shows both side by side.
+// defaults are the policies of resources whose statuses are combined by default. If the spec has a number of replicas or
+// completions, the status must be comparable with it: kubectl shows both side by side.
 var defaults = map[schema.GroupResource]synchubv1alpha1.StatusAggregationPolicy{
 	{Group: "apps", Resource: "deployments"}:  synchubv1alpha1.StatusAggregationLowest,
 	{Group: "apps", Resource: "statefulsets"}: synchubv1alpha1.StatusAggregationLowest,
@@ -74,9 +74,10 @@ const MaxBytes = 4 << 20
 // ErrTooLarge means that the statuses exceed [MaxBytes].
 var ErrTooLarge = fmt.Errorf("the statuses of the object on all clusters have more than %d MiB together, so they are not combined", MaxBytes>>20)
 
-// Aggregate returns one status for those of all destinations, in a stable order of these; nil stands for a destination that has none
-// yet. generation is that of the source, by which the statuses count. The result shares no memory with the statuses. The error says why they
-// cannot be combined, and names the field of the PublishedResource if that is to blame.
+// Aggregate combines the statuses of all destinations, which the caller passes in a stable order. A nil status stands for a
+// destination without a status. generation is the source's generation, to which the observed generations refer. The result shares
+// no memory with the statuses. The error is the reason why the statuses cannot be combined, and names the field of the
+// PublishedResource if the field causes it.
 func (a *Aggregator) Aggregate(statuses []map[string]any, generation int64) (map[string]any, error) {
 	var size int64
 	for _, status := range statuses {

@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/aggregation"
 )
 
-// parse returns statuses as a JSON decoder of Kubernetes makes them. "null" stands for a destination without a status.
+// parse decodes statuses like Kubernetes' JSON decoder. "null" is a destination without a status.
 func parse(t *testing.T, texts ...string) (statuses []map[string]any) {
 	t.Helper()
 	for _, text := range texts {
@@ -70,8 +70,8 @@ func TestSum(t *testing.T) {
 		},
 		"one destination has no status yet":   {[]string{"{observedGeneration: 3, replicas: 2}", "null"}, "{observedGeneration: 2, replicas: 2}"},
 		"no destination has one":              {[]string{"null", "{}"}, "{}"},
-		"a text that differs says nothing":    {[]string{"{phase: Open, side: left}", "{phase: Open, side: right}"}, "{phase: Open}"},
-		"a text that one lacks says nothing":  {[]string{"{phase: Open}", "{}"}, "{}"},
+		"a text that differs":                 {[]string{"{phase: Open, side: left}", "{phase: Open, side: right}"}, "{phase: Open}"},
+		"a text that one lacks":               {[]string{"{phase: Open}", "{}"}, "{}"},
 		"the first start, and the last end":   {[]string{"{startTime: 2026-01-02, completionTime: 2026-01-05}", "{startTime: 2026-01-01, completionTime: 2026-01-04}"}, "{startTime: 2026-01-01, completionTime: 2026-01-05}"},
 		"a Job that still runs somewhere":     {[]string{"{startTime: 2026-01-02, completionTime: 2026-01-05}", "{startTime: 2026-01-01}"}, "{startTime: 2026-01-01}"},
 		"addresses of all":                    {[]string{"{loadBalancer: {ingress: [{ip: 10.0.0.1}]}}", "{loadBalancer: {ingress: [{ip: 10.0.0.2}, {ip: 10.0.0.1}]}}"}, "{loadBalancer: {ingress: [{ip: 10.0.0.1}, {ip: 10.0.0.2}]}}"},
@@ -94,8 +94,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// kubectl shows the numbers beside those in spec, and `kubectl rollout status` compares them: two replicas on each of two clusters are 2/2, and
-// a cluster that lags is the one that counts.
+// kubectl shows the numbers beside the numbers in spec, and `kubectl rollout status` compares them: two replicas on each of two
+// clusters are 2/2, and the cluster with the least progress counts.
 func TestLowest(t *testing.T) {
 	for name, c := range map[string]struct {
 		resource schema.GroupResource
@@ -112,7 +112,7 @@ func TestLowest(t *testing.T) {
 			[]string{"{observedGeneration: 3, replicas: 2, updatedReplicas: 2, readyReplicas: 2}", "{observedGeneration: 3, replicas: 3, updatedReplicas: 2, readyReplicas: 1, unavailableReplicas: 2}"},
 			"{observedGeneration: 3, replicas: 3, updatedReplicas: 2, readyReplicas: 1, unavailableReplicas: 2}",
 		},
-		"none is there yet somewhere": {
+		"missing on one cluster": {
 			schema.GroupResource{Group: "apps", Resource: "statefulsets"},
 			[]string{"{observedGeneration: 3, replicas: 2, readyReplicas: 2, currentReplicas: 2}", "null"},
 			"{observedGeneration: 2, replicas: 2, readyReplicas: 0, currentReplicas: 0}",
@@ -184,7 +184,7 @@ func TestExpression(t *testing.T) {
 	}
 }
 
-// What targets write must not make a sum slow, or large.
+// Large statuses of targets must not make a sum slow or large.
 func TestSumIsBounded(t *testing.T) {
 	aggregator, err := aggregation.Compile(&synchubv1alpha1.PublishedResourceSpec{StatusAggregation: synchubv1alpha1.StatusAggregationSum}, schema.GroupResource{})
 	if err != nil {
@@ -204,7 +204,7 @@ func TestSumIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzSum combines what any targets may write. Numbers do not depend on the order of the destinations, and nothing is changed.
+// FuzzSum combines arbitrary statuses. Numbers do not depend on the order of the destinations, and the statuses are not changed.
 func FuzzSum(f *testing.F) {
 	f.Add([]byte(`{"replicas": 1, "conditions": [{"type": "Available", "status": "True"}, 3, {"type": 7}]}`), []byte(`{"replicas": "1", "conditions": {"a": 1}, "observedGeneration": 1.5}`))
 	f.Add([]byte(`{"a": {"b": [1, {"c": null}]}}`), []byte(`{"a": [1], "startTime": 3}`))

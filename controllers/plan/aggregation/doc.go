@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package aggregation combines the statuses that an object has on several clusters into one, which the source of the object shows.
+// Package aggregation combines an object's statuses on several clusters into the status of the object's source.
 //
-// It adds numbers up, or takes those of the cluster that has come least far, and is careful with everything else: what is not the same everywhere is left out, and a condition is True
-// only if it is True on every cluster.
+// It adds up numbers, or takes the numbers of the cluster with the least progress. It leaves out other values that differ between
+// clusters. A condition is True only if it is True on every cluster.
 package aggregation

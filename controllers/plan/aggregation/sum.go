@@ -25,8 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// abnormal are the types of conditions that are True when something is wrong, or has ended early, in the kinds of Kubernetes and by
-// kstatus: one cluster suffices.
+// abnormal are the types of conditions that are True in an abnormal state, for the kinds of Kubernetes and for kstatus. One
+// cluster with True makes the combined condition True.
 var abnormal = map[string]bool{
 	"Failed": true, "FailureTarget": true, "ReplicaFailure": true, "Suspended": true, "Stalled": true, "Reconciling": true,
 }
@@ -47,7 +47,7 @@ func sum(statuses []map[string]any, generation int64) map[string]any {
 		if _, isNumber := value.(int64); isNumber {
 			continue
 		}
-		// Anything else must be the same everywhere, or consist of parts.
+		// Any other value must be equal on all clusters, or be a map or list.
 		if value = common(field, value, statuses); value == nil {
 			delete(total, field)
 		} else {
@@ -63,14 +63,14 @@ func sum(statuses []map[string]any, generation int64) map[string]any {
 	return total
 }
 
-// inverted are the numbers of Deployments, StatefulSets and Jobs of which the highest is that of the cluster that has come least far: what
-// must go, is missing or has failed. All replicas are among them, since a rollout waits until the old ones are gone.
+// inverted are the numbers of Deployments, StatefulSets and Jobs that are highest on the cluster with the least progress:
+// replicas that are surplus, missing or failed. They include replicas, since a rollout waits until the old replicas are gone.
 var inverted = map[string]bool{
 	"replicas": true, "unavailableReplicas": true, "terminatingReplicas": true, "collisionCount": true, "active": true, "terminating": true, "failed": true,
 }
 
-// takeLowest replaces each sum by the number of the cluster that has come least far. A cluster without the number has none: Kubernetes leaves
-// zeros out.
+// takeLowest replaces each sum by the number of the cluster with the least progress. A missing number counts as zero, because
+// Kubernetes omits zeros.
 func takeLowest(total map[string]any, statuses []map[string]any) {
 	for field, value := range total {
 		if _, isNumber := value.(int64); !isNumber || field == "observedGeneration" {
@@ -89,11 +89,11 @@ func takeLowest(total map[string]any, statuses []map[string]any) {
 	}
 }
 
-// maxItems bounds a joined list, and the conditions that are read of one status: the time to join a list grows with its square, and targets
-// write what they like.
+// maxItems bounds a joined list, and the conditions read from one status. The time to join a list grows with the square of its
+// length, and targets can write lists of any length.
 const maxItems = 256
 
-// add adds a value to those before: numbers to their sum, and fields of maps and items of lists to all of these.
+// add adds a value to the combined value before: numbers are summed, maps are merged, and lists are joined.
 func add(before, value any) any {
 	switch typed := value.(type) {
 	case int64:
@@ -127,8 +127,8 @@ func add(before, value any) any {
 	}
 }
 
-// common returns a combined value that is no number, or nil if it says nothing about all destinations: a text or flag that differs.
-// Times are the exception: an object has started when its first part has, and ended when its last part has.
+// common returns a combined value that is no number, or nil for a text or boolean that differs between destinations. Times are
+// the exception: an object starts when its first part starts, and completes when its last part completes.
 func common(field string, value any, statuses []map[string]any) any {
 	switch value.(type) {
 	case map[string]any, []any:
@@ -191,7 +191,8 @@ func conditionsIn(status map[string]any) (conditions []map[string]any) {
 	return conditions
 }
 
-// combine returns the condition of a type for all destinations. The first destination that decides gives reason, message and times.
+// combine returns the condition of a type for all destinations. Reason, message and times are from the first destination that
+// decides the status.
 func combine(name string, statuses []map[string]any) map[string]any {
 	var found []map[string]any
 	for _, status := range statuses {
@@ -214,7 +215,7 @@ func combine(name string, statuses []map[string]any) map[string]any {
 	case len(bad) > 0:
 		deciding, status = bad, "False"
 	case len(is("True")) < len(statuses):
-		// Some destination does not say, or not yet.
+		// Some destination has not reported the condition.
 		if unknown := is("Unknown"); len(unknown) > 0 {
 			deciding = unknown
 		}

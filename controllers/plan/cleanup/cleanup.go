@@ -29,7 +29,7 @@ import (
 type Mode string
 
 const (
-	// ModeDelete deletes the objects that may be deleted, and releases all other objects.
+	// ModeDelete deletes the objects that may be deleted, and releases all other ones.
 	ModeDelete Mode = "Delete"
 	// ModeOrphan releases all objects.
 	ModeOrphan Mode = "Orphan"
@@ -50,7 +50,7 @@ const (
 	ActionWait Action = "Wait"
 	// ActionRelease removes the marks from the object.
 	ActionRelease Action = "Release"
-	// ActionKeep leaves the object as it is, and lists it.
+	// ActionKeep leaves the object unchanged, and lists it.
 	ActionKeep Action = "Keep"
 )
 
@@ -64,7 +64,7 @@ const (
 	ReasonAdopted = "Adopted"
 	// ReasonNotCascading: the object has contents that would be deleted with it, and its PublishedResource does not allow that.
 	ReasonNotCascading = "NotCascading"
-	// ReasonEnsured: the hub made the namespace only for its contents, or had released the namespace or CRD before.
+	// ReasonEnsured: the hub created the namespace only for its contents, or released the namespace or CRD before.
 	ReasonEnsured = "Ensured"
 	// ReasonInstalled: the hub installed the CRD for a published API.
 	ReasonInstalled = "Installed"
@@ -88,13 +88,13 @@ func (o Object) self() ownership.Self {
 // isContainer reports whether other objects are deleted with the object.
 func (o Object) isContainer() bool { return o.Resource == Namespaces || o.Resource == CRDs }
 
-// Decision is the action for one object. Reason is why the object stays, and is empty if it does not.
+// Decision is the action for one object. Reason is the reason why the object stays; empty if it does not stay.
 type Decision struct {
 	Action Action
 	Reason string
 }
 
-// The resources whose objects are deleted with others.
+// Resources whose objects contain other objects, which are deleted with them.
 var (
 	Namespaces = schema.GroupResource{Resource: "namespaces"}
 	CRDs       = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}

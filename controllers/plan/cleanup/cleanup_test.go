@@ -121,7 +121,7 @@ func TestPlan(t *testing.T) {
 		"one that is being deleted":            {object: terminating(configMap(nil)), want: awaited},
 		"one to be orphaned":                   {object: configMap(orphaned), want: let(cleanup.ReasonOrphaned, cleanup.ReasonOrphaned)},
 		"one to be orphaned, going":            {object: terminating(configMap(orphaned)), want: let(cleanup.ReasonOrphaned, cleanup.ReasonOrphaned)},
-		"one of a policy nobody knows":         {object: configMap(func(m *ownership.Mark) { m.Policy = "Eat" }), want: let(cleanup.ReasonOrphaned, cleanup.ReasonOrphaned)},
+		"an unknown policy":                    {object: configMap(func(m *ownership.Mark) { m.Policy = "Eat" }), want: let(cleanup.ReasonOrphaned, cleanup.ReasonOrphaned)},
 		"one created once":                     {object: configMap(func(m *ownership.Mark) { m.Policy = ownership.PolicyCreateOnly }), want: let(cleanup.ReasonCreatedOnce, cleanup.ReasonOrphaned)},
 		"a namespace":                          {object: namespace(nil), want: let(cleanup.ReasonNotCascading, cleanup.ReasonOrphaned)},
 		"a namespace, cascading":               {object: namespace(nil), cascade: true, want: removed},
@@ -145,7 +145,7 @@ func TestPlan(t *testing.T) {
 		"a mark of another hub":        {object: configMap(func(m *ownership.Mark) { m.Hub = "other" }), want: ignored},
 		"a copied mark":                {object: configMap(func(m *ownership.Mark) { m.Self.Name = "other" }), want: ignored},
 		"a mark of another kind":       {object: configMap(func(m *ownership.Mark) { m.Self.Kind = "Secret" }), want: ignored},
-		"a mark of the other way":      {object: configMap(func(m *ownership.Mark) { m.Direction = ownership.DirectionUp }), want: ignored},
+		"a mark of an upsync":          {object: configMap(func(m *ownership.Mark) { m.Direction = ownership.DirectionUp }), want: ignored},
 		"a mark that cannot be read": {want: ignored, object: with(configMap(nil), func(m *metav1.PartialObjectMetadata) {
 			m.Annotations[ownership.MarkAnnotation] = "{"
 		})},
@@ -154,7 +154,7 @@ func TestPlan(t *testing.T) {
 		"another's label": {want: ignored, object: with(configMap(nil), func(m *metav1.PartialObjectMetadata) {
 			m.Labels[ownership.OwnerLabel] = other.LabelValue()
 		})},
-		"nothing of ours": {object: unmarked(configMap(nil)), want: ignored},
+		"nothing of the hub": {object: unmarked(configMap(nil)), want: ignored},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cascades := func(schema.GroupResource) bool { return test.cascade }
@@ -169,7 +169,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Plan calls the cascade function with the mailbox resource that the object came from.
+// Plan calls the cascade function with the mailbox resource of the object's source.
 func TestPlanAsksForTheSource(t *testing.T) {
 	converted := namespace(func(m *ownership.Mark) { m.Source.Group, m.Source.Resource = "example.com", "rooms" })
 	cascades := func(resource schema.GroupResource) bool {
@@ -183,8 +183,8 @@ func TestPlanAsksForTheSource(t *testing.T) {
 	}
 }
 
-// On random targets, a drain deletes only objects with our label and our mark for themselves. It releases only
-// such objects, and namespaces that the hub ensured. ModeDrain releases nothing.
+// On random targets, a drain deletes only objects with the owner's label and a verified mark. It releases only such objects, and
+// namespaces that the hub ensured. ModeDrain releases nothing.
 func TestPlanTouchesOnlyOurs(t *testing.T) { //nolint:gocyclo // a list of invariants
 	tier.Thorough(t)
 	random := rand.New(rand.NewPCG(7, 8)) //nolint:gosec // repeatable objects

@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package cleanup decides which objects a target keeps when the hub stops syncing it: which objects the hub deletes, and from which it
-// only removes its marks. Package drain and `kubectl synchub stale-objects` execute the decisions.
+// Package cleanup decides what happens to the objects of a target when the hub stops syncing it. The hub deletes some objects,
+// and only removes its marks from the other ones. Package drain and `kubectl synchub stale-objects` execute the decisions.
 package cleanup

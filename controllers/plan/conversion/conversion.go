@@ -47,8 +47,8 @@ type Conversion struct {
 	Upstream, Downstream Pattern
 }
 
-// New returns the conversion of a config. A part that only one side has is filled in on the other; "" stands for any. The
-// error names the invalid fields.
+// New returns the conversion of a config. A part that only one side has is copied to the other side; "" stands for any. The error
+// names the invalid fields.
 func New(spec edgev2alpha1.Conversion) (Conversion, error) {
 	if err := validate(spec); err != nil {
 		return Conversion{}, err
@@ -113,7 +113,7 @@ func (c *Conversion) Up(target Name) (mailbox Name, ok bool) {
 
 // convertName is its own inverse with the patterns exchanged.
 func convertName(from, to Pattern, name Name) (Name, bool) {
-	// These are names of no object, and a result must be the name of one.
+	// These are not names of single objects, and the result must be one.
 	if name.GVK.Kind == "" || name.GVK.Kind == Any || name.Name == Any || name.GVK.Group != from.Group {
 		return Name{}, false
 	}
@@ -140,7 +140,7 @@ func convertField(from, to, value string) (exchanged string, ok bool) {
 	return to, value == from
 }
 
-// fillWildcards replaces a wildcard by the other side's value, since otherwise many values would become one.
+// fillWildcards replaces a wildcard by the other side's value, since otherwise many values would map to one.
 func fillWildcards(one, other string) (string, string) {
 	switch {
 	case isAny(one) && isAny(other):

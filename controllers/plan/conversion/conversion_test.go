@@ -27,14 +27,14 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// parse reads the YAML of a conversion as it stands in a config.
+// parse decodes a conversion in YAML, as in a config.
 func parse(t testing.TB, text string) (conversion.Conversion, error) {
 	t.Helper()
 	spec := fixtures.Decode[edgev2alpha1.Conversion](t, text)
 	return conversion.New(spec)
 }
 
-// called reads "group/version/Kind namespace/name"; the core group is empty, and so is the namespace of what has none.
+// called parses "group/version/Kind namespace/name". The core group is empty, and so is the namespace of cluster-scoped objects.
 func called(t testing.TB, text string) conversion.Name {
 	t.Helper()
 	parts := strings.Split(text, "/")
@@ -52,9 +52,9 @@ func called(t testing.TB, text string) conversion.Name {
 func TestDownAndUp(t *testing.T) {
 	for name, test := range map[string]struct {
 		conversion string
-		// pairs are what objects are called in the mailbox and on the target.
+		// pairs are names of objects in the mailbox and on the target.
 		pairs map[string]string
-		// up and down are names on that side of which the conversion does not speak.
+		// up and down are names on each side that the conversion does not match.
 		up, down []string
 	}{
 		"a group": {
@@ -167,7 +167,7 @@ func TestNoConversionChangesNothing(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		conversion string
-		// fields that the error must name.
+		// fields are named in the error.
 		fields []string
 	}{
 		"no kind at all":            {"{}", []string{"upstream.kind", "downstream.kind"}},
@@ -200,8 +200,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Two ways to write one conversion must compare as equal, since a changed conversion moves objects.
-func TestNewSettlesWhatIsLeftOpen(t *testing.T) {
+// Two forms of the same conversion must be equal, since a changed conversion renames objects.
+func TestNewNormalizesConversions(t *testing.T) {
 	want := conversion.Conversion{
 		Upstream:   conversion.Pattern{Group: "a.io", Kind: "K", Version: "v1", Namespace: "ns"},
 		Downstream: conversion.Pattern{Group: "b.io", Kind: "K", Version: "v1", Namespace: "ns"},

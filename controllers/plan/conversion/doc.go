@@ -17,9 +17,9 @@ limitations under the License.
 // Package conversion computes the name of an object on the other side, where a config gives it another group, version,
 // kind or name on the target than in the mailbox.
 //
-// Each [Conversion] is one-to-one: an object that is downsynced under another name is upsynced under its own. A part
-// that only one side of a conversion names is the same on both sides; a part that neither names does not change.
-// Namespaces never change.
+// Each [Conversion] is one-to-one: an object that is downsynced under another name is upsynced under its own. A part that only
+// one side of a conversion names is the same on both sides. A part that neither side names does not change. Namespaces never
+// change.
 //
 // The package is pure and knows names only. Package transform changes the fields that depend on the name.
 package conversion

@@ -26,33 +26,33 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/conversion"
 )
 
-// check tries a conversion on a name of either side.
-func check(t *testing.T, converts conversion.Conversion, name conversion.Name) (spokenOf bool) {
+// check applies a conversion to a name on each side.
+func check(t *testing.T, converts conversion.Conversion, name conversion.Name) (matches bool) {
 	t.Helper()
 	type direction = func(conversion.Name) (conversion.Name, bool)
-	for way, directions := range map[string][2]direction{"down": {converts.Down, converts.Up}, "up": {converts.Up, converts.Down}} {
-		there, ok := directions[0](name)
+	for side, directions := range map[string][2]direction{"down": {converts.Down, converts.Up}, "up": {converts.Up, converts.Down}} {
+		converted, ok := directions[0](name)
 		if !ok {
-			if there != (conversion.Name{}) {
-				t.Errorf("%s: %+v does not speak of %+v, but says %+v", way, converts, name, there)
+			if converted != (conversion.Name{}) {
+				t.Errorf("%s: %+v does not match %+v, but returns %+v", side, converts, name, converted)
 			}
 			continue
 		}
-		spokenOf = true
-		if back, ok := directions[1](there); !ok || back != name {
-			t.Errorf("%s: %+v makes %+v of %+v, and of that %+v, %v", way, converts, there, name, back, ok)
+		matches = true
+		if back, ok := directions[1](converted); !ok || back != name {
+			t.Errorf("%s: %+v makes %+v of %+v, and of that %+v, %v", side, converts, converted, name, back, ok)
 		}
-		if there.GVK.Kind == "" || there.GVK.Kind == "*" || there.Name == "*" {
-			t.Errorf("%s: %+v makes %+v of %+v: nothing is called so", way, converts, there, name)
+		if converted.GVK.Kind == "" || converted.GVK.Kind == "*" || converted.Name == "*" {
+			t.Errorf("%s: %+v makes %+v of %+v: not a valid name", side, converts, converted, name)
 		}
-		if there.Namespace != name.Namespace {
-			t.Errorf("%s: %+v moves %+v to namespace %q", way, converts, name, there.Namespace)
+		if converted.Namespace != name.Namespace {
+			t.Errorf("%s: %+v moves %+v to namespace %q", side, converts, name, converted.Namespace)
 		}
 	}
-	return spokenOf
+	return matches
 }
 
-// Whatever a conversion says, written by hand or made by New: what goes down under a name comes up as what it was.
+// A name that is converted down is converted up to itself, for valid conversions and for results of New.
 func TestOneToOne(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0)) //nolint:gosec // the same conversions in every run
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
@@ -61,7 +61,7 @@ func TestOneToOne(t *testing.T) {
 			Group: pick("", "g"), Version: pick("", "", "*", "v1", "v2"), Kind: pick("", "*", "K", "K", "K", "K", "L"), Namespace: pick("", "", "*", "a", "b"), Name: pick("", "", "*", "x", "y"),
 		}
 	}
-	made, byHand, spokenOf := 0, 0, 0
+	made, byHand, matched := 0, 0, 0
 	for range 20000 {
 		spec := edgev2alpha1.Conversion{Upstream: resource(), Downstream: resource()}
 		var name conversion.Name
@@ -73,7 +73,7 @@ func TestOneToOne(t *testing.T) {
 		}
 		byHand++
 		if check(t, raw, name) {
-			spokenOf++
+			matched++
 		}
 		if converts, err := conversion.New(spec); err == nil {
 			made++
@@ -87,8 +87,8 @@ func TestOneToOne(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	if made < byHand/20 || spokenOf < byHand/20 || spokenOf > byHand/2 {
-		t.Errorf("of %d conversions %d were valid, and %d spoke of a name: that tries too little", byHand, made, spokenOf)
+	if made < byHand/20 || matched < byHand/20 || matched > byHand/2 {
+		t.Errorf("of %d conversions %d were valid, and %d matched a name: too few cases", byHand, made, matched)
 	}
 }
 

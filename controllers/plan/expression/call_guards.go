@@ -28,7 +28,7 @@ import (
 )
 
 // callGuards reports whether a call of a function may be made, by the size of its arguments. The results of these functions can
-// be far larger than their arguments. CEL counts the cost only after the call: by then lists.range(1000000000) has taken all
+// be far larger than their arguments. CEL counts the cost only after the call, when lists.range(1000000000) has already taken all
 // memory.
 var callGuards = map[string]func(args []ref.Val) bool{
 	"lists.range": func(args []ref.Val) bool { return intValue(args[0]) <= maxSize/valueSize },

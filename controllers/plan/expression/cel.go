@@ -33,9 +33,9 @@ import (
 const (
 	// costLimit is the limit of API servers for one evaluation of one rule, about 0.1 s.
 	costLimit = celconfig.PerCallLimit
-	// checkFrequency is the number of rounds of a loop after which an evaluation checks its context, as in API servers.
+	// checkFrequency is the number of iterations of a loop after which an evaluation checks its context, as in API servers.
 	checkFrequency = celconfig.CheckFrequency
-	// timeLimit is a hundred times the duration that costLimit stands for. The other limits should end an evaluation long before.
+	// timeLimit is a hundred times the duration that costLimit allows. The other limits should end an evaluation much earlier.
 	timeLimit = 10 * time.Second
 )
 
@@ -94,8 +94,8 @@ func environmentFor(variables []string) (*cel.Env, error) {
 	if env, ok := environments.Load(key); ok {
 		return env.(*cel.Env), nil
 	}
-	// The environment of stored expressions has all functions of this release of Kubernetes. That of new expressions lacks the
-	// functions that the previous release did not have, for downgrades.
+	// The environment of stored expressions has all functions of this release of Kubernetes. The environment of new expressions
+	// lacks the functions that the previous release did not have, for downgrades.
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
 	options, err := guardFunctions(base)
 	if err != nil {
@@ -129,7 +129,7 @@ func variablesOf(checked *cel.Ast, variables []string) []string {
 // Uses reports whether the expression refers to a variable.
 func (e *Expression) Uses(variable string) bool { return slices.Contains(e.uses, variable) }
 
-// ReturnsBool reports whether the result is a boolean, or has a type that only an evaluation shows.
+// ReturnsBool reports whether the result is a boolean, or has a type that is known only after an evaluation.
 func (e *Expression) ReturnsBool() bool { return e.isBool }
 
 // Evaluate returns the result as a JSON value: nil, bool, int64, float64, string, []any or map[string]any. The result shares no

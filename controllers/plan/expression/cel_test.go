@@ -35,7 +35,7 @@ const document = `{
 	"spec": {"replicas": 3, "ratio": 0.5, "whole": 2.0, "big": 9007199254740993, "paused": false, "nothing": null,
 		"memory": "512Mi", "ports": [{"name": "http", "port": 80}, {"name": "https", "port": 443}], "words": ["b", "a", "b"]}}`
 
-// variables returns what mutations give to expressions, with an object as a client reads it.
+// variables returns the variables of mutations, with a decoded object.
 func variables(t testing.TB) map[string]any {
 	t.Helper()
 	object := fixtures.Map(t, document)
@@ -80,7 +80,7 @@ func TestEvaluate(t *testing.T) {
 		"a null of the object":         {`self.spec.nothing`, nil},
 		"a variable that is null":      {`other == null`, true},
 		"a variable":                   {`value.paused`, false},
-		"an optional that is there":    {`self.?spec.replicas`, int64(3)},
+		"a present optional":           {`self.?spec.replicas`, int64(3)},
 		"an optional that is not":      {`self.?status.ready`, nil},
 		"or else":                      {`self.?status.ready.orValue(7)`, int64(7)},
 		"has":                          {`has(self.status)`, false},
@@ -118,7 +118,7 @@ func TestEvaluate(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			given := variables(t)
-			// The order of a map differs from time to time.
+			// The order of a map differs between runs.
 			for range 10 {
 				got, err := compile(t, test.expression).Evaluate(given)
 				if err != nil {
@@ -189,7 +189,7 @@ func TestCompileCELRefuses(t *testing.T) {
 		"a bad pattern":              {`"a".matches("(")`, "<input>:1:13: invalid matches argument"},
 		"a loop over a number":       {`1.map(x, x)`, "<input>:1:1: expression of type 'int' cannot be range"},
 		"the function that sorts":    {`@inOrder([1])`, "Syntax error"},
-		"what goes too deep":         {strings.Repeat("[", 300) + strings.Repeat("]", 300), "recursion"},
+		"too many nested lists":      {strings.Repeat("[", 300) + strings.Repeat("]", 300), "recursion"},
 		"a variable of another kind": {`oldSelf.a`, "undeclared reference to 'oldSelf'"},
 	}
 	for name, test := range tests {
@@ -205,7 +205,7 @@ func TestCompileCELRefuses(t *testing.T) {
 	}
 }
 
-func TestExpressionSaysWhatItIs(t *testing.T) {
+func TestExpressionProperties(t *testing.T) {
 	tests := map[string]struct {
 		expression         string
 		value, self, other bool
@@ -251,7 +251,7 @@ func TestResultSharesNothing(t *testing.T) {
 	}
 }
 
-// One expression, one template and one set of variables are used by many at once.
+// An expression, a template and a set of variables are used concurrently.
 func TestConcurrently(t *testing.T) {
 	compiled := compile(t, `self.metadata.labels.map(k, self.metadata.labels[k]).join(",")`)
 	parsed := parse(t, `{{ range keys .Object.metadata.labels }}{{ get $.Object.metadata.labels . }},{{ end }}`)
@@ -300,7 +300,7 @@ func FuzzCEL(f *testing.F) {
 	})
 }
 
-// checkPlain makes sure that a value can be part of an object, and comes back from JSON as what it is.
+// checkPlain checks that a value can be part of an object, and is unchanged after encoding and decoding as JSON.
 func checkPlain(t *testing.T, value any) {
 	t.Helper()
 	runtime.DeepCopyJSONValue(value) // panics if not
@@ -313,6 +313,6 @@ func checkPlain(t *testing.T, value any) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(back, value) && !strings.Contains(string(text), `\ufffd`) {
-		t.Errorf("%#v comes back as %#v", value, back)
+		t.Errorf("%#v is decoded as %#v", value, back)
 	}
 }

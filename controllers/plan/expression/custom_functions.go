@@ -34,8 +34,8 @@ import (
 const (
 	// shortHash is the default length of the result of sha3short, in characters.
 	shortHash = 20
-	// maxUniq is the maximum number of items for uniq, and for distinct in CEL. Both compare all pairs of items: at the maximum
-	// about as often as CEL's cost limit allows.
+	// maxUniq is the maximum number of items for uniq, and for distinct in CEL. Both compare all pairs of items. At the maximum
+	// this costs about as much as CEL's cost limit allows.
 	maxUniq = 1000
 )
 

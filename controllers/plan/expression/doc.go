@@ -19,17 +19,17 @@ limitations under the License.
 // expressions are safe for concurrent use. Equal input gives an equal result: no function reads the clock, the environment, the
 // network or a source of randomness, and loops over maps follow the order of the keys.
 //
-// No template, expression or object can exhaust the hub's memory or processor: limits apply to the work and the result of each
+// No template, expression or object can exhaust the hub's memory or CPU: limits apply to the work and the result of each
 // evaluation. Values that share memory cost nothing until they are written out, and a short call can have a very large result.
 // The limits therefore apply before a call, not after it.
 //
-// Templates are those of text/template, without template definitions, with the functions of [Functions]: the safe functions of
-// sprig, sha3sum TEXT (SHA3-256 in hexadecimal digits) and sha3short TEXT [LENGTH=20] (its first digits). A missing field is an
-// error, and so is printing a null. Render trims white space at both ends.
+// Templates have the language of text/template, without template definitions. Their functions are listed by [Functions]: the safe
+// functions of sprig, sha3sum TEXT (SHA3-256 in hexadecimal digits) and sha3short TEXT [LENGTH=20] (its first digits). A missing
+// field is an error, and so is printing a null. Render trims white space at both ends.
 //
 // CEL has the libraries of Kubernetes, and its limit for one evaluation. As in Kubernetes, the values of a list or map literal
-// must have one type, for which there is dyn. In a result, whole numbers are int64 and bytes are base64. Timestamps, durations,
-// quantities, addresses and versions become text. An optional is its value, or null.
+// must have one type, which may be dyn. In a result, whole numbers are int64 and bytes are base64. Timestamps, durations,
+// quantities, addresses and versions become text. An optional becomes its value, or null.
 //
 // Errors can quote values of the variables.
 package expression

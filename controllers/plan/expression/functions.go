@@ -26,15 +26,15 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// safeSprigFunctions are the functions of sprig that templates may use. Their results depend only on the arguments, and are
-// little larger. They change no argument. Excluded are functions that
+// safeSprigFunctions are the functions of sprig that templates may use. Their results depend only on the arguments, and are not
+// much larger. They do not change an argument. Excluded are functions that
 //   - read the environment, the network, the clock, a time zone, the platform or randomness (env, getHostByName, now, date,
 //     osBase, shuffle, uuidv4),
 //   - create keys and passwords,
 //   - change an argument (set, unset, merge),
 //   - return far more than they get (repeat, until, seq, toPrettyJson, wrapWith).
 //
-// [customFunctions] has safe forms of some.
+// [customFunctions] has safe forms of some of these.
 const safeSprigFunctions = `
 	abbrev abbrevboth cat contains hasPrefix hasSuffix initials lower nospace plural quote snakecase camelcase kebabcase
 	split splitList splitn squote substr swapcase title toString toStrings trim trimAll trimPrefix trimSuffix trimall
@@ -59,8 +59,8 @@ const safeSprigFunctions = `
 	base clean dir ext isAbs urlJoin urlParse
 `
 
-// Functions returns the sorted names of the functions that a template may call beside those of every Go template (and, call, eq,
-// ge, gt, html, index, js, le, len, lt, ne, not, or, print, println, urlquery; slice is sprig's).
+// Functions returns the sorted names of the functions that a template may call beside the predefined functions of Go templates
+// (and, call, eq, ge, gt, html, index, js, le, len, lt, ne, not, or, print, println, urlquery; slice is sprig's).
 func Functions() []string { return slices.Sorted(maps.Keys(templateFunctions())) }
 
 // templateFunctions returns the functions that a template may call.

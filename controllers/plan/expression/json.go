@@ -29,7 +29,7 @@ import (
 const (
 	// maxSize is the maximum size of a result in bytes: the limit of API servers for the data of a ConfigMap or Secret.
 	maxSize = 1 << 20
-	// valueSize is the size of each value beside its text, in bytes: about that of a short value in JSON.
+	// valueSize is the size of each value beside its text, in bytes: about the size of a short value in JSON.
 	valueSize = 8
 	// maxExact is the largest number below which a float64 represents all whole numbers.
 	maxExact = 1 << 53
@@ -41,7 +41,7 @@ func toJSON(result ref.Val) (any, error) {
 	return left.toJSON(result)
 }
 
-// sizeBudget is the number of bytes that a result may still have. A list can hold one large value many times, which costs
+// sizeBudget is the number of bytes that a result may still have. A list can contain one large value many times, which costs
 // memory only when the list is written out.
 type sizeBudget int
 

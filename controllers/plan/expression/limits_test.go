@@ -27,7 +27,7 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// excludedSprigFunctions are the functions of sprig that templates cannot call, by the reason.
+// excludedSprigFunctions are the functions of sprig that templates cannot call, by reason.
 var excludedSprigFunctions = map[string]string{
 	"depends on the environment or the platform": "env expandenv osBase osClean osDir osExt osIsAbs",
 	"depends on the network":                     "getHostByName",
@@ -42,7 +42,7 @@ var excludedSprigFunctions = map[string]string{
 	"is of no use":                                      "hello",
 }
 
-// A new version of sprig may bring functions: somebody must decide about each.
+// A new version of sprig may add functions. Each must be added to one of the lists.
 func TestEverySprigFunctionIsListed(t *testing.T) {
 	all := sprig.GenericFuncMap()
 	decided := map[string]bool{}
@@ -65,7 +65,7 @@ func TestEverySprigFunctionIsListed(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !decided[name] {
-			t.Errorf("nobody decided about %s", name)
+			t.Errorf("no limit is decided for %s", name)
 		}
 	}
 	if listed := Functions(); len(listed) != len(templateFunctions()) || !slices.IsSorted(listed) || !slices.Contains(listed, "sha3short") {
@@ -73,7 +73,7 @@ func TestEverySprigFunctionIsListed(t *testing.T) {
 	}
 }
 
-// What limits cannot foresee ends by the clock, here at once.
+// Work that the limits do not foresee ends with the timeout, which is zero here.
 func TestTimeout(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -103,7 +103,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// A panic that Go's templates do not catch themselves is an error, and the template is as good as before.
+// A panic that Go's templates do not recover is an error, and the template stays usable.
 func TestPanic(t *testing.T) {
 	parsed, err := ParseTemplate(`{{ range .value }}{{ . }}{{ end }}`, "value")
 	if err != nil {
@@ -132,7 +132,7 @@ func FuzzReplaceAll(f *testing.F) {
 		}
 		got, err := ReplaceAll(compiled, text, replacement)
 		want := compiled.ReplaceAllString(text, replacement)
-		// What may be refused although it would just fit.
+		// Results that may be refused although they would just fit.
 		large := (len(text)+1)*(len(text)+1)*(len(replacement)+1) > maxSize
 		if err != nil && !large || err == nil && got != want {
 			t.Errorf("want %q, got %q, %v", want, got, err)

@@ -28,7 +28,7 @@ import (
 )
 
 // sortedFunction is the name of the function that sorts the range of a loop. No expression can contain this name. CEL iterates
-// over a map in random order, so self.map(key, key) would return another list each time.
+// over a map in random order, so self.map(key, key) would return a list in another order each time.
 const sortedFunction = "@inOrder"
 
 func sortedFunctionOption() cel.EnvOption {

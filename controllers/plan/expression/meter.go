@@ -27,7 +27,7 @@ const (
 	// maxWork is the maximum size in bytes of all values that functions return during one rendering. A text composed in steps
 	// needs far less than sixteen times the largest result.
 	maxWork = 16 * maxSize
-	// callWork is the work of a call or a round of a loop beside its value. It bounds a rendering to about a second.
+	// callWork is the work of a call or an iteration of a loop beside its value. It bounds a rendering to about a second.
 	callWork = 256
 )
 
@@ -87,7 +87,7 @@ func (m *meter) checkPrinted(where string, value reflect.Value) (reflect.Value, 
 	return value, nil
 }
 
-// iteration counts a round of a loop at its beginning.
+// iteration counts an iteration of a loop at its beginning.
 func (m *meter) iteration(where string) (string, error) {
 	return "", m.spend(where, callWork)
 }

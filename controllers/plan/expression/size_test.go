@@ -25,7 +25,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// A result counts with the bytes that it takes in an object: bytes are written in base64, which is longer.
+// The size of a result is its size in an object: bytes are written in base64, which is longer.
 func TestSizeOfAResult(t *testing.T) {
 	for name, test := range map[string]struct {
 		result  ref.Val
@@ -46,7 +46,7 @@ func TestSizeOfAResult(t *testing.T) {
 	}
 }
 
-// Nothing that is null is printed, whatever Go's kind of it is.
+// A null is not printed, for every Go kind of null.
 func TestNullIsNotPrinted(t *testing.T) {
 	var pointer *int
 	var nothing any

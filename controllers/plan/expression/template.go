@@ -44,8 +44,8 @@ type executor struct {
 // templateName is the name of every template in error messages, before line and column.
 const templateName = "text"
 
-// ParseTemplate parses a template in the language of text/template, without template definitions. The variables are fields of
-// the dot. The functions are those of [Functions].
+// ParseTemplate parses a template in the language of text/template, without template definitions. The variables are fields of the
+// dot. [Functions] lists the functions.
 func ParseTemplate(text string, variables ...string) (*Template, error) {
 	parsed, err := template.New(templateName).Funcs(templateFunctions()).Parse(text)
 	if err != nil {
@@ -84,7 +84,7 @@ func newTemplate(tree *parse.Tree, walked *templateWalker) *Template {
 	return t
 }
 
-// Uses reports whether the template may read a variable. A template that passes on the whole dot may read all.
+// Uses reports whether the template may read a variable. A template that uses the whole dot as a value may read all.
 func (t *Template) Uses(variable string) bool { return t.usesAll || slices.Contains(t.uses, variable) }
 
 // Render returns the text for the variables, trimmed. It does not change the variables.

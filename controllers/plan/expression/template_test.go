@@ -34,7 +34,7 @@ func parse(t testing.TB, text string) *expression.Template {
 	return parsed
 }
 
-// fields returns what mutations give to templates.
+// fields returns the variables that mutations pass to templates.
 func fields(t testing.TB) map[string]any {
 	t.Helper()
 	given := variables(t)
@@ -51,7 +51,7 @@ func TestRender(t *testing.T) {
 		"no escaping":                   {`{{ "<a href='x'>&" }}`, "<a href='x'>&"},
 		"a field that may be missing":   {`{{ dig "status" "ready" "none" .Object }}`, "none"},
 		"a null with a default":         {`{{ .Value | default "x" }}`, "x"},
-		"a null asked for":              {`{{ if .Value }}a{{ else }}b{{ end }}`, "b"},
+		"a null as condition":           {`{{ if .Value }}a{{ else }}b{{ end }}`, "b"},
 		"no other object":               {`{{ if .Other }}a{{ else }}b{{ end }}`, "b"},
 		"the root within with":          {`{{ with .Object.spec }}{{ .replicas }}-{{ $.Object.metadata.name }}{{ end }}`, "3-web"},
 		"else of with":                  {`{{ with .Value }}a{{ else }}{{ .Object.metadata.name }}{{ end }}`, "web"},
@@ -193,7 +193,7 @@ func TestParseTemplateRefuses(t *testing.T) {
 	}
 }
 
-func TestTemplateSaysWhatItUses(t *testing.T) {
+func TestTemplateUses(t *testing.T) {
 	for template, want := range map[string][]string{
 		"text":                           nil,
 		"{{ .Value }}":                   {"Value"},

@@ -25,7 +25,7 @@ import (
 )
 
 // templateWalker walks a parsed template. It records the variables and functions that the template uses, and inserts the meter's
-// functions where a rendering could take long or grow.
+// functions where a rendering could take long or become large.
 type templateWalker struct {
 	tree      *parse.Tree
 	variables []string
@@ -156,7 +156,7 @@ func (w *templateWalker) addStage(pipe *parse.PipeNode, function, description st
 	pipe.Cmds = append(pipe.Cmds, w.meterCall(function, pipe, description))
 }
 
-// iterationNode returns an action that counts a round of a loop in the meter, and prints nothing.
+// iterationNode returns an action that counts an iteration of a loop in the meter, and prints nothing.
 func (w *templateWalker) iterationNode(loop *parse.RangeNode) parse.Node {
 	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: loop.Pos, Pipe: &parse.PipeNode{
 		NodeType: parse.NodePipe, Pos: loop.Pos, Cmds: []*parse.CommandNode{w.meterCall(iterationStage, loop, "range")},

@@ -26,7 +26,7 @@ var Absent any = absent{}
 
 type absent struct{}
 
-// Error says at which location of an object a change failed.
+// Error reports the location in an object where a change failed.
 type Error struct {
 	// Location is a path of names and numbers only.
 	Location string
@@ -49,12 +49,12 @@ func (p Path) Delete(object map[string]any) bool {
 
 // Change replaces each value at the path by the result of change, or removes the value if the result is Absent.
 //
-// With create, Change also calls change for a missing field, with nil and false, and sets the field to the result. It creates the
-// maps on the way, but never an item of a list. A null on the way counts as missing. If a value on the way has a type that the
-// path cannot enter, Change returns an error with create, and changes nothing without.
+// If create is true, Change also calls change for a missing field, with nil and false, and sets the field to the result. It
+// creates missing maps along the path, but never an item of a list. A null along the path counts as missing. If a value along the
+// path has a type that the path cannot enter, Change returns an error if create is true, and otherwise changes nothing.
 //
-// Change writes after it has called change for all values, so change may read the object. After an error, an *Error that names
-// the place, Change writes nothing.
+// Change writes after it has called change for all values, so change may read the object. If there is an error, an *Error with
+// the location, Change writes nothing.
 func (p Path) Change(object map[string]any, create bool, change func(value any, present bool) (any, error)) error {
 	if len(p.steps) == 0 {
 		return nil
@@ -102,7 +102,7 @@ func (f *failure) prepend(position step) *failure {
 	return f
 }
 
-// walk returns the new value, Absent for none. It returns the same map, with assignments to make.
+// walk returns the new value, or Absent for none. It returns a map itself, and adds assignments to the walker.
 func (w *walker) walk(value any, present bool, steps []step) (any, *failure) {
 	if len(steps) == 0 {
 		if !present && !w.create {

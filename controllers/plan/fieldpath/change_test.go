@@ -127,7 +127,7 @@ func TestChange(t *testing.T) {
 		object, path string
 		create       bool
 		want         string
-		// calls are the values that the change was asked for.
+		// calls are the values for which Change calls the function.
 		calls string
 	}{
 		"a field":                         {object: `{"a":{"b":1}}`, path: "a.b", want: `{"a":{"b":"new"}}`, calls: "1"},
@@ -241,8 +241,7 @@ func TestChangeFails(t *testing.T) {
 	}
 }
 
-// Whatever the object: nothing panics, what Delete and Change do shows in Values, and what the path does not lead to
-// stays.
+// For any object: nothing panics, Values returns the results of Delete and Change, and values outside of the path do not change.
 func FuzzObject(f *testing.F) {
 	for _, text := range []string{"spec.containers[*].args[0]", "spec.none[*]", "spec.grid[*][*]", `spec.containers[?(@.name=="app")].image`, "spec.new.field", "kind.a", "spec.containers[*]"} {
 		f.Add(workload, text)
@@ -281,7 +280,7 @@ func FuzzObject(f *testing.F) {
 				t.Errorf("values %v, but asked to change %v", values, seen)
 			}
 			for _, value := range parsed.Values(created) {
-				// A list that is chosen by the value that is changed may not be found again.
+				// A filter by the changed value may no longer match the item.
 				if value != "new" {
 					t.Errorf("%v was left of %v", value, created)
 				}

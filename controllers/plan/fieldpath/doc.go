@@ -14,15 +14,14 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package fieldpath follows paths to fields of objects: parsed texts of the form that v1alpha1.FieldPath documents.
+// Package fieldpath parses paths in the form of v1alpha1.FieldPath, and reads and changes the fields that they lead to.
 //
-// A path is a list of steps. A name goes into a map, the other steps go into a list: [3] to the item in this place, [*]
-// to every item, and [?(@.name=="app")] to the items that are maps with this value in this field. A value that is no
-// text is compared by how JSON writes it, so that [?(@.port=="80")] finds a port. A path that meets something else than
-// its step needs leads nowhere.
+// A path is a list of steps. A name enters a map, the other steps enter a list: [3] the item at this index, [*] every item, and
+// [?(@.name=="app")] the items that are maps with this value in this field. A value that is not text is compared by its JSON
+// form, so that [?(@.port=="80")] finds a port. A path leads nowhere if a value does not have the type that a step needs.
 //
-// The same paths speak of fields in managedFields, where an item of a list is known by its keys and not by its place:
-// there [3] means any item, as [*] does, and [?(@.name=="app")] the one with this key.
+// The same paths select fields in managedFields, where an item of a list has keys and not an index: there [3] means any item,
+// like [*], and [?(@.name=="app")] means the item with this key.
 //
-// The package is pure: it knows data, not objects of an API.
+// The package is pure, and does not depend on the API of an object.
 package fieldpath

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// IsIn reports whether the set of a managedFields entry has a field at the path or below it. It does not see fields inside a
-// value that the entry holds as a whole (an atomic list).
+// IsIn reports whether the set of a managedFields entry has a field at the path or below it. It does not find fields inside a
+// value that the entry owns as a whole (an atomic list).
 func (p Path) IsIn(set *fieldpath.Set) bool {
 	return len(p.matchingPaths(set)) > 0
 }
@@ -48,7 +48,8 @@ func (p Path) OverlapsField(field fieldpath.Path) bool {
 	return common > 0
 }
 
-// AddTo returns the set with the field at the path, and all below it. The path must have no items of lists.
+// AddTo returns the set with the field at the path, which includes everything below it. It returns the set unchanged if the path
+// leads through a list.
 func (p Path) AddTo(set *fieldpath.Set) *fieldpath.Set {
 	elements := make(fieldpath.Path, 0, len(p.steps))
 	for _, one := range p.steps {

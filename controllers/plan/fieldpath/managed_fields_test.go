@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
 )
 
-// set reads what an entry of managedFields has in fieldsV1.
+// set decodes a managedFields entry's fieldsV1.
 func set(t testing.TB, fieldsV1 string) *smdpath.Set {
 	t.Helper()
 	result := &smdpath.Set{}
@@ -58,7 +58,7 @@ const entry = `{
 func TestIsInAndRemoveFrom(t *testing.T) {
 	tests := map[string]struct {
 		path string
-		// gone must be in the entry and not in the result; none means that the path is not in the entry.
+		// gone must be in the entry and not in the result. Empty means that the path is not in the entry.
 		gone []string
 	}{
 		"a leaf":                      {path: "spec.replicas", gone: []string{`"f:replicas":{},`}},
@@ -123,7 +123,7 @@ func TestRemoveFromEmptiesParents(t *testing.T) {
 	}
 }
 
-// The result is what is left when every path of the set is looked at on its own.
+// The result is the same as after checking every path of the set on its own.
 func TestRemoveFromKeepsOtherPaths(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0)) //nolint:gosec // the same sets in every run
 	element := func() smdpath.PathElement {

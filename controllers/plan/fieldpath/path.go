@@ -34,7 +34,7 @@ type Path struct {
 	steps []step
 }
 
-// kind says which values a step enters, and how.
+// kind is the kind of a step: which values the step enters.
 type kind int
 
 const (
@@ -55,14 +55,14 @@ type step struct {
 	value    string
 }
 
-// The steps as v1alpha1.FieldPath allows them.
+// The steps that v1alpha1.FieldPath allows.
 var (
 	plainName = regexp.MustCompile(`^[A-Za-z_$][-\w$]*$`)
 	firstStep = regexp.MustCompile(`^[A-Za-z_$][-\w$]*`)
 	nextStep  = regexp.MustCompile(`^(?:\.([A-Za-z_$][-\w$]*)|\['([^']+)'\]|\[([0-9]+)\]|(\[\*\])|\[\?\(@\.([A-Za-z_][-\w]*)==(?:"([^"]*)"|'([^']*)')\)\])`)
 )
 
-// Parse parses a path. The error says at which position it is invalid.
+// Parse parses a path. The error contains the position of the first invalid step.
 func Parse(text string) (Path, error) {
 	if length := utf8.RuneCountInString(text); length > maxLength {
 		return Path{}, fmt.Errorf("the path has %d characters, at most %d are allowed", length, maxLength)
@@ -205,7 +205,7 @@ func (s step) overlaps(other step) bool {
 	case s.kind == filter && other.kind == filter && s.name == other.name:
 		return s.value == other.value
 	default:
-		// Only the object says which items of a list they match.
+		// Which items of a list they match depends on the object.
 		return true
 	}
 }

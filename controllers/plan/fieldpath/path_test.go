@@ -42,7 +42,7 @@ func mustParse(t testing.TB, text string) fieldpath.Path {
 func TestParse(t *testing.T) {
 	tests := map[string]struct {
 		text string
-		// canonical is empty if it is the text itself.
+		// canonical is empty if it equals the text.
 		canonical string
 	}{
 		"a field":                          {text: "spec"},
@@ -117,7 +117,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// pattern is what API servers check a v1alpha1.FieldPath with, from the definition that they get.
+// pattern is the pattern of API servers for a v1alpha1.FieldPath, from the CRD.
 func pattern(t testing.TB) *regexp.Regexp {
 	t.Helper()
 	definition, err := os.ReadFile("../../../apis/schemas/crds/synchub.dev_publishedresources.yaml")
@@ -161,7 +161,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		parsed, err := fieldpath.Parse(text)
 		matches := accepted.MatchString(text) && utf8.RuneCountInString(text) <= 512
-		// No list has so many items, which a pattern cannot say. What follows in such a path is not read.
+		// An index beyond the limit is invalid, which a pattern cannot express. Parse does not read the rest of such a path.
 		beyond := err != nil && strings.Contains(err.Error(), "no list has an item")
 		if !beyond && matches != (err == nil) {
 			t.Errorf("API servers accept %q: %v, but %v", text, matches, err)

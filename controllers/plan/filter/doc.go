@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package filter decides which objects of a published resource may be downsynced, by their labels, by those of their
-// namespace, and by a CEL expression.
+// Package filter decides which objects of a published resource may be downsynced, by their labels, their namespace's labels, and
+// a CEL expression.
 package filter

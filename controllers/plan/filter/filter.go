@@ -31,7 +31,7 @@ import (
 // selfVariable is the name of the object in the expression.
 const selfVariable = "self"
 
-// Filter says which objects may be downsynced. It is immutable and safe for concurrent use. The nil Filter allows all.
+// Filter decides which objects may be downsynced. It is immutable and safe for concurrent use. The nil Filter allows all objects.
 type Filter struct {
 	// Each is nil if the filter does not have that part.
 	object, namespace labels.Selector
@@ -86,8 +86,8 @@ func compileCondition(text string) (*expression.Expression, error) {
 // UsesNamespaceLabels reports whether the filter reads the labels of an object's namespace.
 func (f *Filter) UsesNamespaceLabels() bool { return f != nil && f.namespace != nil }
 
-// Matches reports whether an object passes. The labels are those of its namespace, and are read only if
-// [Filter.UsesNamespaceLabels]; cluster-scoped objects pass that part.
+// Matches reports whether an object passes. It reads the labels of the object's namespace only if [Filter.UsesNamespaceLabels] is
+// true. Cluster-scoped objects pass the condition on namespaces.
 func (f *Filter) Matches(object *unstructured.Unstructured, namespaceLabels map[string]string) (bool, error) {
 	if f == nil {
 		return true, nil
@@ -105,7 +105,7 @@ func (f *Filter) Matches(object *unstructured.Unstructured, namespaceLabels map[
 	}
 	passes, ok := result.(bool)
 	if !ok {
-		// The result may be a part of a Secret, so the error does not show it.
+		// The result may be a part of a Secret, so the error does not contain it.
 		return false, errors.New("spec.filter.cel: the expression yields neither true nor false")
 	}
 	return passes, nil

@@ -129,7 +129,7 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// FuzzPasses tries objects that no API server would let pass.
+// FuzzPasses uses objects that no API server would accept.
 func FuzzPasses(f *testing.F) {
 	compiled, err := compile(f, "{resource: {matchLabels: {tier: web}}, namespace: {matchLabels: {team: red}}, cel: 'self.spec.replicas > 1 || self.spec.ready'}")
 	if err != nil {

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package health decides whether an object of a target does its work: by kstatus, which knows the kinds of Kubernetes and the
-// usual conditions, or by the CEL expressions of a PublishedResource.
+// Package health computes the health of a target object: by kstatus, which supports the kinds of Kubernetes and the usual
+// conditions, or by the CEL expressions of a PublishedResource.
 //
-// It reads one version of one object. Whether that version has the content that users want is for the planner to say.
+// It reads one version of one object. The planner decides whether that version has the desired content.
 package health

@@ -28,15 +28,15 @@ import (
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-// Status says whether an object does its work. The names are those of kstatus.
+// Status is the health status of an object, with the names of kstatus.
 type Status uint8
 
 const (
-	// Unknown: the object has no status that can be judged.
+	// Unknown: the health cannot be computed from the object's status.
 	Unknown Status = iota
-	// Current: the object does its work, as its spec says.
+	// Current: the cluster has fully realized the object's spec.
 	Current
-	// InProgress: the cluster still works on the object.
+	// InProgress: the cluster has not fully realized the object's spec yet.
 	InProgress
 	// Failed: the cluster has given up on the object.
 	Failed
@@ -44,7 +44,7 @@ const (
 	Terminating
 )
 
-// String returns the name that kstatus has for the status.
+// String returns kstatus' name of the status.
 func (s Status) String() string {
 	switch s {
 	case Current:
@@ -63,11 +63,12 @@ func (s Status) String() string {
 // Health is the status of one version of an object. It is comparable.
 type Health struct {
 	Status Status
-	// Message says why the status is Failed or Unknown; empty for other statuses. It comes from the target, and is a [redact.Text].
+	// Message is the reason for the status Failed or Unknown; empty for other statuses. It comes from the target, and is a
+	// [redact.Text].
 	Message string
 }
 
-// Rules are the expressions of a PublishedResource. They are immutable and safe for concurrent use. The nil Rules judge by kstatus.
+// Rules are the expressions of a PublishedResource. They are immutable and safe for concurrent use. The nil Rules use kstatus.
 type Rules struct {
 	current         *expression.Expression
 	failed, message *expression.Expression
@@ -106,7 +107,7 @@ func Compile(spec *synchubv1alpha1.HealthRules) (*Rules, error) {
 	return rules, nil
 }
 
-// Of returns the health of an object as the target shows it, with its spec. It does not change the object.
+// Of returns the health of a complete target object. It does not change the object.
 func (r *Rules) Of(object *unstructured.Unstructured) Health {
 	if r == nil {
 		return byKstatus(object)
@@ -133,7 +134,8 @@ func byKstatus(object *unstructured.Unstructured) Health {
 	}
 }
 
-// byRules judges by the expressions. What holds for every kind needs none: the deletion, and a status of an older generation.
+// byRules evaluates the expressions. A deletion, and a status of an older generation, need no expression, since they mean the
+// same for every kind.
 func (r *Rules) byRules(object *unstructured.Unstructured) Health {
 	if object.GetDeletionTimestamp() != nil {
 		return Health{Status: Terminating}
@@ -174,7 +176,7 @@ func (r *Rules) messageOf(variables map[string]any) string {
 	return redact.Text(text)
 }
 
-// isTrue evaluates an expression; nil is false. The error does not show the result, which may be a part of a Secret.
+// isTrue evaluates an expression; nil is false. The error does not contain the result, which may be a part of a Secret.
 func isTrue(rule *expression.Expression, variables map[string]any) (bool, error) {
 	if rule == nil {
 		return false, nil

@@ -41,7 +41,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// Kinds of Kubernetes, and others by their usual conditions, are judged by kstatus.
+// The health of Kubernetes' kinds, and of custom resources with the usual conditions, is computed by kstatus.
 func TestByKstatus(t *testing.T) {
 	const deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: shop, generation: 2}, spec: {replicas: 2}, status: "
 	const custom = "{apiVersion: example.org/v1, kind: Till, metadata: {name: shop, generation: 2}, status: "
@@ -69,7 +69,7 @@ func TestByKstatus(t *testing.T) {
 	}
 }
 
-// The expressions of a PublishedResource take the place of kstatus, except for what holds for all kinds.
+// The expressions of a PublishedResource replace kstatus, except for a deletion and an outdated status.
 func TestByRules(t *testing.T) {
 	rules, err := health.Compile(&synchubv1alpha1.HealthRules{
 		Current: "has(self.status) && self.status.phase == 'Open'", Failed: "has(self.status) && self.status.phase == 'Broken'", Message: "self.status.why",
@@ -118,7 +118,8 @@ func TestCompileNamesTheField(t *testing.T) {
 	}
 }
 
-// FuzzOf feeds the status of any target. The health is one of the five, changes nothing, and its message is bounded and valid UTF-8.
+// FuzzOf uses arbitrary statuses. The health is one of the five statuses, the object is not changed, and the message is bounded
+// and valid UTF-8.
 func FuzzOf(f *testing.F) {
 	f.Add("apps/v1", "Deployment", []byte(`{"metadata": {"generation": 1}, "spec": {"replicas": "2"}, "status": {"observedGeneration": 1.5, "conditions": [{"type": 1}]}}`))
 	f.Add("v1", "Pod", []byte(`{"status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}], "containerStatuses": 3}}`))

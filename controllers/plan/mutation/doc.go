@@ -14,14 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package mutation changes objects on their way, by the steps of a v1alpha1.Mutation that run one after the other.
+// Package mutation changes objects between the two sides, by the steps of a v1alpha1.Mutation, which run one after the other.
 //
-// A step sees the object as the steps before it left it, and the object on the other side as it is, and the SyncTarget. All values of one
-// step are computed before any of them is written, so that a path to several fields gives each the same view. A null
-// result removes the field, or the item of a list; parents that were missing are then not created. Text is all that a
-// regex step takes and a template step yields: nothing is turned into text or back on the way. Labels and annotations
-// must come out as text.
+// A step reads the object as changed by the steps before it, the object on the other side, and the SyncTarget. All values of one
+// step are computed before any of them is written, so a path to several fields computes each from the same object. A null result
+// removes the field, or the item of a list; missing parents are then not created. A regex step takes only text, and a template
+// step returns only text: no other value is converted. Labels and annotations must be text after each step.
 //
-// The package is pure: the result depends on the steps, the two objects and the SyncTarget only. The text of an error can quote values
-// of the object, so that it must not be shown to who may not read it.
+// The package is pure: the result depends only on the steps, the two objects and the SyncTarget. Errors can quote values of the
+// object, so they must not be shown to users who may not read the object.
 package mutation

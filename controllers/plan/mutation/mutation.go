@@ -30,11 +30,11 @@ type Program struct {
 	steps []step
 }
 
-// Error says which step failed, and at which path of the object.
+// Error reports which step failed, and at which path of the object.
 type Error struct {
 	// Step counts from 0.
 	Step int
-	// Path is that of the value for which the step failed.
+	// Path is the path of the value for which the step failed.
 	Path string
 	Err  error
 }
@@ -63,7 +63,7 @@ func Compile(steps []synchubv1alpha1.MutationStep) (*Program, error) {
 	return program, nil
 }
 
-// Inputs are what steps read beside the object that they change. Run does not change them.
+// Inputs are the values that steps read beside the object that they change. Run does not change them.
 type Inputs struct {
 	// Other is the object on the other side, nil if there is none.
 	Other map[string]any
@@ -71,8 +71,8 @@ type Inputs struct {
 	SyncTarget map[string]any
 }
 
-// SyncTarget returns the part of a SyncTarget that steps can read: its name, labels and annotations, at the paths that they
-// have in the SyncTarget. Labels and annotations are there even if there are none, so that has() works on their keys.
+// SyncTarget returns the part of a SyncTarget that steps can read: its name, labels and annotations, at the paths that they have
+// in the SyncTarget. The maps of labels and annotations exist even if they are empty, so that has() works on their keys.
 func SyncTarget(name string, labels, annotations map[string]string) map[string]any {
 	return map[string]any{"metadata": map[string]any{"name": name, "labels": jsonMap(labels), "annotations": jsonMap(annotations)}}
 }
@@ -85,7 +85,7 @@ func jsonMap(texts map[string]string) map[string]any {
 	return values
 }
 
-// Run changes an object. The error is an *Error; some steps may have changed the object before it.
+// Run changes an object. If it returns an error, which is an *Error, some steps may have changed the object already.
 func (p *Program) Run(object map[string]any, inputs Inputs) error {
 	if p == nil {
 		return nil

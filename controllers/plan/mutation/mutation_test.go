@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// steps reads steps as users write them.
+// steps decodes steps in YAML, as users write them.
 func steps(t testing.TB, text string) []synchubv1alpha1.MutationStep {
 	t.Helper()
 	return fixtures.Decode[[]synchubv1alpha1.MutationStep](t, text)
@@ -66,10 +66,10 @@ spec: {clusterIP: 10.0.0.1, ports: [{port: 80, nodePort: 30080}]}
 func TestRun(t *testing.T) {
 	tests := map[string]struct {
 		steps string
-		// want is what the object has at what; what is gone is null.
+		// want is the object's value at the path in what; null if the value was removed.
 		what string
 		want any
-		// noOther leaves the object on the other side out.
+		// noOther omits the object on the other side.
 		noOther bool
 	}{
 		"delete a field":                      {steps: `[{delete: {path: spec.replicas}}]`, what: "spec.replicas"},
@@ -134,7 +134,7 @@ func inputs(other map[string]any) mutation.Inputs {
 	return mutation.Inputs{Other: other, SyncTarget: mutation.SyncTarget("florin", map[string]string{"region": "eu"}, map[string]string{"shop.example/size": "3"})}
 }
 
-// at returns a field by its names.
+// at returns a field by its path of names.
 func at(object map[string]any, names string) any {
 	var result any = object
 	for name := range strings.SplitSeq(names, ".") {
@@ -185,7 +185,7 @@ func TestRunFails(t *testing.T) {
 					t.Fatalf("want %q in step %d at %s, got in %d at %s: %v", test.message, test.step, test.path, failed.Step, failed.Path, failed.Err)
 				}
 				if !strings.Contains(err.Error(), test.path) || !strings.Contains(err.Error(), test.message) {
-					t.Fatalf("says %v", err)
+					t.Fatalf("got the error %v", err)
 				}
 			}
 		})
@@ -241,7 +241,7 @@ func TestMetadataThatMayChange(t *testing.T) {
 	}
 }
 
-func TestProgramSaysWhatItDoes(t *testing.T) {
+func TestProgramProperties(t *testing.T) {
 	tests := map[string]struct {
 		steps           string
 		usesOther       bool
@@ -291,7 +291,7 @@ func TestNoSteps(t *testing.T) {
 	}
 }
 
-// A program keeps nothing of the steps that it was made from, and gives nothing of itself away.
+// A program shares no memory with its steps, and its results share none with the program.
 func TestProgramSharesNothing(t *testing.T) {
 	given := steps(t, `[{set: {path: spec.a, value: {b: [1]}}}, {regex: {path: metadata.labels.app, pattern: w, replacement: v}}, {cel: {path: spec.c, expression: "other.spec"}}]`)
 	program, err := mutation.Compile(given)

@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// What random steps are made of.
+// The parts of random steps.
 var (
 	paths = []synchubv1alpha1.MutablePath{
 		"spec", "spec.replicas", "spec.text", "spec.a.b", "spec.list[*]", "spec.list[1]", `spec.list[?(@.name=="a")].value`, "spec.list[*].value", "spec.grid[*][0]",
@@ -94,13 +94,13 @@ func randomObject(random *rand.Rand) map[string]any {
 	return result
 }
 
-// identity is what no step may change.
+// identity returns the parts of an object that no step may change.
 func identity(object map[string]any) string {
 	metadata, _ := object["metadata"].(map[string]any)
 	return fmt.Sprint(object["apiVersion"], object["kind"], metadata["name"], metadata["uid"], metadata["finalizers"], len(metadata))
 }
 
-// Whatever the steps and the objects.
+// The result depends only on the arguments, for any steps and objects.
 func TestRunDependsOnItsArgumentsOnly(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0)) //nolint:gosec // the same steps in every run
 	succeeded, changed := 0, 0
@@ -153,7 +153,7 @@ func checkResult(t *testing.T, before, after map[string]any) {
 	if identity(before) != identity(after) && wasLabelled == isLabelled {
 		t.Fatalf("%s became %s", identity(before), identity(after))
 	}
-	runtime.DeepCopyJSON(after) // panics on what is no JSON
+	runtime.DeepCopyJSON(after) // panics on a value that is not JSON
 	text, err := json.Marshal(after)
 	if err != nil {
 		t.Fatal(err)
@@ -163,11 +163,11 @@ func checkResult(t *testing.T, before, after map[string]any) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(back, after) {
-		t.Fatalf("%v comes back as %v", after, back)
+		t.Fatalf("%v is decoded as %v", after, back)
 	}
 }
 
-// hasMetadata counts what steps may add to metadata or remove.
+// hasMetadata counts the parts of metadata that steps may add or remove.
 func hasMetadata(object map[string]any) (count int) {
 	metadata, _ := object["metadata"].(map[string]any)
 	for _, field := range []string{"labels", "annotations"} {
@@ -186,7 +186,7 @@ func deepCopy(given []synchubv1alpha1.MutationStep) string {
 	return string(text)
 }
 
-// One program serves all workers.
+// All workers share one program.
 func TestRunConcurrently(t *testing.T) {
 	program := compile(t, `[{set: {path: spec.a, value: {b: [1]}}}, {template: {path: metadata.labels.app, template: "{{ .Value }}-{{ .Other.metadata.resourceVersion }}"}},
 		{cel: {path: spec.keys, expression: "self.metadata.labels.map(k, k + other.metadata.resourceVersion)"}}, {regex: {path: "spec.keys[*]", pattern: "7", replacement: "8"}}]`)

@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package naming computes the names of objects on targets from a PublishedResource's templates. A name that is too long
-// is shortened in such a way that different names stay different. An illegal one is an [InvalidNameError].
+// Package naming computes the names of objects on targets from a PublishedResource's templates. A name that is too long is
+// shortened so that different names stay different. An invalid name is an [InvalidNameError].
 package naming

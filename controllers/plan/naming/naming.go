@@ -45,7 +45,7 @@ type InvalidNameError struct {
 	Field string
 	// Value is the invalid name, shortened if it was too long.
 	Value string
-	// Message says why the name is invalid.
+	// Message is the reason why the name is invalid.
 	Message string
 }
 
@@ -83,7 +83,7 @@ func Compile(spec *synchubv1alpha1.Naming, variables ...string) (*Namer, error) 
 	return &Namer{name: name, namespace: namespace}, nil
 }
 
-// Name returns the name of an object on the other side, where it has the given kind. A part without a template is as in
+// Name returns the name of an object on the other side, where it has the given kind. A part without a template is the same as in
 // unchanged. Cluster-scoped objects have no namespace.
 func (n *Namer) Name(variables map[string]any, unchanged types.NamespacedName, namespaced bool, kind schema.GroupKind) (types.NamespacedName, error) {
 	result := unchanged

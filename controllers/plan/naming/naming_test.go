@@ -42,7 +42,7 @@ var (
 	custom     = schema.GroupKind{Group: "example.com", Kind: "Service"}
 )
 
-// variablesOf returns what templates see of an object of the given name.
+// variablesOf returns the variables of templates for an object of the given name.
 func variablesOf(name string) map[string]any {
 	return map[string]any{
 		"Object":  map[string]any{"metadata": map[string]any{"name": name, "namespace": "a"}},
@@ -55,7 +55,7 @@ func TestName(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	for title, test := range map[string]struct {
 		spec *synchubv1alpha1.Naming
-		// name is what the object is called.
+		// name is the object's name.
 		name          string
 		clusterScoped bool
 		kind          schema.GroupKind
@@ -91,7 +91,7 @@ func TestName(t *testing.T) {
 			}
 			written := got.Namespace + "/" + got.Name
 			if strings.HasSuffix(test.want, "-") {
-				// The hash is none of this case's business.
+				// This case does not compare the hash.
 				written = written[:len(written)-20]
 			}
 			if written != test.want {
@@ -143,7 +143,7 @@ func TestInvalidNames(t *testing.T) {
 	}
 }
 
-// A template that cannot be rendered is told with its field.
+// The error of a template that cannot be rendered contains its field.
 func TestRenderErrors(t *testing.T) {
 	for field, spec := range map[string]synchubv1alpha1.Naming{
 		"spec.naming.name: ":      {Name: "{{ .Object.spec.name }}"},
@@ -204,7 +204,7 @@ func TestUses(t *testing.T) {
 
 var kinds = []schema.GroupKind{configMap, service, namespace, role, deployment, custom}
 
-// FuzzName tries that no name is given that the API server would refuse, and that different texts are called differently.
+// FuzzName checks that the API server would accept each name, and that different texts get different names.
 func FuzzName(f *testing.F) {
 	namer, err := naming.Compile(&synchubv1alpha1.Naming{Name: "{{ .Object.metadata.name }}", Namespace: "{{ .Object.metadata.namespace }}"})
 	if err != nil {
@@ -242,7 +242,7 @@ func limit(kind schema.GroupKind) int {
 	return 253
 }
 
-// nameOf checks the name that is given to a text; ok is false if there is none.
+// nameOf checks the name for a text; ok is false if there is none.
 func nameOf(t *testing.T, namer *naming.Namer, text string, kind schema.GroupKind) (string, bool) {
 	variables := variablesOf(text)
 	variables["Object"].(map[string]any)["metadata"].(map[string]any)["namespace"] = "a"
@@ -265,7 +265,7 @@ func nameOf(t *testing.T, namer *naming.Namer, text string, kind schema.GroupKin
 	return got.Name, true
 }
 
-// isValid says it once more in other words.
+// isValid is an independent implementation of the rules for names.
 func isValid(name string, kind schema.GroupKind) bool {
 	if name == "" || len(name) > limit(kind) || !utf8.ValidString(name) || len(content.IsPathSegmentName(name)) > 0 {
 		return false
@@ -280,7 +280,7 @@ func isValid(name string, kind schema.GroupKind) bool {
 	}
 }
 
-// Ten thousand long names, which differ in one place each, are all called differently.
+// Ten thousand long names that differ at one position get different names.
 func TestShortenedNamesDiffer(t *testing.T) {
 	namer, err := naming.Compile(&synchubv1alpha1.Naming{Name: "{{ .Object.metadata.name }}"})
 	if err != nil {
@@ -297,7 +297,7 @@ func TestShortenedNamesDiffer(t *testing.T) {
 	}
 }
 
-// What is not changed is nobody's business but the target's.
+// An unchanged name is not validated: the target decides.
 func TestUnchangedIsNotChecked(t *testing.T) {
 	namer, err := naming.Compile(&synchubv1alpha1.Naming{Namespace: "b"})
 	if err != nil {

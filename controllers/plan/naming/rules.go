@@ -59,8 +59,8 @@ var labelNamedKinds = sets.New(
 	schema.GroupKind{Group: corev1.GroupName, Kind: "Service"},
 )
 
-// subdomainNamedGroups are the groups in which all kinds have DNS names. Kubernetes' other groups have kinds without that
-// rule, such as roles; only its server knows the rules of a group that is not Kubernetes' own.
+// subdomainNamedGroups are the groups in which all kinds have DNS names. Kubernetes' other groups have kinds without that rule,
+// such as roles. The rules of all other groups are known only to the API server that serves the group.
 var subdomainNamedGroups = sets.New(
 	admissionregistrationv1.GroupName, apiextensionsv1.GroupName, appsv1.GroupName, autoscalingv1.GroupName, batchv1.GroupName,
 	coordinationv1.GroupName, corev1.GroupName, discoveryv1.GroupName, networkingv1.GroupName, nodev1.GroupName,
@@ -78,7 +78,7 @@ func rulesFor(kind schema.GroupKind) nameRules {
 	}
 }
 
-// apply returns the valid name for a text, or why there is none.
+// apply returns the valid name for a text, or the reason why there is none.
 func (r nameRules) apply(text string) (name, message string) {
 	switch {
 	case text == "":

@@ -29,8 +29,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// No API server writes these elements. completedElement is a child of each leaf that [AppliedFields] completed, and foreignElement
-// of each such leaf below which another manager owns fields.
+// No API server writes these elements. completedElement is a child of each leaf that [AppliedFields] completed. foreignElement is
+// a child of each such leaf if another manager owns fields below it.
 const (
 	completedElement = "i:-1"
 	foreignElement   = "i:-2"
@@ -38,11 +38,11 @@ const (
 
 // AppliedFields returns the fields that the manager applied to a live object and still owns, as FieldsV1.
 //
-// The manager's managedFields entry does not suffice. A map that is the value of a key, such as image in {values: {image: {tag:
-// v1}}}, has an entry itself. When somebody else changes all its keys, "f:image": {} remains. An atomic map that the manager owns as
-// a whole has the same entry. The live object shows which it is: AppliedFields gives such a leaf the keys of the live map, and no
-// keys if another manager owns fields below it. It completes the leaf of a list only if the live list is empty, or if another
-// manager owns items.
+// The manager's managedFields entry is ambiguous. A map that is the value of a key, such as image in {values: {image: {tag:
+// v1}}}, is an element itself. When another writer changes all its keys, "f:image": {} remains. An atomic map that the manager
+// owns as a whole has the same element. The live object resolves the ambiguity: AppliedFields adds the keys of the live map to
+// such a leaf, and no keys if another manager owns fields below it. It completes the leaf of a list only if the live list is
+// empty, or if another manager owns items.
 func AppliedFields(object *unstructured.Unstructured, manager string) []byte {
 	var ours map[string]any
 	writer, _ := appliedWriters.Get().(*appliedWriter)
@@ -94,7 +94,7 @@ func isAppliedBy(entry map[string]any, manager string) bool {
 // allocates little.
 type appliedWriter struct {
 	text []byte
-	// others are the entries of the other managers.
+	// The entries of the other managers.
 	others []map[string]any
 	// path has the elements that lead to the field that is being written.
 	path []string
@@ -153,7 +153,7 @@ func (w *appliedWriter) writeElement(fields map[string]any, live any) {
 	}
 }
 
-// writeCompleted writes a leaf with keys, all of which the manager owns.
+// writeCompleted writes a leaf with keys. The manager owns all of them.
 func (w *appliedWriter) writeCompleted(keys map[string]any) {
 	w.text = append(w.text, `{".":{},"`+completedElement+`":{}`...)
 	start := len(w.elements)
@@ -193,7 +193,7 @@ func isLeaf(fields map[string]any) bool {
 	return len(fields) == 0 || member && len(fields) == 1
 }
 
-// unknown is the live value of elements that are no fields, and of fields that the object does not have.
+// unknown is the live value of elements that are not fields, and of fields that the object does not have.
 type unknown struct{}
 
 // liveValue returns the value of an element of a live map, or of a live list with these items.

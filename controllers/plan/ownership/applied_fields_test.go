@@ -35,7 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// customTypes has maps whose values are objects, maps and lists of each sort, and free-form fields.
+// customTypes has maps with objects as values, maps and lists of each type, and free-form fields.
 const customTypes = typed.YAMLObject(`
 types:
 - name: root
@@ -74,7 +74,7 @@ types:
   map: {elementType: {namedType: __untyped_deduced_}, elementRelationship: separable}
 `)
 
-// customServer holds one custom resource and writes its managedFields as API servers do.
+// customServer has one custom resource and writes its managedFields like API servers.
 type customServer struct {
 	t      testing.TB
 	fields *managedfields.FieldManager
@@ -176,7 +176,7 @@ func set(path ...any) func(value any) func(map[string]any) {
 	}
 }
 
-// setAt replaces the value at a path; absent removes it.
+// setAt replaces the value at a path, or removes it if next is absent.
 func setAt(value any, path []any, next any) any {
 	if len(path) == 0 {
 		return next
@@ -202,7 +202,7 @@ func setAt(value any, path []any, next any) any {
 
 var absent any = struct{ absent bool }{true}
 
-// Whatever somebody else does to a map or list that is the value of a key, it is drift if the hub's value is gone.
+// When another client changes a map or list that is the value of a key, it is drift if the hub's value is gone.
 func TestDriftInNestedMaps(t *testing.T) {
 	const content = `spec: {
 		values: {image: {tag: "1"}, replicas: {web: 1, db: 2}, deep: {deeper: {deepest: {key: a}}}, hosts: {names: [a, b]}, flags: {enabled: false, text: ""}},
@@ -218,13 +218,13 @@ func TestDriftInNestedMaps(t *testing.T) {
 		want   []string
 	}{
 		"the only key":                  {set("spec", "values", "image", "tag")("evil"), []string{".spec.values.image.tag"}},
-		"the only key goes":             {set("spec", "values", "image", "tag")(absent), []string{".spec.values.image.tag"}},
-		"the only key, another comes":   {set("spec", "values", "image")(map[string]any{"other": "x"}), []string{".spec.values.image.tag"}},
+		"the only key is removed":       {set("spec", "values", "image", "tag")(absent), []string{".spec.values.image.tag"}},
+		"the only key is replaced":      {set("spec", "values", "image")(map[string]any{"other": "x"}), []string{".spec.values.image.tag"}},
 		"the map is emptied":            {set("spec", "values", "image")(map[string]any{}), []string{".spec.values.image.tag"}},
 		"the map becomes null":          {set("spec", "values", "image")(nil), []string{".spec.values.image.tag"}},
 		"the map becomes a text":        {set("spec", "values", "image")("x"), []string{".spec.values.image"}},
 		"the map becomes a list":        {set("spec", "values", "image")([]any{"x"}), []string{".spec.values.image"}},
-		"the map goes":                  {set("spec", "values", "image")(absent), []string{".spec.values.image"}},
+		"the map is removed":            {set("spec", "values", "image")(absent), []string{".spec.values.image"}},
 		"all keys":                      {set("spec", "values", "replicas")(map[string]any{"web": int64(7), "db": int64(7)}), []string{".spec.values.replicas.db", ".spec.values.replicas.web"}},
 		"one of two keys":               {set("spec", "values", "replicas", "web")(int64(7)), []string{".spec.values.replicas.web"}},
 		"a deep key":                    {set("spec", "values", "deep", "deeper", "deepest", "key")("b"), []string{".spec.values.deep.deeper.deepest.key"}},
@@ -233,7 +233,7 @@ func TestDriftInNestedMaps(t *testing.T) {
 		"a list's item":                 {set("spec", "values", "hosts", "names", 1)("c"), []string{".spec.values.hosts.names"}},
 		"zero values go":                {set("spec", "values", "flags")(map[string]any{}), []string{".spec.values.flags.enabled", ".spec.values.flags.text"}},
 		"a field of an object":          {set("spec", "shops", "there", "port")(int64(82)), []string{".spec.shops.there.port"}},
-		"the field of an object goes":   {set("spec", "shops", "there", "port")(absent), []string{".spec.shops.there.port"}},
+		"an object's field is removed":  {set("spec", "shops", "there", "port")(absent), []string{".spec.shops.there.port"}},
 		"an atomic map of an object":    {set("spec", "shops", "here", "selector", "app")("db"), []string{".spec.shops.here.selector"}},
 		"a map of an object":            {set("spec", "shops", "here", "values", "image", "tag")("2"), []string{".spec.shops.here.values.image.tag"}},
 		"maps of maps of maps":          {set("spec", "nested", "a", "b", "c")("e"), []string{".spec.nested.a.b.c"}},
@@ -241,7 +241,7 @@ func TestDriftInNestedMaps(t *testing.T) {
 		"an atomic map":                 {set("spec", "atoms", "a", "b")("d"), []string{".spec.atoms"}},
 		"the list of a key":             {set("spec", "lists", "a", 0)(map[string]any{"name": "evil"}), []string{".spec.lists.a[0]"}},
 		"a field of an item":            {set("spec", "lists", "a", 0, "port")(int64(81)), []string{`.spec.lists.a[name="web"].port`}},
-		"the only item goes":            {set("spec", "lists", "b", 0)(absent), []string{".spec.lists.b[0]"}},
+		"the only item is removed":      {set("spec", "lists", "b", 0)(absent), []string{".spec.lists.b[0]"}},
 		"a set":                         {set("spec", "sets", "a")([]any{"z"}), []string{`.spec.sets.a[="u"]`, `.spec.sets.a[="v"]`}},
 		"a set, emptied":                {set("spec", "sets", "a")([]any{}), []string{`.spec.sets.a[="u"]`, `.spec.sets.a[="v"]`}},
 		"a map of an item":              {set("spec", "list", 0, "values", "image", "tag")("2"), []string{`.spec.list[name="web"].values.image.tag`}},
@@ -250,7 +250,7 @@ func TestDriftInNestedMaps(t *testing.T) {
 		"a null becomes a map":          {set("values", "nothing")(map[string]any{"x": "y"}), []string{".values.nothing"}},
 		"a null becomes an empty map":   {set("values", "nothing")(map[string]any{}), []string{".values.nothing"}},
 		"a null becomes a list":         {set("values", "nothing")([]any{"x"}), []string{".values.nothing"}},
-		"a null goes":                   {set("values", "nothing")(absent), []string{".values.nothing"}},
+		"a null is removed":             {set("values", "nothing")(absent), []string{".values.nothing"}},
 		"a deep null becomes a map":     {set("values", "deep", "nothing")(map[string]any{"x": map[string]any{}}), []string{".values.deep.nothing"}},
 		"a null of a list":              {set("values", "deep", "list", 1)("x"), []string{".values.deep.list"}},
 		"nothing":                       {func(map[string]any) {}, nil},
@@ -274,9 +274,9 @@ func TestDriftInNestedMaps(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.Contains(name, "null becomes a map") {
-				// An apply cannot repair it.
+				// An apply cannot repair a null under another manager's value.
 				if !slices.Equal(nulls, test.want) {
-					t.Errorf("want nulls of others at %v, got %v", test.want, nulls)
+					t.Errorf("want nulls over other managers' fields at %v, got %v", test.want, nulls)
 				}
 				if managers, err := ownership.ManagersOf(desired, server.live.GetManagedFields(), nulls); err != nil || !slices.Contains(managers, "somebody") {
 					t.Errorf("got the managers %v, %v", managers, err)
@@ -284,7 +284,7 @@ func TestDriftInNestedMaps(t *testing.T) {
 				return
 			}
 			if len(nulls) > 0 {
-				t.Errorf("nulls of others: %v", nulls)
+				t.Errorf("nulls over other managers' fields: %v", nulls)
 			}
 			if got := server.unowned(desired); len(got) > 0 {
 				t.Errorf("unowned after the repair: %v", got)
@@ -297,7 +297,7 @@ func TestDriftInNestedMaps(t *testing.T) {
 	}
 }
 
-// differing returns the paths of desired values that live does not have. A map may have more.
+// differing returns the paths of desired values that live does not have. A live map may have more entries.
 func differing(desired, live any, path string) (paths []string) {
 	wanted, ok := desired.(map[string]any)
 	if !ok {
@@ -309,23 +309,23 @@ func differing(desired, live any, path string) (paths []string) {
 		}
 		return nil
 	}
-	held, ok := live.(map[string]any)
+	fields, ok := live.(map[string]any)
 	if !ok {
 		return []string{path}
 	}
 	for key, value := range wanted {
-		if _, ok := held[key]; !ok {
+		if _, ok := fields[key]; !ok {
 			paths = append(paths, path+"."+key)
 			continue
 		}
-		paths = append(paths, differing(value, held[key], path+"."+key)...)
+		paths = append(paths, differing(value, fields[key], path+"."+key)...)
 	}
 	return paths
 }
 
-// differingItems compares the items of a list by their names, if they have names.
+// differingItems compares the items of a list by name, or by position if they have no names.
 func differingItems(wanted []any, live any, path string) (paths []string) {
-	held, _ := live.([]any)
+	items, _ := live.([]any)
 	for index, item := range wanted {
 		fields, _ := item.(map[string]any)
 		if fields["name"] == nil {
@@ -334,7 +334,7 @@ func differingItems(wanted []any, live any, path string) (paths []string) {
 			}
 			return nil
 		}
-		found := slices.IndexFunc(held, func(other any) bool {
+		found := slices.IndexFunc(items, func(other any) bool {
 			names, ok := other.(map[string]any)
 			return ok && names["name"] == fields["name"]
 		})
@@ -342,7 +342,7 @@ func differingItems(wanted []any, live any, path string) (paths []string) {
 			paths = append(paths, fmt.Sprintf("%s[%d]", path, index))
 			continue
 		}
-		paths = append(paths, differing(item, held[found], fmt.Sprintf("%s[%d]", path, index))...)
+		paths = append(paths, differing(item, items[found], fmt.Sprintf("%s[%d]", path, index))...)
 	}
 	return paths
 }
@@ -398,7 +398,7 @@ func TestEachChangeIsDrift(t *testing.T) {
 			t.Fatalf("seed %d: %v unowned right after the apply of %v", seed, got, desired)
 		}
 		all := pathsOf(desired["values"], []any{"values"})
-		// A value that is changed and changed back belongs to the other manager.
+		// A value that was changed and restored belongs to the other manager.
 		var lost, strictly []string
 		for range 1 + g.IntN(3) {
 			place := all[g.IntN(len(all)-1)+1]
@@ -426,7 +426,7 @@ func TestEachChangeIsDrift(t *testing.T) {
 	}
 }
 
-// withoutNulls removes the nulls of maps, and the maps that have nothing else. The hub does not miss those if they went with their map.
+// withoutNulls removes the nulls of maps, and maps with only nulls. If they are removed with their map, this is no drift.
 func withoutNulls(value any) any {
 	fields, ok := value.(map[string]any)
 	if !ok {
@@ -469,8 +469,8 @@ func hasKey(fields map[string]any, key string) bool {
 	return ok
 }
 
-// Nothing may be unowned right after an apply, whatever the object holds: else the hub would never rest.
-func TestNothingIsUnownedAfterAnApplyOfTypedValues(t *testing.T) {
+// Right after an apply, no path may be unowned, for any object. Otherwise the hub would write endlessly.
+func TestNoUnownedFieldsAfterAnApplyOfTypedValues(t *testing.T) {
 	for name, text := range manifests {
 		desired := fixtures.Map(t, text)
 		server := newServer(t, desired)

@@ -17,10 +17,9 @@ limitations under the License.
 // Package ownership decides whether the hub owns an object, which object of the other side it is a copy of, and which of
 // its fields the hub owns.
 //
-// The hub owns an object if it has the label that the target's watch selects by, and a mark (an annotation) whose self
-// names this very object on this very side. Controllers copy labels and annotations from a Deployment to its ReplicaSets
-// and Pods, and users copy objects from one side to the other. Such a copy carries the mark of another object, which
-// counts for nothing.
+// The hub owns an object with the label that the target's watch selects, and a mark (an annotation) whose self names this same
+// object on this side. Controllers copy labels and annotations from a Deployment to its ReplicaSets and Pods, and users copy
+// objects from one side to the other. Such a copy carries another object's mark, which the hub ignores.
 //
 // The package is pure.
 package ownership

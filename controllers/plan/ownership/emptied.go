@@ -26,8 +26,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Empties reports whether applying the desired object removes all that the manager applied to a map or a list, which stays. applied is the
-// result of [AppliedFields] for the live object. An object without empty maps and lists costs nothing.
+// Empties reports whether applying the desired object removes all entries that the manager applied to a map or list, while the
+// empty map or list stays. applied is the result of [AppliedFields] for the live object. An object without empty maps and lists
+// costs nothing.
 //
 // Until structured-merge-diff 6.3.2, API servers replace such a map or list by null. They refuse that, store the null, or set the default.
 func Empties(desired map[string]any, applied []byte) (bool, error) {
@@ -84,12 +85,13 @@ func emptiesAny(desired any, owned *fieldpath.Set) bool {
 	return found
 }
 
-// EmptiedFields returns the new values of the fields of the live object, by their JSON pointers, that empty each map and list in which an apply
-// of the desired object leaves nothing, and which stays: the desired object has it, or another manager owns it while it is empty. A map or
-// list in which others own an entry or an item is none. EmptiedFields returns nil if there are none.
+// EmptiedFields returns new values of fields of the live object, by their JSON pointers. They empty each map and list that an
+// apply of the desired object would leave empty, but not remove: the desired object has it, or another manager owns the map or
+// list itself. Maps and lists with entries or items of other managers are not included. EmptiedFields returns nil if there are
+// none.
 //
-// One of the fields is managedFields, because the API server may fill an empty map with defaults, and would remove them if the manager
-// owned them. So the apply that follows has nothing to remove. The result of both is what the apply alone must lead to.
+// The fields include managedFields, because the API server may fill an empty map with defaults, and would remove them in the
+// apply that follows if the manager owned them. Both requests together have the result that the apply alone should have.
 func EmptiedFields(live *unstructured.Unstructured, desired map[string]any, manager string) map[string]any {
 	entries := live.GetManagedFields()
 	search := emptiedSearch{fields: map[string]any{}}
@@ -100,7 +102,7 @@ func EmptiedFields(live *unstructured.Unstructured, desired map[string]any, mana
 		fields, ok := fieldSetOf(entry)
 		switch {
 		case !ok:
-			// The owner of these fields is known, but not the fields.
+			// The entry has an owner, but its fields cannot be decoded.
 			return nil
 		case entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "":
 			ours, position = fields, index
@@ -167,7 +169,8 @@ func emptyLike(value any) any {
 	return map[string]any{}
 }
 
-// removesAll reports whether nothing is left of a live map or list if ours, what the manager owns in it, is not applied any more.
+// removesAll reports whether a live map or list becomes empty when the fields in ours, which the manager owns, are no longer
+// applied.
 func removesAll(live any, ours *fieldpath.Set, others []*fieldpath.Set) bool {
 	switch typed := live.(type) {
 	case map[string]any:
@@ -188,8 +191,9 @@ func removesAll(live any, ours *fieldpath.Set, others []*fieldpath.Set) bool {
 	return true
 }
 
-// removes reports whether an element of a live map or list goes if ours is not applied any more. An API server removes the entry of a map and
-// the item of a list with all that is in them, even if others own that. It removes a field of an object only if nothing is left in it.
+// removes reports whether an element of a live map or list is removed when the fields in ours are no longer applied. An API
+// server removes an entry of a map, and an item of a list, with all fields in it, even fields of other managers. It removes a
+// field of an object only if the field becomes empty.
 func removes(element fieldpath.PathElement, live any, ours *fieldpath.Set, others []*fieldpath.Set) bool {
 	_, isContainer := ours.Children.Get(element)
 	switch {
@@ -259,8 +263,8 @@ func desiredChild(desired any, element fieldpath.PathElement) (value any, ok boo
 	return value, ok
 }
 
-// itemIndex returns the index of a list's item that has the keys of an element, or else of one that leaves a key to the server's default;
-// -1 if there is none.
+// itemIndex returns the index of a list's item that has the keys of an element, otherwise of an item that leaves a key to the
+// server's default; -1 if there is none.
 func itemIndex(list []any, element fieldpath.PathElement) int {
 	if element.Key == nil {
 		return -1

@@ -34,20 +34,20 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// emptied returns the pointers of the fields that are to be emptied on the server.
+// emptied returns the JSON pointers of the fields to empty on the server.
 func (s *customServer) emptied(desired map[string]any) map[string]any {
 	fields := ownership.EmptiedFields(s.live, desired, hubManager)
 	delete(fields, "/metadata/managedFields")
 	return fields
 }
 
-// empty empties fields, as the API server does on a patch by the hub.
+// empty empties fields like the API server after the hub's patch.
 func (s *customServer) empty(fields map[string]any) {
 	s.t.Helper()
 	s.update(hubManager, func(object map[string]any) { maps.Copy(object, replace(s.t, object, fields)) })
 }
 
-// replace returns the object with other values at JSON pointers.
+// replace returns the object with new values at JSON pointers.
 func replace(t testing.TB, object, values map[string]any) map[string]any {
 	t.Helper()
 	text, _ := json.Marshal(values)
@@ -66,8 +66,8 @@ func replace(t testing.TB, object, values map[string]any) map[string]any {
 	return replaced.Object
 }
 
-// othersOwnBelow reports whether another manager than the hub owns a field below a path of keys. The hub may own a key, and another what is in
-// it: only the schema says whether an apply without the key removes that.
+// othersOwnBelow reports whether a manager other than the hub owns a field below a path of keys. The hub may own a key, and
+// another manager the fields in it: then the schema decides whether an apply without the key removes them.
 func othersOwnBelow(t *testing.T, object *unstructured.Unstructured, path []any) bool {
 	t.Helper()
 	elements := make([]any, len(path))
@@ -108,14 +108,14 @@ func TestEmptiedFields(t *testing.T) {
 		before, after string
 		others        func(*customServer)
 		want          map[string]any
-		// unseen is true if the hub sees only on the target that something is emptied.
+		// unseen is true if only the target's object shows that a field is emptied.
 		unseen bool
 	}{
 		"a map":                  {before: "values: {a: {b: c}}", after: "values: {a: {}}", want: map[string]any{"/values/a": map[string]any{}}},
 		"the topmost one":        {before: "values: {a: {b: c}}", after: "values: {}", want: map[string]any{"/values": map[string]any{}}},
 		"a map that gets a key":  {before: "values: {a: {b: c}}", after: "values: {a: {d: {}}}"},
 		"a map that keeps a key": {before: "values: {a: {b: c, d: e}}", after: "values: {a: {b: c}}"},
-		"a map that goes":        {before: "values: {a: {b: c}, d: e}", after: "values: {d: e}"},
+		"a removed map":          {before: "values: {a: {b: c}, d: e}", after: "values: {d: e}"},
 		"a map that becomes null": {
 			before: "values: {a: {b: c}}", after: "values: {a: null}",
 		},
@@ -197,8 +197,8 @@ func TestEmptiedFields(t *testing.T) {
 	}
 }
 
-// For API servers that empty maps rightly, the fields make no difference. For the others nothing is left to do.
-func TestEmptiedFieldsChangeOnlyWhatAnApplyWould(t *testing.T) {
+// On API servers that empty maps correctly, the patch makes no difference. On other API servers, nothing is left to empty.
+func TestEmptiedFieldsChangeLikeAnApply(t *testing.T) {
 	emptied := 0
 	for seed := range uint64(1500) {
 		g := seeded(seed)
@@ -243,7 +243,7 @@ func TestEmptiedFieldsChangeOnlyWhatAnApplyWould(t *testing.T) {
 	}
 }
 
-// write changes the value at a path as somebody else, by an apply or an update.
+// write changes the value at a path as another manager, by an apply or an update.
 func (g generator) write(server *customServer, path []any) {
 	next := []any{"x", map[string]any{}, map[string]any{"other": "x"}}[g.IntN(3)]
 	if object, ok := nested(server.t, path, next); ok && g.IntN(3) == 0 {
@@ -257,7 +257,7 @@ func (g generator) write(server *customServer, path []any) {
 	})
 }
 
-// emptied returns the object with some of its values emptied or removed.
+// emptied returns the object with some values emptied or removed.
 func (g generator) emptied(object map[string]any, paths [][]any) map[string]any {
 	result := runtime.DeepCopyJSON(object)
 	for range 1 + g.IntN(3) {
@@ -273,7 +273,7 @@ func (g generator) emptied(object map[string]any, paths [][]any) map[string]any 
 	return result
 }
 
-// checkEmpties fails the test unless the hub's cache shows each desired map that is to be emptied.
+// checkEmpties fails the test unless the hub's cache shows each desired map that must be emptied.
 func checkEmpties(t *testing.T, server *customServer, desired, fields map[string]any) {
 	t.Helper()
 	empties, err := ownership.Empties(desired, ownership.AppliedFields(server.live, hubManager))
@@ -287,7 +287,7 @@ func checkEmpties(t *testing.T, server *customServer, desired, fields map[string
 	}
 }
 
-// emptiedBetween returns the paths of maps that became empty, outside of lists, and in which only the hub owned fields.
+// emptiedBetween returns the paths of maps that became empty, outside of lists, if only the hub owned fields in them.
 func emptiedBetween(t *testing.T, before, after *unstructured.Unstructured) (paths [][]any) {
 	t.Helper()
 	for _, path := range pathsOf(after.Object["values"], []any{"values"}) {
@@ -302,7 +302,7 @@ func emptiedBetween(t *testing.T, before, after *unstructured.Unstructured) (pat
 	return paths
 }
 
-// nested returns an object that has the value at a path of keys; false if the path leads through a list.
+// nested returns an object with the value at a path of keys; false if the path leads through a list.
 func nested(tb testing.TB, path []any, value any) (map[string]any, bool) {
 	tb.Helper()
 	for _, step := range slices.Backward(path) {
@@ -330,7 +330,7 @@ func valueAt(value any, path []any) any {
 	return value
 }
 
-// Nothing is read, and no memory used, unless the desired object has an empty map or list.
+// Without an empty map or list in the desired object, Empties reads and allocates nothing.
 func TestEmptiesCostsNothing(t *testing.T) {
 	none := []byte("no entry")
 	for _, kind := range fixtures.All() {
@@ -367,7 +367,7 @@ func FuzzEmptiedFields(f *testing.F) {
 	})
 }
 
-// ownersOf returns the fields of each manager.
+// ownersOf returns the fields of each manager, as text.
 func ownersOf(t *testing.T, object *unstructured.Unstructured) map[string]string {
 	t.Helper()
 	owners := map[string]string{}

@@ -31,11 +31,11 @@ import (
 // if applied cannot be decoded.
 //
 // When another writer changes a field that the hub applied, the hub's entry loses the field. When the server only normalizes a
-// value, the entry keeps the field. So an unowned path is drift, and a differing value of an owned path is not. The entry shows
-// how each list is keyed, so UnownedPaths needs no schema. The desired item may lack keys that the server defaulted (a port's
-// protocol).
+// value, the entry keeps the field. So an unowned path is drift, and a differing value of an owned path is not. The entry
+// contains the keys of each list, so UnownedPaths needs no schema. The desired item may lack keys that the server defaulted (a
+// port's protocol).
 //
-// UnownedPaths also accepts an entry as the API server wrote it. It then cannot detect the loss of all fields of a map that is the
+// UnownedPaths also accepts an entry that the API server wrote. Then it cannot detect the loss of all fields of a map that is the
 // value of a key.
 //
 // It compares only fields that server-side apply records: not apiVersion, kind and status, and of metadata only labels and
@@ -53,8 +53,8 @@ func UnownedPaths(desired map[string]any, applied []byte) ([]string, error) {
 	return missing, nil
 }
 
-// NullsOfOthers returns the sorted paths at which the desired object has a null, and another manager has filled the map or list of the live
-// object. An API server keeps that under every null. applied is the result of [AppliedFields].
+// NullsOfOthers returns the sorted paths where the desired object has a null, and another manager has filled the map or list of
+// the live object. An API server keeps such a map or list when a null is applied. applied is the result of [AppliedFields].
 func NullsOfOthers(desired map[string]any, applied []byte) ([]string, error) {
 	gaps, err := unownedParts(desired, applied)
 	if err != nil {
@@ -73,9 +73,9 @@ func NullsOfOthers(desired map[string]any, applied []byte) ([]string, error) {
 // unownedPart is a part of the desired object that the entry does not own, reported at its root.
 type unownedPart struct {
 	path string
-	// hasChildren is true if the part has parts itself.
+	// hasChildren is true if the part is a map or list.
 	hasChildren bool
-	// below has what the entry owns in the part, if the part is no map or list; else it is nil.
+	// below are the fields that the entry owns below the part if the part is no map or list; otherwise nil.
 	below *fieldpath.Set
 }
 
@@ -143,7 +143,7 @@ func managedPart(object map[string]any) map[string]any {
 	return result
 }
 
-// withoutIdentity leaves out [IdentityAnnotation]: a copy that was only created lacks it, and is not written only to get it.
+// withoutIdentity removes [IdentityAnnotation], which a copy that was only created lacks: the hub makes no write only to add it.
 func withoutIdentity(entries map[string]any) map[string]any {
 	if _, ok := entries[IdentityAnnotation]; !ok {
 		return entries
@@ -153,8 +153,8 @@ func withoutIdentity(entries map[string]any) map[string]any {
 	return kept
 }
 
-// reportFunc reports a part that is not owned. below has what is owned in it, if it is no map or list. The path must not be kept: it is
-// overwritten afterwards.
+// reportFunc reports a part that is not owned. below are the owned fields below it if the part is no map or list. The function
+// must not keep the path, which is overwritten afterwards.
 type reportFunc func(path fieldpath.Path, desired any, below *fieldpath.Set)
 
 func reportUnowned(desired any, element fieldpath.PathElement, owned *fieldpath.Set, path fieldpath.Path, report reportFunc) {
@@ -202,8 +202,8 @@ func IsEmptyValue(desired any) bool {
 }
 
 // ownsNothingWhenApplied reports whether applying a value may leave no trace in the entry. An empty keyed list leaves none. An
-// empty atomic list does, but looks the same once somebody else filled it, such as the rules of an aggregated ClusterRole;
-// that is no drift either.
+// empty atomic list does, but its entry is the same after another writer filled the list, such as the rules of an aggregated
+// ClusterRole. That is no drift either.
 func ownsNothingWhenApplied(desired any) bool {
 	switch typed := desired.(type) {
 	case []any:
@@ -295,7 +295,8 @@ func elementOf(item any, sample fieldpath.PathElement) (fieldpath.PathElement, b
 	return fieldpath.KeyElement(key...), true
 }
 
-// displayElement returns how an item is shown in a path: by its key, or by its index if the key has values other than scalars.
+// displayElement returns the element for an item in a displayed path: its key, or its index if the key has values other than
+// scalars.
 func displayElement(element fieldpath.PathElement, index int) fieldpath.PathElement {
 	isScalar := func(val value.Value) bool { return !val.IsMap() && !val.IsList() }
 	if element.Value != nil && isScalar(*element.Value) {

@@ -51,7 +51,7 @@ func entryOf(t *testing.T, set *fieldpath.Set) []byte {
 	return entry
 }
 
-// leaves returns the paths whose loss must be seen: those that have nothing below them.
+// leaves returns the paths with nothing below them, whose loss must be reported.
 func leaves(set *fieldpath.Set) []fieldpath.Path {
 	var paths []fieldpath.Path
 	for path := range set.Leaves().All() {
@@ -60,7 +60,7 @@ func leaves(set *fieldpath.Set) []fieldpath.Path {
 	return paths
 }
 
-// reported says how the loss of a leaf is reported: as its highest ancestor of which the entry holds nothing any more.
+// reported returns the path that reports the loss of a leaf: its highest ancestor without anything left in the entry.
 func reported(entry *fieldpath.Set, leaf fieldpath.Path) string {
 	below := entry
 	for length, element := range leaf {
@@ -73,7 +73,7 @@ func reported(entry *fieldpath.Set, leaf fieldpath.Path) string {
 	return leaf.String()
 }
 
-// Whichever single leaf our entry loses, that and nothing else is reported.
+// If the hub's entry loses a single leaf, exactly this loss is reported.
 func TestEveryLostLeafIsReported(t *testing.T) {
 	for name, text := range manifests {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestEveryLostLeafIsReported(t *testing.T) {
 	}
 }
 
-// emptyList reports whether the desired value of a leaf is an empty list, the one thing whose loss is not drift.
+// emptyList reports whether the desired value of a leaf is an empty list: its loss is not drift.
 func emptyList(desired any, leaf fieldpath.Path) bool {
 	for _, element := range leaf {
 		switch typed := desired.(type) {
@@ -137,7 +137,7 @@ func isItem(element fieldpath.PathElement, item any) bool {
 	return true
 }
 
-// What is uncovered is empty if and only if the entry holds all that an apply of the object would record.
+// No path is unowned if and only if the entry has every field that an apply of the object would record.
 func TestUnownedIffNotInTheEntry(t *testing.T) {
 	parser, err := typed.NewParser(allSorts)
 	if err != nil {
@@ -187,7 +187,7 @@ func TestUnownedIffNotInTheEntry(t *testing.T) {
 	}
 }
 
-// numbered replaces the last step of paths to a port: one that left its protocol to the server is reported by index.
+// numbered replaces the last step of a path to a port by its index: a port without a protocol is reported by index.
 func numbered(paths []string) []string {
 	result := make([]string, len(paths))
 	for index, path := range paths {

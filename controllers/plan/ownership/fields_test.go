@@ -28,12 +28,12 @@ import (
 
 const pod = ".spec.template.spec"
 
-// drifts says what somebody else does to an object that was applied, and which paths must be found then.
+// drifts are changes by another client to an applied object, with the paths to report.
 var drifts = map[string]struct {
 	kind   string
 	change func(t *testing.T, object map[string]any)
 	want   []string
-	// removed is true if nobody holds the paths now.
+	// removed is true if no manager owns the paths afterwards.
 	removed bool
 }{
 	"a field": {"Deployment", func(t *testing.T, object map[string]any) {
@@ -56,18 +56,18 @@ var drifts = map[string]struct {
 	"the one of three equal numbers whose protocol we left to the server": {"Service", func(t *testing.T, object map[string]any) {
 		at(t, object, "spec", "ports", 0)["name"] = "other"
 	}, []string{`.spec.ports[port=53,protocol="TCP"].name`}, false},
-	"one of three equal numbers goes": {"Service", func(t *testing.T, object map[string]any) {
+	"one of three equal numbers is removed": {"Service", func(t *testing.T, object map[string]any) {
 		spec := at(t, object, "spec")
 		spec["ports"] = spec["ports"].([]any)[1:]
 	}, []string{".spec.ports[0]"}, true},
-	"an item goes": {"Deployment", func(t *testing.T, object map[string]any) {
+	"an item is removed": {"Deployment", func(t *testing.T, object map[string]any) {
 		spec := at(t, object, "spec", "template", "spec")
 		spec["containers"] = spec["containers"].([]any)[:1]
 	}, []string{pod + `.containers[name="sidecar"]`}, true},
 	"all items go": {"Deployment", func(t *testing.T, object map[string]any) {
 		at(t, object, "spec", "template", "spec", "containers", 0)["ports"] = []any{}
 	}, []string{pod + `.containers[name="web"].ports`}, true},
-	"a member of a set goes": {"Deployment", func(t *testing.T, object map[string]any) {
+	"a member of a set is removed": {"Deployment", func(t *testing.T, object map[string]any) {
 		at(t, object, "spec", "template", "metadata")["finalizers"] = []any{"example.com/two"}
 	}, []string{`.spec.template.metadata.finalizers[="example.com/one"]`}, true},
 	"an atomic list": {"Deployment", func(t *testing.T, object map[string]any) {
@@ -97,10 +97,10 @@ var drifts = map[string]struct {
 	"a label whose key begins like another's": {"Deployment", func(t *testing.T, object map[string]any) {
 		at(t, object, "metadata", "labels")["app.kubernetes.io/name"] = "other"
 	}, []string{".metadata.labels.app.kubernetes.io/name"}, false},
-	"a label goes": {"Deployment", func(t *testing.T, object map[string]any) {
+	"a label is removed": {"Deployment", func(t *testing.T, object map[string]any) {
 		delete(at(t, object, "metadata", "labels"), "app.kubernetes.io/name")
 	}, []string{".metadata.labels.app.kubernetes.io/name"}, true},
-	"the mark goes": {"Deployment", func(t *testing.T, object map[string]any) {
+	"the mark is removed": {"Deployment", func(t *testing.T, object map[string]any) {
 		delete(at(t, object, "metadata", "annotations"), ownership.MarkAnnotation)
 	}, []string{".metadata.annotations." + ownership.MarkAnnotation}, true},
 	"data": {"ConfigMap", func(t *testing.T, object map[string]any) {
@@ -124,7 +124,7 @@ var drifts = map[string]struct {
 	"status": {"Deployment", func(_ *testing.T, object map[string]any) {
 		object["status"] = map[string]any{"replicas": int64(2)}
 	}, nil, true},
-	"fields of others": {"Deployment", func(t *testing.T, object map[string]any) {
+	"fields of other managers": {"Deployment", func(t *testing.T, object map[string]any) {
 		at(t, object, "metadata", "labels")["theirs"] = "x"
 		at(t, object, "metadata", "annotations")["theirs"] = "x"
 		at(t, object, "metadata")["finalizers"] = []any{"example.com/theirs"}
@@ -176,7 +176,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// Nothing may be uncovered right after an apply, whatever the object holds: else the hub would never rest.
+// Right after an apply, no path may be unowned, for any object. Otherwise the hub would write endlessly.
 func TestNothingUnownedAfterApply(t *testing.T) {
 	for name, text := range manifests {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +201,7 @@ spec:
 	server := newServer(t, desired)
 	server.apply(hubManager, desired)
 	server.apply("somebody", theirs)
-	// What they apply with our values is theirs and ours.
+	// Another manager that applies the hub's values shares their ownership.
 	server.wantUnowned(desired, ".spec.replicas")
 	holders, err := ownership.ManagersOf(desired, server.managedFields(), []string{".spec.replicas"})
 	if want := []string{"somebody"}; err != nil || !slices.Equal(holders, want) {
@@ -211,7 +211,7 @@ spec:
 	server.wantUnowned(desired)
 }
 
-// An empty map that somebody fills costs one apply; what they do in it after that is theirs.
+// An empty map that another client fills costs one apply. Later changes in the map are no drift.
 func TestEmptyMapConverges(t *testing.T) {
 	desired := fixtures.Map(t, deployment)
 	server := newServer(t, desired)
@@ -231,7 +231,7 @@ func TestEmptyMapConverges(t *testing.T) {
 	}
 }
 
-// Where the server defaults two keys of three, an item must not pass for another one that is lost.
+// If the server sets defaults for two of three keys, an item must not be taken for another, lost one.
 func TestOneElementIsOneItem(t *testing.T) {
 	desired := fixtures.Map(t, "{apiVersion: example.com/v1, kind: Any, list: [{name: a}, {name: a, zone: z}]}")
 	element := func(zone string) string {
@@ -245,7 +245,7 @@ func TestOneElementIsOneItem(t *testing.T) {
 	}
 }
 
-// An entry can be gone: with its API version, or because somebody cleared managedFields.
+// The entry may be missing, because its API version was removed or a client cleared managedFields.
 func TestNoEntry(t *testing.T) {
 	desired := fixtures.Map(t, deployment)
 	for name, entry := range map[string][]byte{"none": nil, "empty": {}, "of nothing": []byte("{}")} {

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// allSorts has a list and a map of every sort in which the API server records them.
+// allSorts has a list and a map of every type that API servers record differently.
 const allSorts = typed.YAMLObject(`
 types:
 - name: root
@@ -55,7 +55,7 @@ func seeded(seed uint64) generator {
 	return generator{rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same objects in every run
 }
 
-// name is one of few, so that they meet, and some are awkward.
+// name returns one of few names, some of them unusual, so that objects have names in common.
 func (g generator) name() string {
 	return []string{"a", "b", "a.b", "a/b", "", `"`, "é", "f:a", "."}[g.IntN(9)]
 }

@@ -24,7 +24,7 @@ import (
 	"fmt"
 )
 
-// hashVersion prefixes every hash. It is increased when desired objects are computed in another way. A hub that reads an older
+// hashVersion prefixes every hash. It is incremented when the computation of desired objects changes. A hub that reads an older
 // version compares the objects before it writes.
 const hashVersion = "1:"
 
@@ -39,7 +39,7 @@ func NewHasher(key []byte) Hasher {
 }
 
 // Hash returns the hash of a desired object, which must consist of the types that JSON decoding produces. Equal objects have
-// equal hashes, whatever the order of their keys.
+// equal hashes; the order of their keys does not matter.
 func (h Hasher) Hash(desired map[string]any) (string, error) {
 	mac := hmac.New(sha256.New, h.key)
 	if err := json.NewEncoder(mac).Encode(desired); err != nil {

@@ -64,7 +64,7 @@ func TestHash(t *testing.T) {
 		}
 		seen[other] = name
 		if !strings.HasPrefix(other, "1:") {
-			t.Errorf("%s: the hash %s does not tell its version", name, other)
+			t.Errorf("%s: the hash %s does not contain its version", name, other)
 		}
 		if strings.Contains(other, "eA==") {
 			t.Errorf("%s: the hash %s shows the content", name, other)
@@ -72,7 +72,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-func TestHashRefusesWhatIsNotJSON(t *testing.T) {
+func TestHashRefusesNonJSONValues(t *testing.T) {
 	if result, err := ownership.NewHasher([]byte("key")).Hash(map[string]any{"ratio": math.NaN()}); err == nil {
 		t.Errorf("hashed NaN to %s", result)
 	}
@@ -102,7 +102,7 @@ func FuzzHash(f *testing.F) {
 	})
 }
 
-// rebuilt returns a copy whose maps were filled in another order.
+// rebuilt returns a copy with maps filled in another order.
 func rebuilt(value any) any {
 	switch typed := value.(type) {
 	case map[string]any:

@@ -24,20 +24,21 @@ import (
 )
 
 const (
-	// IdentityAnnotation is beside the mark of some copies on a target. Its value is the [Identity] as JSON. It is no part of the mark:
-	// the UID of a copy is known only after the create, and a copy is not written only to note it.
+	// IdentityAnnotation is beside the mark of some copies on a target. Its value is the [Identity] as JSON. It is not part of
+	// the mark, because the UID of a copy is known only after its creation, and the hub makes no write only to record it.
 	IdentityAnnotation = "synchub.dev/identity"
-	// FinishedAnnotation is on a mailbox object that has run to completion on the target. Its value is that of [Owner.FinishedValue].
+	// FinishedAnnotation is on a mailbox object that has run to completion on the target. Its value is the result of
+	// [Owner.FinishedValue].
 	FinishedAnnotation = "synchub.dev/finished"
 )
 
-// Identity says more about a copy on a target than its mark: whose it is, and which object of the target the hub wrote.
+// Identity identifies a copy on a target beside its mark: the users that it belongs to, and the target object that the hub wrote.
 type Identity struct {
 	// Workspace is the workload workspace that placed the object, and Object is the UID of its object there. They are empty if no
 	// placement made the mailbox object.
 	Workspace string    `json:"workspace,omitempty"`
 	Object    types.UID `json:"object,omitempty"`
-	// Copy is the UID that the copy had when the hub last changed it. A copy that was only created has none.
+	// Copy is the UID that the copy had when the hub last changed it; empty if the hub has only created the copy.
 	Copy types.UID `json:"copy,omitempty"`
 }
 
@@ -88,7 +89,7 @@ func (o Owner) FinishedValue(run Run) string {
 	return o.Sealer.SealText(finishedPurpose, o.runText(run))
 }
 
-// HasFinished reports whether a value of [FinishedAnnotation] says that the run has finished.
+// HasFinished reports whether a value of [FinishedAnnotation] means that the run has finished.
 func (o Owner) HasFinished(value string, run Run) bool {
 	return value != "" && o.Sealer.VerifyText(value, finishedPurpose, o.runText(run))
 }

@@ -24,14 +24,15 @@ import (
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// KeptField is a field that the hub applied no more, and that stays since other managers own a part of it.
+// KeptField is a field that the hub no longer applies, and that stays because other managers own a part of it.
 type KeptField struct {
 	Path     smdpath.Path
 	Managers []string
 }
 
-// KeptFields returns the fields that the last apply gave up and that stay on the live object, which is the response to it. before is the
-// result of [AppliedFields] for the object as it was. Items of lists do not stay: an apply that omits an item removes all of it.
+// KeptFields returns the fields that the last apply gave up and that stay on the live object, which is the response to it. before
+// is the result of [AppliedFields] for the object before the apply. Items of lists do not stay: an apply that omits an item
+// removes the whole item.
 func KeptFields(before []byte, live *unstructured.Unstructured, manager string) ([]KeptField, error) {
 	former, err := parseSet(before)
 	if err != nil {
@@ -61,7 +62,7 @@ func KeptFields(before []byte, live *unstructured.Unstructured, manager string) 
 	return kept, nil
 }
 
-// omittedRoots returns the roots of the parts of a set that another set does not have, but for items of lists.
+// omittedRoots returns the roots of the parts of a set that another set does not have, except items of lists.
 func omittedRoots(former, now *smdpath.Set) *smdpath.Set {
 	roots := &smdpath.Set{}
 	for path := range former.Difference(now).All() {

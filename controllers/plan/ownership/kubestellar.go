@@ -18,8 +18,8 @@ package ownership
 
 // The annotations of KubeStellar's syncer.
 const (
-	// OverwriteAnnotation with the value "false" on a mailbox object means that the object is created on the target and then
-	// left alone.
+	// OverwriteAnnotation with the value "false" on a mailbox object means that the object is created on the target and then not
+	// changed.
 	OverwriteAnnotation = "edge.kubestellar.io/downsync-overwrite"
 	// KubeStellarDownsynced is the annotation of KubeStellar's syncer on target objects (see [IsFromKubeStellar]).
 	KubeStellarDownsynced = "edge.kubestellar.io/downsynced"

@@ -16,8 +16,8 @@ limitations under the License.
 
 package ownership_test
 
-// deployment has lists keyed by one key, by several and by defaulted ones, a list that is a set (finalizers), atomic
-// lists and maps, and empty ones of each kind.
+// deployment has lists with one key, several keys and defaulted keys, a set (finalizers), atomic lists and maps, and empty ones
+// of each type.
 const deployment = `
 apiVersion: apps/v1
 kind: Deployment

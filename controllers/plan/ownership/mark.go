@@ -33,24 +33,25 @@ const (
 	InstalledByLabel = "synchub.dev/installed-by"
 	// MarkAnnotation holds the [Mark] as JSON.
 	MarkAnnotation = "synchub.dev/mark"
-	// StatusAnnotation is on an object of a workload workspace whose status the hub wrote. Its value is that of [Owner.EnsuredValue].
+	// StatusAnnotation is on an object of a workload workspace whose status the hub wrote. Its value is the result of
+	// [Owner.EnsuredValue].
 	StatusAnnotation = "synchub.dev/status-by"
 	// ChoiceAnnotation is on a SinglePlacementSlice whose placement chooses clusters. Its value is a seal over the
 	// destinations.
 	ChoiceAnnotation = "synchub.dev/choice"
-	// RevisionAnnotation is on a PlacementRevision that the hub made. Its value is a seal over its name, placement and number.
+	// RevisionAnnotation is on a PlacementRevision that the hub created. Its value is a seal over its name, placement and number.
 	RevisionAnnotation = "synchub.dev/revision"
 	// EnsuredAnnotation is on namespaces that the hub created only for their contents, and on objects that it created and
-	// released because their deletion would delete others. Its value is [Owner.EnsuredValue]. The hub does not own such an
-	// object: it neither corrects nor deletes it. But it may own it again.
+	// released because their deletion would delete other objects. Its value is [Owner.EnsuredValue]. The hub does not own such an
+	// object: it neither corrects nor deletes the object. But the hub may take over its ownership again.
 	EnsuredAnnotation = "synchub.dev/ensured-by"
 
-	// MarkVersion is the version of the format that this hub writes. It leaves objects with another version alone, because a
-	// newer hub may have given the fields another meaning.
+	// MarkVersion is the version of the format that this hub writes. The hub does not change objects with another version,
+	// because a newer hub may have given the fields another meaning.
 	MarkVersion = 2
 )
 
-// Policy says what the hub does with a copy whose source is gone or deselected.
+// Policy is what the hub does with a copy when its source is deleted or deselected.
 type Policy string
 
 const (
@@ -58,7 +59,7 @@ const (
 	PolicyDelete Policy = "Delete"
 	// PolicyOrphan leaves the copy and removes its marks.
 	PolicyOrphan Policy = "Orphan"
-	// PolicyCreateOnly leaves the copy alone from the moment it exists.
+	// PolicyCreateOnly never changes the copy after its creation.
 	PolicyCreateOnly Policy = "CreateOnly"
 )
 
@@ -111,8 +112,8 @@ type Mark struct {
 	Adopted bool `json:"adopted,omitempty"`
 	// Ignored are the paths that the hub left to the target when it computed Hash, one on each line.
 	Ignored string `json:"ignored,omitempty"`
-	// Relation names the relation by which the object is synced: PublishedResource, slash, identifier. The hub keeps it while that
-	// claim holds, and keeps the object when the PublishedResource is gone.
+	// Relation names the relation that syncs the object: PublishedResource, slash, identifier. The hub keeps the name while a
+	// primary of that PublishedResource claims the object, and keeps the object when the PublishedResource is deleted.
 	Relation string `json:"relation,omitempty"`
 	// SourceVersion is the resourceVersion of the source at the last apply; zero if it is unknown. It is no reason for a write: see
 	// package storehistory for its use.

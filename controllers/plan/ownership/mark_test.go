@@ -75,7 +75,7 @@ func TestMarkRoundTrip(t *testing.T) {
 	}
 }
 
-// Every field must survive: one without a JSON name of its own would be lost or would shadow another.
+// The JSON form must keep every field: two fields with the same JSON name would be lost.
 func TestMarkKeepsEveryField(t *testing.T) {
 	zero := markOf(owner, self)
 	paths := fieldPaths(reflect.TypeFor[ownership.Mark](), nil)
@@ -90,7 +90,7 @@ func TestMarkKeepsEveryField(t *testing.T) {
 		case reflect.Bool:
 			field.SetBool(true)
 		default:
-			continue // the version, which has its own tests
+			continue // the version has its own tests
 		}
 		parsed, err := ownership.ParseMark(changed.String())
 		if err != nil {
@@ -164,7 +164,7 @@ func TestParseMarkRefuses(t *testing.T) {
 	}
 }
 
-// A mark that is read must be one that this hub could have written, so that writing it again loses nothing.
+// A parsed mark must be a mark that this hub can write, so that writing it again loses nothing.
 func FuzzParseMark(f *testing.F) {
 	f.Add(markOf(owner, self).String())
 	f.Add(owner.Seal(markOf(owner, self)))

@@ -38,7 +38,7 @@ func TestMoveAPIVersion(t *testing.T) {
 		entries, want []metav1.ManagedFieldsEntry
 	}{
 		"nothing is there":         {},
-		"nothing is held in it":    {entries: []metav1.ManagedFieldsEntry{entry("x", "v1", "", a), entry("y", "v2", "", b)}},
+		"no entry of the version":  {entries: []metav1.ManagedFieldsEntry{entry("x", "v1", "", a), entry("y", "v2", "", b)}},
 		"one is":                   {[]metav1.ManagedFieldsEntry{entry("x", "v1beta1", "", a), entry("y", "v1", "", b)}, []metav1.ManagedFieldsEntry{entry("x", "v1", "", a), entry("y", "v1", "", b)}},
 		"a manager holds in both":  {[]metav1.ManagedFieldsEntry{entry("x", "v1", "", a), entry("x", "v1beta1", "", b)}, []metav1.ManagedFieldsEntry{entry("x", "v1", "", both)}},
 		"the status is for itself": {[]metav1.ManagedFieldsEntry{entry("x", "v1", "", a), entry("x", "v1beta1", "status", b)}, []metav1.ManagedFieldsEntry{entry("x", "v1", "", a), entry("x", "v1", "status", b)}},

@@ -26,18 +26,18 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
 )
 
-// Obstacle is a field of a live object that the desired object lacks, and that makes the API server refuse to apply that object.
+// Obstacle is a field of a live object that the desired object lacks, so that the API server refuses the apply.
 type Obstacle struct {
 	Path fieldpath.Path
-	// Managers are the other managers that own something of the field. The field has only defaults if there are none.
+	// Managers are the other managers that own a part of the field. If there are none, the field has only defaults.
 	Managers []string
 	// Applied is true if the hub applied a part of the field before.
 	Applied bool
 }
 
-// Obstacles returns the obstacles among the fields that a refusal names. An apply that omits a field leaves the parts that others own,
-// and a default. The refusal may name the field as the internal types of the server do, so the obstacle may be its nearest parent that
-// the live object has. Items of lists are no obstacles: an apply that omits an item removes all of it.
+// Obstacles returns the obstacles among the fields that a refusal names. An apply that omits a field leaves the parts that other
+// managers own, and defaults. The refusal may contain the field's path in the server's internal types, so the obstacle may be the
+// nearest parent that the live object has. Items of lists are no obstacles: an apply that omits an item removes the whole item.
 func Obstacles(desired map[string]any, live *unstructured.Unstructured, manager string, refused []string) (obstacles []Obstacle) {
 	var known []string
 	for _, field := range refused {
@@ -51,7 +51,7 @@ func Obstacles(desired map[string]any, live *unstructured.Unstructured, manager 
 			switch fields, ok := fieldSetOf(entry); {
 			case !ok || entry.Subresource != "" || !path.IsIn(fields):
 			case entry.Manager == manager:
-				// By an update too, which is how an API server records what admission changed.
+				// An entry for an update counts too: an API server records changes by admission in it.
 				obstacle.Applied = true
 			case !slices.Contains(obstacle.Managers, entry.Manager):
 				obstacle.Managers = append(obstacle.Managers, entry.Manager)
@@ -62,7 +62,7 @@ func Obstacles(desired map[string]any, live *unstructured.Unstructured, manager 
 	return obstacles
 }
 
-// obstaclePath returns the first field on the way to the refused one that the desired object lacks, if the live object has it.
+// obstaclePath returns the first field along the refused path that the desired object lacks, if the live object has the field.
 func obstaclePath(desired, live map[string]any, refused string) (path fieldpath.Path, ok bool) {
 	names := missingPart(desired, refused)
 	for _, name := range names {
@@ -81,8 +81,8 @@ func MayHaveObstacles(desired map[string]any, refused []string) bool {
 	return slices.ContainsFunc(refused, func(field string) bool { return len(missingPart(desired, field)) > 0 })
 }
 
-// missingPart returns the names that lead to the first field on the way to the refused one that the desired object lacks. There are none
-// if it has the field, if the way leads through a list, and for fields that nobody applies.
+// missingPart returns the path, as names, to the first field along the refused path that the desired object lacks. It returns
+// none if the object has the field, if the path leads through a list, and for fields that the hub never applies.
 func missingPart(desired map[string]any, refused string) []string {
 	names := strings.Split(refused, ".")
 	if slices.Contains([]string{"", "apiVersion", "kind", "metadata", "status"}, names[0]) {

@@ -33,8 +33,8 @@ var (
 	ErrUnmarked = errors.New("no mark")
 	// ErrForeign means that the mark is of another hub, or for another SyncTarget.
 	ErrForeign = errors.New("marked by another hub or for another SyncTarget")
-	// ErrUnverified means that the mark names this hub and its seal does not verify. A forged mark and one that was sealed
-	// with an earlier key look alike: nobody can tell them apart without that key.
+	// ErrUnverified means that the mark names this hub but its seal does not verify. A forged mark and a mark sealed with an
+	// earlier key cannot be distinguished without that key.
 	ErrUnverified = errors.New("its mark names this hub and does not verify: somebody else wrote it, or this hub did before its hash key was replaced")
 	// ErrCopied means that the mark was written for another object, on this side or the other: a controller copied it to a
 	// child, or a user copied the object.
@@ -51,8 +51,8 @@ type Owner struct {
 	Sealer *Sealer
 }
 
-// placementPrefix distinguishes the owner of the copies that placements make in a mailbox from the SyncTarget's, which owns the objects that
-// came up from the target.
+// placementPrefix distinguishes the owner of the copies that placements make in a mailbox from the owner of upsynced objects,
+// which has the SyncTarget's UID alone.
 const placementPrefix = "placement/"
 
 // ForPlacements returns the owner of the copies that placements make in the mailbox of the owner's SyncTarget.
@@ -61,7 +61,7 @@ func (o Owner) ForPlacements() Owner {
 	return o
 }
 
-// IsForPlacements reports whether the owner is one of [Owner.ForPlacements].
+// IsForPlacements reports whether the owner is a result of [Owner.ForPlacements].
 func (o Owner) IsForPlacements() bool {
 	return len(o.SyncTarget) > len(placementPrefix) && strings.HasPrefix(string(o.SyncTarget), placementPrefix)
 }
@@ -69,8 +69,8 @@ func (o Owner) IsForPlacements() bool {
 // MayBeForPlacements reports whether a mark may name such an owner, without parsing it.
 func MayBeForPlacements(mark string) bool { return strings.Contains(mark, placementPrefix) }
 
-// ClaimedOwner returns the owner that a mark of any version names, without a Sealer; false if it names none. It finds the
-// objects of a SyncTarget without knowing its hub. Only [Owner.Verify] checks whether a mark counts.
+// ClaimedOwner returns the owner that a mark of any version names, without a Sealer; false if it names none. Callers use it to
+// find the objects of a SyncTarget when the hub is unknown. It does not verify the mark: see [Owner.Verify].
 func ClaimedOwner(annotation string) (Owner, bool) {
 	var claimed struct {
 		Hub        types.UID `json:"hub"`
@@ -82,13 +82,13 @@ func ClaimedOwner(annotation string) (Owner, bool) {
 	return Owner{Hub: claimed.Hub, SyncTarget: claimed.SyncTarget}, true
 }
 
-// LabelValue returns the value of [OwnerLabel]: short, legal as a label, and different for every hub and SyncTarget.
+// LabelValue returns the value of [OwnerLabel]: short, valid as a label, and different for every hub and SyncTarget.
 func (o Owner) LabelValue() string {
 	return shortHash(string(o.Hub), string(o.SyncTarget))
 }
 
-// FieldManager returns the field manager of a hub. Hubs have different ones, so that two can share a target; the replicas of
-// one hub share one.
+// FieldManager returns the field manager of a hub. Hubs have different field managers, so that two hubs can share a target. The
+// replicas of one hub share one.
 func FieldManager(hub types.UID) string {
 	return "synchub-" + shortHash(string(hub))
 }
@@ -143,7 +143,7 @@ func (o Owner) VerifyMark(text string, self Self, direction Direction) (Mark, er
 	return mark, nil
 }
 
-// checkClaim returns why a mark does not even claim that the owner owns the object.
+// checkClaim returns an error if the mark does not claim that the owner owns the object.
 func (o Owner) checkClaim(mark Mark, self Self, direction Direction) error {
 	switch {
 	case mark.Self != self, mark.Direction != direction && mark.Hub == o.Hub && mark.SyncTarget == o.SyncTarget:
@@ -154,14 +154,15 @@ func (o Owner) checkClaim(mark Mark, self Self, direction Direction) error {
 	return nil
 }
 
-// IsAdoptable reports whether an object with this verification error may be adopted: no mark claims credibly that a hub owns
-// it.
+// IsAdoptable reports whether an object with this verification error may be adopted, because its mark does not show that a hub
+// owns it.
 func IsAdoptable(reason error) bool {
 	return errors.Is(reason, ErrUnmarked) || errors.Is(reason, ErrCopied)
 }
 
-// MayUpsync reports whether the mark of a target object allows its upsync for the owner. A mark that claims a downsync forbids
-// it, whether or not it is true. But a controller may have copied the mark from one of the owner's objects.
+// MayUpsync reports whether the mark of a target object allows its upsync for the owner. A mark that claims a downsync of the
+// object forbids the upsync, even if the seal does not verify. A mark that a controller copied from one of the owner's objects
+// allows it.
 func (o Owner) MayUpsync(text string, self Self) bool {
 	mark, err := ParseMark(text)
 	if err != nil {
@@ -173,7 +174,7 @@ func (o Owner) MayUpsync(text string, self Self) bool {
 
 var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// shortHash has 120 bits: enough that no two SyncTargets ever collide, and short enough to read.
+// shortHash returns a hash of 120 bits: enough to exclude collisions of SyncTargets, and short enough to read.
 func shortHash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return lowerBase32.EncodeToString(sum[:15])

@@ -36,7 +36,7 @@ func TestVerify(t *testing.T) {
 	sideways.Direction = "sideways"
 	foreignUp := markOf(otherHub, self)
 	foreignUp.Direction = ownership.DirectionUp
-	// What a Deployment's controller makes carries the Deployment's annotations.
+	// The objects of a Deployment's controller have the Deployment's annotations.
 	replicaSet := ownership.Self{Group: "apps", Kind: "ReplicaSet", Namespace: "shop", Name: "web-5d9"}
 	marked := func(mark ownership.Mark) map[string]string {
 		return map[string]string{"a": "b", ownership.MarkAnnotation: owner.Seal(mark)}
@@ -46,7 +46,7 @@ func TestVerify(t *testing.T) {
 		self        ownership.Self
 		want        error
 	}{
-		"ours":                        {marked(markOf(owner, self)), self, nil},
+		"the owner's":                 {marked(markOf(owner, self)), self, nil},
 		"no annotations":              {nil, self, ownership.ErrUnmarked},
 		"no mark":                     {map[string]string{"a": "b"}, self, ownership.ErrUnmarked},
 		"ensured is not owned":        {map[string]string{ownership.EnsuredAnnotation: owner.EnsuredValue(self)}, self, ownership.ErrUnmarked},
@@ -80,7 +80,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// On each side only the marks of what was brought there count: a user may copy an object from one side to the other.
+// On each side, only marks of objects synced to this side count: a user may copy an object from one side to the other.
 func TestVerifyUp(t *testing.T) {
 	down, up := markOf(owner, self), markOf(owner, self)
 	up.Direction = ownership.DirectionUp
@@ -111,10 +111,10 @@ func TestVerifyUp(t *testing.T) {
 	}
 }
 
-// A mark that says nothing new reads as it did before it could: hubs of two versions may meet.
-func TestDownMarkIsAsItWas(t *testing.T) {
+// A mark without new fields has the same text as before the fields existed, since hubs of two versions may share objects.
+func TestDownMarkOmitsNewFields(t *testing.T) {
 	if text := markOf(owner, self).String(); strings.Contains(text, "direction") || strings.Contains(text, "adopted") {
-		t.Errorf("a mark of what went down says more than it must: %s", text)
+		t.Errorf("the mark of a downsynced object has further fields: %s", text)
 	}
 }
 
@@ -132,7 +132,7 @@ func FuzzVerify(f *testing.F) {
 		up, errUp := owner.VerifyUp(annotations, bearer)
 		for direction, mark := range map[ownership.Direction]ownership.Mark{ownership.DirectionDown: down, ownership.DirectionUp: up} {
 			if mark != (ownership.Mark{}) && (mark.Self != bearer || mark.Hub != owner.Hub || mark.SyncTarget != owner.SyncTarget || mark.Direction != direction) {
-				t.Errorf("took %+v for ours on %+v", mark, bearer)
+				t.Errorf("verified %+v on %+v", mark, bearer)
 			}
 		}
 		if (errDown == nil) != (down != ownership.Mark{}) || (errUp == nil) != (up != ownership.Mark{}) {
@@ -150,7 +150,7 @@ func TestLabelValueAndFieldManager(t *testing.T) {
 	managers := map[string]types.UID{}
 	for _, hub := range uids {
 		manager := ownership.FieldManager(hub)
-		// The limit and the alphabet are those of the API server for fieldManager.
+		// The limit and the alphabet are the API server's for fieldManager.
 		if len(manager) > 128 || strings.ContainsFunc(manager, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			t.Errorf("hub %q: illegal field manager %q", hub, manager)
 		}

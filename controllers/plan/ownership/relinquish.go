@@ -40,8 +40,8 @@ func OwnsAny(fieldsV1 []byte, paths []fieldpath.Path) bool {
 	return false
 }
 
-// RelinquishFields returns the managedFields without those paths in the manager's applied fields. It returns false and the
-// unchanged entries if there are none. The fields keep their values, owned by nobody or by their other owners.
+// RelinquishFields returns the managedFields without the given paths in the manager's applied fields. It returns false and the
+// unchanged entries if the manager owns none of them. The fields keep their values and their other owners, if any.
 func RelinquishFields(entries []metav1.ManagedFieldsEntry, manager string, paths []fieldpath.Path) ([]metav1.ManagedFieldsEntry, bool) {
 	var kept []metav1.ManagedFieldsEntry
 	changed := false

@@ -46,18 +46,18 @@ func paths(t *testing.T, texts ...string) []fieldpath.Path {
 	return all
 }
 
-// relinquishFields gives up paths as the hub does, and reports whether there was anything to give up.
+// relinquishFields gives up the ownership of paths like the hub, and reports whether the hub owned any.
 func (s *server) relinquishFields(given ...fieldpath.Path) bool {
 	s.t.Helper()
 	before := s.managedFields()
 	copied := (&metav1.ObjectMeta{ManagedFields: before}).DeepCopy().ManagedFields
-	holds := ownership.OwnsAny(s.entry(), given)
+	owns := ownership.OwnsAny(s.entry(), given)
 	entries, changed := ownership.RelinquishFields(before, hubManager, given)
-	if changed != holds {
-		s.t.Errorf("of %v is held %v, and given up %v", given, holds, changed)
+	if changed != owns {
+		s.t.Errorf("of %v the hub owned any: %v, and gave up any: %v", given, owns, changed)
 	}
 	if !reflect.DeepEqual(before, copied) {
-		s.t.Errorf("the entries that were given have changed: %v", before)
+		s.t.Errorf("the arguments have changed: %v", before)
 	}
 	if changed {
 		s.update(hubManager, func(object map[string]any) { (&unstructured.Unstructured{Object: object}).SetManagedFields(entries) })
@@ -84,25 +84,25 @@ spec:
       - {name: side, image: "side:1"}
 `
 
-// What is given up keeps its value when the hub then applies without it: it belongs to nobody, or to whoever else has set it.
+// A relinquished field keeps its value when the hub then applies without it. It has no owner, or its other owners.
 func TestRelinquishFields(t *testing.T) {
 	for name, given := range map[string][]string{
-		"a field":                    {"spec.replicas"},
-		"a label":                    {"metadata.labels.tier"},
-		"a map":                      {"spec.template.spec.nodeSelector"},
-		"a key of a map":             {"spec.template.spec.containers[0].resources.limits.cpu"},
-		"the images":                 {"spec.template.spec.containers[*].image"},
-		"the image of one":           {"spec.template.spec.containers[?(@.name==\"side\")].image"},
-		"a variable":                 {"spec.template.spec.containers[?(@.name==\"app\")].env[?(@.name==\"A\")]"},
-		"the value of a variable":    {"spec.template.spec.containers[*].env[?(@.name==\"B\")].value"},
-		"all variables":              {"spec.template.spec.containers[*].env"},
-		"a container":                {"spec.template.spec.containers[?(@.name==\"side\")]"},
-		"a list that is one thing":   {"spec.template.spec.containers[0].args"},
-		"several":                    {"spec.replicas", "metadata.annotations", "spec.template.spec.containers[*].image"},
-		"one of which is in another": {"spec.template.spec.containers", "spec.template.spec.containers[*].image"},
-		"half of it is not there":    {"spec.replicas", "spec.paused"},
+		"a field":                  {"spec.replicas"},
+		"a label":                  {"metadata.labels.tier"},
+		"a map":                    {"spec.template.spec.nodeSelector"},
+		"a key of a map":           {"spec.template.spec.containers[0].resources.limits.cpu"},
+		"the images":               {"spec.template.spec.containers[*].image"},
+		"the image of one":         {"spec.template.spec.containers[?(@.name==\"side\")].image"},
+		"a variable":               {"spec.template.spec.containers[?(@.name==\"app\")].env[?(@.name==\"A\")]"},
+		"the value of a variable":  {"spec.template.spec.containers[*].env[?(@.name==\"B\")].value"},
+		"all variables":            {"spec.template.spec.containers[*].env"},
+		"a container":              {"spec.template.spec.containers[?(@.name==\"side\")]"},
+		"a list that is one thing": {"spec.template.spec.containers[0].args"},
+		"several":                  {"spec.replicas", "metadata.annotations", "spec.template.spec.containers[*].image"},
+		"one path below another":   {"spec.template.spec.containers", "spec.template.spec.containers[*].image"},
+		"one of them is missing":   {"spec.replicas", "spec.paused"},
 	} {
-		for whose, shared := range map[string]bool{"nobody's then": false, "somebody's then": true} {
+		for whose, shared := range map[string]bool{"without another owner": false, "with another owner": true} {
 			t.Run(name+", "+whose, func(t *testing.T) {
 				desired := fixtures.Map(t, relinquishing)
 				server := newServer(t, desired)
@@ -112,10 +112,10 @@ func TestRelinquishFields(t *testing.T) {
 				}
 				before := server.content()
 				if !server.relinquishFields(paths(t, given...)...) {
-					t.Fatal("nothing was given up")
+					t.Fatal("no field was relinquished")
 				}
 				if after := server.content(); !reflect.DeepEqual(after, before) {
-					t.Fatalf("to give up changed the object\nfrom %v\nto   %v", before, after)
+					t.Fatalf("relinquishing fields changed the object\nfrom %v\nto   %v", before, after)
 				}
 				without := runtime.DeepCopyJSON(desired)
 				for _, path := range paths(t, given...) {
@@ -127,14 +127,14 @@ func TestRelinquishFields(t *testing.T) {
 				}
 				server.wantUnowned(without)
 				if server.relinquishFields(paths(t, given...)...) && name != "a list that is one thing" {
-					t.Errorf("what was given up is held again: %s", server.entry())
+					t.Errorf("relinquished fields are owned again: %s", server.entry())
 				}
 			})
 		}
 	}
 }
 
-// Whoever changes what was given up is not corrected, and the rest is ours still.
+// The hub does not correct a changed value of a relinquished field, and still owns the other fields.
 func TestRelinquishedFieldsHaveAnotherOwner(t *testing.T) {
 	desired := fixtures.Map(t, relinquishing)
 	server := newServer(t, desired)
@@ -155,7 +155,7 @@ func TestRelinquishedFieldsHaveAnotherOwner(t *testing.T) {
 	}
 }
 
-// Without giving it up, the same apply removes the field: that is why.
+// Without relinquishing the field first, the same apply removes it.
 func TestAnApplyWithoutAFieldRemovesIt(t *testing.T) {
 	desired := fixtures.Map(t, relinquishing)
 	server := newServer(t, desired)
@@ -167,8 +167,8 @@ func TestAnApplyWithoutAFieldRemovesIt(t *testing.T) {
 	}
 }
 
-// Only what the hub itself applies is given up, and nothing where there is nothing.
-func TestRelinquishFieldsChangesNothingElse(t *testing.T) {
+// RelinquishFields removes only fields that the hub applied, and changes nothing if there are none.
+func TestRelinquishFieldsKeepsOtherFields(t *testing.T) {
 	fields := metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:paused":{}}}`)
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType, subresource string, fields *metav1.FieldsV1) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: fields, Subresource: subresource}
@@ -203,12 +203,12 @@ func TestRelinquishFieldsChangesNothingElse(t *testing.T) {
 		if changed != (test.want != "") || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: want %v\ngot  %v, %v", name, want, got, changed)
 		}
-		held := []byte(nil)
+		owned := []byte(nil)
 		if test.ours != nil {
-			held = test.ours.GetRawBytes()
+			owned = test.ours.GetRawBytes()
 		}
-		if holds := ownership.OwnsAny(held, paths(t, test.paths...)); holds != changed {
-			t.Errorf("%s: it holds %v, and gives up %v", name, holds, changed)
+		if owns := ownership.OwnsAny(owned, paths(t, test.paths...)); owns != changed {
+			t.Errorf("%s: it owns any: %v, and gives up any: %v", name, owns, changed)
 		}
 	}
 	if got, changed := ownership.RelinquishFields(nil, hubManager, paths(t, "spec")); changed || len(got) > 0 {
@@ -216,7 +216,7 @@ func TestRelinquishFieldsChangesNothingElse(t *testing.T) {
 	}
 }
 
-// Whatever is given up of whatever object, in whatever order: no value changes, and the rest is covered.
+// For any object, fields and order: no value changes, and the hub owns the other fields.
 func TestRelinquishFieldsOfAnything(t *testing.T) {
 	some := slices.Sorted(maps.Keys(map[string]bool{
 		"spec": true, "spec.replicas": true, "spec.template": true, "spec.template.spec.containers": true, "spec.template.spec.containers[*]": true,

@@ -29,14 +29,14 @@ const (
 	sealBytes = 18
 	// sealLength is the length of a seal as text.
 	sealLength = sealBytes / 3 * 4
-	// maxMACs bounds the MACs that are kept for reuse; fewer are verified at a time.
+	// maxMACs bounds the MACs that are kept for reuse. Fewer are in use at the same time.
 	maxMACs = 64
 
 	sealPrefix, sealSuffix = `,"seal":"`, `"}`
 )
 
 // Sealer seals marks with the hub's key, and verifies seals. It is safe for concurrent use. A nil Sealer verifies nothing, and
-// nobody verifies its seals.
+// its seals never verify.
 type Sealer struct {
 	key []byte
 	// macs are reused, because a mark is verified each time that it is read.
@@ -56,8 +56,8 @@ type mac struct {
 // about a write.
 var InsecureSealer = &Sealer{insecureSkipVerify: true}
 
-// NewSealer returns a Sealer for the key, which must be the same for all replicas of a hub. The key is derived, so seals have
-// nothing in common with the hashes of a [Hasher].
+// NewSealer returns a Sealer for the key, which must be the same for all replicas of a hub. The Sealer derives its own key, so
+// seals do not depend on the hashes of a [Hasher].
 func NewSealer(key []byte) *Sealer {
 	derived := hmac.New(sha256.New, key)
 	_, _ = derived.Write([]byte("synchub.dev/mark/seal"))
@@ -81,8 +81,8 @@ func (s *Sealer) putMAC(m *mac) {
 	}
 }
 
-// Seal returns the value of [MarkAnnotation]: the mark with a seal over all of it. Without the hub's key nobody can seal
-// another mark, or the same mark for another object. Equal marks give equal values.
+// Seal returns the value of [MarkAnnotation]: the mark with a seal over all of it. Without the hub's key, nobody can seal another
+// mark, or the same mark for another object. Equal marks give equal values.
 func (o Owner) Seal(mark Mark) string {
 	body := mark.encode()
 	body = body[:len(body)-1]
@@ -106,7 +106,8 @@ func (o Owner) HasEnsured(value string, self Self) bool {
 	return label == o.LabelValue() && o.Sealer.verify(seal, o.ensuredText(self))
 }
 
-// ensuredText is no prefix of any mark, and none of its parts can contain a slash.
+// ensuredText returns the text to seal for an ensured object. It is not a prefix of any mark, and none of its parts can contain a
+// slash.
 func (o Owner) ensuredText(self Self) string {
 	return strings.Join([]string{"ensured", o.LabelValue(), self.Group, self.Kind, self.Namespace, self.Name}, "/")
 }
@@ -114,7 +115,7 @@ func (o Owner) ensuredText(self Self) string {
 // SealText returns a seal over a text and its purpose. No mark, and no text of another purpose, has the same seal.
 func (s *Sealer) SealText(purpose, text string) string { return s.sealOf(purpose + "/" + text) }
 
-// VerifyText reports whether a seal is that of [Sealer.SealText].
+// VerifyText reports whether a seal is the result of [Sealer.SealText].
 func (s *Sealer) VerifyText(seal, purpose, text string) bool { return s.verify(seal, purpose+"/"+text) }
 
 // verifyMark reports whether the value of a mark has the seal over its content.

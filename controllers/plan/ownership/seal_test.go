@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// What others may write on an object for which they know all that the hub would say, and the seals of other objects.
+// Marks that another client could write with knowledge of everything except the key, and the seals of other objects.
 func TestForgedMarks(t *testing.T) {
 	sealed := owner.Seal(markOf(owner, self))
 	another := owner
@@ -81,13 +81,13 @@ func adoptedMark() sealedMark {
 	return sealedMark{mark, owner.Seal(mark)}
 }
 
-// ensuring is the seal of what the hub ensured.
+// ensuring returns the seal of an ensured object.
 func ensuring(self ownership.Self) string {
 	_, seal, _ := strings.Cut(owner.EnsuredValue(self), ".")
 	return seal
 }
 
-// Whichever byte of a mark is changed, taken away or added, it does not verify any more.
+// A mark does not verify when any byte is changed, removed or added.
 func TestEveryByteIsSealed(t *testing.T) {
 	sealed := adoptedMark()
 	verify := func(text string) error {
@@ -111,7 +111,7 @@ func TestEveryByteIsSealed(t *testing.T) {
 	}
 }
 
-// Without a key nothing is owned, and nothing that is made is believed.
+// Without a key, the owner owns nothing, and its marks never verify.
 func TestNoKey(t *testing.T) {
 	none := ownership.Owner{Hub: owner.Hub, SyncTarget: owner.SyncTarget}
 	for name, text := range map[string]string{"a good mark": owner.Seal(markOf(owner, self)), "its own": none.Seal(markOf(owner, self))} {
@@ -128,7 +128,7 @@ func TestNoKey(t *testing.T) {
 		t.Errorf("the plugin reads %+v, %v", mark, err)
 	}
 	if _, err := owner.VerifyMark(believing.Seal(markOf(owner, self)), self, ownership.DirectionDown); !errors.Is(err, ownership.ErrUnverified) {
-		t.Errorf("what the plugin says counts: %v", err)
+		t.Errorf("a mark of the plugin verifies: %v", err)
 	}
 }
 
@@ -142,17 +142,17 @@ func TestMayUpsync(t *testing.T) {
 		self ownership.Self
 		want bool
 	}{
-		"it went down":                    {owner.Seal(markOf(owner, self)), self, false},
-		"somebody says that it went down": {markOf(owner, self).String(), self, false},
-		"made of what went down":          {owner.Seal(markOf(owner, self)), child, true},
-		"brought back from the mailbox":   {owner.Seal(up), self, true},
-		"another SyncTarget's":            {neighbour.Seal(markOf(neighbour, self)), self, false},
-		"made of another SyncTarget's":    {neighbour.Seal(markOf(neighbour, self)), child, false},
-		"another hub's":                   {markOf(ownership.Owner{Hub: "x", SyncTarget: owner.SyncTarget}, self).String(), self, false},
-		"of the version before":           {strings.Replace(markOf(owner, child).String(), `"v":2`, `"v":1`, 1), self, false},
-		"of a later version":              {`{"v":3}`, self, false},
-		"no mark at all":                  {"x", self, false},
-		"empty":                           {"", self, false},
+		"it went down":                     {owner.Seal(markOf(owner, self)), self, false},
+		"a mark of a downsync, not sealed": {markOf(owner, self).String(), self, false},
+		"made of what went down":           {owner.Seal(markOf(owner, self)), child, true},
+		"brought back from the mailbox":    {owner.Seal(up), self, true},
+		"another SyncTarget's":             {neighbour.Seal(markOf(neighbour, self)), self, false},
+		"made of another SyncTarget's":     {neighbour.Seal(markOf(neighbour, self)), child, false},
+		"another hub's":                    {markOf(ownership.Owner{Hub: "x", SyncTarget: owner.SyncTarget}, self).String(), self, false},
+		"of the version before":            {strings.Replace(markOf(owner, child).String(), `"v":2`, `"v":1`, 1), self, false},
+		"of a later version":               {`{"v":3}`, self, false},
+		"no mark at all":                   {"x", self, false},
+		"empty":                            {"", self, false},
 	} {
 		if got := owner.MayUpsync(test.text, test.self); got != test.want {
 			t.Errorf("%s: want %t, got %t", name, test.want, got)
@@ -191,7 +191,7 @@ func TestEnsured(t *testing.T) {
 	}
 }
 
-// Only what the hub wrote verifies, to the letter.
+// Only the exact text that the hub wrote verifies.
 func FuzzSeal(f *testing.F) {
 	sealed := adoptedMark()
 	f.Add(sealed.text)

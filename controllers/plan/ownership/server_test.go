@@ -38,7 +38,7 @@ import (
 
 const hubManager = "synchub-test"
 
-// server holds one object and writes its managedFields with the code and the schemas that API servers use.
+// server has one object and writes its managedFields with the API servers' code and schemas.
 type server struct {
 	t      *testing.T
 	fields *managedfields.FieldManager
@@ -46,7 +46,7 @@ type server struct {
 	live   runtime.Object
 }
 
-// schemas reads the schemas of all built-in types, which takes a while.
+// schemas decodes the schemas of all built-in types, which takes a while.
 var schemas = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
 func newServer(t *testing.T, desired map[string]any) *server {
@@ -67,14 +67,14 @@ func newServer(t *testing.T, desired map[string]any) *server {
 	return &server{t: t, fields: fields, gvk: gvk, live: live}
 }
 
-// clone returns a server with a copy of the object. Writing the same object again takes the race detector long.
+// clone returns a server with a copy of the object. Writing the same object again is slow under the race detector.
 func (s *server) clone() *server {
 	clone := *s
 	clone.live = s.live.DeepCopyObject()
 	return &clone
 }
 
-// defaulter does the part of the API server's defaulting that shows in keys of lists.
+// defaulter sets the API server's defaults that are keys of lists.
 type defaulter struct{}
 
 func (defaulter) Default(object runtime.Object) {
@@ -97,7 +97,7 @@ func (defaulter) Default(object runtime.Object) {
 	}
 }
 
-// apply is a forced server-side apply.
+// apply makes a forced server-side apply.
 func (s *server) apply(manager string, desired map[string]any) {
 	s.t.Helper()
 	if err := s.tryApply(manager, desired); err != nil {
@@ -113,7 +113,7 @@ func (s *server) tryApply(manager string, desired map[string]any) error {
 	return err
 }
 
-// update is a PUT of the live object with a change to it.
+// update makes a PUT of the live object with a change.
 func (s *server) update(manager string, change func(object map[string]any)) {
 	s.t.Helper()
 	object := s.object()
@@ -135,7 +135,7 @@ func (s *server) update(manager string, change func(object map[string]any)) {
 	}
 }
 
-// object is the live object as a client reads it.
+// object returns the live object as a client decodes it.
 func (s *server) object() map[string]any {
 	s.t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.live)
@@ -149,7 +149,7 @@ func (s *server) managedFields() []metav1.ManagedFieldsEntry {
 	return (&unstructured.Unstructured{Object: s.object()}).GetManagedFields()
 }
 
-// entry is the hub's managedFields entry.
+// entry returns the hub's managedFields entry.
 func (s *server) entry() []byte {
 	s.t.Helper()
 	for _, entry := range s.managedFields() {

@@ -22,7 +22,7 @@ import (
 	"testing"
 )
 
-// Who writes objects with very many fields must not fill the hub's memory.
+// Objects with very many fields must not fill the hub's memory.
 func TestLongEntriesAreNotCached(t *testing.T) {
 	for length, kept := range map[int]bool{10: true, maxCachedSetBytes: false} {
 		text := fmt.Sprintf(`{"f:%s":{}}`, strings.Repeat("a", length))

@@ -23,15 +23,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// TakeOwnership returns the managedFields of an object with the fields that the manager applies taken from all who own them by
-// an update. It returns false, and the entries as they are, if there is nothing to take.
+// TakeOwnership returns the managedFields of an object in which no other manager's update owns a field that the manager applies.
+// It returns false and the unchanged entries if that is already so.
 //
 // An apply removes an omitted field only if no other manager owns the field. The creator of an adopted object owns all its
-// fields, so a field removed from the source would stay on the target. Of an applied list item, TakeOwnership takes all fields,
-// even defaulted ones: else a part of the item would stay.
+// fields, so a field removed from the source would stay on the target. For an applied list item, TakeOwnership takes all fields,
+// even defaulted ones. Otherwise a part of the item would stay.
 //
-// Other managers keep fields that they apply, and fields of subresources. TakeOwnership drops an empty entry, and leaves an
-// entry alone that it cannot decode.
+// Other managers keep fields that they apply, and fields of subresources. TakeOwnership drops an empty entry, and does not change
+// an entry that it cannot decode.
 func TakeOwnership(entries []metav1.ManagedFieldsEntry, manager string) ([]metav1.ManagedFieldsEntry, bool) {
 	applied := &fieldpath.Set{}
 	for _, entry := range entries {
@@ -67,8 +67,8 @@ func removeApplied(entry metav1.ManagedFieldsEntry, applied, ancestors *fieldpat
 		return &entry, false
 	}
 	rest := fields.RecursiveDifference(applied)
-	// An update owns each map that it wrote beside the content, an apply does not. A map whose content is taken would stay
-	// behind empty, and to an API server an empty emptyDir differs from an absent one.
+	// An update owns each map that it wrote in addition to the content, an apply does not. If only the content were taken, the
+	// empty map would stay, and for an API server an empty emptyDir differs from an absent one.
 	for empty := rest.Leaves().Intersection(ancestors); !empty.Empty(); empty = rest.Leaves().Intersection(ancestors) {
 		rest = rest.Difference(empty)
 	}

@@ -29,8 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// checkTakeOwnership checks what must hold whatever the two own: nothing that is applied is anybody else's any more, and no more
-// was taken than that, what is below it, and maps that would be left empty.
+// checkTakeOwnership checks the invariants for any two sets: no other manager owns an applied field afterwards, and TakeOwnership
+// took only these fields, fields below them, and maps that would be left empty.
 func checkTakeOwnership(t *testing.T, applied, updated *fieldpath.Set) {
 	t.Helper()
 	ours := entry(hubManager, metav1.ManagedFieldsOperationApply, "", string(entryOf(t, applied)))
@@ -68,7 +68,7 @@ func checkTakeOwnership(t *testing.T, applied, updated *fieldpath.Set) {
 	}
 }
 
-// within reports whether the set has the path or one above it.
+// within reports whether the set has the path or a path above it.
 func within(set *fieldpath.Set, path fieldpath.Path) bool {
 	for length := 1; length <= len(path); length++ {
 		if set.Has(path[:length]) {
@@ -111,7 +111,7 @@ func TestTakeOwnershipOfAnything(t *testing.T) {
 		if ours.Empty() || theirs.Empty() {
 			continue
 		}
-		// An update owns its maps, too.
+		// An update also owns its maps.
 		withMaps := theirs.Copy()
 		for path := range theirs.All() {
 			for length := 1; length < len(path); length++ {

@@ -31,8 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// newAdoptedServer returns a server with an object that somebody created, with a change of theirs to it, and that the hub then
-// applied.
+// newAdoptedServer returns a server with an object that another client created and changed, and that the hub then applied.
 func newAdoptedServer(t *testing.T, desired map[string]any, change func(object map[string]any)) *server {
 	t.Helper()
 	server := newServer(t, desired)
@@ -46,7 +45,7 @@ func newAdoptedServer(t *testing.T, desired map[string]any, change func(object m
 	return server
 }
 
-// takeOwnership puts the managedFields that Yield returns on the object.
+// takeOwnership writes the managedFields that TakeOwnership returns to the object.
 func (s *server) takeOwnership() {
 	s.t.Helper()
 	entries, changed := ownership.TakeOwnership(s.managedFields(), hubManager)
@@ -66,7 +65,7 @@ func (s *server) takeOwnership() {
 	})
 }
 
-// content is the live object without its managedFields.
+// content returns the live object without its managedFields.
 func (s *server) content() map[string]any {
 	s.t.Helper()
 	object := s.object()
@@ -74,7 +73,7 @@ func (s *server) content() map[string]any {
 	return object
 }
 
-// identityOnly keeps of an object only what it is.
+// identityOnly returns only the identifying fields of an object.
 func identityOnly(object map[string]any) map[string]any {
 	metadata := object["metadata"].(map[string]any)
 	kept := map[string]any{"name": metadata["name"]}
@@ -84,8 +83,9 @@ func identityOnly(object map[string]any) map[string]any {
 	return map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": kept}
 }
 
-// An adopted object that yielded behaves as one that the hub created: whatever leaves the source leaves the target.
-func TestWhatIsAdoptedCanBeRemoved(t *testing.T) {
+// After TakeOwnership, an adopted object behaves like one that the hub created: a field removed from the source is removed from
+// the target.
+func TestAdoptedFieldsCanBeRemoved(t *testing.T) {
 	tier.Thorough(t)
 	for name, text := range manifests {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestWithoutTakeOwnershipAdoptedFieldsStay(t *testing.T) {
 	}
 }
 
-// withoutEachPart returns what is left of an object when one of its maps' fields or lists' items leaves, and when all do.
+// withoutEachPart returns the object without each field of a map or item of a list in turn, and without all of them.
 func withoutEachPart(object map[string]any) map[string]map[string]any {
 	result := map[string]map[string]any{"all": identityOnly(object)}
 	identity := []string{"[apiVersion]", "[kind]", "[metadata]", "[metadata name]", "[metadata namespace]"}
@@ -158,7 +158,7 @@ func withoutEachPart(object map[string]any) map[string]map[string]any {
 	return result
 }
 
-// removeAt returns the value without what is at the path.
+// removeAt returns the value without the part at the path.
 func removeAt(value any, path []any) any {
 	switch typed := value.(type) {
 	case map[string]any:
@@ -181,7 +181,7 @@ func removeAt(value any, path []any) any {
 	}
 }
 
-func TestTakeOwnershipLeavesWhatIsNotApplied(t *testing.T) {
+func TestTakeOwnershipKeepsOtherFields(t *testing.T) {
 	desired := fixtures.Map(t, deployment)
 	server := newAdoptedServer(t, desired, func(object map[string]any) {
 		at(t, object, "metadata", "labels")["theirs"] = "x"
@@ -219,21 +219,21 @@ func TestTakeOwnership(t *testing.T) {
 	for name, test := range map[string]struct {
 		entries, want []metav1.ManagedFieldsEntry // want is nil if nothing changes
 	}{
-		"nothing":                       {},
-		"ours alone":                    {entries: []metav1.ManagedFieldsEntry{ours}},
-		"no entry of ours":              {entries: []metav1.ManagedFieldsEntry{entry("x", update, "", `{"f:data":{"f:a":{}}}`)}},
-		"ours for a subresource":        {entries: []metav1.ManagedFieldsEntry{entry(hubManager, apply, "status", `{"f:data":{"f:a":{}}}`), entry("x", update, "", `{"f:data":{"f:a":{}}}`)}},
-		"somebody's apply":              {entries: []metav1.ManagedFieldsEntry{ours, entry("x", apply, "", `{"f:data":{"f:a":{}}}`)}},
-		"somebody's subresource":        {entries: []metav1.ManagedFieldsEntry{ours, entry("x", update, "scale", `{"f:data":{"f:a":{}}}`)}},
-		"other fields":                  {entries: []metav1.ManagedFieldsEntry{ours, entry("x", update, "", `{"f:data":{".":{},"f:c":{}},"f:immutable":{}}`)}},
-		"the map of others' fields":     {entries: []metav1.ManagedFieldsEntry{ours, entry("x", update, "", `{"f:binaryData":{".":{}}}`)}},
-		"entries that cannot be read":   {entries: []metav1.ManagedFieldsEntry{ours, entry("x", update, "", `{"f:data":{`), entry("y", update, "", "")}},
-		"an entry of ours that is none": {entries: []metav1.ManagedFieldsEntry{entry(hubManager, apply, "", "["), entry("x", update, "", `{"f:data":{"f:a":{}}}`)}},
-		"an entry that is all ours": {
+		"nothing":                     {},
+		"the hub's alone":             {entries: []metav1.ManagedFieldsEntry{ours}},
+		"no entry of the hub":         {entries: []metav1.ManagedFieldsEntry{entry("x", update, "", `{"f:data":{"f:a":{}}}`)}},
+		"the hub's for a subresource": {entries: []metav1.ManagedFieldsEntry{entry(hubManager, apply, "status", `{"f:data":{"f:a":{}}}`), entry("x", update, "", `{"f:data":{"f:a":{}}}`)}},
+		"another manager's apply":     {entries: []metav1.ManagedFieldsEntry{ours, entry("x", apply, "", `{"f:data":{"f:a":{}}}`)}},
+		"another's subresource":       {entries: []metav1.ManagedFieldsEntry{ours, entry("x", update, "scale", `{"f:data":{"f:a":{}}}`)}},
+		"other fields":                {entries: []metav1.ManagedFieldsEntry{ours, entry("x", update, "", `{"f:data":{".":{},"f:c":{}},"f:immutable":{}}`)}},
+		"a map with other fields":     {entries: []metav1.ManagedFieldsEntry{ours, entry("x", update, "", `{"f:binaryData":{".":{}}}`)}},
+		"entries that cannot be read": {entries: []metav1.ManagedFieldsEntry{ours, entry("x", update, "", `{"f:data":{`), entry("y", update, "", "")}},
+		"an invalid entry of the hub": {entries: []metav1.ManagedFieldsEntry{entry(hubManager, apply, "", "["), entry("x", update, "", `{"f:data":{"f:a":{}}}`)}},
+		"an entry with only applied fields": {
 			entries: []metav1.ManagedFieldsEntry{entry("x", update, "", `{"f:data":{".":{},"f:a":{}}}`), ours},
 			want:    []metav1.ManagedFieldsEntry{ours},
 		},
-		"an entry that is partly ours": {
+		"an entry with some applied fields": {
 			entries: []metav1.ManagedFieldsEntry{ours, entry("x", update, "", `{"f:data":{".":{},"f:a":{},"f:c":{}}}`)},
 			want:    []metav1.ManagedFieldsEntry{ours, entry("x", update, "", `{"f:data":{".":{},"f:c":{}}}`)},
 		},

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
 )
 
-// reason returns that of a refusal; empty if there is none.
+// reason returns the reason of a denial; empty if there is none.
 func reason(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
@@ -35,7 +35,7 @@ func reason(t *testing.T, err error) string {
 	}
 	refusal, ok := errors.AsType[*policy.DeniedError](err)
 	if !ok || refusal.Message == "" || refusal.Error() != refusal.Message {
-		t.Errorf("no refusal that says what to do: %v", err)
+		t.Errorf("a denial without a remedy: %v", err)
 		return ""
 	}
 	return refusal.Reason
@@ -104,7 +104,7 @@ func TestParsePatterns(t *testing.T) {
 	}
 }
 
-// A kind counts by what it is on either side.
+// CheckUpsync checks the API on both sides.
 func TestCheckUpsync(t *testing.T) {
 	privileged := []string{
 		"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
@@ -159,7 +159,7 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-// Whatever patterns a SyncTarget gives, they are refused, or match the names that they say and no longer one.
+// Any pattern is refused, or matches exactly the names that it stands for, and no longer name.
 func FuzzPatterns(f *testing.F) {
 	for _, text := range []string{"", "*", "kube-*", "kube-system", "a*b", "**", "-*", "ä"} {
 		f.Add(text)

@@ -14,10 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package policy decides which objects may be synced, by namespace, API and name. The configs of a mailbox and the objects of a
-// target do not matter.
+// Package policy decides which objects may be synced, by namespace, API and name. Its decisions do not depend on the configs of a
+// mailbox or the objects of a target.
 //
-// It denies by default. Only an operator can lift a denial, explicitly, in a PublishedResource or a SyncTarget.
+// It denies by default. Only an operator can allow more, explicitly, in a PublishedResource or a SyncTarget.
 //
-// The package is pure and knows names only.
+// The package is pure, and reads only names.
 package policy

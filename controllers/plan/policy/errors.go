@@ -18,9 +18,9 @@ package policy
 
 // Reasons of a [DeniedError]; they appear in conditions, events and the status of configs.
 const (
-	// ReasonNamespaceProtected: the hub syncs nothing to or from the namespace by default.
+	// ReasonNamespaceProtected: by default, the hub syncs no objects to or from the namespace.
 	ReasonNamespaceProtected = "NamespaceProtected"
-	// ReasonNamespaceNotAllowed: the SyncTarget may use other namespaces only.
+	// ReasonNamespaceNotAllowed: the SyncTarget may use only other namespaces.
 	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
 	// ReasonPrivilegedUpsync: objects of the API act inside kcp, so a target may not upsync them.
 	ReasonPrivilegedUpsync = "PrivilegedUpsync"
@@ -32,7 +32,7 @@ const (
 	ReasonConversionBypassesRules = "ConversionBypassesRules"
 )
 
-// DeniedError states why an object may not be synced, and the remedy.
+// DeniedError contains the reason why an object may not be synced, and the remedy.
 type DeniedError struct {
 	// Reason is one of the Reason constants.
 	Reason, Message string

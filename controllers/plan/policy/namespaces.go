@@ -24,8 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
-// DefaultProtectedNamespaces are the namespaces that the hub does not sync unless an operator allows it: those of Kubernetes;
-// that of kcp, for targets that are workspaces; and those of hubs and their identities.
+// DefaultProtectedNamespaces are the namespaces that the hub does not sync unless an operator allows it: Kubernetes' namespaces,
+// kcp's namespace for targets that are workspaces, and the namespaces of hubs and their identities.
 var DefaultProtectedNamespaces = NamespacePatterns{"kube-*", kcpSystemNamespace, "synchub", "synchub-*"}
 
 // NamespacePatterns are names of namespaces. A pattern that ends in "*" matches all names that begin with the rest.
@@ -36,7 +36,7 @@ func ParseNamespacePatterns(texts []string) (NamespacePatterns, error) {
 	for _, text := range texts {
 		name, isPrefix := strings.CutSuffix(text, "*")
 		if isPrefix {
-			// Any letter is valid in place of the rest.
+			// Any letter can stand for the rest.
 			name += "x"
 		}
 		if problems := content.IsDNS1123Label(name); len(problems) > 0 {
@@ -56,7 +56,7 @@ func (p NamespacePatterns) Match(namespace string) bool {
 	})
 }
 
-// NamespacePolicy says which namespaces of one target the hub uses, in both directions. It is immutable. Nil allows all.
+// NamespacePolicy decides which namespaces of one target the hub uses, in both directions. It is immutable. Nil allows all.
 type NamespacePolicy struct {
 	// Protected namespaces are used only if Allowed names them as well, or a PublishedResource allows it.
 	Protected, Allowed NamespacePatterns
@@ -91,10 +91,10 @@ func (n *NamespacePolicy) CheckProtected(namespace string, protectedToo bool) er
 		"the namespace %s is protected, nothing goes to it or comes from it: choose another one, or have it allowed by spec.namespaces.allowProtected of the SyncTarget or spec.protectedNamespaces of the PublishedResource", namespace)}
 }
 
-// Equal reports whether two policies decide alike.
+// Equal reports whether two policies make the same decisions.
 func (n *NamespacePolicy) Equal(other *NamespacePolicy) bool { return n.String() == other.String() }
 
-// String is equal for two policies that decide alike.
+// String returns the same text for policies that make the same decisions.
 func (n *NamespacePolicy) String() string {
 	if n == nil {
 		return ""

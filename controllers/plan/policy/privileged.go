@@ -37,19 +37,19 @@ var privilegedGroups = map[string]bool{
 	"synchub.dev":                  true,
 }
 
-// privilegedResources are such resources of groups that also have others.
+// privilegedResources are privileged resources of groups with other, unprivileged resources.
 var privilegedResources = map[schema.GroupResource]bool{
 	{Resource: "limitranges"}:    true,
 	{Resource: "resourcequotas"}: true,
 }
 
-// IsPrivileged reports whether objects of an API act inside kcp, or would under another name.
+// IsPrivileged reports whether objects of an API act inside kcp.
 func IsPrivileged(api schema.GroupResource) bool {
 	return privilegedGroups[api.Group] || privilegedResources[api] || api.Group == "kcp.io" || strings.HasSuffix(api.Group, ".kcp.io")
 }
 
 // CheckUpsync returns a [*DeniedError] if objects of an API of the target may not be upsynced as objects of an API of the
-// mailbox. Both APIs count: a name that is harmless in kcp today may have a meaning there tomorrow.
+// mailbox. It checks both APIs: an API that is harmless in kcp today may get a meaning there later.
 func CheckUpsync(onTarget, inMailbox schema.GroupResource) error {
 	privileged := inMailbox
 	if !IsPrivileged(privileged) {

@@ -28,8 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// kcpSystemNamespace is the namespace of a workspace in which kcp keeps the keys of its APIExports. A user with such a key can
-// serve the API like its owner, and kcp uses the key that it finds there.
+// kcpSystemNamespace is the namespace of a workspace where kcp keeps the keys of its APIExports. A user with such a key can serve
+// the API like its owner, and kcp uses any key in this namespace.
 const kcpSystemNamespace = "kcp-system"
 
 // reservedNames are the objects that kcp creates in every workspace, or in every namespace of one.
@@ -39,15 +39,15 @@ var reservedNames = map[schema.GroupResource][]string{
 	{Resource: "serviceaccounts"}: {"default"},
 }
 
-// reservedRBAC are the names of RBAC objects that kcp creates. reservedRBACPrefixes are prefixes of the names that kcp and the
-// hub use; the hub grants users their rights in a mailbox with such objects (spec.mailboxAccess of a SyncTarget).
+// reservedRBAC are the names of RBAC objects that kcp creates. reservedRBACPrefixes are prefixes of names that kcp and the hub
+// use. With such objects the hub grants users their rights in a mailbox (spec.mailboxAccess of a SyncTarget).
 var (
 	reservedRBAC         = []string{"admin", "cluster-admin", "edit", "view", "workspace-admin"}
 	reservedRBACPrefixes = []string{"synchub:", "system:"}
 )
 
-// CheckReservedName returns a [*DeniedError] if kcp or the hub owns the object of that name in a mailbox, so that none is
-// upsynced under it.
+// CheckReservedName returns a [*DeniedError] if kcp or the hub owns the object of this name in a mailbox, so that no object may
+// be upsynced under the name.
 func CheckReservedName(inMailbox schema.GroupResource, key types.NamespacedName) error {
 	reserved := slices.Contains(reservedNames[inMailbox], key.Name) || key.Namespace == kcpSystemNamespace
 	if inMailbox.Group == rbacv1.GroupName {

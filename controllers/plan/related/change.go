@@ -27,15 +27,15 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// Change lists the objects for which a look-up may answer differently than before. All is set when the bucket became complete,
-// since absence of a claim then means something again.
+// Change lists the objects whose look-up may have a different result than before. All is true when the bucket became complete,
+// since then an object without a claim is known to be unrelated.
 type Change struct {
 	Names      []types.NamespacedName
 	Namespaces []string
 	All        bool
 }
 
-// Affects reports whether the answer for an object of this name may have changed. For cluster-scoped objects the names count
+// Affects reports whether the result for an object of this name may have changed. For cluster-scoped objects, names are compared
 // without their namespaces.
 func (c Change) Affects(key types.NamespacedName) bool {
 	if key.Namespace == "" {
@@ -50,8 +50,8 @@ type subscription struct {
 	onChange func(Change)
 }
 
-// Subscribe calls onChange after each change of the answers about an API, on the goroutine that caused the change. The
-// registry holds no lock then, so onChange may call it. Calls may overlap, and unsubscribe does not wait for a running call.
+// Subscribe calls changed after each change of the results for an API, on the goroutine that caused the change. The registry
+// holds no lock then, so changed may call it. Calls may overlap, and unsubscribe does not wait for a running call.
 func (g *Registry) Subscribe(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, changed func(Change)) (unsubscribe func()) {
 	added := &subscription{changed}
 	g.lock.Lock()
@@ -65,7 +65,7 @@ func (g *Registry) Subscribe(origin synchubv1alpha1.RelatedOrigin, resource sche
 	}
 }
 
-// transaction is one change of the registry. It remembers the state before the change, so that subscribers hear only of real
+// transaction is one change of the registry. It keeps the state before the change, so that subscribers are notified only of
 // differences.
 type transaction struct {
 	wasComplete map[*bucket]bool
@@ -101,7 +101,7 @@ func (g *Registry) applyLocked(made *transaction, do func(*transaction)) []func(
 	return calls
 }
 
-// snapshot remembers whether a bucket was complete before its first change.
+// snapshot records whether a bucket was complete before its first change.
 func (e *transaction) snapshot(held *bucket) {
 	if _, ok := e.wasComplete[held]; !ok {
 		e.wasComplete[held] = held.isComplete()
@@ -145,7 +145,7 @@ func (e *transaction) removeClaim(held *bucket, state *claimState) {
 	state.claim = nil
 }
 
-// removeClaimState forgets the claim of a primary.
+// removeClaimState drops the claim of a primary.
 func (e *transaction) removeClaimState(resource *publishedResource, primary types.NamespacedName, at subject) {
 	state := resource.claims[primary][at]
 	e.setUnresolved(at.bucket, state, false)
@@ -173,7 +173,7 @@ func (e *transaction) diff(held *bucket) (change Change, ok bool) {
 		case place.kind == selectedNamespaces:
 			return Change{All: true}, true
 		case place.kind == clusterScope:
-			// Every claim is indexed here in addition, so another key reports the difference already.
+			// Every claim is indexed here in addition, and its other key reports the difference.
 		case trait.kind == byName:
 			names[types.NamespacedName{Namespace: place.namespace, Name: trait.value}] = struct{}{}
 		default:
@@ -193,7 +193,7 @@ func (e *transaction) diff(held *bucket) (change Change, ok bool) {
 	return change, len(names)+len(namespaces) > 0
 }
 
-// sameMatch reports whether two claims, or none, lead to the same answer.
+// sameMatch reports whether two claims, which may be nil, lead to the same result.
 func sameMatch(a, b *claim) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -64,7 +64,7 @@ func prefixErrors(field string, err error) error {
 	return errors.Join(errs...)
 }
 
-// compile compiles one entry. Its errors begin with the path of a field, as do those of the functions that it calls.
+// compile compiles one entry. Its errors, and the errors of the functions that it calls, begin with the path of a field.
 func compile(entry synchubv1alpha1.RelatedResource) (*Relation, error) {
 	relation := &Relation{
 		Identifier:   entry.Identifier,

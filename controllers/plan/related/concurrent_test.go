@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
 
-// requerier is a subscriber that looks objects up again on every notification, as a controller does.
+// requerier is a subscriber that looks up objects again on every notification, like a controller.
 type requerier struct {
 	lock     sync.Mutex
 	registry *related.Registry
@@ -44,14 +44,14 @@ func (m *requerier) changed(change related.Change) {
 	}
 }
 
-// ask keeps the latest answer: of two calls that overlap, the older one never wins.
+// ask keeps the latest result: of two overlapping calls, the older one never wins.
 func (m *requerier) ask(index int) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	m.results[index] = ask(m.registry, m.of, m.objects[index])
 }
 
-// Several PublishedResources change their claims while others look objects up. In the end every mirror equals the model.
+// Several PublishedResources change their claims during look-ups. In the end every mirror equals the model.
 func TestConcurrency(t *testing.T) {
 	register, g := related.NewRegistry(), seeded(1)
 	var mirrors []*requerier
@@ -88,7 +88,7 @@ func TestConcurrency(t *testing.T) {
 		final := &modelComparison{t: t, registry: register, model: whole, objects: mirror.objects, tried: map[string]int{}}
 		for index, want := range final.ask(mirror.of) {
 			got := mirror.results[index]
-			// Subscribers do not hear that absence means nothing any more: they need not act on that.
+			// Subscribers are not notified that a bucket became incomplete, since they need not act on it.
 			if got.unrelated && !want.unrelated && want.relation == nil {
 				got.unrelated = false
 			}

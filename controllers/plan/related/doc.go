@@ -19,11 +19,11 @@ limitations under the License.
 // [Compile] compiles the relations of a PublishedResource. [Relation.Resolve] returns the query of one primary: the
 // names, labels or owner of the related objects, and their namespaces. It is a pure function.
 //
-// [Registry] collects the claims of all primaries of one SyncTarget, and reports for any object whether a primary claims
-// it, and by which relation. An object stays related until its last claim ends. A wrong "not related" would delete a
-// copy. So the absence of a claim counts only when all primaries of all PublishedResources concerned were processed and
-// none failed: see [Registry.IsUnrelated]. Claims are indexed by name, owner and label, so look-ups do not cost more
-// with more primaries.
+// [Registry] collects the claims of all primaries of one SyncTarget, and reports for each object whether a primary claims it, and
+// the relation of the claim. An object stays related until its last claim ends. A wrong "not related" would delete a copy. So an
+// object is unrelated only when all primaries of all PublishedResources concerned were processed and none failed: see
+// [Registry.IsUnrelated]. Claims are indexed by name, owner and label, so the cost of a look-up does not grow with the number of
+// primaries.
 //
 // The package is pure.
 package related

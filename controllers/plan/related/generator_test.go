@@ -106,7 +106,7 @@ func (g generator) query(home string) related.Query {
 		g.where(&query)
 	}
 	if g.IntN(20) == 0 {
-		// No relation asks for all of this at once, but the registry accepts it.
+		// No relation uses all of this at once, but the registry accepts it.
 		query.Owner, query.Selector = "one", g.selector()
 		g.where(&query)
 	}

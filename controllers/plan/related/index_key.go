@@ -25,13 +25,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// indexKey is the position of a claim in a bucket, and the constraints that an object found there must meet in addition.
+// indexKey is the position of a claim in a bucket, and the further constraints that a matching object must meet.
 type indexKey struct {
 	lookup      lookupKey
 	constraints matchConstraints
 }
 
-// lookupKey is the key by which an object is looked up: one of its attributes, and a scope.
+// lookupKey is a key to look up an object: one of its attributes, and a scope.
 type lookupKey struct {
 	attribute attribute
 	scope     namespaceScope
@@ -136,7 +136,7 @@ func (w Query) keysInSelectedNamespaces(trait attribute, test matchConstraints, 
 		yield(indexKey{lookupKey{trait, namespaceScope{kind: clusterScope}}, test})
 }
 
-// equalityOperators are the operators by which an object must have one of the values.
+// equalityOperators are the operators that require one of the values.
 var equalityOperators = []selection.Operator{selection.Equals, selection.DoubleEquals, selection.In}
 
 // requiredLabel returns a label that all selected objects have, or an attribute without a key if there is none.
@@ -200,7 +200,7 @@ type objectView struct {
 	labelsKnown     bool
 }
 
-// matches reports whether the object meets a query that an index key led to. open is true if that depends on labels of the
+// matches reports whether the object meets a query that was found by an index key. open is true if that depends on labels of the
 // namespace that are not known.
 func (v objectView) matches(key indexKey, query Query) (met, open bool) {
 	switch {

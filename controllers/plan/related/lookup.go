@@ -26,7 +26,8 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// Object is an object whose relation is looked up. The origin and the resource that accompany it are those of the originals.
+// Object is an object whose relation is looked up. The functions take it together with the origin and the resource of the
+// originals.
 type Object struct {
 	Key             types.NamespacedName
 	Labels          map[string]string
@@ -35,13 +36,13 @@ type Object struct {
 	// NamespaceSelected is true if a SyncerConfig of the mailbox selects the object's namespace. Otherwise only primaries of
 	// that same namespace can claim the object. It does not matter for cluster-scoped objects.
 	NamespaceSelected bool
-	// NamespaceLabels returns the labels of the object's namespace, if they are known; nil means that they are not. The
-	// registry calls it at most once, without a lock held, and only where the answer depends on it. A namespace of unknown
+	// NamespaceLabels returns the labels of the object's namespace, if they are known; nil means that they are not. The registry
+	// calls it at most once, without holding a lock, and only if the result depends on the labels. A namespace with unknown
 	// labels counts as not selected, but [Registry.IsUnrelated] then returns false.
 	NamespaceLabels func() (labels map[string]string, known bool)
 }
 
-// Match names the relation by which an object is related, and the primary and PublishedResource that claim it.
+// Match is the relation of an object, with the primary and the PublishedResource that claim the object.
 type Match struct {
 	Relation          *Relation
 	PublishedResource string
@@ -50,9 +51,9 @@ type Match struct {
 	Query Query
 }
 
-// Find returns the relation by which an object is related. Among several, the one of the oldest PublishedResource counts, then
-// the first PublishedResource and the first primary by name: a restarted hub chooses the same. An object that is not related
-// may only lack claims so far: use [Registry.IsUnrelated] to be sure.
+// Find returns the relation of an object. Among several, it chooses the relation of the oldest PublishedResource, then of the
+// first PublishedResource and the first primary by name, so that a restarted hub chooses the same one. A claim on an object that
+// is not found may still be missing: use [Registry.IsUnrelated] to be certain.
 func (g *Registry) Find(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, object Object) (Match, bool) {
 	found := g.lookup(bucketKey{origin, resource}, object).claim
 	if found == nil {
@@ -61,7 +62,7 @@ func (g *Registry) Find(origin synchubv1alpha1.RelatedOrigin, resource schema.Gr
 	return Match{Relation: found.relation, PublishedResource: found.publishedResource, Primary: found.primary, Query: found.query}, true
 }
 
-// IsWantedBy reports whether a known primary of one PublishedResource claims the object, whatever others claim.
+// IsWantedBy reports whether a known primary of one PublishedResource claims the object, even if other claims take precedence.
 func (g *Registry) IsWantedBy(publishedResource string, origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, object Object) bool {
 	seen := objectView{Object: object}
 	if object.NamespaceLabels != nil {
@@ -82,15 +83,15 @@ func (g *Registry) IsWantedBy(publishedResource string, origin synchubv1alpha1.R
 	return false
 }
 
-// IsUnrelated reports whether certainly no primary claims the object, so that its copy can be deleted. A caller could not
+// IsUnrelated reports whether it is certain that no primary claims the object, so that its copy can be deleted. A caller cannot
 // combine Find and IsComplete, because the registry may change between the two calls.
 func (g *Registry) IsUnrelated(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, object Object) bool {
 	answer := g.lookup(bucketKey{origin, resource}, object)
 	return answer.claim == nil && answer.complete && !answer.undetermined
 }
 
-// HasSuspended reports whether a primary of the PublishedResource that is selected only by suspended configs claims objects by
-// this relation.
+// HasSuspended reports whether a suspended primary of the PublishedResource claims objects by this relation. A primary is
+// suspended if all configs that select it are.
 func (g *Registry) HasSuspended(publishedResource, identifier string) bool {
 	g.lock.RLock()
 	defer g.lock.RUnlock()
@@ -108,7 +109,7 @@ func (g *Registry) HasSuspended(publishedResource, identifier string) bool {
 	return false
 }
 
-// IsComplete reports whether the absence of a claim means something: all PublishedResources with relations about the resource
+// IsComplete reports whether all claims on the resource are known: all PublishedResources with relations to the resource have
 // completed their initial sync, and none of their primaries failed.
 func (g *Registry) IsComplete(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource) bool {
 	g.lock.RLock()
@@ -117,9 +118,9 @@ func (g *Registry) IsComplete(origin synchubv1alpha1.RelatedOrigin, resource sch
 	return bucket == nil || bucket.isComplete()
 }
 
-// SourceScope returns where originals can be, in no order: under names, in namespaces that are searched, or anywhere. The
-// lists may be cut: one that is longer than 8 stands for more. When there are more than 8 names, their namespaces are among
-// the namespaces. For a cluster-scoped API a name counts without its namespace, and any namespace stands for all objects.
+// SourceScope returns where originals can be, in no order: the claimed names, the searched namespaces, or everywhere. The lists
+// may be truncated: a list with more than 8 items may be incomplete. If there are more than 8 names, the namespaces include
+// theirs. For a cluster-scoped API, a name counts without its namespace, and any namespace stands for all objects.
 func (g *Registry) SourceScope(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource) (names []types.NamespacedName, namespaces []string, all bool) {
 	g.lock.RLock()
 	defer g.lock.RUnlock()
@@ -130,7 +131,7 @@ func (g *Registry) SourceScope(origin synchubv1alpha1.RelatedOrigin, resource sc
 	return bucket.scopes.list()
 }
 
-// lookupResult is the answer of a bucket about an object.
+// lookupResult is a bucket's result for an object.
 type lookupResult struct {
 	// claim is the claim of highest precedence, or nil.
 	claim    *claim
@@ -145,8 +146,8 @@ func (g *Registry) lookup(of bucketKey, object Object) lookupResult {
 	if !first.undetermined || object.NamespaceLabels == nil {
 		return first
 	}
-	// The function may take locks of its own, so it is called without ours. Then the whole look-up is repeated, because only
-	// one look-up under the lock is consistent.
+	// NamespaceLabels may take other locks, so it is called without the registry's lock. Then the whole look-up is repeated,
+	// because only a look-up under one lock is consistent.
 	seen.namespaceLabels, seen.labelsKnown = object.NamespaceLabels()
 	return g.lookupOnce(of, seen)
 }

@@ -52,7 +52,7 @@ var kinds = map[string]func(number int) Query{
 	},
 }
 
-// newFilledRegistry returns a registry with this number of primaries that claim something.
+// newFilledRegistry returns a registry with this number of primaries with claims.
 func newFilledRegistry(number int, query func(int) Query) (*Registry, *bucket) {
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	relation := &Relation{Identifier: "creds", Origin: synchubv1alpha1.RelatedOriginMailbox, OnTarget: resource, InMailbox: resource}
@@ -79,7 +79,7 @@ func someObjects() []Object {
 	return all
 }
 
-// A look-up considers as many claims with many primaries as with few.
+// A look-up visits as many claims with many primaries as with few.
 func TestLookupsDoNotGrow(t *testing.T) {
 	for title, query := range kinds {
 		t.Run(title, func(t *testing.T) {
@@ -106,8 +106,8 @@ func TestLookupsDoNotGrow(t *testing.T) {
 	}
 }
 
-// Removed claims leave nothing behind.
-func TestNothingIsLeft(t *testing.T) {
+// Removed claims leave no entries.
+func TestNoEntriesAreLeft(t *testing.T) {
 	for title, query := range kinds {
 		t.Run(title, func(t *testing.T) {
 			register, bucket := newFilledRegistry(10, query)

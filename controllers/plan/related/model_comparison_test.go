@@ -33,13 +33,13 @@ type modelComparison struct {
 	model    *model
 	// changes are the notifications of the last step.
 	changes map[bucketKey][]related.Change
-	// objects are the objects that are looked up, answers the last answers.
+	// objects are the objects to look up, and answers the last results.
 	objects []related.Object
 	results map[bucketKey][]result
 	tried   map[string]int
 }
 
-// result has every answer about an object.
+// result contains every result for an object.
 type result struct {
 	relation          *related.Relation
 	publishedResource string
@@ -49,7 +49,7 @@ type result struct {
 	unrelated            bool
 }
 
-// ask returns every answer of a registry about an object.
+// ask returns every result of a registry for an object.
 func ask(register *related.Registry, of bucketKey, object related.Object) result {
 	answer, _ := register.Find(of.origin, of.resource, object)
 	return result{
@@ -118,7 +118,7 @@ func (w *modelComparison) act(g generator, name string) (done string) {
 		return fmt.Sprintf("%s removes %s", name, primary)
 	case 10:
 		w.claimAllAgain(g, name)
-		return name + " says all again"
+		return name + " repeats all claims"
 	}
 	of := w.someRelation(g, name)
 	if g.IntN(12) == 0 {
@@ -165,7 +165,7 @@ func (w *modelComparison) claimAllAgain(g generator, name string) {
 	}
 }
 
-// ask looks all objects up in both.
+// ask looks up all objects in both.
 func (w *modelComparison) ask(of bucketKey) []result {
 	w.t.Helper()
 	settled := w.model.isComplete(of)

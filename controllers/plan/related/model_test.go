@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
 
-// model is a registry that searches all claims it ever got.
+// model is a registry that searches all claims.
 type model struct {
 	publishedResources map[string]*modelPublishedResource
 	claims             []modelClaim
@@ -37,7 +37,7 @@ type model struct {
 // modelPublishedResource is the state of one PublishedResource.
 type modelPublishedResource struct {
 	relations []*related.Relation
-	// keys are its primaries with claims since its initial sync.
+	// keys are the keys of its primaries with claims since its initial sync.
 	keys     []bucketKey
 	epoch    int
 	complete bool

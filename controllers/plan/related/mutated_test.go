@@ -24,7 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
 
-// A mutation of the field by which a primary names related objects is an error, unless a naming template renames the copies.
+// A mutation of the field in which a primary names related objects is an error, unless a naming template renames the copies.
 func TestMutatedReference(t *testing.T) {
 	const (
 		byField  = "object: {reference: {path: 'spec.users[*].secret'}}"
@@ -65,7 +65,7 @@ func TestMutatedReference(t *testing.T) {
 				t.Fatal(err)
 			}
 			if down, up := relations[0].MutatedReference(program, nil), relations[0].MutatedReference(nil, program); down != test.want || up != test.want {
-				t.Errorf("want %q, got %q by what goes down and %q by what comes up", test.want, down, up)
+				t.Errorf("want %q, got %q for downsync and %q for upsync", test.want, down, up)
 			}
 		})
 	}

@@ -21,7 +21,7 @@ import (
 	"slices"
 )
 
-// PrimaryInfo accompanies each answer: everything besides the original that names and reports of copies depend on.
+// PrimaryInfo is a part of each result: the facts about the primary that the names and the status of copies depend on.
 type PrimaryInfo struct {
 	// DestinationNamespace is the primary's namespace on the side of the copies.
 	DestinationNamespace string

@@ -28,19 +28,19 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// checkChanged checks that every changed answer is notified.
+// checkChanged checks that every changed result is notified.
 func (w *modelComparison) checkChanged(of bucketKey, done string, before, after []result) {
 	w.t.Helper()
-	heard := w.changes[of]
+	changes := w.changes[of]
 	for index, object := range w.objects {
 		was, is := before[index], after[index]
-		// Nobody acts on absence that means nothing any more, so no notification is needed.
+		// No controller acts on an incomplete bucket, so no notification is needed.
 		different := is
 		different.unrelated = is.unrelated || was.unrelated
 		differs := different != was
 		w.count("different", differs)
-		if differs && !slices.ContainsFunc(heard, func(change related.Change) bool { return change.Affects(object.Key) }) {
-			w.t.Fatalf("%s: %v: %s was %+v and is %+v, but that is not announced: %+v", done, of, describe(object), was, is, heard)
+		if differs && !slices.ContainsFunc(changes, func(change related.Change) bool { return change.Affects(object.Key) }) {
+			w.t.Fatalf("%s: %v: %s was %+v and is %+v, but it is not in the changes %+v", done, of, describe(object), was, is, changes)
 		}
 	}
 }
@@ -59,10 +59,10 @@ func (w *modelComparison) checkCaused(of bucketKey, done string, former []modelC
 	}
 }
 
-// without returns the claims about an API that only the first list has.
-func (w *modelComparison) without(of bucketKey, words, others []modelClaim) []modelClaim {
+// without returns the claims on an API that are only in the first list.
+func (w *modelComparison) without(of bucketKey, words, excluded []modelClaim) []modelClaim {
 	return slices.DeleteFunc(slices.Clone(words), func(word modelClaim) bool {
-		return word.key != of || word.relation == nil || slices.ContainsFunc(others, func(other modelClaim) bool {
+		return word.key != of || word.relation == nil || slices.ContainsFunc(excluded, func(other modelClaim) bool {
 			return other.publishedResource == word.publishedResource && other.primary == word.primary && other.key == of && other.identifier == word.identifier &&
 				other.relation == word.relation && other.query.Equal(word.query)
 		})
@@ -78,13 +78,13 @@ func uncaused(change related.Change, changed []modelClaim, settling bool) string
 		return slices.ContainsFunc(changed, func(word modelClaim) bool { return cause(word.query) })
 	}
 	if change.All && !settling && !caused(func(query related.Query) bool { return query.NamespaceSelector != nil }) {
-		return "nobody looks everywhere"
+		return "no claim covers all namespaces"
 	}
 	for _, namespace := range change.Namespaces {
 		if !caused(func(query related.Query) bool {
 			return slices.Contains(query.Namespaces, namespace) || query.NamespaceSelector != nil && query.SourceNamespace == namespace
 		}) {
-			return "nobody looks in namespace " + namespace
+			return "no claim covers namespace " + namespace
 		}
 	}
 	for _, name := range change.Names {
@@ -97,7 +97,7 @@ func uncaused(change related.Change, changed []modelClaim, settling bool) string
 	return ""
 }
 
-// checkScope compares the registry's source scope with that of the model.
+// checkScope compares the source scopes of the registry and the model.
 func (w *modelComparison) checkScope(of bucketKey, done string) {
 	w.t.Helper()
 	wantNames, wantNamespaces, wantAll := w.sourceScope(of)
@@ -107,7 +107,7 @@ func (w *modelComparison) checkScope(of bucketKey, done string) {
 		for name := range wantNames {
 			wantNamespaces[name.Namespace] = struct{}{}
 		}
-		// The lists are long enough to show that there are too many.
+		// The lists are long enough to show that there are too many names.
 		maps.DeleteFunc(wantNames, func(name types.NamespacedName, _ struct{}) bool {
 			return len(names) >= 9 && !slices.Contains(names, name)
 		})
@@ -120,7 +120,7 @@ func (w *modelComparison) checkScope(of bucketKey, done string) {
 	}
 }
 
-// sourceScope returns where claimed objects can be, by the model.
+// sourceScope returns the model's scope of claimed objects.
 func (w *modelComparison) sourceScope(of bucketKey) (names map[types.NamespacedName]struct{}, namespaces map[string]struct{}, all bool) {
 	names, namespaces = map[types.NamespacedName]struct{}{}, map[string]struct{}{}
 	for _, word := range w.model.claims {

@@ -23,17 +23,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Query selects the objects that one primary claims, on the side of the originals: those with one of the names, with matching
+// Query selects the objects that one primary claims, on the side of the originals: objects with one of the names, with matching
 // labels, or with the owner. Lists are sorted. A Query is immutable; the zero Query selects nothing.
 //
-// Cluster-scoped objects match by name, labels or owner alone, whatever the namespaces of the query, because neither the
+// Cluster-scoped objects match by name, labels or owner alone, and the query's namespaces do not matter, because neither the
 // primary nor its PublishedResource need know the scope of the API.
 type Query struct {
 	// SourceNamespace is the primary's namespace on that side. In other namespaces, the query matches only objects whose
 	// namespace the mailbox's SyncerConfigs select, see [Object].
 	SourceNamespace string
 
-	// PrimaryInfo accompanies the query; it does not change which objects match.
+	// PrimaryInfo does not affect which objects match.
 	PrimaryInfo PrimaryInfo
 
 	// Names are the names of objects.

@@ -25,7 +25,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
 
-// Two queries are equal exactly if they match the same objects.
+// Two queries are equal if and only if they match the same objects.
 func TestEqual(t *testing.T) {
 	base := related.Query{
 		SourceNamespace: "a", Names: []types.NamespacedName{key("a", "x")}, NamesInSelectedNamespaces: []string{"y"}, Selector: parse("k=1"),
@@ -36,7 +36,7 @@ func TestEqual(t *testing.T) {
 	}
 	for name, change := range map[string]func(*related.Query){
 		"home":               func(w *related.Query) { w.SourceNamespace = "b" },
-		"what is said":       func(w *related.Query) { w.PrimaryInfo.Configs = []string{"one"} },
+		"the configs":        func(w *related.Query) { w.PrimaryInfo.Configs = []string{"one"} },
 		"names":              func(w *related.Query) { w.Names = nil },
 		"spread names":       func(w *related.Query) { w.NamesInSelectedNamespaces = []string{"z"} },
 		"selector":           func(w *related.Query) { w.Selector = parse("k=2") },

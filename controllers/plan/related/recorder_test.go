@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
 
-// newRelation returns a relation about secrets in the mailbox.
+// newRelation returns a relation to secrets in the mailbox.
 func newRelation(identifier string) *related.Relation {
 	return &related.Relation{Identifier: identifier, Origin: inMailbox, OnTarget: secrets, InMailbox: secrets}
 }
@@ -45,7 +45,7 @@ func named(namespace string, names ...string) related.Query {
 	return query
 }
 
-// recorder is a registry about secrets in the mailbox, with its notifications.
+// recorder is a registry with claims on secrets in the mailbox, and its notifications.
 type recorder struct {
 	*related.Registry
 	t       *testing.T
@@ -60,9 +60,9 @@ func newRecorder(t *testing.T) *recorder {
 
 // takeChanges returns the notifications since the last call.
 func (r *recorder) takeChanges() []related.Change {
-	heard := r.changes
+	changes := r.changes
 	r.changes = nil
-	return heard
+	return changes
 }
 
 func (r *recorder) expect(object related.Object, want string) {
@@ -84,8 +84,8 @@ func (r *recorder) expect(object related.Object, want string) {
 
 func (r *recorder) expectChanges(want ...related.Change) {
 	r.t.Helper()
-	if heard := r.takeChanges(); !slices.EqualFunc(heard, want, func(a, b related.Change) bool { return reflect.DeepEqual(a, b) }) {
-		r.t.Errorf("announced is %+v, want %+v", heard, want)
+	if changes := r.takeChanges(); !slices.EqualFunc(changes, want, func(a, b related.Change) bool { return reflect.DeepEqual(a, b) }) {
+		r.t.Errorf("got the changes %+v, want %+v", changes, want)
 	}
 }
 
@@ -93,7 +93,7 @@ var (
 	password = related.Object{Key: key("a", "password")}
 	app      = key("a", "app")
 	database = key("a", "database")
-	// all is the notification when absence means something again.
+	// all is the notification of a bucket that became complete.
 	all = related.Change{All: true}
 )
 

@@ -29,8 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
 )
 
-// maxTextBytes is the maximum length in bytes of a text in a primary from which a name is taken. Some names are a part of a
-// URL.
+// maxTextBytes is the maximum length in bytes of a text in a primary that contains a name. Some texts are URLs, and the name is a
+// part of them.
 const maxTextBytes = 4096
 
 // reference reads texts from fields of a primary.
@@ -38,7 +38,7 @@ type reference struct {
 	// field of the relation, for errors.
 	field string
 	path  fieldpath.Path
-	// nameField and namespaceField are set where the path leads to objects.
+	// nameField and namespaceField are set if the path leads to objects.
 	nameField, namespaceField string
 	// pattern is nil if the text is the name.
 	pattern     *regexp.Regexp
@@ -64,7 +64,7 @@ func newReference(field string, from synchubv1alpha1.FieldPath, rewrite *synchub
 	return made, nil
 }
 
-// values returns the texts in the fields. A missing or empty field yields none.
+// values returns the texts in the fields. It skips missing and empty fields.
 func (r *reference) values(primary primaryObject, check func(string) error) ([]string, error) {
 	var found []string
 	err := r.forEach(primary, check, func(name string, _ any) error {
@@ -74,8 +74,8 @@ func (r *reference) values(primary primaryObject, check func(string) error) ([]s
 	return found, err
 }
 
-// names returns the names in the fields, sorted, without duplicates. Each has the namespace that the primary gives beside it,
-// else the primary's own.
+// names returns the names in the fields, sorted, without duplicates. Each has the namespace in the namespaceField beside it,
+// otherwise the primary's own.
 func (r *reference) names(primary primaryObject) ([]types.NamespacedName, error) {
 	var found []types.NamespacedName
 	err := r.forEach(primary, validateName, func(name string, value any) error {

@@ -27,9 +27,9 @@ import (
 
 // Registry holds, for one SyncTarget, the claims of all primaries on related objects. It is safe for concurrent use.
 //
-// Each PublishedResource begins with its relations, sets one claim for each of its primaries and relations, and then completes
-// its initial sync. Every PublishedResource must have begun before the first look-up, because the registry cannot miss one
-// that it does not know. The registry ignores claims by a relation that the PublishedResource did not begin with: they are
+// Each PublishedResource begins its initial sync with its relations, sets one claim for each of its primaries and relations, and
+// then completes the initial sync. Every PublishedResource must begin before the first look-up, because the registry cannot wait
+// for one that it does not know. The registry ignores claims by relations that the PublishedResource did not begin with: they are
 // late calls of its previous controller.
 type Registry struct {
 	lock               sync.RWMutex
@@ -50,7 +50,7 @@ type publishedResource struct {
 	relations map[*Relation]struct{}
 	// epoch counts how often it has begun.
 	epoch int
-	// buckets are the buckets that its relations concern, and those with claims of it.
+	// buckets are the buckets of its relations, and of its former claims.
 	buckets map[*bucket]struct{}
 	claims  map[types.NamespacedName]map[subject]*claimState
 }
@@ -93,7 +93,7 @@ func (g *Registry) BeginInitialSync(name string, relations []*Relation) {
 	})
 }
 
-// SetClaim replaces the claim of a primary by a relation. The primary's name is that in the mailbox.
+// SetClaim replaces the claim of a primary by a relation. primary is the primary's name in the mailbox.
 func (g *Registry) SetClaim(name string, primary types.NamespacedName, relation *Relation, query Query) {
 	g.withRelation(name, relation, func(tx *transaction, resource *publishedResource, at subject) {
 		state := resource.claims[primary][at]
@@ -118,8 +118,8 @@ func (g *Registry) SetClaim(name string, primary types.NamespacedName, relation 
 	})
 }
 
-// MarkUnresolved records that the query of a primary cannot be resolved now. Its former claim stays, and absence means nothing
-// until the primary sets another claim.
+// MarkUnresolved records that the query of a primary cannot be resolved now. Its former claim stays, and no object of the
+// relation's API counts as unrelated until the primary sets another claim.
 func (g *Registry) MarkUnresolved(name string, primary types.NamespacedName, relation *Relation) {
 	g.withRelation(name, relation, func(tx *transaction, resource *publishedResource, at subject) {
 		state := resource.claims[primary][at]
@@ -204,7 +204,7 @@ func (c *publishedResource) markIncomplete(tx *transaction) {
 	}
 }
 
-// markComplete removes the mark of markIncomplete.
+// markComplete reverts markIncomplete.
 func (c *publishedResource) markComplete(tx *transaction) {
 	for bucket := range c.buckets {
 		tx.snapshot(bucket)

@@ -121,7 +121,7 @@ func TestClaimsStayUntilTheInitialSyncIsComplete(t *testing.T) {
 	register.CompleteInitialSync("apps")
 	register.takeChanges()
 
-	// One relation is removed, another is added.
+	// One relation is removed, another one is added.
 	more := newRelation("more")
 	register.BeginInitialSync("apps", []*related.Relation{more})
 	register.expect(password, "creds a/app")
@@ -165,7 +165,7 @@ func TestSharedObjectsStayUntilTheLastClaimEnds(t *testing.T) {
 	register.expectChanges()
 }
 
-// Subscribers hear nothing about an object whose answer is the same.
+// Subscribers are not notified about an object with an unchanged result.
 func TestOnlyDifferencesAreNotified(t *testing.T) {
 	creds, renewed := newRelation("creds"), newRelation("creds")
 	selected := func(namespaces ...string) related.Query {
@@ -184,7 +184,7 @@ func TestOnlyDifferencesAreNotified(t *testing.T) {
 		"another name":               {named("a", "x"), named("a", "z"), creds, []related.Change{names(key("a", "x"), key("a", "z"))}},
 		"what a younger wants":       {named("a"), named("a", "shared"), creds, nil},
 		"another relation":           {named("a", "x"), named("a", "x"), renewed, []related.Change{names(key("a", "x"))}},
-		"what is said besides":       {named("a", "x"), away, creds, []related.Change{names(key("a", "x"))}},
+		"the primary's info":         {named("a", "x"), away, creds, []related.Change{names(key("a", "x"))}},
 		"one namespace more":         {selected("a"), selected("a", "b"), creds, []related.Change{{Namespaces: []string{"b"}}}},
 		"a namespace, not its names": {named("a", "x"), selected("a", "b"), creds, []related.Change{{Namespaces: []string{"a", "b"}}}},
 		"other labels":               {selected("a"), related.Query{SourceNamespace: "a", Namespaces: []string{"a"}, Selector: parse("k=2")}, creds, []related.Change{{Namespaces: []string{"a"}}}},
@@ -213,11 +213,11 @@ func TestTheOldestCounts(t *testing.T) {
 			r.SetClaim("apps", app, younger, named("a", "password"))
 			r.SetClaim("zones", database, older, named("a", "password"))
 		}, "z a/database"},
-		"of contributors, in whatever order they speak": {func(r *recorder) {
+		"of PublishedResources, in any order": {func(r *recorder) {
 			r.SetClaim("zones", database, older, named("a", "password"))
 			r.SetClaim("apps", app, younger, named("a", "password"))
 		}, "z a/database"},
-		"by whatever it is found": {func(r *recorder) {
+		"for every attribute": {func(r *recorder) {
 			r.SetClaim("apps", app, younger, named("a", "password"))
 			r.SetClaim("zones", database, older, related.Query{SourceNamespace: "a", Namespaces: []string{"a"}, Selector: labels.Everything()})
 		}, "z a/database"},

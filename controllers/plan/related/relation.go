@@ -37,30 +37,30 @@ type Relation struct {
 
 	// OnTarget is the API of the related objects on targets.
 	OnTarget schema.GroupVersionResource
-	// InMailbox is that API in mailboxes. MailboxKind is its kind there, empty unless the projection says it.
+	// InMailbox is the same API in mailboxes. MailboxKind is its kind there; empty unless the projection contains it.
 	InMailbox   schema.GroupVersionResource
 	MailboxKind string
-	// IdentityHash is the identity of the export that provides the API in mailboxes, if that is neither kcp nor the hub.
+	// IdentityHash is the identity of the export that provides the API in mailboxes, if neither kcp nor the hub provides it.
 	IdentityHash string
 
-	// Naming computes the names of copies. Its templates see .Object, .Primary, .Mailbox and .SyncTarget.
+	// Naming computes the names of copies. Its templates can read .Object, .Primary, .Mailbox and .SyncTarget.
 	Naming *naming.Namer
 	// Down and Up mutate the objects in each direction.
 	Down, Up *mutation.Program
 	// StatusReturn is true if the status of a copy on the target is returned to the original in the mailbox.
 	StatusReturn bool
-	// Orphan is true if copies stay when no primary claims them any more.
+	// Orphan is true if copies stay when their last claim ends.
 	Orphan bool
 
-	// Created is the creation time of the PublishedResource, if known. Among several relations that match one object, the one
-	// of the oldest PublishedResource counts, then that of the first by name.
+	// Created is the creation time of the PublishedResource, if known. Among several relations that match one object, the
+	// relation of the oldest PublishedResource counts, then of the first by name.
 	Created time.Time
 
 	objectFinder    objectFinder
 	namespaceFinder *namespaceFinder
 }
 
-// SourceResource is the API of the originals.
+// SourceResource returns the API of the originals.
 func (r *Relation) SourceResource() schema.GroupVersionResource {
 	if r.Origin == synchubv1alpha1.RelatedOriginTarget {
 		return r.OnTarget
@@ -68,7 +68,7 @@ func (r *Relation) SourceResource() schema.GroupVersionResource {
 	return r.InMailbox
 }
 
-// DestinationResource is the API of the copies.
+// DestinationResource returns the API of the copies.
 func (r *Relation) DestinationResource() schema.GroupVersionResource {
 	if r.Origin == synchubv1alpha1.RelatedOriginTarget {
 		return r.InMailbox
@@ -76,9 +76,9 @@ func (r *Relation) DestinationResource() schema.GroupVersionResource {
 	return r.OnTarget
 }
 
-// MutatedReference returns the field by which primaries name related objects, if one of the programs mutates that field in the
-// primaries. The copies would keep the names of the originals, so the primary would not name them on the other side. It
-// returns "" if no program does, or if naming templates rename the copies.
+// MutatedReference returns the field in which primaries name related objects, if one of the programs mutates that field. The
+// copies keep the names of the originals, so the primary would not name them on the other side. It returns "" if no program
+// mutates the field, or if naming templates rename the copies.
 func (r *Relation) MutatedReference(programs ...*mutation.Program) string {
 	reference := r.objectFinder.reference
 	if reference == nil {

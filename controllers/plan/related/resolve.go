@@ -33,7 +33,7 @@ const maxNames = 1000
 
 // Environment holds the template variables besides the primary.
 type Environment struct {
-	// Mailbox is the name of the mailbox's logical cluster, SyncTarget that of its SyncTarget.
+	// Mailbox is the name of the mailbox's logical cluster, and SyncTarget is the name of its SyncTarget.
 	Mailbox, SyncTarget string
 }
 
@@ -61,8 +61,8 @@ type primaryObject struct {
 	variables       map[string]any
 }
 
-// LacksNamespace reports whether a cluster-scoped primary names no namespaces of the originals. It then claims only
-// cluster-scoped objects.
+// LacksNamespace reports whether the relation gives a cluster-scoped primary no namespaces of the originals. Such a primary
+// claims only cluster-scoped objects.
 func (r *Relation) LacksNamespace() bool {
 	byItself := r.objectFinder.owner != nil || r.objectFinder.reference != nil && r.objectFinder.reference.namespaceField != ""
 	return r.namespaceFinder == nil && !byItself

@@ -33,7 +33,7 @@ import (
 // environment is the environment of all templates in these tests.
 var environment = related.Environment{Mailbox: "box", SyncTarget: "florin"}
 
-// compile compiles an entry about secrets with the given fields.
+// compile compiles an entry for secrets with the given fields.
 func compile(t testing.TB, text string) *related.Relation {
 	t.Helper()
 	relations, err := related.Compile([]synchubv1alpha1.RelatedResource{entry(t, text)})
@@ -53,7 +53,7 @@ func entry(t testing.TB, text string) synchubv1alpha1.RelatedResource {
 	return made
 }
 
-// decodeInto sets the fields that the text names.
+// decodeInto sets the fields in the text.
 func decodeInto(t testing.TB, text string, into any) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
@@ -134,7 +134,7 @@ func TestResolve(t *testing.T) {
 		"in namespaces of nobody":              {"{object: {template: x}, namespace: {selector: {matchLabels: {team: '{{ .Primary.spec.team }}'}}}}", "a", "{team: ''}", ""},
 		"labels":                               {"{object: {selector: {matchLabels: {app: '{{ .Primary.metadata.name }}', b: c}, matchExpressions: [{key: d, operator: In, values: [e, f]}, {key: g, operator: DoesNotExist}]}}}", "a", "{}", `labels app=app,b=c,d in (e,f),!g, in ["a"]`},
 		"labels, of a primary in none":         {"{object: {selector: {matchLabels: {b: c}}}}", "-", "{}", `labels b=c, in [""]`},
-		"labels that come out empty":           {"{object: {selector: {matchLabels: {app: '{{ .Primary.spec.app }}', b: c}}}}", "a", "{app: ''}", ""},
+		"labels that are empty":                {"{object: {selector: {matchLabels: {app: '{{ .Primary.spec.app }}', b: c}}}}", "a", "{app: ''}", ""},
 		"labels of which one is empty":         {"{object: {selector: {matchLabels: {app: '', b: c}}}}", "a", "{}", ""},
 		"labels in several namespaces":         {"{object: {selector: {matchLabels: {b: c}}}, namespace: {reference: {path: 'spec.where[*]'}}}", "a", "{where: [c, b]}", `labels b=c, in ["b" "c"]`},
 		"labels in selected namespaces":        {"{object: {selector: {matchLabels: {b: c}}}, namespace: {selector: {matchExpressions: [{key: d, operator: Exists}]}}}", "a", "{}", `labels b=c, in selected "d"`},
@@ -144,7 +144,7 @@ func TestResolve(t *testing.T) {
 		"an owner in no namespace":             {"{object: {owner: {}}}", "-", "{}", `owner one, in selected ""`},
 		"an owner in a namespace":              {"{object: {owner: {}}, namespace: {template: 'b'}}", "-", "{}", `owner one, in ["b"]`},
 		"an owner, from the target":            {"{origin: Target, object: {owner: {}}}", "a", "{}", `owner one, in ["a"]`},
-		"white space around a name goes":       {"{object: {template: '{{ .Primary.spec.secret }}'}}", "a", "{secret: ' x '}", "a/x"},
+		"white space around a name is trimmed": {"{object: {template: '{{ .Primary.spec.secret }}'}}", "a", "{secret: ' x '}", "a/x"},
 		"a path where other types are":         {"{object: {reference: {path: spec.a.b.c}}}", "a", "{a: text}", ""},
 		"a name that the API server lets be":   {"{object: {reference: {path: spec.secret}}}", "a", "{secret: 'system:x'}", "a/system:x"},
 		"a label in the name":                  {"{object: {template: '{{ .Primary.metadata.labels.tier }}'}}", "a", "{}", "a/web"},
@@ -243,7 +243,7 @@ func TestNeedsNamespace(t *testing.T) {
 	}
 }
 
-func TestWhatARelationHangsOn(t *testing.T) {
+func TestRelationInputs(t *testing.T) {
 	for text, want := range map[string][2]bool{
 		"{object: {template: x}}": {false, false},
 		"{object: {template: x}, naming: {name: '{{ .Primary.metadata.name }}'}}":                       {true, false},

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxListedScopes is the maximum length of a list of names or namespaces: one more than are worth a watch each.
+// maxListedScopes is the maximum length of a list of names or namespaces: one more than the maximum number of single watches.
 const maxListedScopes = 9
 
 // scopeCounter counts the claims for each name and namespace, to find where originals can be.

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 )
 
-func TestWhatIsReached(t *testing.T) {
+func TestScopes(t *testing.T) {
 	for title, test := range map[string]struct {
 		wanted related.Query
 		// yes and no are objects in selected namespaces; unselected are objects in other namespaces.
@@ -100,30 +100,30 @@ func inTeam(name string) func() (map[string]string, bool) {
 	return func() (map[string]string, bool) { return map[string]string{"team": name}, true }
 }
 
-// Unknown labels of a namespace leave the answer open if they matter.
+// If the labels of a namespace matter and are unknown, the result is undetermined.
 func TestUnknownNamespaces(t *testing.T) {
 	register, creds := newRecorder(t), newRelation("creds")
 	register.BeginInitialSync("apps", []*related.Relation{creds})
 	register.CompleteInitialSync("apps")
 	register.SetClaim("apps", app, creds, related.Query{SourceNamespace: "a", NamespaceSelector: parse("team=x"), NamesInSelectedNamespaces: []string{"password"}})
-	asked := 0
+	calls := 0
 	unknown := func() (map[string]string, bool) {
-		asked++
-		// No lock is held.
+		calls++
+		// The registry holds no lock during this call.
 		register.SetClaim("apps", database, creds, named("b", "other"))
 		return nil, false
 	}
 	register.expect(related.Object{Key: password.Key}, "unknown")
 	register.expect(related.Object{Key: password.Key, NamespaceLabels: unknown}, "unknown")
-	if asked != 2 {
-		t.Errorf("asked %d times, want once for each question", asked)
+	if calls != 2 {
+		t.Errorf("called %d times, want once for each lookup", calls)
 	}
 	register.expect(related.Object{Key: key("a", "other"), NamespaceLabels: unknown}, "unrelated")
 	register.expect(related.Object{Key: key("", "password"), NamespaceLabels: unknown}, "creds a/app")
 	register.SetClaim("apps", app, creds, related.Query{SourceNamespace: "a", NamespaceSelector: labels.Everything(), NamesInSelectedNamespaces: []string{"password"}})
 	register.expect(related.Object{Key: password.Key, NamespaceLabels: unknown}, "creds a/app")
-	if asked != 2 {
-		t.Errorf("asked %d times, want no more: nothing hung on it", asked)
+	if calls != 2 {
+		t.Errorf("called %d times, want no more calls: no lookup depends on it", calls)
 	}
 }
 

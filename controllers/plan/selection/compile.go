@@ -31,22 +31,22 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/conversion"
 )
 
-// Entry is one resource that a config names. Reports about resources that are not served use it.
+// Entry is one resource that a config names. The status of configs uses it to report resources that are not served.
 type Entry struct {
 	// Config is the config's id, Kind/name.
 	Config string
 	// Field is the entry's path in the config.
 	Field string
-	// Up is true if the entry selects objects of the target; the other fields then have the target's names.
+	// Up is true if the entry selects objects of the target. The other fields then have the target's names.
 	Up bool
 	// Group and Version, with either Resource or Kind.
 	Group, Version, Resource, Kind string
-	// Namespaces and Names are those of the config; only entries for upsync have them.
+	// Namespaces and Names are copied from the config's entry for upsync. They are empty in other entries.
 	Namespaces, Names []string
 }
 
-// Problem is an invalid entry. It selects and converts nothing new, and objects that it may be meant for stay as they are (see
-// [Matcher.IsUnresolved]). All other entries stay in force.
+// Problem is an invalid entry. It selects and converts no object, and objects that it may be meant for do not change (see
+// [Matcher.IsUnresolved]). All other entries stay effective.
 type Problem struct {
 	Field, Message string
 }
@@ -63,7 +63,8 @@ func Compile(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edge
 	return CompileWithin(math.MaxInt64, syncerConfigs, edgeSyncConfigs)
 }
 
-// CompileWithin is Compile with a limit in bytes: once the matcher is larger, the younger configs are left out, and the matcher is partial.
+// CompileWithin is Compile with a limit in bytes. If the matcher exceeds the limit, it omits the youngest configs, and is
+// partial.
 func CompileWithin(limit int64, syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig) *Matcher {
 	matcher := &Matcher{
 		down:              newIndex(false),
@@ -91,7 +92,7 @@ type configSource struct {
 	add     func(*Matcher)
 }
 
-// oldestFirst orders the configs by creation, then by kind and name, so that every hub decides alike.
+// oldestFirst orders the configs by creation, then by kind and name, so that every hub makes the same decisions.
 func oldestFirst(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig) []configSource {
 	sources := make([]configSource, 0, len(syncerConfigs)+len(edgeSyncConfigs))
 	for _, config := range syncerConfigs {
@@ -106,7 +107,7 @@ func oldestFirst(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*
 	return sources
 }
 
-// addConfig adds a config that is younger than all added before.
+// addConfig adds a config that is younger than all configs added before.
 func (m *Matcher) addConfig(added *config, specs []edgev2alpha1.Conversion) *config {
 	added.age = len(m.configs)
 	m.configs = append(m.configs, added)
@@ -131,16 +132,16 @@ func (m *Matcher) addProblem(config *config, field, message string) {
 // nameScope is the set of objects that an entry names: each of the names in each of the namespaces.
 type nameScope struct {
 	namespaces, names nameSet
-	// scan is true if an index of the names would have many more keys than the config has lines: a small config must not make
-	// a large matcher.
+	// scan is true if an index of the names would have many more keys than the config has lines: a small config must not compile
+	// to a large matcher.
 	scan bool
-	// size is the memory that is not counted in a matcher yet.
+	// size is the memory of the scope that no matcher has counted yet.
 	size *int64
-	// invalidNamespace and invalidName are elements that nothing can be called; empty if there is none.
+	// invalidNamespace and invalidName are elements that are no valid names; empty if there are none.
 	invalidNamespace, invalidName string
 }
 
-// problem returns why a part of the scope is invalid; empty if none is.
+// problem returns why a part of the scope is invalid; empty if all are valid.
 func (s nameScope) problem() string {
 	switch {
 	case s.invalidNamespace != "":
@@ -167,7 +168,7 @@ func newNameScope(namespaces, names []string, resources int) nameScope {
 	return made
 }
 
-// metadataSelector restricts an entry to some of the objects that it names.
+// metadataSelector restricts an entry to objects with labels and annotations.
 type metadataSelector struct {
 	labels      labels.Selector
 	annotations map[string]string
@@ -235,7 +236,7 @@ func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector
 	}
 }
 
-// addCRDNames notes the names in an entry for CustomResourceDefinitions.
+// addCRDNames records the names in an entry for CustomResourceDefinitions.
 func (m *Matcher) addCRDNames(entry Entry, config *config, names nameSet) {
 	if config.suspended || entry.Group != "apiextensions.k8s.io" || entry.Resource != "customresourcedefinitions" && entry.Kind != "CustomResourceDefinition" {
 		return

@@ -24,7 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// maxConvertedEntries bounds how many more entries than lines a config can have because of its conversions.
+// maxConvertedEntries bounds the number of further entries that a config can get by its conversions.
 const maxConvertedEntries = 10000
 
 // clusterScoped are the namespaces of cluster-scoped objects.
@@ -86,7 +86,7 @@ func (m *Matcher) addEdgeSyncConfig(edgeSyncConfig *edgev2alpha1.EdgeSyncConfig)
 		m.addEdgeEntry(config, fmt.Sprintf("spec.downSyncedResources[%d]", i), false, entry)
 	}
 	if len(config.invalidConversions) > 0 && len(spec.UpSyncedResources) > 0 {
-		// The entries may stand for objects of any kind.
+		// The entries may be meant for objects of any kind.
 		m.unresolvedUp.everything = true
 	}
 	room := maxConvertedEntries

@@ -27,14 +27,15 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/conversion"
 )
 
-// conversions are those of one config, in its order. A config may have thousands, most with a name, so an index finds them.
+// conversions are the conversions of one config, in its order. A config may have thousands, most with a name, so they are
+// indexed.
 type conversions struct {
 	all []*conversion.Conversion
 	// byUpstream and byDownstream hold the positions in all of the conversions for a kind and name on that side.
 	byUpstream, byDownstream map[conversionKey][]int
 }
 
-// conversionKey has "*" for any kind and "" for any name.
+// conversionKey is a key of the indexes, with "*" for any kind and "" for any name.
 type conversionKey struct{ group, kind, name string }
 
 func keyOfPattern(pattern conversion.Pattern) conversionKey {
@@ -65,12 +66,12 @@ func (c *conversions) producing(group, kind string) []*conversion.Conversion {
 // invalidConversions are conversions of a config that cannot be compiled.
 type invalidConversions []edgev2alpha1.Conversion
 
-// mayConvertDown reports whether one may be meant to convert a mailbox object.
+// mayConvertDown reports whether one of the conversions may be meant for a mailbox object.
 func (c invalidConversions) mayConvertDown(mailbox Object) bool {
 	return slices.ContainsFunc(c, func(invalid edgev2alpha1.Conversion) bool { return mayConvert(invalid.Upstream, mailbox) })
 }
 
-// mayConvertUp reports whether one may be meant to convert a target object.
+// mayConvertUp reports whether one of the conversions may be meant for a target object.
 func (c invalidConversions) mayConvertUp(target Object) bool {
 	return slices.ContainsFunc(c, func(invalid edgev2alpha1.Conversion) bool { return mayConvert(invalid.Downstream, target) })
 }
@@ -119,7 +120,7 @@ func (c *conversions) convert(
 }
 
 // DownstreamKinds returns the kinds that conversions of any config produce from objects of a kind of the mailbox: sorted, each
-// once, without the kind itself. A version is empty if the conversion leaves it open.
+// once, without the kind itself. A version is empty if the conversion has none.
 func (m *Matcher) DownstreamKinds(kind schema.GroupKind) []schema.GroupVersionKind {
 	if m == nil {
 		return nil
@@ -146,8 +147,8 @@ func (m *Matcher) DownstreamKinds(kind schema.GroupKind) []schema.GroupVersionKi
 	return slices.Compact(found)
 }
 
-// targetEntries returns the entries that an entry for objects of the target stands for. Older configs name such objects as the
-// mailbox does: if no conversion produces the entry's kind, but some convert it, the entry stands for their results.
+// targetEntries returns the entries that an entry for target objects stands for. Older configs use the mailbox's names of such
+// objects: if no conversion produces the entry's kind, but some convert it, the entry stands for their results.
 func (c *conversions) targetEntries(entry edgev2alpha1.EdgeSyncConfigResource) []edgev2alpha1.EdgeSyncConfigResource {
 	var images []edgev2alpha1.EdgeSyncConfigResource
 	for _, converted := range c.all {
@@ -175,8 +176,8 @@ func convertEntry(entry edgev2alpha1.EdgeSyncConfigResource, converted *conversi
 	if up.Group != entry.Group {
 		return image, false
 	}
-	// A conversion leaves kinds open with "*" and all else with ""; an entry leaves versions open with "" and all else
-	// with "*".
+	// A conversion uses "*" for any kind and "" for any other value. An entry uses "" for any version and "*" for any other
+	// value.
 	if up.Kind == conversion.Any {
 		up.Kind, down.Kind = "", ""
 	}

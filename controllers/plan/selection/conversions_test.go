@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 )
 
-// name writes what an object is called on the other side.
+// name formats an object's name on the other side.
 func name(object selection.Object, selected selection.Selection, up bool) string {
 	convert := selected.Conversion.Down
 	if up {
@@ -38,7 +38,7 @@ func name(object selection.Object, selected selection.Selection, up bool) string
 	}
 	name, ok := convert(called(object))
 	if !ok {
-		return "its conversion does not speak of it"
+		return "its conversion does not match it"
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s/%s/%s %s/%s", name.GVK.Group, name.GVK.Version, name.GVK.Kind, name.Namespace, name.Name))
 }
@@ -52,7 +52,7 @@ func TestConversions(t *testing.T) {
 	)
 	for title, test := range map[string]struct {
 		conversions string
-		// down and up are what objects are called on the other side; "-" if both sides call them the same.
+		// down and up are names of objects on the other side; "-" if both sides have the same name.
 		down, up map[string]string
 	}{
 		"none": {
@@ -75,7 +75,7 @@ func TestConversions(t *testing.T) {
 			down:        map[string]string{"configmaps a/x": "/v1/ConfigMap a/yy", "configmaps a/z": "example.com/v1/ConfigMap a/z"},
 			up:          map[string]string{"configmaps a/yy": "/v1/ConfigMap a/x", "configmaps.example.com a/yy": "/v1beta1/ConfigMap a/yy"},
 		},
-		"the first that matches, though it says less": {
+		"the first that matches, even with fewer parts": {
 			conversions: "[" + group + ", " + named + "]",
 			down:        map[string]string{"configmaps a/x": "example.com/v1/ConfigMap a/x"},
 			up:          map[string]string{"configmaps a/yy": "/v1/ConfigMap a/x", "configmaps.example.com a/yy": "/v1beta1/ConfigMap a/yy"},
@@ -123,7 +123,7 @@ func TestConversions(t *testing.T) {
 	}
 }
 
-// Of configs that disagree the oldest decides, of whatever kind it is.
+// If configs disagree, the oldest config decides, of either kind.
 func TestOldestConversionWins(t *testing.T) {
 	const (
 		selectX  = "namespacedObjects: [{group: '', resource: configmaps, apiVersion: v1, objectsByNamespace: [{namespace: a, names: [x]}]}]"
@@ -153,7 +153,7 @@ func TestOldestConversionWins(t *testing.T) {
 		"an EdgeSyncConfig is younger":     {syncers{syncer("a", toY, 1)}, edges{edge("a", toZ, 2)}, "/v1/ConfigMap a/yy", []string{"EdgeSyncConfig/a"}},
 		"by kind when equally old":         {syncers{syncer("a", toY, 1)}, edges{edge("b", toZ, 1)}, "/v1/ConfigMap a/z", []string{"SyncerConfig/a"}},
 		"by name when equally old":         {syncers{syncer("b", toY, 1), syncer("a", toZ, 1)}, nil, "/v1/ConfigMap a/z", []string{"SyncerConfig/b"}},
-		"all others are overruled":         {syncers{syncer("a", toY, 1), syncer("b", toZ, 2), syncer("c", "", 3), syncer("d", toY, 4)}, nil, "/v1/ConfigMap a/yy", []string{"SyncerConfig/b", "SyncerConfig/c"}},
+		"all other ones are overruled":     {syncers{syncer("a", toY, 1), syncer("b", toZ, 2), syncer("c", "", 3), syncer("d", toY, 4)}, nil, "/v1/ConfigMap a/yy", []string{"SyncerConfig/b", "SyncerConfig/c"}},
 		"none is a conversion too":         {syncers{syncer("a", "", 1), syncer("b", toZ, 2)}, nil, "/v1/ConfigMap a/x", []string{"SyncerConfig/b"}},
 		"the same in other words is equal": {syncers{syncer("a", toY, 1), syncer("b", alsoToY, 2)}, nil, "/v1/ConfigMap a/yy", nil},
 	} {
@@ -168,7 +168,7 @@ func TestOldestConversionWins(t *testing.T) {
 			}
 		})
 	}
-	// A config that does not select the object has no say in what it is called.
+	// A config that does not select the object does not affect its name.
 	stranger := edgeSyncConfig(t, "stranger", "{conversions: ["+toZ+"]}")
 	selected, _ := selection.Compile(syncers{syncer("a", toY, 1)}, edges{stranger}).Match(object("configmaps a/x"))
 	if got := name(object("configmaps a/x"), selected, false); got != "/v1/ConfigMap a/yy" || selected.Overruled != nil {
@@ -176,7 +176,7 @@ func TestOldestConversionWins(t *testing.T) {
 	}
 }
 
-// Older configs name what comes up as the mailbox calls it.
+// Older configs use the mailbox's names of upsynced objects.
 func TestUpSyncedResourcesInMailboxTerms(t *testing.T) {
 	const to = ", conversions: [{upstream: {kind: ConfigMap}, downstream: {group: example.com, kind: ConfigMap}}, {upstream: {kind: Secret, namespace: a, name: x}, downstream: {kind: Endpoints, name: yy}}]}"
 	for title, test := range map[string]struct {
@@ -197,12 +197,12 @@ func TestUpSyncedResourcesInMailboxTerms(t *testing.T) {
 			matcher := compileBoth(t, "{}", "{upSyncedResources: ["+test.entry+"]"+to)
 			for _, reference := range test.yes {
 				if _, ok := matcher.MatchUp(object(reference)); !ok {
-					t.Errorf("%s does not come up", reference)
+					t.Errorf("%s is not upsynced", reference)
 				}
 			}
 			for _, reference := range test.no {
 				if _, ok := matcher.MatchUp(object(reference)); ok {
-					t.Errorf("%s comes up", reference)
+					t.Errorf("%s is upsynced", reference)
 				}
 			}
 			if problems := matcher.Problems(selection.EdgeSyncConfigID("edge")); problems != nil {
@@ -233,7 +233,7 @@ conversions:
 	}
 }
 
-// A config of ordinary size must not make a matcher of any size.
+// A config of ordinary size must not compile to an arbitrarily large matcher.
 func TestConversionsOfManyEntriesAreBounded(t *testing.T) {
 	config := &edgev2alpha1.EdgeSyncConfig{ObjectMeta: metav1.ObjectMeta{Name: "many"}}
 	for number := range 200 {
@@ -254,7 +254,7 @@ func TestConversionsOfManyEntriesAreBounded(t *testing.T) {
 	}
 	for reference, want := range map[string]bool{"endpoints ns0/down199": true, "endpoints ns199/down0": false, "configmaps a/x": true} {
 		if _, got := matcher.MatchUp(object(reference)); got != want {
-			t.Errorf("%s comes up: %v, want %v", reference, got, want)
+			t.Errorf("%s is upsynced: %v, want %v", reference, got, want)
 		}
 	}
 }

@@ -14,11 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package selection compiles the SyncerConfigs and EdgeSyncConfigs of one mailbox into an immutable [Matcher], which
-// reports for any object of the mailbox or the target whether it is selected, and how.
+// Package selection compiles the SyncerConfigs and EdgeSyncConfigs of one mailbox into an immutable [Matcher], which reports for
+// each object of the mailbox or the target whether and how it is selected.
 //
-// The configs form a union: no config takes away what another selects. If they disagree about the name of an object on
-// the other side, the oldest config decides. The matcher looks names up and scans only the wildcard rules of the
+// The configs form a union: no config deselects an object that another config selects. If they disagree about the name of an
+// object on the other side, the oldest config decides. The matcher looks up names, and scans only the wildcard rules of the
 // object's resource, so its cost does not depend on the number of selected objects.
 //
 // The package is pure.

@@ -24,18 +24,18 @@ import (
 	"strings"
 )
 
-// Explanation says whether one entry for downsync selects an object, for users who ask.
+// Explanation is the result of one entry for downsync for an object, for `kubectl synchub explain`.
 type Explanation struct {
 	// Config is the config's id, and Field is the entry's path in it.
 	Config, Field string
-	// Why says why the entry does not select the object; empty if it does.
+	// Why is the reason why the entry does not select the object; empty if it does.
 	Why string
 	// conditionsMet is the number of the entry's conditions that the object meets, in the order of their evaluation.
 	conditionsMet int
 }
 
 // Explain returns an explanation for each entry that names the object's resource: first the entries that select the object, then
-// the closest others.
+// the other entries, ordered by the number of conditions that the object meets.
 func (m *Matcher) Explain(mailbox Object) []Explanation {
 	if m == nil {
 		return nil
@@ -49,7 +49,7 @@ func (m *Matcher) Explain(mailbox Object) []Explanation {
 			case !ok || reading.conditionsMet > before.conditionsMet:
 				best[key] = reading
 			case reading.conditionsMet == before.conditionsMet && reading.Why != before.Why && len(before.Why) < maxExplanationLength:
-				// The entry has several scopes.
+				// An entry with several scopes has several reasons.
 				before.Why += ", and " + reading.Why
 				best[key] = before
 			}
@@ -119,7 +119,7 @@ func (r *rule) missingAnnotation(object Object) string {
 	return "an annotation"
 }
 
-// explainNoRule says why an entry has no rule.
+// explainNoRule returns why an entry has no rule.
 func (m *Matcher) explainNoRule(entry Entry) string {
 	for _, problem := range m.problems[entry.Config] {
 		if problem.Field == entry.Field || strings.HasPrefix(problem.Field, entry.Field+".") {

@@ -80,7 +80,7 @@ namespacedObjects:
 	}
 }
 
-// Some entry says that it selects an object if and only if the matcher selects it, by the configs of these entries.
+// An explanation reports that an entry selects an object if and only if the matcher selects it, with the same configs.
 func TestExplainAgreesWithTheMatcher(t *testing.T) {
 	selected, not := 0, 0
 	for seed := range uint64(1000) {
@@ -100,7 +100,7 @@ func TestExplainAgreesWithTheMatcher(t *testing.T) {
 				continue
 			}
 			if got := slices.Compact(configs); !slices.Equal(got, match.Configs) {
-				t.Fatalf("seed %d: %v is selected by %q, and the readings say %q", seed, object, match.Configs, got)
+				t.Fatalf("seed %d: %v is selected by %q, and by the explanations %q", seed, object, match.Configs, got)
 			}
 			if len(configs) > 0 {
 				selected++

@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 )
 
-// source gives the choices of a generator: random numbers, or what a fuzzer makes up.
+// source makes the choices of a generator: random numbers, or the bytes of a fuzzer.
 type source interface{ IntN(int) int }
 
 type generator struct{ source }
@@ -72,7 +72,7 @@ func (g generator) selector() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: g.entries()}
 }
 
-// annotations are annotations that an entry asks for: mostly none.
+// annotations returns the annotations that an entry requires: mostly none.
 func (g generator) annotations() map[string]string {
 	if g.IntN(4) > 0 {
 		return nil
@@ -144,7 +144,7 @@ func (g generator) edgeResource() edgev2alpha1.EdgeSyncConfigResource {
 	}
 }
 
-// conversions are mostly valid, and mostly of some name.
+// conversions returns conversions that are mostly valid, and mostly have names.
 func (g generator) conversions() (all []edgev2alpha1.Conversion) {
 	for range g.IntN(4) {
 		side := func() edgev2alpha1.EdgeSyncConfigResource {
@@ -174,7 +174,7 @@ func (g generator) configs() (syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSy
 	return syncerConfigs, edgeSyncConfigs
 }
 
-// entries are as JSON has them.
+// entries returns labels or annotations as decoded from JSON.
 func entries(all map[string]string) selection.MetadataMap {
 	if all == nil {
 		return nil

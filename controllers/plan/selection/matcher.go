@@ -27,7 +27,7 @@ import (
 
 // Matcher decides which objects of a mailbox and its target are selected. It is immutable. The nil Matcher selects nothing.
 type Matcher struct {
-	// down has the rules for mailbox objects, and up those for target objects.
+	// down has the rules for mailbox objects, and up the rules for target objects.
 	down, up index
 	// configs are all configs, the oldest first.
 	configs  []*config
@@ -35,15 +35,15 @@ type Matcher struct {
 	problems map[string][]Problem
 	// configsWithRules holds the configs with at least one rule.
 	configsWithRules map[string]struct{}
-	// reachedNamespaces are the namespaces that entries for downsync name.
+	// reachedNamespaces are the namespaces in entries for downsync.
 	reachedNamespaces nameSet
-	// crdNames are the names of CustomResourceDefinitions that entries for downsync list.
+	// crdNames are the names of CustomResourceDefinitions in entries for downsync.
 	crdNames map[string]struct{}
 	// emptyEntries holds, by config, the entries that select nothing because a list is empty.
 	emptyEntries map[string][]string
-	// partial is true if the mailbox has other configs, whose rules are unknown.
+	// partial is true if the mailbox has further configs with unknown rules.
 	partial bool
-	// size is that of Size.
+	// size is the result of Size.
 	size int64
 	// unresolvedDown and unresolvedUp are the invalid entries.
 	unresolvedDown, unresolvedUp unresolved
@@ -58,7 +58,7 @@ type config struct {
 	statusReturn bool
 	suspended    bool
 	conversions  conversions
-	// invalidConversions may be meant to give objects other names. The objects stay as they are.
+	// invalidConversions may be meant to rename objects. Such objects do not change.
 	invalidConversions invalidConversions
 }
 
@@ -70,24 +70,24 @@ func (m *Matcher) Match(mailbox Object) (selection Selection, ok bool) {
 	return merge(m.down.configsMatching(mailbox), mailbox, (*conversions).down, invalidConversions.mayConvertDown)
 }
 
-// AsPartial returns a matcher with the same rules for a mailbox that has other configs, which may select more.
+// AsPartial returns a matcher with the same rules for a mailbox with further configs, which may select more objects.
 func (m *Matcher) AsPartial() *Matcher {
 	partial := *m
 	partial.partial = true
 	return &partial
 }
 
-// IsPartial reports whether other configs may select more objects. A selected object is selected then; of any other object
-// nothing is known.
+// IsPartial reports whether further configs may select more objects. Then selected objects are known, but it is unknown whether
+// any other object is selected.
 func (m *Matcher) IsPartial() bool { return m != nil && m.partial }
 
-// HasConfig reports whether a config is among those of the matcher.
+// HasConfig reports whether the matcher was compiled with a config.
 func (m *Matcher) HasConfig(id string) bool {
 	return m != nil && slices.ContainsFunc(m.configs, func(one *config) bool { return one.id == id })
 }
 
-// IsSuspended reports whether all entries that can select objects of this name, whatever their labels, are suspended, or are
-// in unknown configs. Copies then stay as they are, even if the object is gone or is not selected any more.
+// IsSuspended reports whether all entries that can select objects of this name, with any labels, are suspended or in unknown
+// configs. Copies then do not change, even if the object is gone or no longer selected.
 func (m *Matcher) IsSuspended(mailbox Object) bool {
 	if m == nil {
 		return false
@@ -99,7 +99,7 @@ func (m *Matcher) IsSuspended(mailbox Object) bool {
 	return !slices.ContainsFunc(configs, func(config *config) bool { return !config.suspended })
 }
 
-// ConfigsNaming returns the configs, sorted, with entries for downsync that can select objects of this name, whatever their labels.
+// ConfigsNaming returns the configs, sorted, with entries for downsync that can select objects of this name, with any labels.
 func (m *Matcher) ConfigsNaming(mailbox Object) (ids []string) {
 	if m == nil {
 		return nil
@@ -178,8 +178,8 @@ func (m *Matcher) Problems(config string) []Problem {
 	return m.problems[config]
 }
 
-// NamesCRD reports whether an entry for downsync, of a config that is not suspended, lists a CustomResourceDefinition by its name. The
-// labels and annotations in the entry do not matter.
+// NamesCRD reports whether an entry for downsync, of a config that is not suspended, lists a CustomResourceDefinition by its
+// name. It ignores the labels and annotations in the entry.
 func (m *Matcher) NamesCRD(name string) bool {
 	if m == nil {
 		return false
@@ -196,7 +196,8 @@ func (m *Matcher) Entries() []Entry {
 	return m.entries
 }
 
-// merge returns the union of all configs that select the object. Nothing is selected while the name on the other side is unknown.
+// merge returns the union of all configs that select the object. An object is not selected while its name on the other side is
+// unknown.
 func merge(configs []*config, object Object, convert convertFunc, isUnknown func(invalidConversions, Object) bool) (selection Selection, ok bool) {
 	if len(configs) == 0 || slices.ContainsFunc(configs, func(config *config) bool { return isUnknown(config.invalidConversions, object) }) {
 		return Selection{}, false

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// syncerConfig reads the spec of a SyncerConfig.
+// syncerConfig decodes the spec of a SyncerConfig.
 func syncerConfig(t testing.TB, name, spec string) *edgev2alpha1.SyncerConfig {
 	t.Helper()
 	config := &edgev2alpha1.SyncerConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -55,11 +55,11 @@ var kinds = map[string]struct {
 	"endpointslices": {"discovery.k8s.io", "v1", "EndpointSlice"}, "roles": {"rbac.authorization.k8s.io", "v1", "Role"},
 	"priorityclasses": {"scheduling.k8s.io", "v1", "PriorityClass"},
 	"policyreports":   {"wgpolicyk8s.io", "v1alpha2", "PolicyReport"}, "clusterpolicyreports": {"wgpolicyk8s.io", "v1alpha2", "ClusterPolicyReport"},
-	// A resource whose name is that of a core resource, in another group.
+	// A resource of another group with the name of a core resource.
 	"configmaps.example.com": {"example.com", "v1beta1", "ConfigMap"},
 }
 
-// object names an object as "resource namespace/name" or, when it is cluster-scoped, "resource name".
+// object parses "resource namespace/name" or, for a cluster-scoped object, "resource name".
 func object(reference string) selection.Object {
 	resource, name, _ := strings.Cut(reference, " ")
 	namespace := ""
@@ -97,7 +97,7 @@ func TestMatch(t *testing.T) {
 			yes:    []string{"configmaps a/x", "secrets a/x"},
 			no:     []string{"deployments a/x", "configmaps.example.com a/x", "configmaps b/x", "namespaces a", "serviceaccounts a/default"},
 		},
-		"namespaceScope, \"*\" among others": {
+		"namespaceScope, \"*\" and another": {
 			syncer: "{namespaceScope: {namespaces: [a, '*'], resources: [{group: '', resource: configmaps, apiVersion: v1}]}}",
 			yes:    []string{"configmaps a/x", "configmaps b/x"},
 			no:     []string{"configmaps kube-public/x"},
@@ -252,7 +252,7 @@ namespacedObjects:
 			}
 			active := matcher.HasRules(selection.SyncerConfigID("syncer")) || matcher.HasRules(selection.EdgeSyncConfigID("edge"))
 			if len(test.yes) > 0 && !active {
-				t.Error("a config that selects something is said to select nothing")
+				t.Error("a config that selects objects is reported to select nothing")
 			}
 		})
 	}
@@ -276,7 +276,7 @@ func TestSecretsOfTheSystem(t *testing.T) {
 	}
 }
 
-// A partial matcher selects the same; of what none of its configs speaks nothing is known.
+// A partial matcher selects the same objects. Whether any other object is selected is unknown.
 func TestPartial(t *testing.T) {
 	whole := selection.Compile([]*edgev2alpha1.SyncerConfig{
 		syncerConfig(t, "one", "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: a, names: [x]}]}]"),
@@ -292,6 +292,6 @@ func TestPartial(t *testing.T) {
 		t.Error("it does not select what its config selects")
 	}
 	if _, ok := partial.Match(object("configmaps a/y")); ok || !partial.IsSuspended(object("configmaps a/y")) || whole.IsSuspended(object("configmaps a/y")) {
-		t.Error("something is known of what its config does not speak of")
+		t.Error("an object that no known config selects is not unresolved")
 	}
 }

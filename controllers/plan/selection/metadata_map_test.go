@@ -22,7 +22,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 )
 
-// Whatever JSON has in the place of labels is looked up without a panic.
+// A look-up in labels of any JSON type does not panic.
 func TestEntries(t *testing.T) {
 	all := selection.MetadataMap{"text": "x", "empty": "", "null": nil, "number": int64(1), "map": map[string]any{}}
 	for name, test := range map[string]struct {

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 )
 
-// modelRule is one way in which a config can select: every entry of every config, spelled out.
+// modelRule is one combination of an entry's values in a config.
 type modelRule struct {
 	config            *modelConfig
 	up                bool
@@ -40,7 +40,7 @@ type modelRule struct {
 	namespaces, names []string
 	labels            map[string]string
 	annotations       map[string]string
-	// meant are the conversions that an entry about the target needs, since it names objects as the mailbox does.
+	// meant are the conversions to apply to an upsync entry that uses the mailbox's names.
 	meant []conversion.Conversion
 }
 
@@ -59,7 +59,7 @@ const (
 	anyScope
 )
 
-// modelRules lists what the configs say, one by one and without any index.
+// modelRules returns the rules of the configs one by one, without an index.
 func modelRules(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig) []modelRule {
 	var all []modelRule
 	for _, config := range syncerConfigs {
@@ -134,7 +134,7 @@ func valid(specs []edgev2alpha1.Conversion) (all []conversion.Conversion) {
 	return all
 }
 
-// meant returns the conversions that change what an entry about the target names, if it can only mean the mailbox's names.
+// meant returns the conversions that apply to an upsync entry, if it can only contain the mailbox's names.
 func meant(all []conversion.Conversion, entry edgev2alpha1.EdgeSyncConfigResource) (changing []conversion.Conversion) {
 	share := func(one, other string) bool { return one == other || one == "*" || other == "*" }
 	open := func(value string) string {
@@ -169,8 +169,8 @@ func (c modelRule) selects(object selection.Object) bool {
 	})
 }
 
-// selectsAs reports whether the entry selects the object, which it knows under another name. What the conversion between
-// the names says is said explicitly.
+// selectsAs reports whether the entry selects the object, which the entry knows under another name. by contains the parts of the
+// name that the conversion requires.
 func (c modelRule) selectsAs(known, object selection.Object, by conversion.Pattern) bool {
 	anyKind := c.resource == "*" || c.kind == "*" && by.Kind == "*"
 	if c.up && anyKind && object.Resource.Group == "" && object.Resource.Resource == "namespaces" {
@@ -209,14 +209,14 @@ func called(object selection.Object) conversion.Name {
 	return conversion.Name{GVK: object.Resource.GroupVersion().WithKind(object.Kind), Namespace: object.Namespace, Name: object.Name}
 }
 
-// convert returns what the first conversion that speaks of the object makes of it.
+// convert returns the result of the first conversion that matches the object.
 func (c *modelConfig) convert(object selection.Object, up bool) (conversion.Name, *conversion.Conversion) {
 	for _, converts := range c.conversions {
-		way := converts.Down
+		convert := converts.Down
 		if up {
-			way = converts.Up
+			convert = converts.Up
 		}
-		if name, ok := way(called(object)); ok {
+		if name, ok := convert(called(object)); ok {
 			if name == called(object) {
 				return name, nil
 			}
@@ -226,7 +226,7 @@ func (c *modelConfig) convert(object selection.Object, up bool) (conversion.Name
 	return called(object), nil
 }
 
-// matchByModel answers what Match must, or MatchUp.
+// matchByModel returns the expected result of Match or MatchUp.
 func matchByModel(all []modelRule, object selection.Object, up bool) (result selection.Selection, ok bool) {
 	var selecting []*modelConfig
 	for _, candidate := range all {

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 )
 
-// Of several entries that name a version for a resource, that of the oldest config comes first.
+// Of several entries that name a version for a resource, the entry of the oldest config comes first.
 func TestNamedVersions(t *testing.T) {
 	const all = "namespaces: ['*'], resources: "
 	down := func(entries string) string { return "{namespaceScope: {" + all + "[" + entries + "]}}" }
@@ -46,8 +46,8 @@ func TestNamedVersions(t *testing.T) {
 		"one that is idle":      {younger: "{namespaceScope: {resources: [{group: shop, resource: lamps, apiVersion: v1}]}}"},
 		"one in several places": {younger: "{namespacedObjects: [{group: shop, resource: lamps, apiVersion: v1, objectsByNamespace: [{namespace: a, names: [x]}, {namespace: b, names: [y]}]}]}", want: "v1 younger spec.namespacedObjects[0]"},
 		"by kind":               {edge: "{downSyncedResources: [{group: shop, version: v1, kind: Lamp, namespace: '*', name: '*'}]}", want: "v1 edge spec.downSyncedResources[0]"},
-		"what comes up":         {edge: "{upSyncedResources: [{group: light, version: v1, kind: Light, namespace: '*', name: '*'}, {group: shop, version: v2, kind: Lamp, namespace: '*', name: '*'}]}", want: "v1 edge spec.upSyncedResources[0]"},
-		"what goes down first":  {edge: "{upSyncedResources: [{group: light, version: v1, kind: Light, namespace: a, name: b}], downSyncedResources: [{group: shop, version: v2, kind: Lamp, namespace: a, name: c}]}", want: "v2 edge spec.downSyncedResources[0]; v1 edge spec.upSyncedResources[0]"},
+		"upsync":                {edge: "{upSyncedResources: [{group: light, version: v1, kind: Light, namespace: '*', name: '*'}, {group: shop, version: v2, kind: Lamp, namespace: '*', name: '*'}]}", want: "v1 edge spec.upSyncedResources[0]"},
+		"downsync first":        {edge: "{upSyncedResources: [{group: light, version: v1, kind: Light, namespace: a, name: b}], downSyncedResources: [{group: shop, version: v2, kind: Lamp, namespace: a, name: c}]}", want: "v2 edge spec.downSyncedResources[0]; v1 edge spec.upSyncedResources[0]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var syncerConfigs []*edgev2alpha1.SyncerConfig

@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// check compares the matcher with the naive answer, for all configs and without each of them.
+// check compares the matcher with the model, for all configs and without each of them.
 func check(t *testing.T, g generator) tried {
 	t.Helper()
 	tried := tried{}
@@ -59,7 +59,7 @@ func check(t *testing.T, g generator) tried {
 	return tried
 }
 
-// tried counts the answers of each sort.
+// tried counts the results by kind.
 type tried map[answer]int
 
 type answer struct {
@@ -73,7 +73,7 @@ func (t tried) count(sort string, up, is bool) {
 	}
 }
 
-// direction is one of the matcher's two answers.
+// direction is one of the matcher's two directions.
 type direction struct {
 	up      bool
 	match   func(*selection.Matcher, selection.Object) (selection.Selection, bool)
@@ -119,12 +119,12 @@ func checkObject(t *testing.T, direction direction, matcher *selection.Matcher, 
 	return got, ok
 }
 
-// checkSelected tries what must be true of a selected object besides.
+// checkSelected checks further invariants of a selected object.
 func checkSelected(t *testing.T, direction direction, matcher *selection.Matcher, object selection.Object, got selection.Selection) {
 	t.Helper()
 	resource := object.Resource.GroupResource()
 	if !direction.selects(matcher, resource, object.Kind) {
-		t.Fatalf("%+v is selected, but no entry speaks of it", object)
+		t.Fatalf("%+v is selected, but by no entry", object)
 	}
 	for _, config := range got.Configs {
 		if !matcher.HasRules(config) {
@@ -137,7 +137,7 @@ func checkSelected(t *testing.T, direction direction, matcher *selection.Matcher
 	}
 	if direction.up {
 		if scope := matcher.UpScope(resource, object.Kind, object.Namespace != ""); !covers(scope, object) {
-			t.Fatalf("%+v comes up, but is not looked for: %+v", object, scope)
+			t.Fatalf("%+v is upsynced, but outside of the scope: %+v", object, scope)
 		}
 		return
 	}
@@ -146,7 +146,7 @@ func checkSelected(t *testing.T, direction direction, matcher *selection.Matcher
 		return gvk.GroupKind() == made && (gvk.Version == "" || gvk.Version == other.GVK.Version)
 	}
 	if made != called(object).GVK.GroupKind() && !slices.ContainsFunc(matcher.DownstreamKinds(called(object).GVK.GroupKind()), same) {
-		t.Fatalf("%+v becomes %+v, which is not said", object, other)
+		t.Fatalf("%+v becomes %+v, which no entry reports", object, other)
 	}
 }
 
@@ -187,7 +187,7 @@ func FuzzMatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { check(t, generator{&fixtures.Choices{Bytes: data}}) })
 }
 
-// FuzzMatchStrings tries names that the API server would not let pass.
+// FuzzMatchStrings uses names that the API server would not accept.
 func FuzzMatchStrings(f *testing.F) {
 	f.Add("", "configmaps", "a", "x", "v1", "key", "value", "In")
 	f.Add("apps", "*", "*", "*", "", "a/b/c", "\x00", "Exists")
@@ -237,7 +237,7 @@ func FuzzMatchStrings(f *testing.F) {
 	})
 }
 
-// A mailbox with 10,000 objects named one by one, as KubeStellar's placement translator writes them.
+// BenchmarkMatch uses a mailbox with 10,000 objects named one by one, as KubeStellar's placement translator writes them.
 func BenchmarkMatch(b *testing.B) {
 	config := &edgev2alpha1.SyncerConfig{ObjectMeta: metav1.ObjectMeta{Name: "the-one"}}
 	names := make([]string, 10000)

@@ -32,7 +32,7 @@ type index struct {
 	namespacesByNameOnly bool
 }
 
-// rules are those for one resource: an index by name, and those to scan.
+// rules are the rules for one resource: an index by name, and the rules to scan.
 type rules struct {
 	byName  map[objectName][]*rule
 	scanned []*rule

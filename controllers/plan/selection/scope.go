@@ -29,11 +29,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxWatches bounds the names, or else namespaces, that get a watch each; for more, one watch of all objects is cheaper.
+// maxWatches bounds the names or namespaces with a watch of their own. For more, one watch of all objects is cheaper.
 const maxWatches = 8
 
-// Scope says where to watch for objects to upsync: Names, else Namespaces, else everywhere. The lists are sorted and hold at
-// most 8. The zero Scope is empty.
+// Scope is where to watch for objects to upsync: Names, otherwise Namespaces, otherwise everywhere. The lists are sorted and have
+// at most 8 items. The zero Scope is empty.
 type Scope struct {
 	Names      []types.NamespacedName
 	Namespaces []string
@@ -60,7 +60,7 @@ func (m *Matcher) UpScope(resource schema.GroupResource, kind string, namespaced
 
 // scopeBuilder collects the scopes of rules.
 type scopeBuilder struct {
-	// names are all names of the rules, unless anyName; namespaces are their namespaces, unless anyNamespace.
+	// names are all names of the rules, unless anyName is true. namespaces are their namespaces, unless anyNamespace is true.
 	names                 map[types.NamespacedName]struct{}
 	namespaces            map[string]struct{}
 	anyName, anyNamespace bool
@@ -82,7 +82,7 @@ func (s *scopeBuilder) addNamespaced(rule *rule) {
 func (s *scopeBuilder) addNames(namespace string, names nameSet) {
 	s.anyName = s.anyName || names.all
 	for name := range names.names {
-		// More names than get a watch each are not needed.
+		// Further names are not needed: too many names have no watch of their own.
 		if s.anyName || len(s.names) > maxWatches {
 			return
 		}
@@ -105,8 +105,8 @@ func (s *scopeBuilder) scope(namespaced bool) Scope {
 	}
 }
 
-// UpHash is equal for two matchers if and only if they have the same entries for the upsync of a target resource, and the same
-// names in the mailbox. A cache for one then serves the other.
+// UpHash returns the same hash for two matchers if and only if they have the same entries for the upsync of a target resource,
+// and the same names in the mailbox. A cache for one matcher then serves the other.
 func (m *Matcher) UpHash(resource schema.GroupResource, kind string) string {
 	if m == nil {
 		return ""
@@ -124,7 +124,7 @@ func (m *Matcher) UpHash(resource schema.GroupResource, kind string) string {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	// The oldest config decides, so the order of conversions counts, and that of entries does not.
+	// The oldest config decides, so the order of conversions matters. The order of entries does not.
 	for _, config := range slices.SortedFunc(maps.Keys(involved), func(a, b *config) int { return cmp.Compare(a.age, b.age) }) {
 		for _, conversion := range config.conversions.producing(resource.Group, kind) {
 			all = append(all, fmt.Sprintf("%q %q", config.id, fmt.Sprint(*conversion)))
@@ -134,7 +134,7 @@ func (m *Matcher) UpHash(resource schema.GroupResource, kind string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// signature is equal for rules that select the same objects.
+// signature returns the same text for rules that select the same objects.
 func (r *rule) signature() string {
 	selector := ""
 	if r.labels != nil {

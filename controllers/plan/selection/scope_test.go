@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 )
 
-// list writes count names as YAML.
+// list returns a number of names as a YAML list.
 func list(prefix string, count int) string {
 	names := make([]string, count)
 	for number := range names {
@@ -52,7 +52,7 @@ func TestUpScope(t *testing.T) {
 	}{
 		"nothing":                      {syncer: "{}", want: selection.Scope{}},
 		"another resource":             {syncer: "{upsync: [{apiGroup: '', resources: [secrets], namespaces: [a], names: [x]}]}", want: selection.Scope{}},
-		"what goes down":               {syncer: "{namespaceScope: {namespaces: ['*'], resources: [{group: '', resource: configmaps, apiVersion: v1}]}}", want: selection.Scope{}},
+		"downsync":                     {syncer: "{namespaceScope: {namespaces: ['*'], resources: [{group: '', resource: configmaps, apiVersion: v1}]}}", want: selection.Scope{}},
 		"a name":                       {syncer: "{upsync: [{" + configMaps + ", namespaces: [a], names: [x]}]}", want: selection.Scope{Names: namesIn("a", "x")}},
 		"names of several entries":     {syncer: "{upsync: [{" + configMaps + ", namespaces: [b], names: [x]}, {apiGroup: '', resources: ['*'], namespaces: [a], names: [w, x]}]}", want: selection.Scope{Names: append(namesIn("a", "w", "x"), namesIn("b", "x")...)}},
 		"the same name twice":          {syncer: "{upsync: [{" + configMaps + ", namespaces: [a, a], names: [x, x]}]}", edge: "{upSyncedResources: [{kind: ConfigMap, namespace: a, name: x}]}", want: selection.Scope{Names: namesIn("a", "x")}},
@@ -96,7 +96,7 @@ func TestUpHash(t *testing.T) {
 		"another order":           "{upsync: [{apiGroup: '', resources: [secrets, configmaps], namespaces: [b, a, b], names: [w, x, w], labelSelector: {matchLabels: {k: v}}, annotations: {l: w}}]}",
 		"twice":                   "{upsync: [{" + entry + "}, {" + entry + "}]}",
 		"another resource":        "{upsync: [{" + entry + "}, {apiGroup: '', resources: [secrets], namespaces: ['*'], names: ['*']}]}",
-		"what goes down":          "{upsync: [{" + entry + "}], clusterScope: [{group: '', resource: configmaps, apiVersion: v1, objects: ['*']}]}",
+		"a downsync":              "{upsync: [{" + entry + "}], clusterScope: [{group: '', resource: configmaps, apiVersion: v1, objects: ['*']}]}",
 		"what becomes of objects": "{upsync: [{" + entry + "}], deletionPolicy: Orphan, suspend: true, conversions: [{upstream: {kind: A}, downstream: {kind: B}}]}",
 	} {
 		if key(syncer, "") != original {

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 )
 
-// A resource that is served in several versions shows the same objects in each: an entry that names any of them selects them.
+// All versions of a resource have the same objects: an entry that names any of them selects them.
 func TestVersions(t *testing.T) {
 	selecting := func(version string) *selection.Matcher {
 		return selection.Compile([]*edgev2alpha1.SyncerConfig{syncerConfig(t, "c", `
@@ -57,7 +57,7 @@ upsync: [{apiGroup: example.com, resources: [widgets], namespaces: [a], names: [
 	}
 }
 
-// To be served in several versions is to be selected in one of them, and to be frozen if nothing else speaks of it.
+// A resource with several versions is selected if it is selected in one of them, and suspended if all matching entries are.
 func TestVersionsOfAnything(t *testing.T) {
 	selected := 0
 	for seed := range uint64(3000) {
@@ -102,7 +102,7 @@ func TestVersionsOfAnything(t *testing.T) {
 	}
 }
 
-// concerns reports whether an entry that is not suspended speaks of objects of this name, whatever their labels.
+// concerns reports whether an entry that is not suspended can select objects of this name, with any labels.
 func concerns(matcher *selection.Matcher, object selection.Object) bool {
 	values := []string{"", "x"}
 	for choice := range 16 {
@@ -123,7 +123,7 @@ func TestSelectsInNamespace(t *testing.T) {
 	}{
 		"no configs":                           {none, nil},
 		"a config of nothing":                  {selection.Compile(nil, nil), nil},
-		"what goes down from a namespace":      {compiled(t, "namespaceScope: {namespaces: [a], resources: [{group: '', resource: configmaps}]}"), []string{"a"}},
+		"downsync from a namespace":            {compiled(t, "namespaceScope: {namespaces: [a], resources: [{group: '', resource: configmaps}]}"), []string{"a"}},
 		"only some objects of it":              {compiled(t, "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: b, names: [x]}]}]"), []string{"b"}},
 		"all namespaces":                       {compiled(t, "namespaceScope: {namespaces: ['*'], resources: [{group: '', resource: configmaps}]}"), []string{"a", "b", "default"}},
 		"all, and one of Kubernetes'":          {compiled(t, "namespaceScope: {namespaces: ['*', kube-public], resources: [{group: '', resource: configmaps}]}"), []string{"a", "b", "default", "kube-public"}},
@@ -131,13 +131,13 @@ func TestSelectsInNamespace(t *testing.T) {
 		"no resources":                         {compiled(t, "namespaceScope: {namespaces: [a]}"), nil},
 		"no names":                             {compiled(t, "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: b}]}]"), nil},
 		"an empty name":                        {compiled(t, "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: b, names: ['']}]}]"), nil},
-		"what comes up":                        {compiled(t, "upsync: [{apiGroup: '', resources: [configmaps], namespaces: [a, '*'], names: ['*']}]"), nil},
+		"upsync":                               {compiled(t, "upsync: [{apiGroup: '', resources: [configmaps], namespaces: [a, '*'], names: ['*']}]"), nil},
 		"what is in no namespace":              {compiled(t, "clusterScope: [{group: '', resource: namespaces, objects: ['*', a]}]"), nil},
 		"an entry that cannot be understood":   {compiled(t, "namespaceScope: {namespaces: [a], resources: [{group: '', resource: configmaps, labelSelector: {matchExpressions: [{key: a, operator: Odd}]}}]}"), []string{"a"}},
 		"a subresource":                        {compiled(t, "namespaceScope: {namespaces: [a], resources: [{group: '', resource: pods/exec}]}"), nil},
 		"by the older form":                    {selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{edgeSyncConfig(t, "e", "downSyncedResources: [{kind: ConfigMap, namespace: a, name: x}]")}), []string{"a"}},
 		"by the older form, in no namespace":   {selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{edgeSyncConfig(t, "e", "downSyncedResources: [{kind: Namespace, name: a}]")}), nil},
-		"by the older form, what comes up":     {selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{edgeSyncConfig(t, "e", "upSyncedResources: [{kind: ConfigMap, namespace: a, name: x}]")}), nil},
+		"upsync by an EdgeSyncConfig":          {selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{edgeSyncConfig(t, "e", "upSyncedResources: [{kind: ConfigMap, namespace: a, name: x}]")}), nil},
 		"namespaces of two entries, all in it": {compiled(t, "namespaceScope: {namespaces: [a], resources: [{group: '', resource: configmaps}]}\nnamespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: b, names: ['*']}]}]"), []string{"a", "b"}},
 	} {
 		for _, namespace := range []string{"", "a", "b", "default", "kube-system", "kube-public"} {
@@ -153,7 +153,7 @@ func compiled(t *testing.T, spec string) *selection.Matcher {
 	return selection.Compile([]*edgev2alpha1.SyncerConfig{syncerConfig(t, "c", spec)}, nil)
 }
 
-// A namespace is reached if and only if an entry, spelled out, speaks of objects in it.
+// A namespace is selected if and only if an entry selects objects in it.
 func TestSelectsInNamespaceOfAnything(t *testing.T) {
 	count := map[bool]int{}
 	for seed := range uint64(3000) {
@@ -179,21 +179,21 @@ func TestSelectsInNamespaceOfAnything(t *testing.T) {
 	}
 }
 
-// All objects are those that are neither Kubernetes' own nor in its namespaces; what a wildcard selects, and no more.
+// "All objects" are those that are neither Kubernetes' own nor in its namespaces: the objects that a wildcard selects.
 func TestIsUserObject(t *testing.T) {
 	for reference, want := range map[string]bool{
 		"configmaps a/x": true, "configmaps kube-system/x": false, "configmaps a/kube-root-ca.crt": false, "configmaps kube-public/x": false,
 		"namespaces a": true, "namespaces default": false, "namespaces kube-system": false, "secrets default/x": true,
 		"serviceaccounts a/default": false, "serviceaccounts a/x": true, "services default/kubernetes": false, "clusterroles view": true,
 		"clusterroles system:node": false, "nodes a": true, "deployments kube-flannel/x": false,
-		// What tells of the cluster's health is what whoever asks for it everywhere wants to see.
+		// A config for all namespaces includes the cluster's health.
 		"events kube-system/x": true, "leases kube-node-lease/x": true,
 	} {
 		object := object(reference)
 		if got := selection.IsUserObject(object); got != want {
 			t.Errorf("%s: %v, want %v", reference, got, want)
 		}
-		// Where it has a namespace, "*" for all namespaces and names says the same.
+		// For namespaced objects, "*" for all namespaces and names has the same result.
 		if object.Namespace == "" {
 			continue
 		}

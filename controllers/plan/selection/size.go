@@ -18,8 +18,8 @@ package selection
 
 import "k8s.io/apimachinery/pkg/labels"
 
-// Estimates of the bytes that the parts of a matcher take on a 64-bit machine, measured with TestSizeIsThatOfTheMatcher. The strings are
-// the config's own.
+// Estimates of the heap size of a matcher's parts on 64-bit platforms, in bytes, measured with TestSizeOfMatcher. The matcher
+// shares strings with the configs.
 const (
 	entrySize       = 400
 	ruleSize        = 250
@@ -31,7 +31,7 @@ const (
 	valueSize       = 16
 )
 
-// Size estimates the memory of the matcher in bytes. A config may stand for many more than it has itself.
+// Size estimates the memory of the matcher in bytes. The matcher of a config may be much larger than the config.
 func (m *Matcher) Size() int64 { return m.size }
 
 // countRule counts a new rule. A scope that several rules share is counted once.
@@ -43,7 +43,7 @@ func (m *Matcher) countRule(added *rule) {
 	}
 }
 
-// sizeOfScope estimates the memory of the names of a scope. A matcher holds the namespaces once more.
+// sizeOfScope estimates the memory of the names of a scope. A matcher has the namespaces twice.
 func sizeOfScope(scope nameScope) int64 {
 	return scopeSize + nameSize*int64(2*len(scope.namespaces.names)+len(scope.names.names))
 }

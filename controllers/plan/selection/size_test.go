@@ -34,7 +34,7 @@ func many(count int) (names []string) {
 	return names
 }
 
-// largeConfigs are configs that stand for much, by what they have much of.
+// largeConfigs are configs with large matchers, by the part that is large.
 func largeConfigs() map[string]*edgev2alpha1.SyncerConfig {
 	const count = 20_000
 	byNamespace, entries, selectors, scopes := &edgev2alpha1.SyncerConfig{}, &edgev2alpha1.SyncerConfig{}, &edgev2alpha1.SyncerConfig{}, &edgev2alpha1.SyncerConfig{}
@@ -71,7 +71,7 @@ func heap() int64 {
 	return int64(stats.HeapAlloc) //nolint:gosec // it fits
 }
 
-func TestSizeIsThatOfTheMatcher(t *testing.T) {
+func TestSizeOfMatcher(t *testing.T) {
 	for name, config := range largeConfigs() {
 		before := heap()
 		matcher := Compile([]*edgev2alpha1.SyncerConfig{config}, nil)

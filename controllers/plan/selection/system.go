@@ -32,10 +32,10 @@ import (
 // bootstrapLabel is on objects that the API server creates and repairs, such as its default ClusterRoles.
 const bootstrapLabel = "kubernetes.io/bootstrapping"
 
-// ownersBinding is the ClusterRoleBinding that kcp makes in each workspace for the workspace's owner.
+// ownersBinding is the ClusterRoleBinding that kcp creates in each workspace for the workspace's owner.
 const ownersBinding = "workspace-admin"
 
-// systemObjects recognise Kubernetes' and kcp's own among the objects of a resource.
+// systemObjects report whether an object of the resource is created by Kubernetes or kcp itself.
 var systemObjects = map[schema.GroupResource]func(Object) bool{
 	{Resource: "namespaces"}: func(o Object) bool {
 		return isSystemNamespace(o.Name) || o.Name == corev1.NamespaceDefault
@@ -55,9 +55,9 @@ var systemObjects = map[schema.GroupResource]func(Object) bool{
 	{Group: schedulingv1.GroupName, Resource: "priorityclasses"}: func(o Object) bool { return strings.HasPrefix(o.Name, "system-") },
 }
 
-// IsSystem reports whether an object is one that Kubernetes or kcp itself makes in every cluster, workspace or namespace. Such an object
-// has a counterpart on the other side, kept by that side's own controllers, so a wildcard never selects it; a config
-// that names it does.
+// IsSystem reports whether Kubernetes or kcp itself creates the object in every cluster, workspace or namespace. Such an object
+// has a counterpart on the other side, managed by that side's own controllers. So a wildcard never selects it, but a config that
+// contains its name does.
 func IsSystem(object Object) bool {
 	if IsBootstrapped(object) {
 		return true
@@ -86,15 +86,15 @@ func isSystemConfigMap(object Object) bool {
 
 func isSystemRBAC(object Object) bool { return strings.HasPrefix(object.Name, "system:") }
 
-// isAPIServerService reports whether a Service is the one under which pods reach the API server.
+// isAPIServerService reports whether an object is, or belongs to, the Service through which pods reach the API server.
 func isAPIServerService(object Object) bool {
 	return object.Namespace == corev1.NamespaceDefault && object.Name == "kubernetes"
 }
 
 func isSystemNamespace(name string) bool { return strings.HasPrefix(name, "kube-") }
 
-// inSystemNamespace reports whether the object is in a namespace of Kubernetes itself. Events and Leases do not count: there they
-// show the cluster's health, and a config for all namespaces wants them.
+// inSystemNamespace reports whether the object is in a namespace of Kubernetes itself. Events and Leases do not count: in these
+// namespaces they contain the cluster's health, and a config for all namespaces should select them.
 func inSystemNamespace(object Object) bool {
 	if !isSystemNamespace(object.Namespace) {
 		return false

@@ -49,7 +49,7 @@ func TestIsSystem(t *testing.T) {
 	}
 }
 
-// A config asks for a CustomResourceDefinition by its name, not by "*", and not while it is suspended.
+// NamesCRD requires the name of a CustomResourceDefinition, not "*", in a config that is not suspended.
 func TestNamesCRD(t *testing.T) {
 	config := func(name string, suspended bool, names ...string) *edgev2alpha1.SyncerConfig {
 		made := &edgev2alpha1.SyncerConfig{}

@@ -24,7 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// All selects every name, namespace or resource where it stands in a list.
+// All in a list selects every name, namespace or resource.
 const All = "*"
 
 // Object holds the facts about an object that selection depends on.
@@ -35,19 +35,19 @@ type Object struct {
 	// Namespace is empty for cluster-scoped objects.
 	Namespace, Name     string
 	Labels, Annotations MetadataMap
-	// SecretType is the type of a core Secret, else empty.
+	// SecretType is the type of a core Secret; otherwise empty.
 	SecretType string
-	// Versions are others in which the resource is served.
+	// Versions are further versions in which the resource is served.
 	Versions []string
 }
 
-// MetadataMap are an object's labels or annotations as JSON has them, so that none is copied that nobody asks for: a change of a
-// config has all objects of a mailbox looked at.
+// MetadataMap are an object's labels or annotations as decoded from JSON. They are not copied, because a change of a config
+// matches all objects of a mailbox again.
 type MetadataMap map[string]any
 
 var _ labels.Labels = MetadataMap(nil)
 
-// Lookup returns the value of an entry, and whether there is one. Null is the empty string there.
+// Lookup returns the value of an entry, and whether the entry exists. The value of a null is the empty string.
 func (e MetadataMap) Lookup(key string) (value string, exists bool) {
 	entry, exists := e[key]
 	value, _ = entry.(string)
@@ -86,21 +86,21 @@ func (o Object) conversionName() conversion.Name {
 	}
 }
 
-// Selection says how an object is selected.
+// Selection is how an object is selected.
 type Selection struct {
-	// Policy says how the hub treats the object's copy on the other side when the selection ends: Orphan if any config asks
-	// for it.
+	// Policy is what the hub does with the object's copy on the other side when the selection ends: Orphan if any config requests
+	// it.
 	Policy ownership.Policy
-	// StatusReturn is true if any config asks for the status.
+	// StatusReturn is true if any config requests the status.
 	StatusReturn bool
 	// Suspended is true if every config that selects the object is suspended.
 	Suspended bool
 	// Configs names the configs that select the object, as Kind/name, sorted.
 	Configs []string
-	// Conversion is how the oldest of these configs calls the object on the other side; nil if both sides call it the
-	// same.
+	// Conversion is the conversion of the oldest of these configs that gives the object another name on the other side; nil if
+	// both sides have the same name.
 	Conversion *conversion.Conversion
-	// Overruled names those of Configs that call the object something else, sorted.
+	// Overruled names the configs, of Configs, that give the object another name than the oldest one does, sorted.
 	Overruled []string
 }
 

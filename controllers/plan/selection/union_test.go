@@ -75,7 +75,7 @@ upsync: [{apiGroup: "", resources: [configmaps, namespaces], namespaces: [a], na
 	}
 }
 
-// Where configs disagree, the cautious answer wins, whatever their order.
+// If configs disagree, the cautious value wins, in any order.
 func TestUnion(t *testing.T) {
 	config := func(name string, change func(*edgev2alpha1.SyncerConfigSpec)) *edgev2alpha1.SyncerConfig {
 		config := syncerConfig(t, name, "{clusterScope: [{group: '', resource: namespaces, apiVersion: v1, objects: [a]}]}")
@@ -107,7 +107,7 @@ func TestUnion(t *testing.T) {
 		"each config once":                {configs{twice}, false, selection.Selection{Policy: ownership.PolicyDelete, StatusReturn: true, Configs: []string{"SyncerConfig/twice"}}},
 		"Orphan":                          {configs{orphan}, false, selection.Selection{Policy: ownership.PolicyOrphan, StatusReturn: true, Configs: []string{"SyncerConfig/orphan"}}},
 		"Orphan beats Delete":             {configs{deleting, orphan, plain}, true, selection.Selection{Policy: ownership.PolicyOrphan, StatusReturn: true, Configs: []string{"EdgeSyncConfig/plain", "SyncerConfig/delete", "SyncerConfig/orphan", "SyncerConfig/plain"}}},
-		"Orphan elsewhere says nothing":   {configs{plain, elsewhere}, false, selection.Selection{Policy: ownership.PolicyDelete, StatusReturn: true, Configs: []string{"SyncerConfig/plain"}}},
+		"Orphan for another object":       {configs{plain, elsewhere}, false, selection.Selection{Policy: ownership.PolicyDelete, StatusReturn: true, Configs: []string{"SyncerConfig/plain"}}},
 		"no status":                       {configs{silent}, false, selection.Selection{Policy: ownership.PolicyDelete, Configs: []string{"SyncerConfig/silent"}}},
 		"status beats none":               {configs{plain, silent}, false, selection.Selection{Policy: ownership.PolicyDelete, StatusReturn: true, Configs: []string{"SyncerConfig/plain", "SyncerConfig/silent"}}},
 		"EdgeSyncConfigs want the status": {configs{silent}, true, selection.Selection{Policy: ownership.PolicyDelete, StatusReturn: true, Configs: []string{"EdgeSyncConfig/plain", "SyncerConfig/silent"}}},
@@ -213,10 +213,10 @@ clusterScope: [{group: "", resource: namespaces, apiVersion: v1, objects: []}]
 	for reference, want := range map[string]bool{"configmaps a/x": true, "deployments a/x": true, "secrets a/x": true, "namespaces a": false, "configmaps.example.com a/x": false} {
 		object := object(reference)
 		if got := matcher.SelectsDown(object.Resource.GroupResource(), object.Kind); got != want {
-			t.Errorf("%s: some entry speaks of it: %v, want %v", reference, got, want)
+			t.Errorf("%s: an entry names the resource: %v, want %v", reference, got, want)
 		}
 		if got, want := matcher.SelectsUp(object.Resource.GroupResource(), object.Kind), object.Resource.Group == "apps"; got != want {
-			t.Errorf("%s: some entry about the target speaks of it: %v, want %v", reference, got, want)
+			t.Errorf("%s: an entry for upsync names the resource: %v, want %v", reference, got, want)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func TestNoMatcherSelectsNothing(t *testing.T) {
 		t.Error("the nil matcher selects an object of the target")
 	}
 	if scope := matcher.UpScope(resource, object.Kind, true); !reflect.DeepEqual(scope, selection.Scope{}) || matcher.UpHash(resource, object.Kind) != selection.Compile(nil, nil).UpHash(resource, object.Kind) {
-		t.Errorf("the nil matcher looks for something: %+v", scope)
+		t.Errorf("the nil matcher has a scope: %+v", scope)
 	}
 	if kinds := matcher.DownstreamKinds(schema.GroupKind{Kind: object.Kind}); kinds != nil {
 		t.Errorf("the nil matcher converts to %v", kinds)
@@ -270,8 +270,8 @@ func TestSelectionEqual(t *testing.T) {
 	}
 }
 
-// Which entries select nothing because a list is empty, so that who comes from KubeStellar is told (it took an absent
-// clusterScope.objects for all).
+// Entries that select nothing because a list is empty are reported, since KubeStellar took an absent clusterScope.objects for
+// all.
 func TestEmptyEntries(t *testing.T) {
 	matcher := compileBoth(t, `{
 		namespaceScope: {namespaces: [a], resources: [{group: "", resource: configmaps, apiVersion: v1}]},
@@ -295,7 +295,7 @@ func TestEmptyEntries(t *testing.T) {
 	}
 }
 
-// What only suspended configs speak of is frozen, also when it cannot be asked for its labels any more.
+// ConfigsNaming ignores labels, because the labels of a deleted object are unknown.
 func TestConfigsNaming(t *testing.T) {
 	matcher := compileBoth(t, `{namespacedObjects: [{group: "", resource: configmaps, apiVersion: v1, objectsByNamespace: [{namespace: a, names: [x]}], labelSelector: {matchLabels: {k: v}}}]}`,
 		"{downSyncedResources: [{kind: ConfigMap, namespace: a, name: '*'}, {kind: ConfigMap, namespace: a, name: x}]}")
@@ -329,10 +329,10 @@ func TestIsSuspended(t *testing.T) {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
 		}
 		if matcher.IsSuspended(object("y")) {
-			t.Errorf("%s: what no config speaks of is frozen", name)
+			t.Errorf("%s: an object that no config names is suspended", name)
 		}
 	}
 	if (*selection.Matcher)(nil).IsSuspended(object("x")) {
-		t.Error("without configs something is frozen")
+		t.Error("without configs an object is suspended")
 	}
 }

@@ -30,8 +30,8 @@ import (
 // maxUnresolved bounds the invalid entries of a mailbox that are compared with objects. Beyond it every object is unresolved.
 const maxUnresolved = 100
 
-// unresolved are the invalid entries for one direction. A typing error is no order to delete: of an object that no valid entry selects,
-// and that an invalid entry may be meant to select, nothing is known.
+// unresolved are the invalid entries for one direction. A typing error must not delete objects: if no valid entry selects an
+// object, but an invalid entry may be meant for it, it is unknown whether the object is selected.
 type unresolved struct {
 	entries []unresolvedEntry
 	// everything is true if an invalid entry may be meant to select any object.
@@ -70,8 +70,8 @@ func (e unresolvedEntry) mayMean(object Object) bool {
 		(e.anyName || e.names.all || e.names.has(object.Name))
 }
 
-// IsUnresolved reports whether nothing is known of a mailbox object that no entry selects: other configs may select it, or an invalid
-// entry or conversion may be meant for it. Its copy stays as it is.
+// IsUnresolved reports whether it is unknown if a mailbox object is selected that no entry selects: further configs may select
+// it, or an invalid entry or conversion may be meant for it. Its copy does not change.
 func (m *Matcher) IsUnresolved(mailbox Object) bool {
 	return m != nil && (m.partial || m.unresolvedDown.has(mailbox) || slices.ContainsFunc(m.down.configsMatching(mailbox), func(config *config) bool {
 		return config.invalidConversions.mayConvertDown(mailbox)
@@ -85,13 +85,13 @@ func (m *Matcher) IsUnresolvedUp(target Object) bool {
 	}))
 }
 
-// HasUnresolved reports whether there are objects of which nothing is known.
+// HasUnresolved reports whether any object can be unresolved.
 func (m *Matcher) HasUnresolved() bool {
 	return m != nil && (m.partial || !m.unresolvedDown.empty() || !m.unresolvedUp.empty() ||
 		slices.ContainsFunc(m.configs, func(config *config) bool { return len(config.invalidConversions) > 0 }))
 }
 
-// apiProblem returns why no API can be the one that an entry names; empty if one can.
+// apiProblem returns why an entry cannot name an API; empty if it can.
 func apiProblem(entry Entry) string {
 	switch {
 	case entry.Resource == "" && entry.Kind == "":
@@ -109,7 +109,7 @@ func apiProblem(entry Entry) string {
 	}
 }
 
-// versionProblem returns why an API can have no such version; empty if it can.
+// versionProblem returns why a version is invalid; empty if it is valid.
 func versionProblem(version string) string {
 	if version != "" && version != All && len(validation.IsDNS1123Label(version)) > 0 {
 		return fmt.Sprintf("%q is no version, such as v1", version)
@@ -117,12 +117,12 @@ func versionProblem(version string) string {
 	return ""
 }
 
-// invalidNamespaceIn returns a namespace of a list that none can have; empty if there is none.
+// invalidNamespaceIn returns an invalid name of a namespace in a list; empty if there is none.
 func invalidNamespaceIn(namespaces []string) string {
 	return firstInvalid(namespaces, func(name string) bool { return len(validation.IsDNS1123Label(name)) > 0 })
 }
 
-// invalidNameIn returns a name of a list that no object can have; empty if there is none.
+// invalidNameIn returns an invalid name of an object in a list; empty if there is none.
 func invalidNameIn(names []string) string {
 	return firstInvalid(names, func(name string) bool {
 		return strings.Contains(name, All) || len(content.IsPathSegmentName(name)) > 0
@@ -138,7 +138,7 @@ func firstInvalid(names []string, isInvalid func(string) bool) string {
 	return ""
 }
 
-// selectorProblem returns the field of an invalid selector for metadata, and why it is invalid.
+// selectorProblem compiles a selector for metadata. If the selector is invalid, it returns the field and the reason.
 func selectorProblem(selector *metav1.LabelSelector, annotations map[string]string) (compiled labels.Selector, field string, problem string) {
 	if selector != nil {
 		var err error

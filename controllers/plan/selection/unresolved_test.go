@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 )
 
-// An invalid entry leaves the objects unresolved that it may be meant for, and no others.
+// An invalid entry leaves only the objects unresolved that it may be meant for.
 func TestUnresolved(t *testing.T) {
 	const in = "labelSelector: {matchExpressions: [{key: a, operator: In}]}"
 	for name, test := range map[string]struct {
@@ -82,7 +82,7 @@ func TestUnresolved(t *testing.T) {
 	}
 }
 
-// breakConfig makes one entry of a config invalid, as a typing error does. It returns false if the config has no such entry.
+// breakConfig makes one entry of a config invalid, like a typing error. It returns false if the config has no such entry.
 func (g generator) breakConfig(spec *edgev2alpha1.SyncerConfigSpec) bool { //nolint:gocyclo // one case for each part of a config
 	odd := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: metav1.LabelSelectorOperator(g.pick("In", "Is", "")), Values: nil}}}
 	damage := func(group, resource, version *string, selector **metav1.LabelSelector, annotations *map[string]string) {
@@ -143,7 +143,7 @@ func (g generator) breakConfig(spec *edgev2alpha1.SyncerConfigSpec) bool { //nol
 	return true
 }
 
-// Whatever typing error somebody makes, of no object that was selected it is taken for known that it is not selected any more.
+// After any typing error, each object that was selected is selected or unresolved.
 func TestTypingErrorsDeselectNothing(t *testing.T) {
 	kept := 0
 	for seed := range uint64(4000) {

@@ -29,7 +29,7 @@ func TestMatchUp(t *testing.T) {
 		yes, no      []string
 	}{
 		"nothing at all": {no: []string{"configmaps a/x", "nodes a"}},
-		"what goes down selects nothing to come up": {
+		"downsync selects nothing for upsync": {
 			syncer: "{namespaceScope: {namespaces: ['*'], resources: [{group: '', resource: '*', apiVersion: v1}]}, clusterScope: [{group: '', resource: '*', apiVersion: v1, objects: ['*', a]}]}",
 			edge:   "{downSyncedResources: [{kind: ConfigMap, namespace: a, name: x}]}",
 			no:     []string{"configmaps a/x", "namespaces a", "nodes a"},
@@ -154,14 +154,14 @@ func TestWildcardsNeverSelectSubresources(t *testing.T) {
 	object := object("deployments a/x")
 	object.Resource.Resource = "deployments/status"
 	if _, ok := matcher.Match(object); ok || matcher.SelectsDown(object.Resource.GroupResource(), "") {
-		t.Error("a subresource goes down")
+		t.Error("a subresource is downsynced")
 	}
 	if _, ok := matcher.MatchUp(object); ok || matcher.SelectsUp(object.Resource.GroupResource(), "") {
-		t.Error("a subresource comes up")
+		t.Error("a subresource is upsynced")
 	}
 }
 
-// Policies and suspension hold for what comes up as for what goes down.
+// Policies and suspension apply to upsync as to downsync.
 func TestUpUnion(t *testing.T) {
 	const upsync = "upsync: [{apiGroup: '', resources: [nodes], names: ['*']}]"
 	matcher := selection.Compile([]*edgev2alpha1.SyncerConfig{
@@ -179,7 +179,7 @@ func TestUpUnion(t *testing.T) {
 	}
 }
 
-// A config of ordinary size must not make a matcher of any size.
+// A config of ordinary size must not compile to an arbitrarily large matcher.
 func TestUpsyncOfManyNamesIsBounded(t *testing.T) {
 	syncer := syncerConfig(t, "many", "{upsync: [{apiGroup: '', resources: "+list("configmaps", 100)+", namespaces: "+list("a", 100)+", names: "+list("x", 100)+"}]}")
 	configs := []*edgev2alpha1.SyncerConfig{syncer}
@@ -191,7 +191,7 @@ func TestUpsyncOfManyNamesIsBounded(t *testing.T) {
 		object := object(reference)
 		object.Resource.Resource = "configmaps99"
 		if _, got := matcher.MatchUp(object); got != want {
-			t.Errorf("%s comes up: %v, want %v", reference, got, want)
+			t.Errorf("%s is upsynced: %v, want %v", reference, got, want)
 		}
 	}
 }

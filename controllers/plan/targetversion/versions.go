@@ -18,21 +18,22 @@ package targetversion
 
 import "slices"
 
-// Reason is why a version was chosen.
+// Reason is the reason why a version was chosen.
 type Reason string
 
 const (
-	// Named: an entry of a config names it, whether or not the target serves it.
+	// Named: an entry of a config names the version, even if the target does not serve it.
 	Named Reason = "Named"
-	// Preferred: no entry names one. It is the published version that comes first, and as far as is known the target serves it.
+	// Preferred: no entry names a version. This is the first published version, and the target serves it or has not responded
+	// yet.
 	Preferred Reason = "Preferred"
-	// Newest: the target does not serve the preferred one. Of the published versions that it serves this comes first.
+	// Newest: the target does not serve the preferred version. This is the first published version that the target serves.
 	Newest Reason = "Newest"
 	// NotServed: the target serves none of the published versions.
 	NotServed Reason = "Unserved"
 )
 
-// Choice is the version in which objects of a resource are written to a target, and why.
+// Choice is the version in which objects of a resource are written to a target, with the reason.
 type Choice struct {
 	Version string
 	Reason  Reason
@@ -40,18 +41,18 @@ type Choice struct {
 
 // Target holds the known facts about a target.
 type Target struct {
-	// Served are the versions in which it serves the resource. Answered is false if it has not said that.
+	// Served are the versions in which the target serves the resource. Known is false if they are unknown.
 	Served []string
 	Known  bool
 	// Previous is the version in which objects were written last; empty if none were.
 	Previous string
 }
 
-// Choose returns the choice among the published versions, of which there must be one, the preferred one first. Named is the one
-// that an entry names; empty if none does.
+// Choose chooses one of the published versions. The list must not be empty, and begins with the preferred version. named is the
+// version that an entry names; empty if none does.
 //
-// Before a target has answered, and while it serves none of the versions, objects stay in the version that they are in: to
-// change it costs a write for each.
+// Before the target has responded, and while it serves none of the versions, objects keep their version: a change costs a write
+// for each object.
 func Choose(published []string, named string, target Target) Choice {
 	if slices.Contains(published, named) {
 		return Choice{named, Named}

@@ -29,21 +29,21 @@ func TestChoose(t *testing.T) {
 		published, named, served, before string
 		want                             targetversion.Choice
 	}{
-		"the only one":                                         {"v1", "", "v1", "", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
-		"the preferred one":                                    {"v1 v1beta1", "", "v1beta1 v1", "", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
-		"whatever the target prefers":                          {"v1 v1beta1", "", "v2 v1beta1 v1", "v1beta1", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
-		"the newest that is served":                            {"v2 v1 v1beta1 v1alpha1", "", "v1alpha1 v1beta1", "", targetversion.Choice{Version: "v1beta1", Reason: targetversion.Newest}},
-		"not the one before":                                   {"v2 v1 v1beta1", "", "v1beta1 v1", "v1beta1", targetversion.Choice{Version: "v1", Reason: targetversion.Newest}},
-		"the one named":                                        {"v1 v1beta1", "v1beta1", "v1 v1beta1", "v1", targetversion.Choice{Version: "v1beta1", Reason: targetversion.Named}},
-		"the one named, which is preferred":                    {"v1 v1beta1", "v1", "v1beta1", "v1beta1", targetversion.Choice{Version: "v1", Reason: targetversion.Named}},
-		"the one named, which is not served":                   {"v1 v1beta1", "v1beta1", "v1", "v1", targetversion.Choice{Version: "v1beta1", Reason: targetversion.Named}},
-		"one named that is not published":                      {"v1 v1beta1", "v3", "v1 v1beta1 v3", "", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
-		"none is served":                                       {"v1 v1beta1", "", "v2", "", targetversion.Choice{Version: "v1", Reason: targetversion.NotServed}},
-		"none is served any more":                              {"v1 v1beta1", "", "", "v1beta1", targetversion.Choice{Version: "v1beta1", Reason: targetversion.NotServed}},
-		"no answer":                                            {"v1 v1beta1", "", silent, "", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
-		"no answer, with one before":                           {"v1 v1beta1", "", silent, "v1beta1", targetversion.Choice{Version: "v1beta1", Reason: targetversion.Newest}},
-		"no answer, with the preferred one before":             {"v1 v1beta1", "", silent, "v1", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
-		"no answer, with one before that is published no more": {"v1 v1beta1", "", silent, "v1alpha1", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
+		"the only one":                                  {"v1", "", "v1", "", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
+		"the preferred one":                             {"v1 v1beta1", "", "v1beta1 v1", "", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
+		"even if the target prefers another one":        {"v1 v1beta1", "", "v2 v1beta1 v1", "v1beta1", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
+		"the newest that is served":                     {"v2 v1 v1beta1 v1alpha1", "", "v1alpha1 v1beta1", "", targetversion.Choice{Version: "v1beta1", Reason: targetversion.Newest}},
+		"not the one before":                            {"v2 v1 v1beta1", "", "v1beta1 v1", "v1beta1", targetversion.Choice{Version: "v1", Reason: targetversion.Newest}},
+		"the one named":                                 {"v1 v1beta1", "v1beta1", "v1 v1beta1", "v1", targetversion.Choice{Version: "v1beta1", Reason: targetversion.Named}},
+		"the one named, which is preferred":             {"v1 v1beta1", "v1", "v1beta1", "v1beta1", targetversion.Choice{Version: "v1", Reason: targetversion.Named}},
+		"the one named, which is not served":            {"v1 v1beta1", "v1beta1", "v1", "v1", targetversion.Choice{Version: "v1beta1", Reason: targetversion.Named}},
+		"one named that is not published":               {"v1 v1beta1", "v3", "v1 v1beta1 v3", "", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
+		"none is served":                                {"v1 v1beta1", "", "v2", "", targetversion.Choice{Version: "v1", Reason: targetversion.NotServed}},
+		"none is served any more":                       {"v1 v1beta1", "", "", "v1beta1", targetversion.Choice{Version: "v1beta1", Reason: targetversion.NotServed}},
+		"no answer":                                     {"v1 v1beta1", "", silent, "", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
+		"no answer, with one before":                    {"v1 v1beta1", "", silent, "v1beta1", targetversion.Choice{Version: "v1beta1", Reason: targetversion.Newest}},
+		"no answer, with the preferred one before":      {"v1 v1beta1", "", silent, "v1", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
+		"no answer, with an unpublished version before": {"v1 v1beta1", "", silent, "v1alpha1", targetversion.Choice{Version: "v1", Reason: targetversion.Preferred}},
 	} {
 		target := targetversion.Target{Previous: test.before, Known: test.served != silent}
 		if target.Known {

@@ -22,7 +22,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// AsAdopted returns the same with a mark that says that the object was not created by the hub.
+// AsAdopted returns a copy with a mark of an adopted object, which the hub did not create.
 func (d *Desired) AsAdopted() *Desired {
 	adopted := *d
 	adopted.Object = d.Object.DeepCopy()

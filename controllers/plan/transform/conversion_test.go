@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// conversions are what objects are called on the two sides, without namespaces, which never change.
+// conversions are pairs of names on the two sides, without namespaces, which never change.
 var conversions = map[string]struct {
 	names            conversion.Conversion
 	mailbox, target  string
@@ -97,7 +97,7 @@ func TestConversions(t *testing.T) {
 				t.Errorf("down: want source %+v, got %+v", wantSource, desired.Mark.Source)
 			}
 			if _, err := down.Owner.Verify(desired.Object.GetAnnotations(), transform.SelfOf(desired.Object)); err != nil {
-				t.Errorf("down: what is converted is not recognised as ours: %v", err)
+				t.Errorf("down: the converted object's mark does not verify: %v", err)
 			}
 
 			target.SetUID("target-uid")
@@ -120,7 +120,7 @@ func TestConversions(t *testing.T) {
 	}
 }
 
-// What a conversion says of Secrets and Namespaces follows the kind that arrives.
+// The rules for Secrets and Namespaces apply to the kind on the target.
 func TestConvertedKindsAreTheTargets(t *testing.T) {
 	toSecret := between(conversion.Pattern{Group: "example.com", Kind: "Vault"}, conversion.Pattern{Version: "v1", Kind: "Secret"})
 	vault := fixtures.Object(t, "{apiVersion: example.com/v1, kind: Vault, metadata: {name: s, namespace: shop}, stringData: {a: b}}")
@@ -155,7 +155,7 @@ func TestCRDOfAnImpossibleName(t *testing.T) {
 	}
 }
 
-// An object that a conversion does not speak of is an error: under its own name it could be somebody else's.
+// An object that a conversion does not match is an error: an object of the same name may belong to another client.
 func TestConversionOfAnotherObject(t *testing.T) {
 	names := between(conversion.Pattern{Kind: "ConfigMap", Name: "one"}, conversion.Pattern{Kind: "ConfigMap", Name: "two"})
 	other := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: shop}}")
@@ -165,7 +165,7 @@ func TestConversionOfAnotherObject(t *testing.T) {
 	if desired, err := upFor(other).Desired(other, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete, Conversion: &names}); err == nil || desired != nil {
 		t.Errorf("up: got %v, %v", desired, err)
 	}
-	// One that makes another kind than the mailbox's resource has.
+	// A conversion to another kind than the mailbox resource's.
 	target := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: shop}}")
 	secrets := transform.Up{Owner: down.Owner, Mailbox: down.Mailbox, Resource: schema.GroupResource{Resource: "secrets"}, Version: "v1", Kind: "Secret", Hasher: down.Hasher}
 	if desired, err := secrets.Desired(target, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete, Conversion: &names}); err == nil || desired != nil {
@@ -173,7 +173,7 @@ func TestConversionOfAnotherObject(t *testing.T) {
 	}
 }
 
-// A change of the conversion is a change of the object.
+// A changed conversion changes the hash.
 func TestHashFollowsTheConversion(t *testing.T) {
 	source := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: shop}}")
 	seen := map[string]string{desiredFor(t, source).Mark.Hash: "none"}

@@ -31,11 +31,11 @@ import (
 // (k8s.io/apimachinery/pkg/api/validation.TotalAnnotationSizeLimitB).
 const annotationLimit = 256 << 10
 
-// InvalidObjectError means that an object must not be synced as it is: it could never be of use on the other side.
+// InvalidObjectError means that an object must not be synced, because it cannot be valid or useful on the other side.
 type InvalidObjectError struct {
 	// Field is the path of the field at fault, such as metadata.name.
 	Field string
-	// Message states the problem and the remedy.
+	// Message contains the problem and the remedy.
 	Message string
 }
 
@@ -53,31 +53,31 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the annotations with the hub's mark take %d bytes, the API server allows %d: remove some annotations", e.Size, annotationLimit)
 }
 
-// Desired is the desired object on one side for an object of the other.
+// Desired is the desired object on one side for an object on the other side.
 type Desired struct {
-	// PrunedPaths are the paths of fields that the mailbox would not keep. Object lacks them.
+	// PrunedPaths are the paths of fields that the mailbox would drop. Object does not have them.
 	PrunedPaths []string
 	// Object is the object to write, with its marks.
 	Object *unstructured.Unstructured
-	// Mark is the mark that Object carries, unless [Desired.AsMarked] replaced it.
+	// Mark is the mark in Object, unless [Desired.AsMarked] replaced it.
 	Mark ownership.Mark
-	// Identity is the identity that Object carries beside the mark. Only objects that go down have one.
+	// Identity is the identity in Object, beside the mark. Only downsynced objects have one.
 	Identity ownership.Identity
-	// IgnoredFields are fields that Object leaves to the other side.
+	// IgnoredFields are fields that Object does not have, because the other side owns them.
 	IgnoredFields []IgnoredField
-	// DeferredFields are those of them that are not to be ignored any more: they are left until the source changes (see
-	// [Down.DesiredForMark]). Only fields are listed that the source has.
+	// DeferredFields are the ignored fields that the rules no longer ignore. They stay unchanged until the source changes (see
+	// [Down.DesiredForMark]). Only fields that the source has are listed.
 	DeferredFields []IgnoredField
 
 	// owner seals the mark.
 	owner ownership.Owner
-	// sealed is the annotation with Mark; empty if Object carries another mark.
+	// sealed is the annotation with Mark; empty if Object has another mark.
 	sealed string
-	// forCreate is the content with which the object is created, marks excluded; nil if it is the same.
+	// forCreate is the content for a create, without marks; nil if the content of Object is the same.
 	forCreate map[string]any
 }
 
-// ForCreate returns the object to create. It may set fields once that the hub then leaves to the other side.
+// ForCreate returns the object to create. It may have fields that the hub sets only once, and ignores after that.
 func (d *Desired) ForCreate() *unstructured.Unstructured {
 	if d.forCreate == nil {
 		return d.Object
@@ -93,15 +93,16 @@ func (d *Desired) ForCreate() *unstructured.Unstructured {
 	return first
 }
 
-// AsMarked returns the desired object with the hash and the ignored fields of a mark. It is for objects in sync whose source has
-// not changed since the mark, but only the list of ignored fields.
+// AsMarked returns the desired object with the hash and the ignored fields of a mark. It is for objects in sync if only the list
+// of ignored fields, and not the source, has changed since the mark was written.
 func (d *Desired) AsMarked(mark ownership.Mark) *Desired {
 	marked := *d
 	marked.Mark.Hash, marked.Mark.Ignored, marked.sealed = mark.Hash, mark.Ignored, ""
 	return &marked
 }
 
-// ForCopy returns the desired object for an existing copy, which then carries its own UID. A backup that is restored makes another object.
+// ForCopy returns the desired object for an existing copy, with the copy's UID in the identity. It distinguishes the copy from an
+// object restored from a backup.
 func (d *Desired) ForCopy(uid types.UID) *Desired {
 	copied := *d
 	copied.Object = d.Object.DeepCopy()
@@ -117,14 +118,14 @@ func (d *Desired) setIdentity() {
 	}
 }
 
-// SealedIdentity returns the annotation with Identity; empty if there is nothing to say.
+// SealedIdentity returns the annotation with Identity; empty for the zero Identity.
 func (d *Desired) SealedIdentity() string { return d.owner.SealIdentity(d.Identity, d.Mark.Self) }
 
-// SealedMark returns the annotation with Mark that Object carries, so that the response to a write need not be verified; it is empty after
+// SealedMark returns the annotation with Mark in Object, so that the response to a write need not be verified. It is empty after
 // [Desired.AsMarked].
 func (d *Desired) SealedMark() string { return d.sealed }
 
-// seal completes the mark, which has its source, policy and direction, and puts it on the content.
+// seal completes the mark, which has its source, policy and direction, and adds it to the content.
 func seal(content map[string]any, mark ownership.Mark, owner ownership.Owner, hasher ownership.Hasher) (*Desired, error) {
 	hash, err := hasher.Hash(content)
 	if err != nil {
@@ -143,7 +144,7 @@ func seal(content map[string]any, mark ownership.Mark, owner ownership.Owner, ha
 	return &Desired{Object: object, Mark: mark, owner: owner, sealed: sealed}, nil
 }
 
-// SelfOf returns how the mark on object names its bearer.
+// SelfOf returns the self of an object, as in its mark.
 func SelfOf(object *unstructured.Unstructured) ownership.Self {
 	gvk := object.GroupVersionKind()
 	return ownership.Self{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}

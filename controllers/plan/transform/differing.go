@@ -26,8 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
 )
 
-// DifferingPaths returns the paths at which an object that users read on a target has other values than desired. It leaves out the hub's
-// marks, and quantities that the API server wrote in another form.
+// DifferingPaths returns the paths where a target object has other values than desired. It omits the hub's marks, and quantities
+// that differ only in their form.
 func DifferingPaths(desired, actual map[string]any) []string {
 	return slices.DeleteFunc(MissingPaths(desired, actual), func(text string) bool {
 		path, err := fieldpath.Parse(strings.TrimPrefix(text, "."))

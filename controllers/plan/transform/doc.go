@@ -17,9 +17,9 @@ limitations under the License.
 // Package transform computes the desired object: for the target from a mailbox object, for the mailbox from a target
 // object, and the status to return.
 //
-// Fields that belong to one side stay there: identity, bookkeeping, status, owners and finalizers, the labels and
-// annotations of kcp, kubectl and KubeStellar, the hub's marks, and fields that only the API server of that side can
-// fill in. A conversion changes the name of the object.
+// The desired object does not have fields that belong to the other side: identity, bookkeeping, status, owners and finalizers,
+// the labels and annotations of kcp, kubectl and KubeStellar, the hub's marks, and fields that only the API server of that side
+// can set. A conversion changes the name of the object.
 //
 // The package is pure. It never changes its input, which may be shared with an informer.
 package transform

@@ -32,14 +32,14 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// aggregatedRulesField is ignored in a ClusterRole that aggregates others.
+// aggregatedRulesField is ignored in a ClusterRole that aggregates other ClusterRoles.
 var aggregatedRulesField = IgnoredField{Path: fieldpath.Path{}.Child(aggregatedRules)}
 
 // Down transforms mailbox objects of one resource into objects of one target.
 type Down struct {
-	// Owner marks the objects.
+	// Owner is the owner in the marks.
 	Owner ownership.Owner
-	// Mailbox is the logical cluster of the sources, SyncTarget the name of the target's SyncTarget.
+	// Mailbox is the logical cluster of the sources, and SyncTarget the name of the target's SyncTarget.
 	Mailbox, SyncTarget string
 	// Resource is the resource of the sources.
 	Resource schema.GroupResource
@@ -49,7 +49,7 @@ type Down struct {
 	Hasher ownership.Hasher
 }
 
-// Name returns the name and kind of the object on the target. The error is a [*InvalidObjectError] if the name is not legal.
+// Name returns the name and kind of the object on the target. The error is a [*InvalidObjectError] if the name is invalid.
 func (d Down) Name(source *unstructured.Unstructured, spec SyncSpec) (conversion.Name, error) {
 	name := conversionName(source)
 	switch {
@@ -74,7 +74,7 @@ func (d Down) Name(source *unstructured.Unstructured, spec SyncSpec) (conversion
 	return name, nil
 }
 
-// withName returns the object under another name of its namespace, for templates.
+// withName returns the object with another name and kind, for templates.
 func withName(object *unstructured.Unstructured, name conversion.Name) *unstructured.Unstructured {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	metadata = maps.Clone(metadata)
@@ -103,7 +103,7 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 	if err := spec.mutate(content); err != nil {
 		return nil, err
 	}
-	// The kind may follow from the target's discovery. Under another kind the object would leak the mailbox's token.
+	// The kind may depend on the target's discovery. As another kind, the object would leak the mailbox's token.
 	if isTokenSecret(source.Object) && !isTokenSecret(content) {
 		return nil, &InvalidObjectError{
 			Field:   "type",
@@ -135,7 +135,7 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 	}
 	desired.IgnoredFields = spec.IgnoredFields
 	if IsAggregated(content) {
-		// A copy may own them from the time when they were synced.
+		// The hub may still own the rules of a copy, from a time before the source aggregated other roles.
 		desired.IgnoredFields = append(slices.Clip(desired.IgnoredFields), aggregatedRulesField)
 	}
 	desired.forCreate = first
@@ -144,7 +144,7 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 	return desired, nil
 }
 
-// identityOf returns whose object a mailbox object is.
+// identityOf returns the workload workspace and object that a placement made a mailbox object from; zero if a user created it.
 func (d Down) identityOf(source *unstructured.Unstructured) ownership.Identity {
 	placed, err := d.Owner.ForPlacements().VerifyUp(source.GetAnnotations(), SelfOf(source))
 	if err != nil {
@@ -162,10 +162,10 @@ func (d Down) RunOf(source *unstructured.Unstructured) (run ownership.Run, ok bo
 	return ownership.Run{Source: source.GetUID(), Object: d.identityOf(source).Object, Spec: spec}, true
 }
 
-// DesiredForMark returns the desired object for a copy that has this mark. The mark may be from a time when
-// other fields were ignored. As long as the source does not change, the object is left as it is: a change of the list of
-// ignored fields changes no value. Then unchanged must be true of the object that was desired before; it is called only where
-// that makes a difference.
+// DesiredForMark returns the desired object for a copy with this mark. The mark may be from a time when other fields were
+// ignored. As long as the source does not change, the copy does not change: a change of the list of ignored fields changes no
+// value. unchanged reports whether the copy has the content of the object that was desired before. It is called only if the
+// result depends on it.
 func (d Down) DesiredForMark(source *unstructured.Unstructured, spec SyncSpec, mark ownership.Mark, unchanged func(before *Desired) bool) (*Desired, error) {
 	desired, err := d.Desired(source, spec)
 	if err != nil {
@@ -186,8 +186,8 @@ func (d Down) DesiredForMark(source *unstructured.Unstructured, spec SyncSpec, m
 	return desired, nil
 }
 
-// desiredAsBefore returns the desired object of a copy that was written when other fields were ignored. asBefore is false if
-// the present list applies.
+// desiredAsBefore returns the desired object of a copy that was written when other fields were ignored. asBefore is false if the
+// current list applies.
 func (d Down) desiredAsBefore(source *unstructured.Unstructured, spec SyncSpec, mark ownership.Mark, desired *Desired, unchanged func(*Desired) bool) (_ *Desired, asBefore bool, _ error) {
 	former, ok := IgnoredAtMark(mark)
 	if !ok {
@@ -212,7 +212,7 @@ func (d Down) desiredAsBefore(source *unstructured.Unstructured, spec SyncSpec, 
 	return both, true, nil
 }
 
-// parseVersion returns a resourceVersion as a number; zero if it is none.
+// parseVersion returns a resourceVersion as a number; zero if it is not a number.
 func parseVersion(resourceVersion string) uint64 {
 	version, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {

@@ -159,7 +159,7 @@ spec: {template: {metadata: {uid: u, finalizers: [f], labels: {kcp.io/x: y}}, st
 			source: "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: null, template: {metadata: {creationTimestamp: null}, spec: {volumes: null, containers: [{name: a, env: null, args: [null]}]}}}}",
 			want:   "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {template: {metadata: {}, spec: {containers: [{name: a, args: [null]}]}}}}",
 		},
-		"a ClusterRole that aggregates others": {
+		"a ClusterRole that aggregates other roles": {
 			source: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}, rules: [{verbs: [get]}]}",
 			want:   "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}}",
 		},

@@ -25,14 +25,14 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// IgnoredField is a field that the hub leaves to the target.
+// IgnoredField is a field that the hub does not apply, because the target owns it.
 type IgnoredField struct {
 	Path fieldpath.Path
 	// OnCreate is true if the hub sets the field when it creates the object.
 	OnCreate bool
 }
 
-// removeIgnored removes the ignored fields from the content. It returns the content for a create, nil if that is the same.
+// removeIgnored removes the ignored fields from the content. It returns the content for a create; nil if it is the same.
 func removeIgnored(content map[string]any, ignored []IgnoredField) (first map[string]any) {
 	if len(ignored) == 0 {
 		return nil
@@ -62,7 +62,7 @@ func formatIgnored(ignored []IgnoredField) string {
 	return strings.Join(paths, ignoredSeparator)
 }
 
-// ignoredSeparator separates paths. A path with a line break is not understood again, which costs one write.
+// ignoredSeparator separates paths. A path with a line break cannot be parsed again, which costs one write.
 const ignoredSeparator = "\n"
 
 // IgnoredAtMark returns the fields that were ignored when the mark was written; ok is false if the mark cannot be parsed.
@@ -80,7 +80,7 @@ func IgnoredAtMark(mark ownership.Mark) (ignored []IgnoredField, ok bool) {
 	return ignored, true
 }
 
-// UnionIgnored returns the fields of both lists; the first wins.
+// UnionIgnored returns the fields of both lists. If both have a path, the field of the first list counts.
 func UnionIgnored(first, second []IgnoredField) []IgnoredField {
 	all := append([]IgnoredField(nil), first...)
 	known := map[string]bool{}

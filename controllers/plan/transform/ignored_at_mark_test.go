@@ -44,7 +44,7 @@ func TestIgnoredAtMark(t *testing.T) {
 				t.Fatalf("got %+v, %v", mark, err)
 			}
 			former, ok := transform.IgnoredAtMark(mark)
-			// Whether a field was set at first is not known any more, nor of interest for what is there.
+			// The mark does not record whether a field was set at creation, and an existing object does not depend on it.
 			want := pathsOf(ignoring(t, paths...))
 			for i := range want {
 				want[i] = pathsOf(ignoring(t, want[i]))[0]
@@ -55,14 +55,14 @@ func TestIgnoredAtMark(t *testing.T) {
 			if !ok || !slices.Equal(pathsOf(former), want) {
 				t.Errorf("want %q, got %q, %v", want, pathsOf(former), ok)
 			}
-			// Made with what was ignored then, an object has the hash that it had then.
+			// With the formerly ignored fields, an object has its former hash.
 			again, err := down.Desired(fixtures.Object(t, scaled), transform.SyncSpec{IgnoredFields: former})
 			if err != nil || again.Mark.Hash != mark.Hash || again.Mark.Ignored != mark.Ignored {
 				t.Errorf("want %s\ngot  %+v, %v", mark, again, err)
 			}
 		})
 	}
-	// What cannot be understood is not taken for less than it was, nor for anything else.
+	// Fields that cannot be parsed are an error, and are not parsed in part.
 	for _, text := range []string{"spec.a\nb c", "\n", "spec.a\n", ".spec", "spec[", pathsOf(ignoring(t, "spec['a\nb']"))[0], pathsOf(ignoring(t, "spec['a\nspec.b\nc']"))[0]} {
 		if former, ok := transform.IgnoredAtMark(ownership.Mark{Ignored: text}); ok || former != nil {
 			t.Errorf("%q: got %v", text, pathsOf(former))
@@ -76,7 +76,7 @@ func TestUnion(t *testing.T) {
 		"the first":             {[]string{"a", "!b"}, nil, []string{"a", "!b"}},
 		"the second":            {nil, []string{"a", "!b"}, []string{"a", "!b"}},
 		"both":                  {[]string{"b"}, []string{"a", "c"}, []string{"b", "a", "c"}},
-		"what the first says":   {[]string{"!a", "b"}, []string{"a", "!b", "c"}, []string{"!a", "b", "c"}},
+		"the first list counts": {[]string{"!a", "b"}, []string{"a", "!b", "c"}, []string{"!a", "b", "c"}},
 		"written in two ways":   {[]string{"a.b"}, []string{"a['b']", "a['b'].c"}, []string{"a.b", "a.b.c"}},
 		"one of which is above": {[]string{"a"}, []string{"a.b"}, []string{"a", "a.b"}},
 	} {

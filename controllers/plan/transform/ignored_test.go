@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// ignoring are fields that are left to the target; those that begin with "!" are not set at first either.
+// ignoring returns ignored fields. Fields that begin with "!" are not set at creation either.
 func ignoring(t *testing.T, paths ...string) []transform.IgnoredField {
 	t.Helper()
 	var all []transform.IgnoredField
@@ -48,7 +48,7 @@ func ignoring(t *testing.T, paths ...string) []transform.IgnoredField {
 	return all
 }
 
-// pathsOf are the fields as ignoring takes them.
+// pathsOf formats fields for ignoring.
 func pathsOf(ignored []transform.IgnoredField) []string {
 	paths := []string{}
 	for _, field := range ignored {
@@ -66,7 +66,8 @@ const scaled = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, na
 func TestIgnored(t *testing.T) {
 	for name, test := range map[string]struct {
 		paths []string
-		// applied and first are the spec, or if it begins with "metadata" the metadata, of what is applied and created.
+		// applied and first are the spec of the applied and the created object, or their metadata if the text begins with
+		// "metadata".
 		applied, first string
 	}{
 		"nothing": {nil,
@@ -114,7 +115,7 @@ func TestIgnored(t *testing.T) {
 			if !reflect.DeepEqual(pathsOf(desired.IgnoredFields), pathsOf(ignoring(t, test.paths...))) {
 				t.Errorf("ignored are %v", pathsOf(desired.IgnoredFields))
 			}
-			// The source is a cache's, and what is created must not be what is applied.
+			// The source is shared with a cache, and the created object must not share memory with the applied one.
 			fixtures.Scribble(desired.ForCreate().Object)
 			if again, err := down.Desired(before, transform.SyncSpec{Policy: ownership.PolicyDelete, IgnoredFields: ignoring(t, test.paths...)}); err != nil || !reflect.DeepEqual(source, before) ||
 				len(test.paths) > 0 && test.applied != test.first && !reflect.DeepEqual(again.Object, desired.Object) {
@@ -124,7 +125,7 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// checkSealed fails unless an object carries the marks of what is desired.
+// checkSealed fails the test unless an object has the marks of the desired object.
 func checkSealed(t *testing.T, desired *transform.Desired, got *unstructured.Unstructured) {
 	t.Helper()
 	if mark, err := down.Owner.Verify(got.GetAnnotations(), transform.SelfOf(got)); err != nil || mark != desired.Mark || got.GetLabels()[ownership.OwnerLabel] != down.Owner.LabelValue() {
@@ -132,7 +133,7 @@ func checkSealed(t *testing.T, desired *transform.Desired, got *unstructured.Uns
 	}
 }
 
-// unsealed returns the content without the hub's marks; maps that they leave empty stay.
+// unsealed returns the content without the hub's marks. Maps that become empty stay.
 func unsealed(object *unstructured.Unstructured) map[string]any {
 	content := object.DeepCopy().Object
 	unstructured.RemoveNestedField(content, "metadata", "labels", ownership.OwnerLabel)
@@ -140,7 +141,7 @@ func unsealed(object *unstructured.Unstructured) map[string]any {
 	return content
 }
 
-// What is created is ours as adopted or not, and held as before or not, like what is applied.
+// The created object has the same marks as the applied one, also if it is adopted or has another hash.
 func TestForCreateCarriesTheMark(t *testing.T) {
 	desired, err := down.Desired(fixtures.Object(t, scaled), transform.SyncSpec{Policy: ownership.PolicyDelete, IgnoredFields: ignoring(t, "spec.replicas")})
 	if err != nil {
@@ -157,8 +158,8 @@ func TestForCreateCarriesTheMark(t *testing.T) {
 	}
 }
 
-// The hash is that of what is applied: a value that is left to the target makes no difference, and that it is left does.
-func TestHashesOfWhatIsIgnored(t *testing.T) {
+// The hash is of the applied object: the value of an ignored field does not change it, and ignoring a field does.
+func TestHashesWithIgnoredFields(t *testing.T) {
 	hash := func(source string, paths ...string) string {
 		desired, err := down.Desired(fixtures.Object(t, source), transform.SyncSpec{IgnoredFields: ignoring(t, paths...)})
 		if err != nil {
@@ -178,26 +179,26 @@ func TestHashesOfWhatIsIgnored(t *testing.T) {
 	}
 }
 
-// Only the hash and the list are taken over from the mark that is held: all else must be as it is wanted.
+// AsMarked takes only the hash and the ignored fields from the mark: all other parts must be as desired.
 func TestAsMarked(t *testing.T) {
 	desired, err := down.Desired(fixtures.Object(t, scaled), transform.SyncSpec{Policy: ownership.PolicyOrphan, Relation: "a/b", IgnoredFields: ignoring(t, "spec.replicas")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := *desired
-	held := desired.AsMarked(ownership.Mark{Hash: "h", Ignored: "spec.paused", Policy: ownership.PolicyDelete, Mailbox: "x", Relation: "c/d", Adopted: true})
+	marked := desired.AsMarked(ownership.Mark{Hash: "h", Ignored: "spec.paused", Policy: ownership.PolicyDelete, Mailbox: "x", Relation: "c/d", Adopted: true})
 	want := desired.Mark
 	want.Hash, want.Ignored = "h", "spec.paused"
-	if held.Mark != want || !reflect.DeepEqual(before, *desired) || !reflect.DeepEqual(held.Object, desired.Object) || !reflect.DeepEqual(held.ForCreate(), desired.ForCreate()) {
-		t.Errorf("want %s\ngot  %s", want, held.Mark)
+	if marked.Mark != want || !reflect.DeepEqual(before, *desired) || !reflect.DeepEqual(marked.Object, desired.Object) || !reflect.DeepEqual(marked.ForCreate(), desired.ForCreate()) {
+		t.Errorf("want %s\ngot  %s", want, marked.Mark)
 	}
-	if held.SealedMark() != "" || desired.SealedMark() == "" {
-		t.Errorf("the object carries the former mark, not the one with this annotation: %q", held.SealedMark())
+	if marked.SealedMark() != "" || desired.SealedMark() == "" {
+		t.Errorf("the object carries the former mark, not the one with this annotation: %q", marked.SealedMark())
 	}
 }
 
-// Whatever is ignored of whatever object: what is applied holds none of it, what is created holds all but what is never to be
-// set, and neither has anything that the other way of making it has not.
+// For any object and ignored fields: the applied object has none of them, the created object has all except those never to be
+// set, and neither has fields that the other one lacks for another reason.
 func TestIgnoredOfAnything(t *testing.T) {
 	some := []string{"spec", "spec.a", "!spec.a", "data", "!data.x", "spec.a[*]", "!spec.a[0].spec", "metadata.labels", "!metadata.annotations.a", "stringData", "type", "spec['kcp.io/x']"}
 	for seed := range uint64(1000) {
@@ -237,7 +238,7 @@ func TestIgnoredOfAnything(t *testing.T) {
 	}
 }
 
-// withoutEmpty drops labels and annotations that are empty or not there.
+// withoutEmpty removes empty labels and annotations.
 func withoutEmpty(content map[string]any) map[string]any {
 	metadata, _ := content["metadata"].(map[string]any)
 	for _, field := range []string{"labels", "annotations"} {

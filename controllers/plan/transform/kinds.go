@@ -34,14 +34,14 @@ const (
 	crdKind  = "CustomResourceDefinition"
 )
 
-// Kinds whose objects run once. Objects that have finished may vanish from a cluster, and are not run again.
+// runsToCompletion are kinds whose objects run once. Finished objects may vanish from a cluster, and are not run again.
 var runsToCompletion = map[schema.GroupKind]bool{
 	{Group: "batch", Kind: "Job"}: true,
 	{Kind: "Pod"}:                 true,
 }
 
-// hasIdentity are the kinds whose objects are not what another object of the same content is: they have run, hold data, or were decided
-// about.
+// hasIdentity are kinds whose objects differ from other objects with the same content: they have run, contain data, or were
+// approved.
 var hasIdentity = map[schema.GroupKind]bool{
 	{Group: "batch", Kind: "Job"}:   true,
 	{Kind: "Pod"}:                   true,
@@ -49,10 +49,11 @@ var hasIdentity = map[schema.GroupKind]bool{
 	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: true,
 }
 
-// HasIdentity reports whether an object of the kind that is deleted and made again is never the same.
+// HasIdentity reports whether an object of the kind that was deleted and created again is another object, even with the same
+// content.
 func HasIdentity(kind schema.GroupKind) bool { return hasIdentity[kind] }
 
-// HasFinished reports whether an object, as its cluster shows it, has run to completion, with success or without.
+// HasFinished reports whether an object, with its cluster's status, has run to completion, successfully or not.
 func HasFinished(object *unstructured.Unstructured) bool {
 	switch object.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
@@ -99,14 +100,14 @@ func rename(content map[string]any, name conversion.Name) error {
 	return nil
 }
 
-// adaptForOtherCluster makes an object useful on another cluster than its own.
+// adaptForOtherCluster removes fields that are valid only on the object's own cluster.
 func adaptForOtherCluster(content map[string]any) error {
 	if IsBuiltIn(kindOf(content).Group) {
 		dropNulls(content)
 	}
 	switch kindOf(content) {
 	case schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}:
-		// Each side finalizes its own namespaces.
+		// The spec of a namespace contains only finalizers, which each side manages itself.
 		delete(content, "spec")
 	case schema.GroupVersionKind{Version: "v1", Kind: "Secret"}:
 		foldStringData(content)
@@ -118,7 +119,7 @@ func adaptForOtherCluster(content map[string]any) error {
 	return nil
 }
 
-// builtInGroups are the API groups of Kubernetes, as client-go's scheme has them. An API server has Go types for their kinds.
+// builtInGroups are the API groups in client-go's scheme. API servers have Go types for their kinds.
 var builtInGroups = map[string]bool{
 	"": true, "apps": true, "autoscaling": true, "batch": true, "extensions": true, "policy": true,
 	"admissionregistration.k8s.io": true, "authentication.k8s.io": true, "authorization.k8s.io": true, "certificates.k8s.io": true,
@@ -127,11 +128,11 @@ var builtInGroups = map[string]bool{
 	"resource.k8s.io": true, "scheduling.k8s.io": true, "storage.k8s.io": true, "storagemigration.k8s.io": true,
 }
 
-// IsBuiltIn reports whether an API group is one of Kubernetes, for whose kinds null, empty and absent are mostly the same.
+// IsBuiltIn reports whether an API group is Kubernetes' own. For its kinds null, empty and absent are mostly the same.
 func IsBuiltIn(group string) bool { return builtInGroups[group] }
 
-// dropNulls removes fields that are null. For a Go type they have no value. If the hub applied them, it would own the fields, and
-// take `replicas: null` for a reason to undo what an autoscaler sets. An item of a list stays.
+// dropNulls removes fields that are null, which have no value for a Go type. If the hub applied them, it would own the fields,
+// and with `replicas: null` it would undo an autoscaler's changes. Items of lists stay.
 func dropNulls(value any) {
 	switch typed := value.(type) {
 	case map[string]any:
@@ -149,11 +150,11 @@ func dropNulls(value any) {
 	}
 }
 
-// aggregatedRules is the field of a ClusterRole that a controller of each side fills if the role aggregates others.
+// aggregatedRules is the field of a ClusterRole that a controller of each side sets if the role aggregates other ClusterRoles.
 const aggregatedRules = "rules"
 
-// IsAggregated reports whether the rules of an object belong to a controller of its side: those of a ClusterRole that aggregates
-// others, under its own group or that of its twin in a mailbox.
+// IsAggregated reports whether an object is a ClusterRole that aggregates other ClusterRoles, under its own group or the group of
+// its twin in a mailbox. A controller of its side sets the rules.
 func IsAggregated(content map[string]any) bool {
 	rule, ok := content["aggregationRule"].(map[string]any)
 	return ok && rule != nil && kindOf(content).Kind == "ClusterRole"
@@ -168,7 +169,7 @@ func isTokenSecret(content map[string]any) bool {
 		content["type"] == string(corev1.SecretTypeServiceAccountToken)
 }
 
-// TokenAccountOf returns the ServiceAccount that a Secret is the token of, as NAMESPACE/NAME; empty for another object.
+// TokenAccountOf returns the ServiceAccount of a token Secret, as NAMESPACE/NAME; empty for another object.
 func TokenAccountOf(object *unstructured.Unstructured) string {
 	if !isTokenSecret(object.Object) {
 		return ""
@@ -176,7 +177,7 @@ func TokenAccountOf(object *unstructured.Unstructured) string {
 	return object.GetNamespace() + "/" + object.GetAnnotations()[corev1.ServiceAccountNameKey]
 }
 
-// adaptSecret leaves fields to the target that only its own controllers can fill in.
+// adaptSecret removes the fields that only the target's own controllers can set.
 func adaptSecret(content map[string]any) error {
 	metadata, _ := content["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -187,7 +188,7 @@ func adaptSecret(content map[string]any) error {
 		}
 		delete(annotations, corev1.ServiceAccountUIDKey)
 		delete(content, "data")
-		// The target could not fill in its token.
+		// The target could not add its token.
 		delete(content, "immutable")
 	case string(corev1.SecretTypeDockercfg), string(corev1.SecretTypeDockerConfigJson):
 		for _, key := range registryAnnotations {

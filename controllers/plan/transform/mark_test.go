@@ -54,7 +54,7 @@ func TestMark(t *testing.T) {
 		}
 		got, err := down.Owner.Verify(desired.Object.GetAnnotations(), transform.SelfOf(desired.Object))
 		if err != nil || got != want {
-			t.Errorf("the object is not recognised as ours: %+v, %v", got, err)
+			t.Errorf("the object's mark does not verify: %+v, %v", got, err)
 		}
 	}
 	cluster := desiredFor(t, fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
@@ -63,8 +63,8 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// The hash changes with what travels and with nothing else: else the hub would write for nothing, or not at all.
-func TestHashFollowsWhatTravels(t *testing.T) {
+// The hash changes with the synced content and with nothing else. Otherwise the hub would write without need, or miss a change.
+func TestHashFollowsSyncedContent(t *testing.T) {
 	const text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: u, resourceVersion: '1', labels: {a: b}, annotations: {a: b}}, data: {a: b}}"
 	original := desiredFor(t, fixtures.Object(t, text)).Mark.Hash
 	for name, test := range map[string]struct {
@@ -79,7 +79,7 @@ func TestHashFollowsWhatTravels(t *testing.T) {
 		"the name":          {[]string{"metadata", "name"}, "d", false},
 		"the API version":   {[]string{"apiVersion"}, "v2", false},
 		"resourceVersion":   {[]string{"metadata", "resourceVersion"}, "2", true},
-		"the uid":           {[]string{"metadata", "uid"}, "v", true}, // the mark's source has it
+		"the uid":           {[]string{"metadata", "uid"}, "v", true}, // the source in the mark has it
 		"status":            {[]string{"status"}, map[string]any{"a": "b"}, true},
 		"a finalizer":       {[]string{"metadata", "finalizers"}, []any{"example.com/x"}, true},
 		"kcp's annotation":  {[]string{"metadata", "annotations", "kcp.io/cluster"}, "x", true},
@@ -102,7 +102,7 @@ func TestHashFollowsWhatTravels(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	const limit = 256 << 10
 	source := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: u}}")
-	// The hash is as long whatever is hashed, so all marks of this object are of one size.
+	// All hashes have the same length, so all marks of this object have the same size.
 	room := limit - len(ownership.MarkAnnotation) - len(down.Owner.Seal(desiredFor(t, source).Mark)) - len("pad")
 	for name, test := range map[string]struct {
 		annotations map[string]string
@@ -130,7 +130,7 @@ func TestTooLarge(t *testing.T) {
 			case test.size > 0 && desired != nil:
 				t.Error("returned an object with the error")
 			case test.size > 0 && !strings.Contains(err.Error(), fmt.Sprint(test.size)):
-				t.Errorf("the message does not tell the size: %v", err)
+				t.Errorf("the message does not contain the size: %v", err)
 			}
 		})
 	}
@@ -157,7 +157,7 @@ func TestAsAdopted(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotJSON(t *testing.T) {
+func TestNonJSONValues(t *testing.T) {
 	source := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}")
 	source.Object["ratio"] = math.Inf(1)
 	if _, err := down.Desired(source, transform.SyncSpec{Policy: ownership.PolicyDelete}); err == nil || !strings.Contains(err.Error(), "shop/c") {

@@ -25,8 +25,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// MissingPaths returns the sorted paths of desired whose values actual lacks. It is for mailboxes, where the hub has no
-// managedFields entry (see [ownership.UnownedPaths]).
+// MissingPaths returns the sorted paths of the values in desired that actual does not have. It is for mailboxes, where the hub
+// has no managedFields entry (see [ownership.UnownedPaths]).
 //
 // A map may have more entries than desired. A list must have equal items in equal order. Numbers are equal in any notation. A null,
 // an empty map and an empty list may be absent, since an API server may drop them.

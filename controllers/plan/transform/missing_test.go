@@ -116,7 +116,7 @@ status: {phase: x}
 	}
 }
 
-// checkMissing checks what must hold of any two objects.
+// checkMissing checks the invariants for any two objects.
 func checkMissing(t *testing.T, desired, actual map[string]any) {
 	t.Helper()
 	desiredBefore, actualBefore := runtime.DeepCopyJSON(desired), runtime.DeepCopyJSON(actual)
@@ -136,7 +136,7 @@ func checkMissing(t *testing.T, desired, actual map[string]any) {
 	if of := transform.MissingPaths(nil, actual); len(of) > 0 {
 		t.Errorf("of nothing %v is missing", of)
 	}
-	// What is written over the other object is there then.
+	// After writing desired over the other object, no path is missing.
 	written := runtime.DeepCopyJSON(actual)
 	overwrite(written, runtime.DeepCopyJSON(desired))
 	if of := transform.MissingPaths(desired, written); len(of) > 0 {
@@ -144,13 +144,13 @@ func checkMissing(t *testing.T, desired, actual map[string]any) {
 	}
 }
 
-// overwrite does what an update with all of desired does.
+// overwrite makes the changes of an update with all of desired.
 func overwrite(actual, desired map[string]any) {
 	for key, value := range desired {
 		below, isMap := value.(map[string]any)
-		held, wasMap := actual[key].(map[string]any)
+		current, wasMap := actual[key].(map[string]any)
 		if isMap && wasMap {
-			overwrite(held, below)
+			overwrite(current, below)
 		} else {
 			actual[key] = value
 		}

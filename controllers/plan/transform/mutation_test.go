@@ -60,7 +60,7 @@ func TestMutationsDown(t *testing.T) {
 			"[{regex: {path: stringData.b, pattern: old, replacement: new}}, {set: {path: stringData.c, value: c}}]", transform.SyncSpec{},
 			"{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: YQ==, b: bmV3, c: Yw==}}",
 		},
-		// Marks of the hub, and what is nobody's affair on the target, cannot be smuggled in; a status is the target's own.
+		// Mutations cannot set marks of the hub or fields that are not synced. The status is the target's own.
 		"marks": {
 			till, "[{set: {path: \"metadata.labels['synchub.dev/owner']\", value: forged}}, {set: {path: \"metadata.annotations['synchub.dev/mark']\", value: forged}}]", transform.SyncSpec{},
 			"{apiVersion: shop.example/v1, kind: Till, metadata: {name: till, namespace: shop, labels: {team: a}}, spec: {drawer: 1}}",
@@ -86,9 +86,9 @@ func TestMutationsDown(t *testing.T) {
 				t.Errorf("want %v\ngot  %v", want, got)
 			}
 			if !reflect.DeepEqual(source, before) || !reflect.DeepEqual(other, otherBefore.Object) {
-				t.Errorf("what was given has changed: %v, %v", source, other)
+				t.Errorf("an argument has changed: %v, %v", source, other)
 			}
-			// What is made anew from the same is in sync.
+			// The same input gives an object in sync.
 			again, err := namespaced().Desired(source, test.spec)
 			if err != nil || again.Mark != desired.Mark {
 				t.Errorf("first %s, then %v, %v", desired.Mark, again, err)
@@ -97,7 +97,7 @@ func TestMutationsDown(t *testing.T) {
 	}
 }
 
-// A step that fails is told with its number and place, and nothing is made.
+// The error of a failed step contains its number and path, and no object is returned.
 func TestMutationsThatFail(t *testing.T) {
 	steps := mutate(t, "[{set: {path: spec.a, value: 1}}, {set: {path: spec.drawer.deeper, value: 1}}]")
 	source := fixtures.Object(t, till)
@@ -117,30 +117,30 @@ func TestMutationsThatFail(t *testing.T) {
 }
 
 func TestMutationsUp(t *testing.T) {
-	held := map[string]any{"spec": map[string]any{"note": "theirs"}}
+	other := map[string]any{"spec": map[string]any{"note": "theirs"}}
 	for name, test := range map[string]struct{ steps, want string }{
 		"the content":      {"[{set: {path: spec.drawer, value: 7}}]", "{apiVersion: shop.example/v1, kind: Till, metadata: {name: till, namespace: shop, labels: {team: a}}, spec: {drawer: 7}}"},
 		"of what is there": {"[{template: {path: spec.note, template: '{{ .Other.spec.note }}'}}]", "{apiVersion: shop.example/v1, kind: Till, metadata: {name: till, namespace: shop, labels: {team: a}}, spec: {drawer: 1, note: theirs}}"},
-		// The status travels by itself.
+		// The status is returned separately.
 		"a status": {"[{set: {path: status.open, value: false}}]", "{apiVersion: shop.example/v1, kind: Till, metadata: {name: till, namespace: shop, labels: {team: a}}, spec: {drawer: 1}}"},
 	} {
 		target := fixtures.Object(t, till)
 		before := target.DeepCopy()
-		desired, err := upFor(target).Desired(target, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete, Mutation: mutate(t, test.steps), Inputs: mutation.Inputs{Other: held}})
+		desired, err := upFor(target).Desired(target, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete, Mutation: mutate(t, test.steps), Inputs: mutation.Inputs{Other: other}})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if got, want := unmarked(t, desired), fixtures.Object(t, test.want).Object; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: want %v\ngot  %v", name, want, got)
 		}
-		if !reflect.DeepEqual(target, before) || held["spec"].(map[string]any)["note"] != "theirs" {
-			t.Errorf("%s: what was given has changed: %v, %v", name, target, held)
+		if !reflect.DeepEqual(target, before) || other["spec"].(map[string]any)["note"] != "theirs" {
+			t.Errorf("%s: an argument has changed: %v, %v", name, target, other)
 		}
 	}
 }
 
 func TestStatusUp(t *testing.T) {
-	held := fixtures.Object(t, "{apiVersion: shop.example/v1, kind: Till, metadata: {name: till}, spec: {factor: 3}}")
+	other := fixtures.Object(t, "{apiVersion: shop.example/v1, kind: Till, metadata: {name: till}, spec: {factor: 3}}")
 	for name, test := range map[string]struct {
 		target, steps string
 		want          any
@@ -148,19 +148,19 @@ func TestStatusUp(t *testing.T) {
 		"no steps":            {till, "", map[string]any{"open": true}},
 		"no status":           {"{apiVersion: v1, kind: A, metadata: {name: a}}", "[{set: {path: status.open, value: false}}]", nil},
 		"a field of it":       {till, "[{set: {path: status.open, value: false}}]", map[string]any{"open": false}},
-		"by what is held":     {till, "[{cel: {path: status.sum, expression: 'self.spec.drawer + other.spec.factor'}}]", map[string]any{"open": true, "sum": int64(4)}},
+		"with the other side": {till, "[{cel: {path: status.sum, expression: 'self.spec.drawer + other.spec.factor'}}]", map[string]any{"open": true, "sum": int64(4)}},
 		"only the spec":       {till, "[{set: {path: spec.drawer, value: 7}}]", map[string]any{"open": true}},
 		"the whole of it":     {till, "[{delete: {path: status}}]", nil},
 		"of what was changed": {till, "[{set: {path: spec.drawer, value: 7}}, {cel: {path: status.drawer, expression: self.spec.drawer}}]", map[string]any{"open": true, "drawer": int64(7)}},
 	} {
 		target := fixtures.Object(t, test.target)
-		before, heldBefore := target.DeepCopy(), held.DeepCopy()
-		got, err := transform.MutatedStatus(target, mutate(t, test.steps), mutation.Inputs{Other: held.Object})
+		before, otherBefore := target.DeepCopy(), other.DeepCopy()
+		got, err := transform.MutatedStatus(target, mutate(t, test.steps), mutation.Inputs{Other: other.Object})
 		if err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: want %v, got %v, %v", name, test.want, got, err)
 		}
-		if !reflect.DeepEqual(target, before) || !reflect.DeepEqual(held, heldBefore) {
-			t.Errorf("%s: what was given has changed: %v, %v", name, target, held)
+		if !reflect.DeepEqual(target, before) || !reflect.DeepEqual(other, otherBefore) {
+			t.Errorf("%s: an argument has changed: %v, %v", name, target, other)
 		}
 	}
 }

@@ -28,7 +28,7 @@ import (
 )
 
 func TestInvalidObjects(t *testing.T) {
-	for name, test := range map[string]struct{ source, field, says string }{
+	for name, test := range map[string]struct{ source, field, message string }{
 		"a token for nobody": {
 			"{apiVersion: v1, kind: Secret, metadata: {name: s}, type: kubernetes.io/service-account-token}",
 			"metadata.annotations[kubernetes.io/service-account.name]", "ServiceAccount",
@@ -48,13 +48,13 @@ func TestInvalidObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			desired, err := down.Desired(fixtures.Object(t, test.source), transform.SyncSpec{Policy: ownership.PolicyDelete})
-			wantInvalid(t, desired, err, test.field, test.says)
+			wantInvalid(t, desired, err, test.field, test.message)
 		})
 	}
 }
 
-// Of what kind a related object is on a target follows from what that says of its APIs.
-func TestATokenTravelsAsNothingElse(t *testing.T) {
+// The kind of a related object on a target depends on the target's discovery.
+func TestTokenSecretsKeepTheirKind(t *testing.T) {
 	source := fixtures.Object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, annotations: {kubernetes.io/service-account.name: robot}}, type: kubernetes.io/service-account-token, data: {token: YQ==}}")
 	spec := transform.SyncSpec{Policy: ownership.PolicyDelete, Kind: source.GroupVersionKind()}
 	desired, err := down.Desired(source, spec)
@@ -71,14 +71,14 @@ func TestATokenTravelsAsNothingElse(t *testing.T) {
 	}
 }
 
-func wantInvalid(t *testing.T, desired *transform.Desired, err error, field, says string) {
+func wantInvalid(t *testing.T, desired *transform.Desired, err error, field, message string) {
 	t.Helper()
 	var refused *transform.InvalidObjectError
 	if !errors.As(err, &refused) || desired != nil {
 		t.Fatalf("want a refusal, got %v, %v", desired, err)
 	}
-	if refused.Field != field || !strings.Contains(refused.Message, says) {
-		t.Errorf("want %s and %q, got %+v", field, says, refused)
+	if refused.Field != field || !strings.Contains(refused.Message, message) {
+		t.Errorf("want %s and %q, got %+v", field, message, refused)
 	}
 	if !strings.HasPrefix(err.Error(), field+": ") {
 		t.Errorf("the message does not name the field: %v", err)

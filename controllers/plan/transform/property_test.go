@@ -36,7 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// checkDesired makes the desired object for source and checks what must hold for any source.
+// checkDesired computes the desired object for a source and checks the invariants for any source.
 func checkDesired(t *testing.T, source *unstructured.Unstructured) {
 	t.Helper()
 	before := source.DeepCopy()
@@ -55,16 +55,16 @@ func checkDesired(t *testing.T, source *unstructured.Unstructured) {
 	}
 	checkNothingExcluded(t, desired.Object)
 	if _, err := down.Owner.Verify(desired.Object.GetAnnotations(), desired.Mark.Self); err != nil {
-		t.Errorf("not marked as ours: %v", err)
+		t.Errorf("the mark does not verify: %v", err)
 	}
 	if _, ok := desired.Object.GetAnnotations()["deployment.kubernetes.io/revision"]; ok {
-		t.Error("the revision travels")
+		t.Error("the revision is synced")
 	}
 	if self, want := desired.Mark.Self, transform.SelfOf(source); self != want {
 		t.Errorf("want self %+v, got %+v", want, self)
 	}
 
-	// Whoever changes the result must not reach the source, which may be an informer's.
+	// A change of the result must not change the source, which may be shared with an informer.
 	scribbled := desired.Object.DeepCopy()
 	fixtures.Scribble(desired.Object.Object)
 	if !reflect.DeepEqual(source, before) {
@@ -82,7 +82,7 @@ func checkDesired(t *testing.T, source *unstructured.Unstructured) {
 	}
 }
 
-// checkUpDesired makes the mailbox's object for one of the target and checks what must hold for any.
+// checkUpDesired computes the mailbox object for a target object and checks the invariants for any object.
 func checkUpDesired(t *testing.T, target *unstructured.Unstructured) {
 	t.Helper()
 	before := target.DeepCopy()
@@ -109,7 +109,7 @@ func checkUpDesired(t *testing.T, target *unstructured.Unstructured) {
 		t.Errorf("want self %+v, got %+v", want, desired.Mark.Self)
 	}
 	if mark, err := down.Owner.VerifyUp(desired.Object.GetAnnotations(), want); err != nil || mark != desired.Mark {
-		t.Errorf("not marked as ours: %+v, %v", mark, err)
+		t.Errorf("the mark does not verify: %+v, %v", mark, err)
 	}
 	if missing := transform.MissingPaths(desired.Object.Object, desired.Object.DeepCopy().Object); len(missing) > 0 {
 		t.Errorf("an object lacks of itself %v", missing)
@@ -120,15 +120,15 @@ func checkUpDesired(t *testing.T, target *unstructured.Unstructured) {
 	}
 }
 
-// checkNothingExcluded fails if the desired object holds what must not travel.
+// checkNothingExcluded fails the test if the desired object has a field that must not be synced.
 func checkNothingExcluded(t *testing.T, desired *unstructured.Unstructured) {
 	t.Helper()
 	if _, ok := desired.Object["status"]; ok {
-		t.Error("the status travels")
+		t.Error("the status is synced")
 	}
 	for field := range desired.Object["metadata"].(map[string]any) {
 		if !slices.Contains([]string{"name", "namespace", "labels", "annotations"}, field) {
-			t.Errorf("metadata.%s travels", field)
+			t.Errorf("metadata.%s is synced", field)
 		}
 	}
 	if value := desired.GetLabels()[ownership.OwnerLabel]; value != down.Owner.LabelValue() {
@@ -137,7 +137,7 @@ func checkNothingExcluded(t *testing.T, desired *unstructured.Unstructured) {
 	labels, annotations := slices.Collect(maps.Keys(desired.GetLabels())), slices.Collect(maps.Keys(desired.GetAnnotations()))
 	for _, key := range slices.Concat(labels, annotations) {
 		if strings.Contains(key, ".kcp.io/") || strings.HasPrefix(key, "kcp.io/") {
-			t.Errorf("%s travels", key)
+			t.Errorf("%s is synced", key)
 		}
 	}
 	for _, key := range []string{
@@ -145,16 +145,16 @@ func checkNothingExcluded(t *testing.T, desired *unstructured.Unstructured) {
 		ownership.KubeStellarDownsynced, ownership.KubeStellarUpsynced, "edge.kubestellar.io/customizer", "edge.kubestellar.io/expand-parameters",
 	} {
 		if slices.Contains(annotations, key) {
-			t.Errorf("the annotation %s travels", key)
+			t.Errorf("the annotation %s is synced", key)
 		}
 	}
 	if desired.GroupVersionKind() == (schema.GroupVersionKind{Version: "v1", Kind: "Secret"}) && desired.Object["stringData"] != nil {
-		t.Error("stringData travels")
+		t.Error("stringData is synced")
 	}
 }
 
-// The content of a custom resource arrives as it is, whatever it holds: nulls, also in lists, and empty maps and lists.
-func TestContentArrivesAsItIs(t *testing.T) {
+// The content of a custom resource is not changed: nulls, also in lists, and empty maps and lists are kept.
+func TestContentIsUnchanged(t *testing.T) {
 	for seed := range uint64(1000) {
 		g := seeded(seed)
 		content := g.object(4, "spec", "values", "template", "list", "nothing", "")
@@ -285,7 +285,7 @@ func FuzzDesired(f *testing.F) {
 	f.Add(`{"kind":"Any","apiVersion":"a/b/c","metadata":{"name":7,"namespace":{},"annotations":{"a":"b","c":1}}}`, "\xff")
 	f.Fuzz(func(t *testing.T, data, uid string) {
 		source := &unstructured.Unstructured{}
-		// What is no object, and what takes more than the limit, are tried elsewhere.
+		// Other tests use values that are not objects, and objects beyond the limit.
 		if len(data) > 100<<10 || source.UnmarshalJSON([]byte(data)) != nil || source.Object == nil {
 			return
 		}

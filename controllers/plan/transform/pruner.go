@@ -23,13 +23,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Pruner drops the fields that the schema of a mailbox's API does not have, as kcp does. They must not be compared with the
-// mailbox object: they would be missing for ever. It is immutable and shared. A nil Pruner drops nothing.
+// Pruner drops the fields that the schema of a mailbox's API does not have, as kcp does. If the hub compared these fields with
+// the mailbox object, they would always be missing. A Pruner is immutable and shared. A nil Pruner drops nothing.
 type Pruner struct {
-	// preserveUnknown keeps unknown fields; embeddedResource keeps the fields that every resource has.
+	// preserveUnknown keeps unknown fields. embeddedResource keeps the fields that every resource has.
 	preserveUnknown, embeddedResource bool
 	properties                        map[string]*Pruner
-	// items is for items of a list, additionalProperties for fields that the schema does not name. Nil keeps no field.
+	// items is for items of a list, and additionalProperties for fields that the schema does not name. Nil keeps no field.
 	items, additionalProperties *Pruner
 	// allowsAdditional is true if the schema allows fields that it does not name.
 	allowsAdditional bool
@@ -44,7 +44,7 @@ func NewPruner(schema *apiextensionsv1.JSONSchemaProps) *Pruner {
 	return root
 }
 
-// newSchemaPruner returns a Pruner for a schema. The items of a free list are free.
+// newSchemaPruner returns a Pruner for a schema. free is true for an item of a list that preserves unknown fields.
 func newSchemaPruner(schema *apiextensionsv1.JSONSchemaProps, free bool) *Pruner {
 	kept := &Pruner{
 		preserveUnknown:  free || schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields,
@@ -69,8 +69,8 @@ func newSchemaPruner(schema *apiextensionsv1.JSONSchemaProps, free bool) *Pruner
 	return kept
 }
 
-// Prune returns the object without the dropped fields, and the paths of unknown ones, each once and sorted, with [] for list items.
-// It does not change the object; the result shares unchanged parts with it.
+// Prune returns the object without the dropped fields, and the sorted paths of unknown fields, with [] for list items. It does
+// not change the object; the result shares unchanged parts with it.
 func (k *Pruner) Prune(object map[string]any) (kept map[string]any, dropped []string) {
 	if k == nil || k.keepsAll(object) {
 		return object, nil
@@ -80,7 +80,7 @@ func (k *Pruner) Prune(object map[string]any) (kept map[string]any, dropped []st
 	return pruned.(map[string]any), slices.Sorted(maps.Keys(paths))
 }
 
-// PruneStatus does the same for a status. A schema without a status drops nothing of an empty one, which kinds without status have.
+// PruneStatus does the same for a status. It does not change an empty status, which kinds without a status have.
 func (k *Pruner) PruneStatus(status map[string]any) (kept map[string]any, dropped []string) {
 	if k == nil || len(status) == 0 {
 		return status, nil
@@ -129,7 +129,7 @@ func (k *Pruner) item() *Pruner {
 	}
 }
 
-// keepsAll reports whether nothing of a value is dropped. That is so for nearly all values, and costs no memory.
+// keepsAll reports whether no part of a value is dropped, which is so for nearly all values. It allocates no memory.
 func (k *Pruner) keepsAll(value any) bool {
 	if k == preserveAll {
 		return true

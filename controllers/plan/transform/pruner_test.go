@@ -89,8 +89,8 @@ func TestPruner(t *testing.T) {
 	}
 }
 
-// What is kept is what API servers keep, whatever the schema and the object.
-func TestPrunerKeepsWhatServersKeep(t *testing.T) {
+// The Pruner keeps the same fields as API servers, for any schema and object.
+func TestPrunerKeepsLikeServers(t *testing.T) {
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the same each time, on purpose
 		schema := randomSchema(random, 4)
@@ -111,7 +111,7 @@ func TestPrunerKeepsWhatServersKeep(t *testing.T) {
 		pruning.Prune(want, structural, true)
 		defaulting.PruneNonNullableNullsWithoutDefaults(want, structural)
 		got, _ := transform.NewPruner(&schema).Prune(object)
-		// Servers keep the metadata of an embedded resource, but its nulls only if the schema allows them.
+		// API servers keep the metadata of an embedded resource, but its nulls only if the schema allows them.
 		if got, want := withoutNullsInMetadata(got), withoutNullsInMetadata(want); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: want %v, got %v of %v by %+v", seed, want, got, object, schema)
 		}

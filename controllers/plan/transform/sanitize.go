@@ -27,10 +27,10 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// revisionAnnotation is counted by the Deployment controller of each side.
+// revisionAnnotation contains a number that the Deployment controller of each side increments.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// excludedLabels and staysAnnotations never travel, beside those of kcp and of hubs.
+// excludedLabels and excludedAnnotations are never synced, and neither are the labels and annotations of kcp and of hubs.
 var (
 	excludedLabels = map[string]bool{
 		corev1.LabelMetadataName:        true, // the API server sets it on every namespace by itself
@@ -46,8 +46,8 @@ var (
 	}
 )
 
-// sanitize returns a copy of the source without everything that belongs to its side. travels selects among the other
-// annotations.
+// sanitize returns a copy of the source without the fields that belong to its side. travels reports whether an annotation is
+// synced.
 func sanitize(source *unstructured.Unstructured, travels func(annotation string) bool) map[string]any {
 	content := make(map[string]any, len(source.Object))
 	for field, value := range source.Object {
@@ -86,8 +86,8 @@ func shouldDownsyncAnnotation(annotation string) bool {
 // BelongsToKCP is true for kcp.io and its subdomains, such as the labels of accepted claims (claimed.internal.apis.kcp.io).
 func BelongsToKCP(key string) bool { return hasDomain(key, "kcp.io") }
 
-// belongsToHubs is true for the keys by which hubs know their objects: marks, the bindings of spec.mailboxAccess, the Secrets
-// of SyncTargets. A target may be a workspace that has such objects, and nobody may write them there through the hub.
+// belongsToHubs is true for the keys of hubs: marks, and the labels of bindings for spec.mailboxAccess and of the Secrets of
+// SyncTargets. A target may be a workspace with such objects, and users must not write them through the hub.
 func belongsToHubs(key string) bool { return hasDomain(key, synchubv1alpha1.GroupName) }
 
 func hasDomain(key, domain string) bool {
@@ -96,7 +96,7 @@ func hasDomain(key, domain string) bool {
 	return found && ok && (rest == "" || strings.HasSuffix(rest, "."))
 }
 
-// filterEntries returns the labels or annotations that travel.
+// filterEntries returns the labels or annotations to sync.
 func filterEntries(source *unstructured.Unstructured, field string, travels func(key string) bool) map[string]any {
 	metadata, _ := source.Object["metadata"].(map[string]any)
 	entries, _ := metadata[field].(map[string]any)
@@ -109,9 +109,9 @@ func filterEntries(source *unstructured.Unstructured, field string, travels func
 	return kept
 }
 
-// copyContent returns a deep copy of a value. Nulls are values: a nullable field with a default has another value without its null. The
-// copy lacks only the null creationTimestamp that clients written in Go send in templates, since each apply with it increments the
-// generation.
+// copyContent returns a deep copy of a value. Nulls are values: a nullable field with a default has another value without its
+// null. Only the null creationTimestamp that clients in Go send in templates is not copied, since each apply with it increments
+// the generation.
 func copyContent(value any) any {
 	switch typed := value.(type) {
 	case map[string]any:
@@ -136,7 +136,7 @@ func copyContent(value any) any {
 	}
 }
 
-// isEmbeddedObject reports whether a map with metadata is a template or an object. In any other map metadata is a name like others.
+// isEmbeddedObject reports whether a map with metadata is a template or an object. In any other map, metadata is an ordinary key.
 func isEmbeddedObject(fields map[string]any) bool {
 	_, hasSpec := fields["spec"]
 	_, hasKind := fields["kind"]

@@ -45,7 +45,7 @@ const (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// TestOnARealServer tries what depends on what an API server and its controllers make of a desired object.
+// TestOnARealServer tests the parts that depend on the processing of a desired object by an API server and its controllers.
 func TestOnARealServer(t *testing.T) {
 	target := suite.StartTarget(t, "target", servers.TargetOptions{Controllers: true})
 	suite.Apply(t, target.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")
@@ -55,10 +55,10 @@ func TestOnARealServer(t *testing.T) {
 			t.Run(kind, func(t *testing.T) { adoption.try(t, client) })
 		}
 	})
-	t.Run("a token arrives usable", func(t *testing.T) { tryToken(t, client) })
+	t.Run("a token is usable", func(t *testing.T) { tryToken(t, client) })
 }
 
-// apply applies what the hub wants for a source.
+// apply applies the desired object for a source.
 func apply(t *testing.T, client dynamic.ResourceInterface, source *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	applied, err := client.Apply(t.Context(), source.GetName(), desiredFor(t, source).Object, metav1.ApplyOptions{FieldManager: hubManager, Force: true})
@@ -68,11 +68,11 @@ func apply(t *testing.T, client dynamic.ResourceInterface, source *unstructured.
 	return applied
 }
 
-// adoption is the story of an object that somebody created on the target, in full, before the hub took it over.
+// adoption is the history of an object that another client created completely on the target before the hub took it over.
 type adoption struct {
 	resource schema.GroupVersionResource
 	object   string
-	// next is what the mailbox holds later; gone are the paths (see holds) that must not be there any more then.
+	// next is the later content of the mailbox object. gone are the paths (see holds) that the target must no longer have then.
 	next string
 	gone []string
 }
@@ -185,14 +185,14 @@ func (a adoption) try(t *testing.T, dynamicClient dynamic.Interface) {
 	if after.GetLabels()["theirs"] != "x" {
 		t.Error("a label that is not the hub's went, too")
 	}
-	// What the API server made of it, defaults and all, is whole: the hub is content with it.
+	// The object with the API server's defaults is in sync.
 	drifted, err := ownership.UnownedPaths(desiredFor(t, fixtures.Object(t, a.next)).Object.Object, entryOf(t, after))
 	if err != nil || len(drifted) > 0 {
 		t.Errorf("the hub misses %v, %v", drifted, err)
 	}
 }
 
-// replaceManagedFields does it as long as nobody else has written meanwhile; the object is read again if somebody has.
+// replaceManagedFields replaces the managedFields, and reads the object again if another client has written it in between.
 func replaceManagedFields(t *testing.T, client dynamic.ResourceInterface, live *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) (*unstructured.Unstructured, error) {
 	t.Helper()
 	patch, err := json.Marshal([]map[string]any{
@@ -224,7 +224,7 @@ func entryOf(t *testing.T, live *unstructured.Unstructured) []byte {
 	return nil
 }
 
-// The target's own token controller fills the Secret, for the ServiceAccount of that cluster, and the hub is content.
+// The target's own token controller fills the Secret for the ServiceAccount of its cluster, and the object is in sync.
 func tryToken(t *testing.T, dynamicClient dynamic.Interface) {
 	g := NewWithT(t)
 	accounts := dynamicClient.Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}).Namespace(namespace)
@@ -269,7 +269,7 @@ data: {token: b2YgdGhlIG1haWxib3g=, ca.crt: b2YgdGhlIG1haWxib3g=, namespace: b2Y
 	}
 }
 
-// holds reports whether there is something at the path, in which a list's item is called by its name.
+// holds reports whether there is a value at the path, in which items of lists have their names.
 func holds(value any, path string) bool {
 	for step := range strings.FieldsSeq(path) {
 		switch typed := value.(type) {

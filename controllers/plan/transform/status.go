@@ -36,8 +36,8 @@ func StatusOf(status any) map[string]any {
 	return (*Generations)(nil).translateStatus(fields)
 }
 
-// EqualStatus reports whether two statuses are equal. A field that is null equals a missing field: kcp drops the nulls that a schema
-// does not allow, so that such a status would differ for ever.
+// EqualStatus reports whether two statuses are equal. A null equals a missing field: kcp drops the nulls that a schema does not
+// allow, so that such a status would always differ.
 func EqualStatus(first, second map[string]any) bool {
 	for name, value := range first {
 		if !equalValue(value, second[name]) {
@@ -65,17 +65,17 @@ func equalValue(first, second any) bool {
 	}
 }
 
-// ReturnedStatus returns a copy of the status of a target's object as the mailbox's object must show it.
+// ReturnedStatus returns a copy of a target object's status for the mailbox object.
 //
-// The observedGeneration of the status, and that of each item of a list called conditions, however deep, counts
-// generations of the target's object. It is counted in those of the mailbox's instead: the generation there if the
-// target has observed all of it, else an earlier one, as many before as the target is behind.
+// The observedGeneration of the status, and of each item of a list called conditions at any depth, is a generation of the target
+// object. ReturnedStatus translates it to a generation of the mailbox object: the current generation if the target has observed
+// the object completely. Otherwise the result is earlier by as many generations as the target is behind.
 func ReturnedStatus(status any, generations Generations) map[string]any {
 	fields, _ := status.(map[string]any)
 	return generations.translateStatus(fields)
 }
 
-// translateStatus returns a copy; nil generations translate nothing.
+// translateStatus returns a translated copy of a status. Nil generations translate nothing.
 func (g *Generations) translateStatus(status map[string]any) map[string]any {
 	returned := make(map[string]any, len(status))
 	for field, value := range status {
@@ -117,7 +117,7 @@ func (g *Generations) translateFields(fields map[string]any) {
 	}
 }
 
-// translateGeneration keeps the distance, so that a status without news is not written.
+// translateGeneration keeps the distance between the generations, so that an unchanged status is not written.
 func (g *Generations) translateGeneration(observed int64) int64 {
 	result := max(g.Source, 0) - max(0, max(g.Target, 0)-max(observed, 0))
 	if !g.Applied {

@@ -70,16 +70,16 @@ func TestObservedGeneration(t *testing.T) {
 	}
 }
 
-// While an update goes down, the status says nothing new until the target has observed it: so it is written once.
+// While an update is being downsynced, the status does not change until the target has observed it, so it is written once.
 func TestOneStatusForOneUpdate(t *testing.T) {
 	returned := func(source, target, observed int64, applied bool) any {
 		return transform.ReturnedStatus(map[string]any{"observedGeneration": observed}, transform.Generations{Source: source, Target: target, Applied: applied})["observedGeneration"]
 	}
 	got := []any{
 		returned(10, 3, 3, true),  // in sync
-		returned(11, 3, 3, false), // the mailbox's object was changed
+		returned(11, 3, 3, false), // the mailbox object was changed
 		returned(11, 4, 3, true),  // the change was applied
-		returned(11, 4, 4, true),  // the target's controllers have seen it
+		returned(11, 4, 4, true),  // the target's controllers have observed it
 	}
 	if want := []any{int64(10), int64(10), int64(10), int64(11)}; !reflect.DeepEqual(got, want) {
 		t.Errorf("want %v, got %v", want, got)
@@ -131,7 +131,7 @@ generation: 3
 	}
 }
 
-// checkReturned checks what must hold of any status.
+// checkReturned checks the invariants for any status.
 func checkReturned(t *testing.T, status map[string]any, generations transform.Generations) {
 	t.Helper()
 	before := runtime.DeepCopyJSON(status)

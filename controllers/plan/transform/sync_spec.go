@@ -31,14 +31,14 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// SyncSpec says how one object changes on its way. The zero value changes nothing.
+// SyncSpec is the spec that transforms one object for the other side. The zero value changes nothing.
 type SyncSpec struct {
 	Policy ownership.Policy
-	// Conversion is that of a config, and overrides Kind. Naming applies to its result.
+	// Conversion is a config's conversion, and overrides Kind. Naming applies to its result.
 	Conversion *conversion.Conversion
 	// Kind is the kind on the other side; zero for the same kind.
 	Kind schema.GroupVersionKind
-	// Version overrides the version of Kind and Conversion; empty for theirs.
+	// Version overrides the version of Kind and Conversion, unless it is empty.
 	Version string
 	// Namespace is the namespace on the other side, unless Naming sets it; empty for the same namespace.
 	Namespace string
@@ -48,9 +48,9 @@ type SyncSpec struct {
 	// Mutation changes the object. It may read the inputs.
 	Mutation *mutation.Program
 	Inputs   mutation.Inputs
-	// IgnoredFields are left to the other side.
+	// IgnoredFields are not applied, because the other side owns them.
 	IgnoredFields []IgnoredField
-	// Relation names the relation by which the object is synced, if it is related (see [ownership.Mark]).
+	// Relation names the relation that syncs the object, if the object is related (see [ownership.Mark]).
 	Relation string
 }
 

@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// namer compiles templates, which may look at a primary, too.
+// namer compiles templates, which may also use a primary.
 func namer(t *testing.T, namespace, name string) *naming.Namer {
 	t.Helper()
 	compiled, err := naming.Compile(&synchubv1alpha1.Naming{Namespace: namespace, Name: name}, "Object", "Primary", "Mailbox", "SyncTarget")
@@ -43,7 +43,7 @@ func namer(t *testing.T, namespace, name string) *naming.Namer {
 	return compiled
 }
 
-// mutate compiles steps, given as a list in YAML; none for no text.
+// mutate compiles steps, given as a list in YAML; nil for an empty text.
 func mutate(t *testing.T, steps string) *mutation.Program {
 	t.Helper()
 	parsed := fixtures.Decode[[]synchubv1alpha1.MutationStep](t, steps)
@@ -54,7 +54,7 @@ func mutate(t *testing.T, steps string) *mutation.Program {
 	return program
 }
 
-// namespaced brings down objects that are in namespaces, to the SyncTarget florin.
+// namespaced returns the transformation of namespaced objects for the SyncTarget florin.
 func namespaced() transform.Down {
 	made := down
 	made.SyncTarget, made.Namespaced = "florin", true
@@ -74,7 +74,7 @@ func TestNamesDown(t *testing.T) {
 		down   transform.Down
 		source string
 		spec   transform.SyncSpec
-		// want is apiVersion, kind, namespace and name.
+		// want is the apiVersion, kind, namespace and name.
 		want [4]string
 	}{
 		"unchanged":                       {namespaced(), till, transform.SyncSpec{}, [4]string{"shop.example/v1", "Till", "shop", "till"}},
@@ -88,7 +88,7 @@ func TestNamesDown(t *testing.T) {
 		"a template over another":         {namespaced(), till, transform.SyncSpec{Naming: namer(t, "", "{{ .Primary.metadata.name }}"), Variables: primary}, [4]string{"shop.example/v1", "Till", "shop", "boss"}},
 		"no namespace for a cluster's":    {down, "{apiVersion: v1, kind: Node, metadata: {name: node}}", transform.SyncSpec{Naming: namer(t, "bank", "x")}, [4]string{"v1", "Node", "", "x"}},
 		"a template, moved":               {namespaced(), till, transform.SyncSpec{Naming: namer(t, "", "x"), Namespace: "bank"}, [4]string{"shop.example/v1", "Till", "bank", "x"}},
-		"the template says the namespace": {namespaced(), till, transform.SyncSpec{Naming: namer(t, "vault", ""), Namespace: "bank"}, [4]string{"shop.example/v1", "Till", "vault", "till"}},
+		"the namespace has a template":    {namespaced(), till, transform.SyncSpec{Naming: namer(t, "vault", ""), Namespace: "bank"}, [4]string{"shop.example/v1", "Till", "vault", "till"}},
 		"all of it at once":               {namespaced(), till, transform.SyncSpec{Kind: deployment, Naming: namer(t, "n", "x")}, [4]string{"apps/v1", "Deployment", "n", "x"}},
 		"a conversion stands in for Kind": {namespaced(), till, transform.SyncSpec{Conversion: &odd, Kind: deployment}, [4]string{"old.example/v1", "Box", "shop", "till"}},
 		"templates over a conversion": {
@@ -116,7 +116,7 @@ func TestNamesDown(t *testing.T) {
 			if apiVersion, kind := called.GVK.ToAPIVersionAndKind(); err != nil || [4]string{apiVersion, kind, called.Namespace, called.Name} != test.want {
 				t.Errorf("it is called %+v, %v", called, err)
 			}
-			// Where it came from stays what it is: by that the copy is found again.
+			// The source in the mark does not change, since it leads from the copy to its source.
 			if desired.Mark.Self != transform.SelfOf(got) || desired.Mark.Source.Name != before.GetName() || desired.Mark.Source.Namespace != before.GetNamespace() {
 				t.Errorf("the mark is %s", desired.Mark)
 			}
@@ -127,8 +127,7 @@ func TestNamesDown(t *testing.T) {
 	}
 }
 
-// A name that no object can have is the object's fault or the template's: the error says which field of the
-// PublishedResource made it, and what came out.
+// An invalid name is an error of the object or the template. The error contains the field of the PublishedResource, and the name.
 func TestInvalidNames(t *testing.T) {
 	up := upFor(fixtures.Object(t, till))
 	up.Namespaced = true
@@ -149,9 +148,9 @@ func TestInvalidNames(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(err.Error(), test.value) {
-			t.Errorf("%s: the message does not say what came out: %v", name, err)
+			t.Errorf("%s: the message does not contain the name: %v", name, err)
 		}
-		// The same upwards, where the kind may be another.
+		// The same for upsync, where the kind may differ.
 		if name == "capitals" {
 			continue
 		}
@@ -161,7 +160,7 @@ func TestInvalidNames(t *testing.T) {
 	}
 }
 
-// A template that fails for an object says so.
+// The error of a template that fails for an object is returned.
 func TestNamesThatFail(t *testing.T) {
 	spec := transform.SyncSpec{Naming: namer(t, "", "{{ .Object.spec.none.deeper }}")}
 	for direction, transformed := range map[string]func() (*transform.Desired, error){
@@ -189,7 +188,7 @@ func TestNamesUp(t *testing.T) {
 		"unchanged":    {transform.SyncSpec{}, [2]string{"bank", "box"}},
 		"moved":        {transform.SyncSpec{Namespace: "shop"}, [2]string{"shop", "box"}},
 		"by templates": {transform.SyncSpec{Naming: namer(t, "{{ .SyncTarget }}", "{{ .Mailbox }}-{{ .Object.metadata.name }}")}, [2]string{"florin", "2f5wd0xyz-box"}},
-		// What comes up is what the mailbox serves, whatever the wish says.
+		// An upsynced object has the kind that the mailbox serves, not the kind in the spec.
 		"the kind is that of the mailbox": {transform.SyncSpec{Kind: deployment}, [2]string{"bank", "box"}},
 	} {
 		desired, err := up.Desired(below, targetResource, test.spec)

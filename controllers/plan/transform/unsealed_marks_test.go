@@ -34,18 +34,18 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// Marks as hubs wrote them before there were rules about how objects change on their way. Were one of them to come out
-// otherwise where there is no rule, each hub would write all its objects again when it is upgraded.
+// formerMarks are marks that hubs wrote before there were rules that transform objects. If one of them changed for an object
+// without a rule, each hub would write all its objects again after an upgrade.
 var formerMarks = map[string]string{ //nolint:gosec // no credentials: hashes of what stands beside them
 	"{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, uid: u1, resourceVersion: '7', labels: {app: web}}, spec: {replicas: 2, template: {spec: {containers: [{name: app, image: web:1}]}}}, status: {replicas: 1}}": `{"v":1,"hub":"hub-uid","syncTarget":"target-uid","mailbox":"2f5wd0xyz","source":{"group":"apps","resource":"deployments","namespace":"shop","name":"web","uid":"u1"},"self":{"group":"apps","kind":"Deployment","namespace":"shop","name":"web"},"policy":"Delete","hash":"1:ie23XjjC3u2EfeGPfZ9RnYtu"}`,
 	"{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, uid: u2}, type: Opaque, data: {a: YQ==}, stringData: {b: new}}":                                                                                                          `{"v":1,"hub":"hub-uid","syncTarget":"target-uid","mailbox":"2f5wd0xyz","source":{"group":"apps","resource":"deployments","namespace":"shop","name":"s","uid":"u2"},"self":{"kind":"Secret","namespace":"shop","name":"s"},"policy":"Delete","hash":"1:NR0sgCUcR51F7yJ-JMCLNUfl"}`,
 	"{apiVersion: v1, kind: Namespace, metadata: {name: shop, uid: u3, labels: {team: a}}}":                                                                                                                                                       `{"v":1,"hub":"hub-uid","syncTarget":"target-uid","mailbox":"2f5wd0xyz","source":{"group":"apps","resource":"deployments","name":"shop","uid":"u3"},"self":{"kind":"Namespace","name":"shop"},"policy":"Delete","hash":"1:kut2G7Mj0ikixWExGtqstCLF"}`,
 }
 
-// formerSum is the sum of what those hubs made of the first two thousand seeds, downwards and upwards, marks included.
+// formerSum is the hash of these hubs' desired objects for the first two thousand seeds, in both directions, with marks.
 const formerSum = "5481f17a2c666901c094205b6cbbb5be76d1a3f8a083a8390e0f0250f0619018"
 
-// emptySpecs change nothing about an object.
+// emptySpecs are specs that change no object.
 func emptySpecs(source *unstructured.Unstructured, policy ownership.Policy) map[string]transform.SyncSpec {
 	return map[string]transform.SyncSpec{
 		"no more than the policy": {Policy: policy},
@@ -54,7 +54,7 @@ func emptySpecs(source *unstructured.Unstructured, policy ownership.Policy) map[
 	}
 }
 
-// asUnsealedMark makes the mark what it was before marks were sealed, and returns it.
+// asUnsealedMark replaces the mark by its form before marks were sealed, and returns it.
 func asUnsealedMark(desired *transform.Desired) string {
 	former := desired.Mark
 	former.Version, former.SourceVersion = 1, 0
@@ -101,7 +101,7 @@ func withoutNulls(value any) any {
 	}
 }
 
-func TestWhatFormerHubsMade(t *testing.T) {
+func TestObjectsOfFormerHubs(t *testing.T) {
 	tier.Thorough(t)
 	sums := map[string]hash.Hash{}
 	write := func(name string, desired *transform.Desired, err error) {
@@ -125,11 +125,11 @@ func TestWhatFormerHubsMade(t *testing.T) {
 	}
 	for seed := range uint64(2000) {
 		source := seeded(seed).source()
-		// Those hubs let their own keys travel where they do not belong: a label as an annotation, and the other way round.
+		// Former hubs synced their own keys if they were misplaced: a label as an annotation, and an annotation as a label.
 		unstructured.RemoveNestedField(source.Object, "metadata", "labels", ownership.MarkAnnotation)
 		unstructured.RemoveNestedField(source.Object, "metadata", "labels", ownership.EnsuredAnnotation)
 		unstructured.RemoveNestedField(source.Object, "metadata", "annotations", ownership.OwnerLabel)
-		// They also dropped nulls.
+		// Former hubs also dropped nulls.
 		source.Object, _ = withoutNulls(source.Object).(map[string]any)
 		for name, spec := range emptySpecs(source, ownership.PolicyDelete) {
 			desired, err := down.Desired(source, spec)

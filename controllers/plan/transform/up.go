@@ -31,11 +31,11 @@ import (
 
 // Up transforms objects of one target into mailbox objects of one resource.
 type Up struct {
-	// Owner marks the objects.
+	// Owner is the owner in the marks.
 	Owner ownership.Owner
-	// Mailbox is the logical cluster that the objects are for, SyncTarget the name of the target's SyncTarget.
+	// Mailbox is the logical cluster of the mailbox, and SyncTarget the name of the target's SyncTarget.
 	Mailbox, SyncTarget string
-	// Resource, Version and Kind are those of the mailbox.
+	// Resource, Version and Kind are the API in the mailbox.
 	Resource      schema.GroupResource
 	Version, Kind string
 	// Namespaced is false if the mailbox objects are cluster-scoped.
@@ -51,7 +51,7 @@ func (u Up) Name(target *unstructured.Unstructured, spec SyncSpec) (conversion.N
 	kind := schema.GroupVersionKind{Group: u.Resource.Group, Version: u.Version, Kind: u.Kind}
 	name := conversionName(target)
 	if spec.Conversion != nil {
-		// The conversion names a version of the API, and objects are the same in all versions.
+		// The conversion may name another version of the API: objects are the same in all versions.
 		name.GVK.Version = cmp.Or(spec.Conversion.Downstream.Version, name.GVK.Version)
 		converted, ok := spec.Conversion.Up(name)
 		if !ok || converted.GVK.GroupKind() != kind.GroupKind() {
@@ -59,7 +59,7 @@ func (u Up) Name(target *unstructured.Unstructured, spec SyncSpec) (conversion.N
 		}
 		name = converted
 	}
-	// The hub writes to the mailbox in one version, whatever the conversion says.
+	// The hub writes to the mailbox in one version, even if the conversion names another one.
 	name.GVK = kind
 	if spec.Conversion != nil {
 		return name, nil
@@ -86,7 +86,7 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	if err := spec.mutate(content); err != nil {
 		return nil, err
 	}
-	// Whatever kind it has on the target: kcp would fill in a token of the mailbox.
+	// Both kinds count: if the mailbox object were a token Secret, kcp would add a token of the mailbox.
 	if isTokenSecret(target.Object) || isTokenSecret(content) {
 		return nil, &InvalidObjectError{
 			Field:   "type",
@@ -96,7 +96,7 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	if err := adaptForOtherCluster(content); err != nil {
 		return nil, err
 	}
-	// Fields that kcp would drop are neither written nor compared: they would be missing for ever.
+	// Fields that kcp would drop are neither written nor compared, since they would always be missing.
 	content, dropped := u.Pruner.Prune(content)
 	desired, err := seal(content, ownership.Mark{
 		Direction: ownership.DirectionUp,

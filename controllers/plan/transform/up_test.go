@@ -33,7 +33,7 @@ import (
 
 var targetResource = schema.GroupResource{Group: "target.example", Resource: "things"}
 
-// upFor returns what brings up objects that are in the mailbox as this one is.
+// upFor returns the transformation that upsyncs objects like this mailbox object.
 func upFor(mailbox *unstructured.Unstructured) transform.Up {
 	gvk := mailbox.GroupVersionKind()
 	return transform.Up{
@@ -94,7 +94,7 @@ results: [{result: pass, message: null}]
 summary: {pass: 1, fail: 0}
 `,
 		},
-		"a ClusterRole that aggregates others": {
+		"a ClusterRole that aggregates other roles": {
 			target: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: []}, rules: [{verbs: [get]}]}",
 			want:   "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: []}}",
 		},
@@ -110,7 +110,7 @@ summary: {pass: 1, fail: 0}
 		t.Run(name, func(t *testing.T) {
 			target, want := fixtures.Object(t, test.target), fixtures.Object(t, test.want)
 			target.SetUID("target-uid")
-			// Copied from its owner, or left by KubeStellar.
+			// Copied from its owner, or written by KubeStellar.
 			annotations := target.GetAnnotations()
 			if annotations == nil {
 				annotations = map[string]string{}
@@ -140,10 +140,10 @@ summary: {pass: 1, fail: 0}
 				t.Errorf("want %+v\ngot  %+v", wantMark, desired.Mark)
 			}
 			if got, err := up.Owner.VerifyUp(desired.Object.GetAnnotations(), transform.SelfOf(desired.Object)); err != nil || got != wantMark {
-				t.Errorf("the object is not recognised as ours: %+v, %v", got, err)
+				t.Errorf("the object's mark does not verify: %+v, %v", got, err)
 			}
 			if _, err := up.Owner.Verify(desired.Object.GetAnnotations(), transform.SelfOf(desired.Object)); !errors.Is(err, ownership.ErrCopied) {
-				t.Errorf("on the target it would be taken for ours: %v", err)
+				t.Errorf("on the target the mark would verify: %v", err)
 			}
 		})
 	}
@@ -170,8 +170,8 @@ func TestUpRefuses(t *testing.T) {
 	}
 }
 
-// The annotation speaks of overwriting what is on a target.
-func TestOverwriteAnnotationMeansNothingUp(t *testing.T) {
+// The annotation is only about overwriting target objects.
+func TestOverwriteAnnotationHasNoEffectUp(t *testing.T) {
 	target := fixtures.Object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, annotations: {edge.kubestellar.io/downsync-overwrite: "false"}}}`)
 	desired, err := upFor(target).Desired(target, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete})
 	if err != nil || desired.Mark.Policy != ownership.PolicyDelete {

@@ -14,7 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package waves orders resources that are synced as a set. Resources that others need come first. Resources that can refuse
-// others, such as webhooks, come last. The order matters during the first sync of a target, and in reverse when a target is
-// drained. At all other times each object is reconciled when it changes, and a failed one when its cause goes away.
+// Package waves orders resources that are synced as a set. Resources that other resources need come first. Resources that can
+// refuse other objects, such as webhooks, come last. The order matters during the first sync of a target, and in reverse when a
+// target is drained. At all other times each object is reconciled when it changes, and a failed object when the cause of its
+// failure is gone.
 package waves

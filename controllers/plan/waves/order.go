@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Wave is a step of a set: a wave goes when all lower ones have been tried.
+// Wave is a step of a set: a wave starts when all lower waves have been tried.
 type Wave int
 
 // The waves, first to last.
@@ -35,7 +35,7 @@ const (
 	Webhooks
 )
 
-// rbacGroup and admission are the API groups that are a wave by themselves.
+// rbacGroup and admissionGroup are the API groups with a wave of their own.
 const (
 	rbacGroup      = "rbac.authorization.k8s.io"
 	admissionGroup = "admissionregistration.k8s.io"

@@ -24,7 +24,7 @@ import (
 )
 
 func TestOf(t *testing.T) {
-	// In the order in which they must go.
+	// The waves in their order.
 	waves := [][]schema.GroupResource{
 		{{Resource: "namespaces"}},
 		{{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}},

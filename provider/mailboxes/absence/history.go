@@ -37,8 +37,8 @@ var errHistoryLost = errors.New("kcp went back to an earlier state, which lacks 
 // verifyHistory fails if the store went back: an object that is missing in such a store is not deleted, but lost. listed is
 // the version of a list that was made now.
 //
-// A store that went back may have passed the version of the witness since. So the pass reads the list as it was at that
-// version: it must contain the object. A store whose history is compacted cannot return that list, and the pass continues.
+// The resourceVersion of a restored store may have passed the version of the witness since. So the pass reads the list at that
+// version, which must contain the object. A store whose history is compacted cannot return that list, and the pass continues.
 func (v *Verifier) verifyHistory(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, resource schema.GroupVersionResource, listed string) error {
 	witness, now := v.witnessOf(mailbox, resource), storehistory.ParseVersion(listed)
 	if witness.Version == 0 || now == 0 {

@@ -40,25 +40,25 @@ func TestVerifyHistory(t *testing.T) {
 		return list
 	}
 	for name, test := range map[string]struct {
-		witness uint64
-		now     string
-		answer  *unstructured.UnstructuredList
-		refusal error
-		asked   bool
-		lost    bool
+		witness   uint64
+		now       string
+		answer    *unstructured.UnstructuredList
+		refusal   error
+		requested bool
+		lost      bool
 		// retried is true if the pass must be repeated.
 		retried bool
 	}{
-		"no witness":                          {now: "100"},
-		"no version of the list":              {witness: 50},
-		"the store is older":                  {witness: 101, now: "100", lost: true},
-		"the store had it":                    {witness: 100, now: "100", answer: had("100"), asked: true},
-		"the store had an older one":          {witness: 100, now: "200", answer: had("60"), asked: true, lost: true},
-		"the store did not have it":           {witness: 100, now: "200", answer: had(""), asked: true, lost: true},
-		"the store has forgotten that":        {witness: 100, now: "200", refusal: apierrors.NewResourceExpired("compacted"), asked: true},
-		"the server reads no past":            {witness: 100, now: "200", refusal: apierrors.NewBadRequest("no"), asked: true},
-		"the server fails":                    {witness: 100, now: "200", refusal: apierrors.NewInternalError(errNoCache), asked: true, retried: true},
-		"the server does not answer just now": {witness: 100, now: "200", refusal: apierrors.NewTooManyRequests("later", 1), asked: true, retried: true},
+		"no witness":                        {now: "100"},
+		"no version of the list":            {witness: 50},
+		"the store is older":                {witness: 101, now: "100", lost: true},
+		"the store had the object":          {witness: 100, now: "100", answer: had("100"), requested: true},
+		"the store had an older version":    {witness: 100, now: "200", answer: had("60"), requested: true, lost: true},
+		"the store did not have the object": {witness: 100, now: "200", answer: had(""), requested: true, lost: true},
+		"the history is compacted":          {witness: 100, now: "200", refusal: apierrors.NewResourceExpired("compacted"), requested: true},
+		"the server refuses old versions":   {witness: 100, now: "200", refusal: apierrors.NewBadRequest("no"), requested: true},
+		"the server fails":                  {witness: 100, now: "200", refusal: apierrors.NewInternalError(errNoCache), requested: true, retried: true},
+		"the server is busy":                {witness: 100, now: "200", refusal: apierrors.NewTooManyRequests("later", 1), requested: true, retried: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -68,9 +68,9 @@ func TestVerifyHistory(t *testing.T) {
 			v.NoteWitness(here, configMaps, Witness{key("lost"), test.witness})
 			v.NoteWitness(here, configMaps, Witness{key("earlier"), test.witness / 2})
 			client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{configMaps: "ConfigMapList"})
-			asked := false
+			requested := false
 			client.PrependReactor("list", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
-				asked = true
+				requested = true
 				options := action.(clienttesting.ListActionImpl).ListOptions
 				g.Expect(options.ResourceVersion).To(Equal("100"))
 				g.Expect(options.FieldSelector).To(Equal("metadata.name=lost"))
@@ -80,7 +80,7 @@ func TestVerifyHistory(t *testing.T) {
 				return true, test.answer, nil
 			})
 			err := v.verifyHistory(t.Context(), client, here, configMaps, test.now)
-			g.Expect(asked).To(Equal(test.asked))
+			g.Expect(requested).To(Equal(test.requested))
 			g.Expect(err != nil).To(Equal(test.lost || test.retried))
 			if test.lost {
 				g.Expect(err).To(MatchError(errHistoryLost))

@@ -184,7 +184,7 @@ func TestAPassWaitsForTheBindingToSettle(t *testing.T) {
 }
 
 // A list does not count if the mailbox changed before its end.
-func TestAPassThatTheBindingOvertakes(t *testing.T) {
+func TestPassWithAChangedBinding(t *testing.T) {
 	for name, change := range map[string]func(*testMailbox){
 		"another version of the binding": func(m *testMailbox) { m.binding.ResourceVersion = "2" },
 		"another endpoint":               func(m *testMailbox) { m.cache.endpoint.Endpoint = "two" },
@@ -237,7 +237,7 @@ func TestAPassOverABindingWithANamingConflict(t *testing.T) {
 	g.Expect(result.cleared).To(BeEmpty())
 }
 
-// kcp has deleted objects together with the former binding, although nobody meant to delete them. In workspaces that users
+// kcp has deleted objects together with the former binding, although no user deleted them. In workspaces that users
 // bind later, a new binding proves nothing.
 func TestAPassOverAReboundMailbox(t *testing.T) {
 	g := NewWithT(t)

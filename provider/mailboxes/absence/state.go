@@ -41,7 +41,7 @@ type state struct {
 	bindingSince   time.Time
 	// verifiedCaches holds, for each resource, the binding's resourceVersion at which the cache held all objects of a list.
 	verifiedCaches map[schema.GroupVersionResource]string
-	// witnesses holds, for each resource, the latest known version of an object that may be gone, until a list has shown that
+	// witnesses holds, for each resource, the latest known version of an object that may be deleted, until a list has shown that
 	// the store contains that version.
 	witnesses map[schema.GroupVersionResource]Witness
 	// massFirstVerified is the time of the first verification of a mass deletion, and massBindingVersion the binding's
@@ -165,7 +165,7 @@ func (v *Verifier) RequireRelist(mailbox logicalcluster.Name, resource schema.Gr
 	}
 }
 
-// NoteWitness records a version of an object that may be gone. The next list of the resource checks that the store contained
+// NoteWitness records a version of an object that may be deleted. The next list of the resource checks that the store contained
 // the object at that version. While the cache follows a resource without a gap since such a list, it needs no witness.
 func (v *Verifier) NoteWitness(mailbox logicalcluster.Name, resource schema.GroupVersionResource, witness Witness) {
 	v.lock.Lock()
@@ -242,7 +242,7 @@ func (v *Verifier) ObserveBinding(mailbox logicalcluster.Name, resourceVersion s
 	}
 }
 
-// bindingUnchangedSince returns when the binding was first observed at its present resourceVersion.
+// bindingUnchangedSince returns when the binding was first observed at its current resourceVersion.
 func (v *Verifier) bindingUnchangedSince(mailbox logicalcluster.Name) time.Time {
 	v.lock.Lock()
 	defer v.lock.Unlock()

@@ -63,7 +63,7 @@ type Delays struct {
 // DefaultDelays are for a kcp that serves many mailboxes.
 var DefaultDelays = Delays{BindingSettle: 10 * time.Second, MassDeletion: 10 * time.Second}
 
-// Candidate is an object whose copy the hub is about to remove because of its absence from the mailbox.
+// Candidate is an object whose copy the hub will remove because of its absence from the mailbox.
 type Candidate struct {
 	Resource schema.GroupVersionResource
 	Key      types.NamespacedName

@@ -108,7 +108,7 @@ func TestPending(t *testing.T) {
 	v.stateLocked(here).addPending(a, clock.Now())
 	count, since = v.Pending()
 	g.Expect(count).To(Equal(2))
-	g.Expect(since).To(Equal(began), "one that is asked for again waits since the first time")
+	g.Expect(since).To(Equal(began), "a repeated candidate waits since the first time")
 	setVerified(v, a)
 	count, since = v.Pending()
 	g.Expect(count).To(Equal(1))
@@ -190,12 +190,12 @@ func TestMassDeletionIsVerifiedTwice(t *testing.T) {
 		over    bool
 	}
 	for name, steps := range map[string][]step{
-		"confirmed after the delay":             {{0, "1", false}, {massDeletionDelay - 1, "1", false}, {1, "1", true}},
-		"the next many begin again":             {{0, "1", false}, {massDeletionDelay, "1", true}, {massDeletionDelay, "1", false}, {massDeletionDelay, "1", true}},
-		"another binding begins again":          {{0, "1", false}, {massDeletionDelay - 1, "2", false}, {1, "2", false}, {massDeletionDelay - 1, "2", true}},
-		"one that came back begins again":       {{0, "1", false}, {1, "2", false}, {massDeletionDelay, "1", false}, {massDeletionDelay, "1", true}},
-		"a late one is in time":                 {{0, "1", false}, {longest, "1", true}},
-		"one that nobody came back to is stale": {{0, "1", false}, {longest + 1, "1", false}, {massDeletionDelay, "1", true}},
+		"confirmed after the delay":       {{0, "1", false}, {massDeletionDelay - 1, "1", false}, {1, "1", true}},
+		"the next many begin again":       {{0, "1", false}, {massDeletionDelay, "1", true}, {massDeletionDelay, "1", false}, {massDeletionDelay, "1", true}},
+		"another binding begins again":    {{0, "1", false}, {massDeletionDelay - 1, "2", false}, {1, "2", false}, {massDeletionDelay - 1, "2", true}},
+		"one that came back begins again": {{0, "1", false}, {1, "2", false}, {massDeletionDelay, "1", false}, {massDeletionDelay, "1", true}},
+		"a late one is in time":           {{0, "1", false}, {longest, "1", true}},
+		"an old observation is stale":     {{0, "1", false}, {longest + 1, "1", false}, {massDeletionDelay, "1", true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, now := newVerifier(&fakeCache{})

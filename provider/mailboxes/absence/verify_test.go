@@ -87,7 +87,7 @@ func TestServesResource(t *testing.T) {
 		"accepted, not yet applied":         {binding{accepted: only, applied: others, condition: corev1.ConditionTrue}, false},
 		"accepted, applied in part":         {binding{accepted: only, applied: only, condition: corev1.ConditionFalse}, false},
 		"accepted, applied perhaps":         {binding{accepted: only, applied: only, condition: corev1.ConditionUnknown}, false},
-		"accepted, nothing is said of it":   {binding{accepted: only, applied: only}, false},
+		"accepted, without the condition":   {binding{accepted: only, applied: only}, false},
 		"rejected, still applied":           {binding{rejected: only, applied: only, condition: corev1.ConditionTrue}, false},
 		"rejected after it was accepted":    {binding{accepted: only, rejected: only, applied: only, condition: corev1.ConditionTrue}, false},
 		"rejected":                          {binding{rejected: only, condition: corev1.ConditionTrue}, false},
@@ -110,11 +110,11 @@ func TestIsRebound(t *testing.T) {
 		bound       time.Duration
 		want        bool
 	}{
-		"bound before":                      {corev1.ConditionTrue, -time.Second, false},
-		"bound in the same second":          {corev1.ConditionTrue, 0, false},
-		"bound after":                       {corev1.ConditionTrue, time.Second, true},
-		"being made":                        {corev1.ConditionFalse, time.Second, false},
-		"nothing is said of how it is made": {"", time.Second, false},
+		"bound before":             {corev1.ConditionTrue, -time.Second, false},
+		"bound in the same second": {corev1.ConditionTrue, 0, false},
+		"bound after":              {corev1.ConditionTrue, time.Second, true},
+		"being made":               {corev1.ConditionFalse, time.Second, false},
+		"without the annotation":   {"", time.Second, false},
 	} {
 		bound, cluster := &apisv1alpha2.APIBinding{}, &corev1alpha1.LogicalCluster{}
 		bound.CreationTimestamp = metav1.NewTime(made.Add(test.bound))
@@ -168,7 +168,7 @@ func TestIsMassDeletion(t *testing.T) {
 }
 
 // No absence is verified in a mailbox without cached objects.
-func TestNothingIsVerifiedOfAnEvictedMailbox(t *testing.T) {
+func TestEvictedMailboxesAreNotVerified(t *testing.T) {
 	v, _ := newVerifier(&fakeCache{evicted: true, names: map[schema.GroupVersionResource][]string{configMaps: nil}})
 	result, delay := v.runPass(t.Context(), here, []Candidate{{Resource: configMaps, Key: key("deselected")}, missingObject(configMaps, "gone")})
 	NewWithT(t).Expect(result).To(Equal(passResult{}))
@@ -230,9 +230,9 @@ func TestClaimedResourcesAreListedInTheWorkspace(t *testing.T) {
 		"gone":                           {claimed: true, want: passResult{verified: []Candidate{missingObject(configMaps, "a")}}},
 		"hidden":                         {claimed: true, there: []string{"a"}, want: passResult{hidden: []Candidate{missingObject(configMaps, "a")}}},
 		"seen again":                     {claimed: true, there: []string{"a"}, cached: []string{"a"}, want: passResult{cleared: []Candidate{missingObject(configMaps, "a")}}},
-		"not what the claim is about":    {claimed: true, there: []string{"a"}, selector: metav1.LabelSelector{MatchLabels: map[string]string{"mine": "yes"}}, want: passResult{verified: []Candidate{missingObject(configMaps, "a")}}},
+		"not selected by the claim":      {claimed: true, there: []string{"a"}, selector: metav1.LabelSelector{MatchLabels: map[string]string{"mine": "yes"}}, want: passResult{verified: []Candidate{missingObject(configMaps, "a")}}},
 		"the workspace may not be read":  {claimed: true, there: []string{"a"}, refused: apierrors.NewForbidden(configMaps.GroupResource(), "", nil), want: passResult{verified: []Candidate{missingObject(configMaps, "a")}}},
-		"no way leads to the workspace":  {claimed: true, there: []string{"a"}, refused: apierrors.NewNotFound(configMaps.GroupResource(), ""), want: passResult{verified: []Candidate{missingObject(configMaps, "a")}}},
+		"the workspace is not reachable": {claimed: true, there: []string{"a"}, refused: apierrors.NewNotFound(configMaps.GroupResource(), ""), want: passResult{verified: []Candidate{missingObject(configMaps, "a")}}},
 		"bound, which no claim can hide": {there: []string{"a"}, want: passResult{verified: []Candidate{missingObject(configMaps, "a")}}},
 	} {
 		t.Run(name, func(t *testing.T) {

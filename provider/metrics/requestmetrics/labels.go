@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// OtherLabel is the label value of everything that has no label value of its own.
+// OtherLabel is the label value of everything without its own label value.
 const OtherLabel = "other"
 
 // knownCodes are the status codes that API servers use. A target may answer with hundreds of other codes.
@@ -60,7 +60,7 @@ var knownResources = struct {
 	"serviceaccounts": {}, "selfsubjectrulesreviews": {}, "selfsubjectaccessreviews": {},
 }}
 
-// RegisterResource gives a resource a label value of its own. It is safe for concurrent use.
+// RegisterResource gives a resource its own label value. It is safe for concurrent use.
 func RegisterResource(resource schema.GroupResource) {
 	knownResources.Lock()
 	defer knownResources.Unlock()

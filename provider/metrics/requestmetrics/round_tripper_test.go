@@ -184,7 +184,7 @@ func TestCount(t *testing.T) {
 		"background":          {requestclass.With(ctx, requestclass.Background), Control, server.URL, 200, []string{"control", "background", "200"}},
 		"without a class":     {ctx, Target, server.URL, 500, []string{"target", "background", "500"}},
 		"the innermost class": {requestclass.With(requestclass.With(ctx, requestclass.Object), requestclass.Extra), Target, server.URL, 200, []string{"target", "extra", "200"}},
-		"nobody answers":      {requestclass.With(ctx, requestclass.Object), Target, gone.URL, 0, []string{"target", "object", "error"}},
+		"no answer":           {requestclass.With(ctx, requestclass.Object), Target, gone.URL, 0, []string{"target", "object", "error"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// Counters are never reset, so each case has a resource of its own.
@@ -200,7 +200,7 @@ func TestCount(t *testing.T) {
 				t.Errorf("want 3 requests of %v, counted %v", test.want, got)
 			}
 			if series := testutil.CollectAndCount(requestsTotal) - before; series != 1 {
-				t.Errorf("the requests went into %d series", series)
+				t.Errorf("the requests have %d series", series)
 			}
 		})
 	}

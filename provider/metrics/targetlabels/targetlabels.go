@@ -45,10 +45,10 @@ func Set(syncTarget types.UID, syncTargetName, inventory string) {
 	named.Store(syncTarget, name{syncTargetName, inventory})
 }
 
-// Forget removes the name of a SyncTarget that is gone.
+// Forget removes the name of a deleted SyncTarget.
 func Forget(syncTarget types.UID) { named.Delete(syncTarget) }
 
-// Values returns the values for [Names], followed by the given ones. A SyncTarget that is gone has no name, only a UID.
+// Values returns the values for [Names], followed by the given ones. A deleted SyncTarget has no name, only a UID.
 func Values(syncTarget types.UID, others ...string) []string {
 	known, _ := named.Load(syncTarget)
 	of, _ := known.(name)

@@ -54,7 +54,7 @@ func TestCompare(t *testing.T) {
 		"something for anything":      {strict, `{x-kubernetes-preserve-unknown-fields: true}`, nil},
 		"either for both":             {`{x-kubernetes-int-or-string: true}`, `{type: string}`, []string{"spec Type"}},
 		"one for either":              {`{type: string}`, `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, nil},
-		"either, said in two ways":    {`{x-kubernetes-int-or-string: true}`, `{x-kubernetes-int-or-string: true, allOf: [{anyOf: [{type: integer}, {type: string}]}]}`, nil},
+		"either, in two notations":    {`{x-kubernetes-int-or-string: true}`, `{x-kubernetes-int-or-string: true, allOf: [{anyOf: [{type: integer}, {type: string}]}]}`, nil},
 		"either, and more":            {`{x-kubernetes-int-or-string: true}`, `{x-kubernetes-int-or-string: true, allOf: [{anyOf: [{type: integer}, {type: string}]}, {maxLength: 1}]}`, []string{"spec Alternatives"}},
 		"null in a field":             {`{type: object, properties: {a: {type: string, nullable: true}}}`, `{type: object, properties: {a: {type: string}}}`, nil},
 		"null in a required field":    {`{type: object, required: [a], properties: {a: {type: string, nullable: true}}}`, `{type: object, required: [a], properties: {a: {type: string}}}`, []string{"spec.a Null"}},
@@ -148,7 +148,7 @@ func TestCompareMetadata(t *testing.T) {
 }
 
 // A nil schema accepts everything, and Compare terminates for it.
-func TestCompareNothing(t *testing.T) {
+func TestCompareWithoutSchemas(t *testing.T) {
 	some := wholeSchema(t, `{type: object}`)
 	if findings := slices.Concat(compatibility.Compare(t.Context(), nil, nil), compatibility.Compare(t.Context(), some, nil)); len(findings) > 0 {
 		t.Errorf("%v", findings)

@@ -172,7 +172,7 @@ func TestSanitizeRefuses(t *testing.T) {
 			if notes, err := structural.Sanitize(t.Context(), versionOf(t, spec)); err == nil || !strings.Contains(err.Error(), "the schema of version v1") {
 				t.Errorf("wanted an error, got %v and the notes %v", err, notes)
 			} else if len(err.Error()) > 1000 {
-				t.Errorf("nobody reads an error of %d bytes: %v", len(err.Error()), err)
+				t.Errorf("an error of %d bytes is too long: %v", len(err.Error()), err)
 			}
 		})
 	}

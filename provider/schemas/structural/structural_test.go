@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/schemas/structural"
 )
 
-// requireValid validates a version as a server that is asked to serve it does.
+// requireValid validates a version like a server that must serve it.
 func requireValid(t *testing.T, version *apiextensionsv1.CustomResourceDefinitionVersion) {
 	t.Helper()
 	stored := version.DeepCopy()
@@ -80,7 +80,7 @@ com.example.v1.Thing:
 				t.Errorf("wanted an error that contains %q, got %v", test.reason, err)
 			}
 			if err != nil && len(err.Error()) > 500 {
-				t.Errorf("nobody reads an error of %d bytes: %v", len(err.Error()), err)
+				t.Errorf("an error of %d bytes is too long: %v", len(err.Error()), err)
 			}
 		})
 	}

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package clusterid finds out which cluster answers. The hub compares the ID of a target at each connection, and `kubectl synchub` before
-// it deletes objects.
+// Package clusterid reads the ID of a cluster. The hub compares the ID of a target at each connection, and `kubectl synchub`
+// before it deletes objects.
 package clusterid
 
 import (

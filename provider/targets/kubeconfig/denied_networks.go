@@ -85,7 +85,7 @@ func (n DeniedNetworks) deniedBy(address netip.Addr) (netip.Prefix, bool) {
 		}
 	}
 	for carrier, at := range ipv4Carriers {
-		// The first four bytes of ::1 and :: carry no address.
+		// ::1 and :: do not embed an IPv4 address.
 		if carrier.Contains(address) && !address.IsLoopback() {
 			bytes := address.As16()
 			return n.deniedBy(netip.AddrFrom4([4]byte(bytes[at : at+4])))

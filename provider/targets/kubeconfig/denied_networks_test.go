@@ -50,7 +50,7 @@ func TestNetworksDeny(t *testing.T) {
 	}
 	for _, address := range []string{"10.96.0.1", "fd12::1", "192.0.2.7", "198.51.100.9"} {
 		if _, denied := (DeniedNetworks{}).deniedBy(netip.MustParseAddr(address)); denied {
-			t.Errorf("%s is denied though nobody has said so", address)
+			t.Errorf("%s is denied, but in no denied network", address)
 		}
 	}
 }
@@ -67,15 +67,15 @@ func TestParseNetworksRefuses(t *testing.T) {
 }
 
 // The dialer passes the address that it connects to, for any name.
-func TestControlSeesWhatIsDialled(t *testing.T) {
+func TestControlChecksTheDialledAddress(t *testing.T) {
 	g := NewWithT(t)
 	var denied *NetworkDeniedError
 	g.Expect(errors.As(DeniedNetworks{}.Control("tcp4", "169.254.169.254:443", nil), &denied)).To(BeTrue())
 	g.Expect(denied.Network.String()).To(Equal("169.254.0.0/16"))
-	g.Expect(denied.Error()).NotTo(ContainSubstring("169.254"), "it would reveal how a name is resolved")
+	g.Expect(denied.Error()).NotTo(ContainSubstring("169.254"), "the error must not reveal how a name is resolved")
 	g.Expect(errors.As(DeniedNetworks{}.Control("tcp6", "[fe80::1%eth0]:443", nil), &denied)).To(BeTrue())
 	g.Expect(DeniedNetworks{}.Control("tcp4", "127.0.0.1:443", nil)).To(Succeed())
-	g.Expect(DeniedNetworks{}.Control("tcp", "example.org:443", nil)).NotTo(Succeed(), "it refuses an address that it cannot parse")
+	g.Expect(DeniedNetworks{}.Control("tcp", "example.org:443", nil)).NotTo(Succeed(), "an address that cannot be parsed is refused")
 }
 
 func FuzzNetworks(f *testing.F) {

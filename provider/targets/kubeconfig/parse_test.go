@@ -202,14 +202,14 @@ var refusedKubeconfigs = map[string]struct{ kubeconfig, field string }{
 
 	"a link-local address":      {fixtures.Kubeconfig("server: 'https://169.254.1.1:6443'", goodUser), fieldServer},
 	"a link-local IPv6 address": {fixtures.Kubeconfig("server: 'https://[fe80::1]'", goodUser), fieldServer},
-	"one with a zone":           {fixtures.Kubeconfig("server: 'https://[fe80::1%25eth0]'", goodUser), fieldServer},
+	"an address with a zone":    {fixtures.Kubeconfig("server: 'https://[fe80::1%25eth0]'", goodUser), fieldServer},
 	"a metadata service":        {fixtures.Kubeconfig("server: 'https://169.254.169.254/latest'", goodUser), fieldServer},
 	"a metadata IPv6 address":   {fixtures.Kubeconfig("server: 'https://[fd00:ec2::254]'", goodUser), fieldServer},
-	"one in disguise":           {fixtures.Kubeconfig("server: 'https://[::ffff:169.254.169.254]'", goodUser), fieldServer},
-	"one behind a gateway":      {fixtures.Kubeconfig("server: 'https://[64:ff9b::a9fe:a9fe]'", goodUser), fieldServer},
-	"no address in particular":  {fixtures.Kubeconfig("server: 'https://0.0.0.0:6443'", goodUser), fieldServer},
-	"no IPv6 address":           {fixtures.Kubeconfig("server: 'https://[::]:6443'", goodUser), fieldServer},
-	"everybody's address":       {fixtures.Kubeconfig("server: 'https://224.0.0.1'", goodUser), fieldServer},
+	"an IPv4-mapped address":    {fixtures.Kubeconfig("server: 'https://[::ffff:169.254.169.254]'", goodUser), fieldServer},
+	"a NAT64 address":           {fixtures.Kubeconfig("server: 'https://[64:ff9b::a9fe:a9fe]'", goodUser), fieldServer},
+	"the unspecified address":   {fixtures.Kubeconfig("server: 'https://0.0.0.0:6443'", goodUser), fieldServer},
+	"the unspecified IPv6 one":  {fixtures.Kubeconfig("server: 'https://[::]:6443'", goodUser), fieldServer},
+	"a multicast address":       {fixtures.Kubeconfig("server: 'https://224.0.0.1'", goodUser), fieldServer},
 
 	"http":                  {fixtures.Kubeconfig("server: http://x", goodUser), "clusters.cluster.server"},
 	"no scheme":             {fixtures.Kubeconfig("server: 'x:6443'", goodUser), "clusters.cluster.server"},
@@ -231,7 +231,7 @@ var refusedKubeconfigs = map[string]struct{ kubeconfig, field string }{
 	"a cluster of nothing":    {strings.Replace(fixtures.Kubeconfig("", goodUser), "cluster: {}", "", 1), "clusters.cluster.server"},
 	"text":                    {secret, "its syntax"},
 	"a list":                  {"[" + secret + "]", "its syntax"},
-	"half of one":             {fixtures.Kubeconfig(goodCluster, goodUser)[:250], "its syntax"},
+	"a truncated one":         {fixtures.Kubeconfig(goodCluster, goodUser)[:250], "its syntax"},
 	"a list for a token":      {fixtures.Kubeconfig(goodCluster, "token: ["+secret+"]"), "its syntax"},
 	"another kind":            {"{apiVersion: v1, kind: Secret, data: {token: " + secretData + "}}", "its syntax"},
 	"another version":         {strings.Replace(fixtures.Kubeconfig(goodCluster, goodUser), "apiVersion: v1", "apiVersion: v9", 1), "its syntax"},
@@ -248,7 +248,7 @@ var refusedKubeconfigs = map[string]struct{ kubeconfig, field string }{
 	"nested lists of blocks":  {fixtures.Kubeconfig(goodCluster, goodUser) + "preferences:\n  " + strings.Repeat("- ", 5000), "its syntax"},
 	"an alias of itself":      {"users: &users [*users]", "its syntax"},
 	"brackets without an end": {strings.Repeat("[", MaxSize), "its syntax"},
-	"a giant":                 {fixtures.Kubeconfig(goodCluster, goodUser) + "#" + strings.Repeat(secret, MaxSize/len(secret)), "its size"},
+	"too large":               {fixtures.Kubeconfig(goodCluster, goodUser) + "#" + strings.Repeat(secret, MaxSize/len(secret)), "its size"},
 }
 
 // aliasBomb is a kubeconfig of 1 KiB that would be gigabytes when written out.

@@ -58,7 +58,7 @@ func isEntryFor(entry, name string) bool {
 	return named == name
 }
 
-// Allows reports whether a Secret lets a SyncTarget of its workspace use it: by its UID, or by its name alone.
+// Allows reports whether a Secret allows a SyncTarget of its workspace to use it, by UID or by name alone.
 func Allows(secret metav1.Object, name string, uid types.UID) bool {
 	return slices.ContainsFunc(parseEntries(secret), func(one string) bool {
 		return one == name || uid != "" && one == formatEntry(name, uid)

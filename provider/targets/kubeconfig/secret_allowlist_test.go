@@ -34,7 +34,7 @@ func secret(allowed string) *corev1.Secret {
 	return made
 }
 
-func TestASecretSaysWhoMayUseIt(t *testing.T) {
+func TestAllow(t *testing.T) {
 	for name, test := range map[string]struct {
 		annotation string
 		allowed    bool
@@ -46,17 +46,17 @@ func TestASecretSaysWhoMayUseIt(t *testing.T) {
 		},
 		"this one":           {annotation: "florin/one", allowed: true, then: "florin/one"},
 		"this one, by name":  {annotation: "florin", allowed: true, then: "florin"},
-		"this one of two":    {annotation: "guilder, florin/one", allowed: true, then: "guilder, florin/one"},
-		"one before this":    {annotation: "florin/zero", then: "florin/one", command: "`kubectl annotate secret s --namespace default --overwrite synchub.dev/allowed-sync-targets=florin/one`"},
+		"one of two entries": {annotation: "guilder, florin/one", allowed: true, then: "guilder, florin/one"},
+		"a deleted one":      {annotation: "florin/zero", then: "florin/one", command: "`kubectl annotate secret s --namespace default --overwrite synchub.dev/allowed-sync-targets=florin/one`"},
 		"this name's prefix": {annotation: "flo", then: "flo,florin/one"},
 		"a longer name":      {annotation: "florin.two", then: "florin.two,florin/one"},
 		"another with this one's UID": {
 			annotation: "guilder/one", then: "guilder/one,florin/one",
 			command: "`kubectl annotate secret s --namespace default --overwrite synchub.dev/allowed-sync-targets=OTHERS,florin/one`, with the existing entries of the annotation in place of OTHERS",
 		},
-		"a UID that is empty":   {annotation: "florin/", then: "florin/one"},
-		"everybody, they meant": {annotation: "*", then: "*,florin/one"},
-		"nothing but commas":    {annotation: " ,, ", then: "florin/one"},
+		"a UID that is empty": {annotation: "florin/", then: "florin/one"},
+		"a wildcard":          {annotation: "*", then: "*,florin/one"},
+		"nothing but commas":  {annotation: " ,, ", then: "florin/one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			subject := secret(test.annotation)
@@ -81,10 +81,10 @@ func TestASecretSaysWhoMayUseIt(t *testing.T) {
 }
 
 // A SyncTarget without a UID, such as one of a manifest, is allowed by its name alone.
-func TestWithoutAUIDTheNameCounts(t *testing.T) {
+func TestAllowWithoutAUID(t *testing.T) {
 	pinned := secret("florin/")
 	if kubeconfig.Allows(pinned, "florin", "") || kubeconfig.Allows(secret("florin/one"), "florin", "") {
-		t.Error("an entry with a UID allows one without")
+		t.Error("an entry with a UID allows a SyncTarget without a UID")
 	}
 	kubeconfig.Allow(pinned, "florin", "")
 	if got := pinned.Annotations[edgev2alpha1.AnnotationAllowedSyncTargets]; got != "florin" {

@@ -39,7 +39,7 @@ func serverURLProblem(server *url.URL) string {
 	return ""
 }
 
-// hostProblem returns why a host is refused; "" if it is a plain address or a name. Programs differ about other forms: a
+// hostProblem returns why a host is refused; "" if it is a plain address or a name. Programs interpret other forms differently: a
 // resolver may read 127.1 or 0x7f000001 as an address, and a certificate does not match a name that ends with a dot.
 func hostProblem(host string) string {
 	if address, err := netip.ParseAddr(host); err == nil {
@@ -47,7 +47,7 @@ func hostProblem(host string) string {
 		case address.Zone() != "":
 			return "must not name an interface of the hub's machine, as in fe80::1%eth0"
 		case address.Is4In6():
-			return "must be written as the IPv4 address that it is"
+			return "must be written as an IPv4 address"
 		}
 		return ""
 	}
@@ -61,7 +61,7 @@ func hostProblem(host string) string {
 		}
 	}
 	if last := labels[len(labels)-1]; isNumber(last) {
-		return "ends with a number and is no address as it is usually written"
+		return "ends with a number, but is not an IPv4 address of four decimal numbers"
 	}
 	return ""
 }

@@ -43,26 +43,26 @@ func TestParseToken(t *testing.T) {
 		token string
 		want  *Token
 	}{
-		"a ServiceAccount's":    {tokenOf(`{"iat": 1000, "exp": 4600, "aud": ["a", "b"], "sub": "x", ` + hubClaims + `}`), &want},
-		"for one audience":      {tokenOf(`{"iat": 1000, "exp": 4600, "aud": "a", ` + hubClaims + `}`), &one},
-		"for nobody":            {tokenOf(`{"iat": 1000, "exp": 4600, ` + hubClaims + `}`), &none},
-		"with fractions":        {tokenOf(`{"iat": 1000.5, "exp": 4.6e3, "aud": ["a", "b"], ` + hubClaims + `}`), &want},
-		"without an end":        {tokenOf(`{"iat": 1000, ` + hubClaims + `}`), nil},
-		"without a beginning":   {tokenOf(`{"exp": 4600, ` + hubClaims + `}`), nil},
-		"ended before it began": {tokenOf(`{"iat": 4600, "exp": 1000, ` + hubClaims + `}`), nil},
-		"beyond all times":      {tokenOf(`{"iat": 1000, "exp": 1e300, ` + hubClaims + `}`), nil},
-		"before all times":      {tokenOf(`{"iat": -1, "exp": 4600, ` + hubClaims + `}`), nil},
-		"a time in words":       {tokenOf(`{"iat": "now", "exp": 4600, ` + hubClaims + `}`), nil},
-		"of somebody else":      {tokenOf(`{"iat": 1000, "exp": 4600, "email": "me@example.org"}`), nil},
-		"of a way out":          {tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "a/../b", "serviceaccount": {"name": "hub"}}}`), nil},
-		"of a name with a way":  {tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "a", "serviceaccount": {"name": "../x"}}}`), nil},
-		"of another form":       {tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": "synchub"}`), nil},
-		"no JSON":               {tokenOf(secret), nil},
-		"no base64":             {"a.!.c", nil},
-		"no JWT":                {secret, nil},
-		"too many parts":        {tokenOf(`{"iat": 1000, "exp": 4600, `+hubClaims+`}`) + ".x", nil},
-		"nothing":               {"", nil},
-		"an endless one":        {tokenOf(`{"iat": 1000, "exp": 4600, `+hubClaims+`}`) + strings.Repeat("x", maxToken), nil},
+		"a ServiceAccount's":   {tokenOf(`{"iat": 1000, "exp": 4600, "aud": ["a", "b"], "sub": "x", ` + hubClaims + `}`), &want},
+		"for one audience":     {tokenOf(`{"iat": 1000, "exp": 4600, "aud": "a", ` + hubClaims + `}`), &one},
+		"without audience":     {tokenOf(`{"iat": 1000, "exp": 4600, ` + hubClaims + `}`), &none},
+		"with fractions":       {tokenOf(`{"iat": 1000.5, "exp": 4.6e3, "aud": ["a", "b"], ` + hubClaims + `}`), &want},
+		"without expiry":       {tokenOf(`{"iat": 1000, ` + hubClaims + `}`), nil},
+		"without issue time":   {tokenOf(`{"exp": 4600, ` + hubClaims + `}`), nil},
+		"expired before issue": {tokenOf(`{"iat": 4600, "exp": 1000, ` + hubClaims + `}`), nil},
+		"expiry out of range":  {tokenOf(`{"iat": 1000, "exp": 1e300, ` + hubClaims + `}`), nil},
+		"negative issue time":  {tokenOf(`{"iat": -1, "exp": 4600, ` + hubClaims + `}`), nil},
+		"a time in words":      {tokenOf(`{"iat": "now", "exp": 4600, ` + hubClaims + `}`), nil},
+		"of another issuer":    {tokenOf(`{"iat": 1000, "exp": 4600, "email": "me@example.org"}`), nil},
+		"a path as namespace":  {tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "a/../b", "serviceaccount": {"name": "hub"}}}`), nil},
+		"a path as name":       {tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "a", "serviceaccount": {"name": "../x"}}}`), nil},
+		"of another type":      {tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": "synchub"}`), nil},
+		"no JSON":              {tokenOf(secret), nil},
+		"no base64":            {"a.!.c", nil},
+		"no JWT":               {secret, nil},
+		"too many parts":       {tokenOf(`{"iat": 1000, "exp": 4600, `+hubClaims+`}`) + ".x", nil},
+		"nothing":              {"", nil},
+		"too long":             {tokenOf(`{"iat": 1000, "exp": 4600, `+hubClaims+`}`) + strings.Repeat("x", maxToken), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := ParseToken(test.token)
@@ -124,7 +124,7 @@ func TestReplaceToken(t *testing.T) {
 }
 
 // A token that occurs elsewhere too, such as in the server's address, must not change that.
-func TestReplaceTokenChangesNothingElse(t *testing.T) {
+func TestReplaceTokenChangesOnlyTheToken(t *testing.T) {
 	g := NewWithT(t)
 	kubeconfig := []byte(fixtures.Kubeconfig("server: https://cluster.example.org", "token: example"))
 	changed, err := ReplaceToken(kubeconfig, "another")

@@ -47,7 +47,7 @@ const (
 	authorityName = "synchub-tunnel-ca"
 	// certificateLifetime is the lifetime of a certificate for the port. It is renewed after two thirds.
 	certificateLifetime = 90 * 24 * time.Hour
-	// clockTolerance is how much earlier than now a certificate begins, for clusters whose clock is behind.
+	// clockTolerance is how long before now a certificate becomes valid, for clusters whose clock is behind.
 	clockTolerance = time.Hour
 )
 
@@ -71,7 +71,7 @@ func LoadAuthority(ctx context.Context, secrets corev1client.SecretInterface, ho
 		if stored, err = newAuthoritySecret(); err == nil {
 			var created *corev1.Secret
 			if created, err = secrets.Create(ctx, stored, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
-				// Another replica was faster.
+				// Another replica created the Secret first.
 				created, err = secrets.Get(ctx, AuthoritySecret, metav1.GetOptions{})
 			}
 			stored = created
@@ -129,7 +129,7 @@ func (a *Authority) PEM() []byte {
 	return encoded
 }
 
-// GetCertificate returns the certificate for a connection, and makes the next one when two thirds of its life have passed.
+// GetCertificate returns the certificate for a connection, and makes the next one after two thirds of its lifetime.
 func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	a.lock.Lock()
 	defer a.lock.Unlock()

@@ -120,9 +120,9 @@ func BenchmarkWrite(b *testing.B) {
 // BenchmarkListWithLatency lists 3 MB over a connection on which each direction takes 100 ms.
 func BenchmarkListWithLatency(b *testing.B) {
 	h, c := startHub(b, "one", 1), benchCluster(b)
-	way := startRelay(b, h.address())
-	way.delay = 100 * time.Millisecond
-	startClient(b, way.address(), h.admit(b, florin).Token, c)
+	relay := startRelay(b, h.address())
+	relay.delay = 100 * time.Millisecond
+	startClient(b, relay.address(), h.admit(b, florin).Token, c)
 	NewWithT(b).Eventually(func() bool { return h.current() != nil }, patience).Should(BeTrue())
 	for b.Loop() {
 		roundTrip(b, h.Transport(florin), "https://cluster.tunnel/list")

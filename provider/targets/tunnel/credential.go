@@ -38,7 +38,7 @@ const (
 type Credential struct {
 	// Token is the token of the latest manifest.
 	Token string `json:"token"`
-	// Previous is the token before. It is accepted until PreviousUntil, so that a rotation causes no gap.
+	// Previous is the previous token. It is accepted until PreviousUntil, so that a rotation causes no gap.
 	Previous      string    `json:"previous,omitempty"`
 	PreviousUntil time.Time `json:"previousUntil,omitzero"`
 }
@@ -62,7 +62,7 @@ func (c Credential) Rotate(previousUntil time.Time) (Credential, error) {
 // Marshal returns the value for the Secret.
 func (c Credential) Marshal() ([]byte, error) { return json.Marshal(c) }
 
-// errCredential quotes nothing of the stored value.
+// errCredential does not quote the stored value.
 var errCredential = errors.New("the value is not one that `kubectl synchub register NAME --tunnel -o yaml` wrote; run that command again")
 
 // ParseCredential returns the credential that a Secret holds. Its error does not quote the value.
@@ -82,7 +82,7 @@ func isToken(text string) bool {
 	return err == nil && len(random) == tokenBytes
 }
 
-// tokenHash is what the hub keeps of a token.
+// tokenHash is the hash of a token. The hub keeps only the hash.
 type tokenHash [sha256.Size]byte
 
 func hashToken(token string) tokenHash { return sha256.Sum256([]byte(token)) }
@@ -92,7 +92,7 @@ func (h tokenHash) equal(other tokenHash) bool {
 	return subtle.ConstantTimeCompare(h[:], other[:]) == 1
 }
 
-// acceptedTokens are the tokens by which clients of one SyncTarget may connect.
+// acceptedTokens are the tokens that clients of one SyncTarget may use.
 type acceptedTokens struct {
 	current, previous tokenHash
 	// previousUntil is zero if there is no previous token.

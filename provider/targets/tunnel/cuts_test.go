@@ -38,7 +38,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets/tunnel/program"
 )
 
-// oneWayProxy lets only connections out, as the proxy of a company: it dials the hub when a client asks it to. It loses some connections.
+// oneWayProxy only allows outgoing connections, like a corporate proxy: on request of a client, it dials the hub. It loses some
+// connections.
 type oneWayProxy struct {
 	*relay
 
@@ -55,8 +56,8 @@ func startOneWayProxy(t testing.TB, hubAddress string) *oneWayProxy {
 	return p
 }
 
-// accept answers a request CONNECT, and reports whether the connection goes on. A lost connection ends before the answer, after it, or
-// after some bytes.
+// accept answers a request CONNECT, and reports whether the connection stays open. A lost connection ends before the answer,
+// after it, or after some bytes.
 func (p *oneWayProxy) accept(connection net.Conn) bool {
 	lost := p.nextLoss()
 	if lost == 1 {
@@ -124,11 +125,11 @@ func TestDayOfCutsBehindAProxy(t *testing.T) {
 	const cuts, outage = 30, 48 * time.Minute
 	clock := testclock.NewFakeClock(time.Now())
 	h, written := startHubWith(t, "one", 1, clock), &writes{got: map[string]int{}}
-	way := startOneWayProxy(t, h.address())
-	way.lose(0.3)
+	proxy := startOneWayProxy(t, h.address())
+	proxy.lose(0.3)
 	startClientWith(t, "127.0.0.1:1", h.admit(t, florin).Token, startCluster(t, written.serve), func(options *program.ClientOptions) {
 		options.Clock = clock
-		options.Proxy = func(*http.Request) (*url.URL, error) { return &url.URL{Scheme: "http", Host: way.address()}, nil }
+		options.Proxy = func(*http.Request) (*url.URL, error) { return &url.URL{Scheme: "http", Host: proxy.address()}, nil }
 	})
 	// The time between two handshakes passes at once.
 	isOpen := func() bool { clock.Step(time.Second); return h.current() != nil }
@@ -152,16 +153,16 @@ func TestDayOfCutsBehindAProxy(t *testing.T) {
 	for round := range cuts {
 		var writing sync.WaitGroup
 		writing.Go(func() { write("/cut/" + strconv.Itoa(round)) })
-		way.lose(1)
-		way.cut()
+		proxy.lose(1)
+		proxy.cut()
 		writing.Wait()
 		clock.Step(outage)
-		way.lose(0.3)
+		proxy.lose(0.3)
 		open()
 		write("/back/" + strconv.Itoa(round))
 	}
 	g.Expect(acknowledged).To(BeNumerically(">", cuts))
-	way.lose(0)
+	proxy.lose(0)
 	g.Eventually(func() (string, error) { clock.Step(time.Second); return h.get(t, "/last") }, patience).Should(Equal("200 written"))
 	g.Eventually(runtime.NumGoroutine, patience).Should(BeNumerically("<=", goroutines))
 	g.Eventually(descriptors, patience).Should(BeNumerically("<=", files))

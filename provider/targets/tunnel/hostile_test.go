@@ -122,7 +122,7 @@ func TestEndThatIgnoresFlowControl(t *testing.T) {
 	end.expectClosed(t, h)
 	runtime.ReadMemStats(&after)
 	if after.HeapAlloc > before.HeapAlloc+protocol.ConnectionBuffer {
-		t.Errorf("the hub holds %d bytes, and held %d", after.HeapAlloc, before.HeapAlloc)
+		t.Errorf("the hub uses %d bytes of heap, before %d", after.HeapAlloc, before.HeapAlloc)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestEndThatSendsEndlessHeaders(t *testing.T) {
 	}
 }
 
-// An end that allows no request lets them fail by their own deadline, and the hub's other work goes on.
+// If an end allows no requests, they fail by their own deadline, and do not delay other requests of the hub.
 func TestEndThatAllowsNoStreams(t *testing.T) {
 	g := NewWithT(t)
 	h := startHub(t, "one", 1)
@@ -179,7 +179,7 @@ func TestEndThatAllowsNoStreams(t *testing.T) {
 	g.Expect(err).To(MatchError(context.DeadlineExceeded))
 }
 
-// Connections that prove nothing are bounded, by address too, and end by themselves.
+// Unauthenticated connections are bounded, by address too, and time out.
 func TestConnectionsWithoutAHandshake(t *testing.T) {
 	g := NewWithT(t)
 	h, c := startHub(t, "one", 1), startCluster(t, echo)
@@ -210,7 +210,7 @@ func TestConnectionsWithoutAHandshake(t *testing.T) {
 	g.Eventually(func() int { h.pending.lock.Lock(); defer h.pending.lock.Unlock(); return len(h.pending.addresses) }, patience).Should(BeZero())
 }
 
-// A client that connects again and again is slowed down.
+// A client that connects repeatedly is rate limited.
 func TestHandshakesAreLimited(t *testing.T) {
 	h := startHub(t, "one", 1)
 	token := h.admit(t, florin).Token

@@ -30,11 +30,11 @@ const (
 	handshakeRate, handshakeBurst = rate.Limit(1), 10
 	// refusalPeriod is how long an instance that was refused is refused without another verification.
 	refusalPeriod = 30 * time.Second
-	// maxReplaced bounds the instances that are remembered to have been replaced by the present one.
+	// maxReplaced bounds the remembered instances that the current one has replaced.
 	maxReplaced = 8
 )
 
-// peer is what this replica knows about the clients of one SyncTarget.
+// peer is the state of the clients of one SyncTarget on this replica.
 type peer struct {
 	syncTarget types.UID
 	limiter    *rate.Limiter
@@ -49,8 +49,8 @@ type peer struct {
 	changed chan struct{}
 	// hadSession is true once there was a session.
 	hadSession bool
-	// replaced are the instances whose session the present one replaced. They wait until that ends, so that two clients of one
-	// cluster do not replace each other for ever.
+	// replaced are the instances whose session the current one replaced. They must wait until that session ends, so that two
+	// clients of one cluster do not replace each other endlessly.
 	replaced []string
 	refusal  refusal
 }
@@ -107,7 +107,7 @@ func (p *peer) unreserve() {
 	p.opening = false
 }
 
-// use makes a verified session the present one, and closes the one before.
+// use makes a verified session the current one, and closes the previous one.
 func (p *peer) use(verified *session) {
 	p.lock.Lock()
 	before := p.current
@@ -130,7 +130,7 @@ func (p *peer) use(verified *session) {
 	}
 }
 
-// drop removes a session that has ended, and reports whether it was the present one.
+// drop removes a session that has ended, and reports whether it was the current one.
 func (p *peer) drop(ended *session) bool {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -148,7 +148,7 @@ func (p *peer) setCurrentLocked(current *session) {
 	p.changed = make(chan struct{})
 }
 
-// refuse remembers why a session was not verified.
+// refuse records why a session was not verified.
 func (p *peer) refuse(instance string, err error, now time.Time) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -171,12 +171,12 @@ func (p *peer) lastRefusal(now time.Time) error {
 	return p.refusal.err
 }
 
-// isRecent reports whether the client may still be trying: it is refused without verification first, and then verified again.
+// isRecent reports whether the client may still retry. At first it is refused without verification, and then verified again.
 func (r refusal) isRecent(now time.Time) bool {
 	return r.err != nil && now.Before(r.until.Add(refusalPeriod))
 }
 
-// state returns the present session, or why there is none, and a channel that is closed when that changes.
+// state returns the current session, or why there is none, and a channel that is closed when that changes.
 func (p *peer) state(now time.Time) (current *session, changed <-chan struct{}, err error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -191,7 +191,7 @@ func (p *peer) state(now time.Time) (current *session, changed <-chan struct{}, 
 	return nil, p.changed, &ClosedError{Lost: true}
 }
 
-// close ends all sessions for good.
+// close ends all sessions permanently.
 func (p *peer) close() {
 	p.lock.Lock()
 	p.closed = true

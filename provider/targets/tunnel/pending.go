@@ -25,16 +25,16 @@ import (
 )
 
 const (
-	// maxPending bounds the connections that have not proved who they are, and maxPendingPerAddress those from one address. Many
-	// clusters may share one behind a load balancer.
+	// maxPending bounds the connections that are not authenticated yet, and maxPendingPerAddress these connections from one
+	// address. Many clusters may share one address behind a load balancer.
 	maxPending           = 512
 	maxPendingPerAddress = 128
 )
 
-// discardLog drops what net/http logs about each connection: anybody can cause it.
+// discardLog drops the messages of net/http about connections, because anybody can cause them.
 var discardLog = stdlog.New(io.Discard, "", 0)
 
-// pendingConnections counts the connections whose handshake has not ended, and closes those beyond the bounds.
+// pendingConnections counts the connections whose handshake has not ended, and closes connections beyond the bounds.
 type pendingConnections struct {
 	lock      sync.Mutex
 	addresses map[net.Conn]string

@@ -48,7 +48,7 @@ type Options struct {
 	// Replica is the name of this replica of the hub, and Replicas returns how many there are; zero if that is not known yet.
 	Replica  string
 	Replicas func() int
-	// Verify returns an error unless the cluster behind a new session is the one that the SyncTarget stands for.
+	// Verify returns an error unless the cluster behind a new session is the cluster of the SyncTarget.
 	Verify func(ctx context.Context, syncTarget types.UID, session http.RoundTripper) error
 	// OnChange is called when a SyncTarget has got or lost a session, or one was refused. It must not block.
 	OnChange func(syncTarget types.UID)
@@ -67,7 +67,7 @@ type Server struct {
 	peers map[types.UID]*peer
 }
 
-// NewServer returns a server that admits nobody yet.
+// NewServer returns a server that accepts no clients yet.
 func NewServer(options Options) *Server {
 	return &Server{Options: options, peers: map[types.UID]*peer{}}
 }
@@ -110,12 +110,12 @@ func (s *Server) closeAll() {
 	}
 }
 
-// Admit lets clients of a SyncTarget connect with the tokens of a credential, and closes sessions whose token is not valid any more.
+// Admit lets clients of a SyncTarget connect with the tokens of a credential, and closes sessions whose token is no longer valid.
 func (s *Server) Admit(syncTarget types.UID, credential Credential) {
 	s.peer(syncTarget).setTokens(credential.accepted(), s.Clock.Now())
 }
 
-// Remove closes the sessions of a SyncTarget, and admits no client of it any more.
+// Remove closes the sessions of a SyncTarget, and admits no new ones.
 func (s *Server) Remove(syncTarget types.UID) {
 	s.lock.Lock()
 	removed := s.peers[syncTarget]
@@ -126,7 +126,7 @@ func (s *Server) Remove(syncTarget types.UID) {
 	}
 }
 
-// Reconsider forgets why a session of the SyncTarget was refused, after its expected cluster changed.
+// Reconsider clears the refusal of a SyncTarget's last session, after its expected cluster changed.
 func (s *Server) Reconsider(syncTarget types.UID) {
 	if found := s.find(syncTarget); found != nil {
 		found.clearRefusal()
@@ -142,7 +142,7 @@ func (s *Server) Refusal(syncTarget types.UID) error {
 	return found.lastRefusal(s.Clock.Now())
 }
 
-// Transport returns the transport for requests to the cluster of a SyncTarget. It follows the changes of sessions.
+// Transport returns the transport for requests to the cluster of a SyncTarget. It uses the session that is open at each request.
 func (s *Server) Transport(syncTarget types.UID) *Transport {
 	return &Transport{server: s, syncTarget: syncTarget}
 }
@@ -174,12 +174,12 @@ type handshakeError struct {
 }
 
 var (
-	errBadRequest   = &handshakeError{http.StatusBadRequest, "bad_request", "this port takes tunnels of clusters only"}
-	errUnauthorized = &handshakeError{http.StatusUnauthorized, "unauthorized", "this replica of the hub knows no such token for the SyncTarget; if that lasts for more than a minute, apply the manifest of `kubectl synchub register NAME --tunnel -o yaml` again"}
+	errBadRequest   = &handshakeError{http.StatusBadRequest, "bad_request", "this port only accepts tunnels of clusters"}
+	errUnauthorized = &handshakeError{http.StatusUnauthorized, "unauthorized", "this replica of the hub does not accept this token for the SyncTarget; if the error lasts for more than a minute, apply the manifest of `kubectl synchub register NAME --tunnel -o yaml` again"}
 	errTooMany      = &handshakeError{http.StatusTooManyRequests, "too_many", "the tunnel was opened too often in a short time"}
 	errConnected    = &handshakeError{http.StatusConflict, "connected", "there is a session with this replica already"}
-	// errRefused does not say which cluster is expected: the client could claim to be that one.
-	errRefused  = &handshakeError{http.StatusForbidden, "refused", "the SyncTarget stands for another cluster, or the hub could not verify this one; see the condition TunnelRefused or Ready of the SyncTarget"}
+	// errRefused does not name the expected cluster, because a client could then pretend to be that cluster.
+	errRefused  = &handshakeError{http.StatusForbidden, "refused", "the SyncTarget belongs to another cluster, or the hub could not verify this one; see the condition TunnelRefused or Ready of the SyncTarget"}
 	errReplaced = &handshakeError{http.StatusConflict, "replaced", "another client of the same cluster has the session"}
 )
 
@@ -205,7 +205,7 @@ type hello struct {
 	peer     *peer
 	token    tokenHash
 	instance string
-	// connected is true if the client has a session with this replica, as far as it knows.
+	// connected is true if the client reported a session with this replica.
 	connected bool
 }
 
@@ -232,7 +232,8 @@ func (s *Server) authenticate(request *http.Request) (hello, *handshakeError) {
 	return hello{peer, presented, instance, found}, nil
 }
 
-// open turns the connection of a handshake round. The session is used once its cluster is verified.
+// open upgrades the connection of a handshake to a session with the hub as client. The session is used once its cluster is
+// verified.
 func (s *Server) open(w http.ResponseWriter, hello hello) {
 	log := s.Log.WithValues("syncTargetUID", hello.peer.syncTarget)
 	connection, err := upgrade(w)

@@ -34,7 +34,7 @@ import (
 // handoverPeriod is how long a session that was replaced stays open for the requests that use it.
 const handoverPeriod = 5 * time.Second
 
-// upgrade takes the connection of a handshake over, and writes the response 101.
+// upgrade hijacks the connection of a handshake, and writes the response 101.
 func upgrade(w http.ResponseWriter) (net.Conn, error) {
 	connection, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -58,7 +58,7 @@ func upgrade(w http.ResponseWriter) (net.Conn, error) {
 	return connection, nil
 }
 
-// bufferedConn is a connection from which a reader has read ahead.
+// bufferedConn is a connection whose first bytes may be in the buffer of a reader.
 type bufferedConn struct {
 	net.Conn
 	reader *bufio.Reader
@@ -95,7 +95,7 @@ func (s *Server) newSession(connection net.Conn, hello hello) (*session, error) 
 	return opened, nil
 }
 
-// closeNotifyConn calls onClose when it is closed. HTTP/2 closes it when it notices the end of the connection.
+// closeNotifyConn calls onClose when it is closed. HTTP/2 closes the connection when it detects its end.
 type closeNotifyConn struct {
 	net.Conn
 	onClose func()
@@ -131,7 +131,7 @@ func (s *session) hasEnded() bool {
 
 func (s *session) close() { _ = s.conn.Close() }
 
-// closeLater closes a session that was replaced, once its requests had the time to end.
+// closeLater closes a session that was replaced, after its requests had time to finish.
 func (s *session) closeLater() {
 	s.conn.SetDoNotReuse()
 	time.AfterFunc(handoverPeriod, s.close)

@@ -47,7 +47,7 @@ import (
 const (
 	florin = types.UID("florin")
 	zloty  = types.UID("zloty")
-	// patience is the limit of all polls.
+	// patience is the timeout of all polls.
 	patience = 30 * time.Second
 )
 
@@ -146,7 +146,7 @@ func (h *hub) get(t testing.TB, path string) (string, error) {
 	return fmt.Sprintf("%d %s", response.StatusCode, strings.TrimSpace(string(body))), err
 }
 
-// cluster is the stand-in of an API server, since this package must not depend on one: it answers what a request had. End-to-end tests use
+// cluster is a fake API server, since this package must not depend on one: it answers what a request had. End-to-end tests use
 // real ones.
 type cluster struct {
 	*httptest.Server
@@ -234,16 +234,16 @@ func startClientWith(t testing.TB, hubAddress, token string, to *cluster, change
 	return p
 }
 
-// relay forwards connections to addresses in turn, and can cut them or swallow what they carry.
+// relay forwards connections to addresses in turn, and can close them or drop their data.
 type relay struct {
 	listener net.Listener
 	// accept reports whether a new connection is forwarded.
 	accept func(net.Conn) bool
 	to     []string
 	next   atomic.Int64
-	// swallow makes all connections carry nothing more, without an end.
+	// swallow makes all connections drop all data, and stay open.
 	swallow atomic.Bool
-	// delay is how long everything takes on its way.
+	// delay is the latency of all data.
 	delay time.Duration
 
 	lock  sync.Mutex

@@ -26,7 +26,7 @@ import (
 // reconnectWait is how long a request waits for the client to connect again. A short interruption then fails no request.
 const reconnectWait = 5 * time.Second
 
-// Transport sends requests to the cluster of one SyncTarget, through the session that is open at the time.
+// Transport sends requests to the cluster of one SyncTarget, through the current session.
 type Transport struct {
 	server     *Server
 	syncTarget types.UID
@@ -44,7 +44,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return current.RoundTrip(request)
 }
 
-// session returns the present session. If it was lost, session waits for the next one.
+// session returns the current session. If it was lost, session waits for the next one.
 func (t *Transport) session(request *http.Request) (*session, error) {
 	var timeout <-chan time.Time
 	for {

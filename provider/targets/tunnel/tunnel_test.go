@@ -87,9 +87,9 @@ func TestAPIServerIsGone(t *testing.T) {
 	g.Expect(h.get(t, "/version")).To(Equal("502 the tunnel is open, but its end in the cluster does not reach the API server"))
 }
 
-func TestWhoMayConnect(t *testing.T) {
+func TestAuthentication(t *testing.T) {
 	h := startHub(t, "one", 1)
-	token, others := h.admit(t, florin).Token, h.admit(t, zloty).Token
+	token, otherToken := h.admit(t, florin).Token, h.admit(t, zloty).Token
 	long := func(header string, length int) string {
 		return header + ": " + strings.Repeat("x", length) + "\r\n"
 	}
@@ -100,12 +100,12 @@ func TestWhoMayConnect(t *testing.T) {
 		"the token":                       {florin, token, "", "101 Switching Protocols"},
 		"no token":                        {florin, "", "", "401 Unauthorized"},
 		"a wrong token":                   {florin, token + "x", "", "401 Unauthorized"},
-		"the token of another SyncTarget": {florin, others, "", "401 Unauthorized"},
+		"the token of another SyncTarget": {florin, otherToken, "", "401 Unauthorized"},
 		"an unknown SyncTarget":           {"euro", token, "", "401 Unauthorized"},
 		"no SyncTarget":                   {"", token, "", "401 Unauthorized"},
-		"a path beyond":                   {florin + "/x", token, "", "401 Unauthorized"},
+		"a longer path":                   {florin + "/x", token, "", "401 Unauthorized"},
 		"headers that are too long":       {florin, token, long("X", 64<<10), "431 Request Header Fields Too Large"},
-		"other replicas":                  {zloty, others, protocol.HeaderConnected + ": two,three\r\n", "101 Switching Protocols"},
+		"other replicas":                  {zloty, otherToken, protocol.HeaderConnected + ": two,three\r\n", "101 Switching Protocols"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, response, err := handshake(t, h, test.syncTarget, test.token, test.extra)
@@ -138,7 +138,7 @@ func TestReplicas(t *testing.T) {
 	g.Eventually(p.Sessions, patience).Should(Equal(2))
 }
 
-// The newer of two clients of a cluster wins, the other waits and takes its place.
+// The newer of two clients of a cluster gets the session, and the other one waits until that session ends.
 func TestTwoClientsOfOneCluster(t *testing.T) {
 	g := NewWithT(t)
 	named := func(name string) *cluster {
@@ -160,7 +160,7 @@ func TestTwoClientsOfOneCluster(t *testing.T) {
 	g.Eventually(responds, patience).Should(Equal("200 first"))
 }
 
-// A session whose cluster is another one is not used, and does not disturb the present one.
+// A session to another cluster is not used, and does not affect the current session.
 func TestRefusedCluster(t *testing.T) {
 	g := NewWithT(t)
 	h, c := startHub(t, "one", 1), startCluster(t, echo)
@@ -257,7 +257,7 @@ func TestUnreadResponse(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var unread []*http.Response
-	// Each fills its own buffer, and all of them less than that of the connection.
+	// Each response fills its own buffer, and all of them together less than the buffer of the connection.
 	for range protocol.ConnectionBuffer/protocol.StreamBuffer - 2 {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://cluster.tunnel/large", nil)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -273,19 +273,19 @@ func TestUnreadResponse(t *testing.T) {
 	}
 }
 
-// A network that swallows everything looks like silence. Both ends close the connection, and the client opens another.
+// A network that drops all data looks like silence. Both ends close the connection, and the client opens another one.
 func TestHalfOpenConnection(t *testing.T) {
 	tier.Thorough(t)
 	g := NewWithT(t)
 	h, c := startHub(t, "one", 1), startCluster(t, echo)
-	way := startRelay(t, h.address())
-	startClient(t, way.address(), h.admit(t, florin).Token, c)
+	relay := startRelay(t, h.address())
+	startClient(t, relay.address(), h.admit(t, florin).Token, c)
 	g.Eventually(func() (string, error) { return h.get(t, "/version") }, patience).Should(HavePrefix("200"))
 	lost := h.current()
-	way.swallow.Store(true)
+	relay.swallow.Store(true)
 	g.Eventually(lost.ended, patience).Should(BeClosed())
-	way.swallow.Store(false)
-	way.cut()
+	relay.swallow.Store(false)
+	relay.cut()
 	g.Eventually(func() (string, error) { return h.get(t, "/version") }, patience).Should(HavePrefix("200"))
 }
 

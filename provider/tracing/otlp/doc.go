@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package otlp sends traces to a collector with OTLP over gRPC. The traces never hold up the hub: spans wait in a bounded queue,
+// Package otlp sends traces to a collector with OTLP over gRPC. The traces never block the hub: spans wait in a bounded queue,
 // spans beyond it are dropped and counted, and the end of the hub waits for the collector only briefly.
 package otlp

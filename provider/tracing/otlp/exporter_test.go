@@ -127,7 +127,7 @@ func TestTheCollectorGetsTheTrace(t *testing.T) {
 	}
 }
 
-func TestWithoutSamplesNothingIsSent(t *testing.T) {
+func TestNoRequestsWithoutSamples(t *testing.T) {
 	got, endpoint := startReceiver(t)
 	exporter := newTestExporter(t, endpoint, 0)
 	record(exporter)

@@ -48,7 +48,8 @@ const (
 // APIServer is the API server of the cluster, and the credentials for it.
 type APIServer struct {
 	url *url.URL
-	// authorityFile has the certificate authority, and is read for each connection. Without one, those of the system count.
+	// authorityFile has the certificate authority, and is read for each connection. If it is empty, the system's authorities are
+	// used.
 	authorityFile string
 	token         tokenFile
 }
@@ -115,7 +116,7 @@ type tokenFile struct {
 	readAt time.Time
 }
 
-// get returns the token. While the file cannot be read, it is the last one.
+// get returns the token; the last known token while the file cannot be read.
 func (t *tokenFile) get() (string, error) {
 	t.lock.Lock()
 	defer t.lock.Unlock()

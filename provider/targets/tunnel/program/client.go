@@ -41,11 +41,13 @@ import (
 const (
 	// minBackoff and maxBackoff bound the time between two handshakes. A failed one doubles it.
 	minBackoff, maxBackoff = 250 * time.Millisecond, 5 * time.Second
-	// searchBackoff bounds it while the client looks for further replicas, and reaches those that it knows again and again.
+	// searchBackoff bounds that time while the client looks for more replicas, but only reaches replicas that it has a session
+	// with.
 	searchBackoff = 30 * time.Second
-	// tokenInterval is how often the file with the token is read. Kubernetes replaces it without an event that all systems have.
+	// tokenInterval is how often the file with the token is read. Not all systems have an event when Kubernetes replaces the
+	// file.
 	tokenInterval = 10 * time.Second
-	// minLifetime is how long a session lasts at least before the client dials again at once after its end.
+	// minLifetime is the minimum lifetime of a session after which the client dials again without a backoff.
 	minLifetime = 5 * time.Second
 )
 
@@ -55,17 +57,17 @@ type ClientOptions struct {
 	Hub, SyncTarget string
 	// TokenFile has the token. It is read again when it changes.
 	TokenFile string
-	// Authority is the certificate authority of the hub, in PEM form. Without one, those of the system count.
+	// Authority is the certificate authority of the hub, in PEM form. If it is empty, the system's authorities are used.
 	Authority []byte
-	// Proxy returns the proxy on the way to the hub, as Proxy of [http.Transport]. It may be nil.
+	// Proxy returns the proxy for connections to the hub, as Proxy of [http.Transport]. It may be nil.
 	Proxy func(*http.Request) (*url.URL, error)
-	// APIServer gets the requests of the hub.
+	// APIServer receives the requests of the hub.
 	APIServer *APIServer
 	Clock     clock.WithTicker
 	Log       *slog.Logger
 }
 
-// errShortLived is the result of a session that ended soon.
+// errShortLived is the result of a session that ended before minLifetime.
 var errShortLived = errors.New("the tunnel was closed soon")
 
 // Client keeps a tunnel open to each replica of the hub.
@@ -74,13 +76,13 @@ type Client struct {
 	dialer dialer
 	proxy  http.Handler
 	http2  *http2.Server
-	// wake has an entry when there may be something to do.
+	// wake has an entry when Run may have work.
 	wake chan struct{}
 
 	lock sync.Mutex
 	// sessions are the open tunnels by replica, with the token that opened each.
 	sessions map[string]*clientSession
-	// replicas is how many replicas the hub has, as far as it reported.
+	// replicas is the number of replicas that the hub reported.
 	replicas int
 }
 
@@ -158,7 +160,7 @@ func (c *Client) Run(ctx context.Context) error {
 	}
 }
 
-// logChange logs an error unless the last one was of the same kind: a hub that is away is reported once.
+// logChange logs an error unless the last one was of the same kind, so that an unreachable hub is logged once.
 func (c *Client) logChange(last *string, err error) {
 	kind := ""
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
@@ -170,19 +172,19 @@ func (c *Client) logChange(last *string, err error) {
 		kind = "unreachable"
 	}
 	if kind != "" && kind != *last {
-		c.Log.Error("no tunnel could be opened, it is tried again", "hub", c.Hub, "error", err)
+		c.Log.Error("cannot open a tunnel, will retry", "hub", c.Hub, "error", err)
 	}
 	*last = kind
 }
 
-// needsSession reports whether a replica has no session, or one by another token.
+// needsSession reports whether a replica has no session, or one that another token opened.
 func (c *Client) needsSession(token string) bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	return len(c.connectedLocked(token)) < max(c.replicas, 1)
 }
 
-// connectedLocked returns the replicas with a session by the token, sorted.
+// connectedLocked returns the replicas with a session that the token opened, sorted.
 func (c *Client) connectedLocked(token string) (replicas []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.sessions)) {
 		if c.sessions[name].token == token {

@@ -47,7 +47,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the hub refused the tunnel (%d %s): %s", e.Status, http.StatusText(e.Status), e.Message)
 }
 
-// isConnected reports whether the hub has the session that the client wanted to open.
+// isConnected reports whether the client has a session with this replica already.
 func (e *RefusedError) isConnected() bool { return e.Status == http.StatusConflict }
 
 // dialer opens tunnels to the hub.
@@ -110,8 +110,8 @@ func printable(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }), " ")
 }
 
-// upgradedConn is the connection of an upgraded request. It is read and written through the body of the response, since that may have
-// read ahead.
+// upgradedConn is the connection of an upgraded request. It is read and written through the body of the response, because the
+// body may have buffered data already.
 type upgradedConn struct {
 	*tls.Conn
 	body io.ReadWriteCloser

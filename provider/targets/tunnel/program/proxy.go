@@ -33,14 +33,14 @@ const (
 	responseBuffer = 32 << 10
 	// watchBuffer is the size for a watch. A watch keeps its buffer as long as it is open, and most events are small.
 	watchBuffer = 2 << 10
-	// unreachable is the response if the API server does not respond. It has no cause, since that has addresses of the cluster, which
-	// the hub would show to tenants.
+	// unreachable is the response if the API server does not respond. It does not contain the cause: that has addresses of the
+	// cluster, and the hub shows the response to tenants.
 	unreachable = "the tunnel is open, but its end in the cluster does not reach the API server"
 )
 
 var discardLog = stdlog.New(io.Discard, "", 0)
 
-// newProxy returns a handler that forwards requests to the API server, with its credentials, and to nothing else.
+// newProxy returns a handler that forwards requests only to the API server, with the cluster's credentials.
 func newProxy(apiServer *APIServer, log *slog.Logger) http.Handler {
 	proxy := httputil.ReverseProxy{
 		BufferPool: newBuffers(responseBuffer),
@@ -61,7 +61,7 @@ func newProxy(apiServer *APIServer, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		switch {
 		case request.Method == http.MethodConnect:
-			http.Error(w, "the tunnel leads to the API server only", http.StatusMethodNotAllowed)
+			http.Error(w, "this tunnel only accepts requests to the API server", http.StatusMethodNotAllowed)
 		case strings.Contains(request.URL.RawQuery, "watch="):
 			watchProxy.ServeHTTP(w, request)
 		default:

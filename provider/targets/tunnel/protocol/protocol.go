@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package protocol contains what both ends of a tunnel agree on.
+// Package protocol contains the headers and limits that both ends of a tunnel share.
 package protocol
 
 import (
@@ -40,23 +40,24 @@ const (
 )
 
 const (
-	// PingAfter is how long a connection may be silent before a ping, and PingTimeout how long the response may take. So an
-	// end that vanished is noticed after their sum.
+	// PingAfter is how long a connection may be silent before a ping, and PingTimeout how long the response may take. So a lost
+	// end is detected after the sum of both.
 	PingAfter   = 10 * time.Second
 	PingTimeout = 10 * time.Second
-	// WriteTimeout closes a connection on which no byte could be written for so long.
+	// WriteTimeout closes a connection on which no byte could be written for this time.
 	WriteTimeout = 20 * time.Second
 	// HandshakeTimeout bounds the TLS and the HTTP handshake together.
 	HandshakeTimeout = 10 * time.Second
 
 	// MaxStreams is how many requests of the hub a client serves at once.
 	MaxStreams = 4096
-	// StreamBuffer and ConnectionBuffer bound what either end receives before somebody reads it, in bytes. With 200 ms of latency,
+	// StreamBuffer and ConnectionBuffer bound the unread bytes that either end buffers. With 200 ms of latency,
 	// one response arrives at five times StreamBuffer per second. The hub decodes few large responses at a time, while the rest wait
 	// with full buffers: together they must not fill the buffer of the connection, or the first ones would wait for the rest.
 	StreamBuffer     = 256 << 10
 	ConnectionBuffer = 64 << 20
-	// MaxHeaderBytes bounds the headers of a request or response through the tunnel, and MaxHandshakeBytes those of a handshake.
+	// MaxHeaderBytes bounds the headers of a request or response through the tunnel, and MaxHandshakeBytes the headers of a
+	// handshake.
 	MaxHeaderBytes    = 64 << 10
 	MaxHandshakeBytes = 8 << 10
 
