@@ -136,11 +136,10 @@ func (c *Cache) Get(key types.NamespacedName) Object {
 	if part == nil {
 		return nil
 	}
-	found, exists, err := part.GetByKey(storeKey(key))
-	if err != nil || !exists {
-		return nil
+	if found, exists, err := part.GetByKey(storeKey(key)); err == nil && exists {
+		return found.(Object)
 	}
-	return found.(Object)
+	return nil
 }
 
 // storeKey returns the key of an object in an informer's store.

@@ -49,7 +49,9 @@ type prober struct {
 	listeners  *listeners
 	// onUnauthorized is called after each probe whose credentials were refused; nil for nothing.
 	onUnauthorized func(types.UID)
-	version        cachedVersion
+	// version is the version in versionBody, the last answer about it.
+	version     string
+	versionBody []byte
 }
 
 // run probes the target until ctx ends, and waits while the target is quarantined.
@@ -148,14 +150,14 @@ func (p *prober) getVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot read the version of the target: %w", p.client.credentials.Error(err))
 	}
-	if p.version.version == "" || !bytes.Equal(body, p.version.body) {
+	if p.version == "" || !bytes.Equal(body, p.versionBody) {
 		version, err := parseVersion(body, p.client.credentials)
 		if err != nil {
 			return "", err
 		}
-		p.version = cachedVersion{body, version}
+		p.versionBody, p.version = body, version
 	}
-	return p.version.version, nil
+	return p.version, nil
 }
 
 // maxShownVersion bounds the version of a target, in bytes.
@@ -168,12 +170,6 @@ func parseVersion(body []byte, credentials *redact.Credentials) (string, error) 
 		return "", fmt.Errorf("the target's answer is not a version: %w", credentials.Error(err))
 	}
 	return credentials.Truncate(info.GitVersion, maxShownVersion), nil
-}
-
-// cachedVersion is a target's answer about its version, and the version in it.
-type cachedVersion struct {
-	body    []byte
-	version string
 }
 
 // setHealth sets the health, and reports a change.

@@ -199,7 +199,7 @@ func TestOtherNamespacesMakeAnotherConnection(t *testing.T) {
 	}
 	whole, some := connect(), connect("b", "a", "b")
 	g.Expect(some).NotTo(BeIdenticalTo(whole))
-	g.Expect(some.Namespaces).To(Equal([]string{"a", "b"}))
+	g.Expect(some.Namespaces).To(Equal(Namespaces{"a", "b"}))
 	g.Expect(connect("a", "b")).To(BeIdenticalTo(some), "the order does not matter")
 	g.Expect(connect("a")).NotTo(BeIdenticalTo(some))
 }
