@@ -43,7 +43,7 @@ func TestBindInventory(t *testing.T) {
 	}
 
 	if got := succeed(t, bind("--dry-run=server")...); !strings.Contains(got.out, "created (server dry run)") || strings.Contains(got.errs, "Register a cluster") {
-		t.Errorf("it says\n%s%s", got.out, got.errs)
+		t.Errorf("it prints\n%s%s", got.out, got.errs)
 	}
 	fail(t, "let its administrator grant you the verb bind on this APIExport, for example with `synchub init --inventory-group`", "bind", "inventory", "--provider-workspace", "root:nowhere")
 

@@ -259,7 +259,7 @@ func TestBindCompute(t *testing.T) {
 	t.Run("a dry run changes nothing", b.triesOut)
 	t.Run("binds and places", b.binds)
 	t.Run("a second run changes nothing", b.repeats)
-	t.Run("tells differences", b.differs)
+	t.Run("prints differences", b.differs)
 	t.Run("accepts claims that were added", b.acceptsLater)
 	t.Run("keeps claims that were rejected", b.keepsRejected)
 	t.Run("another placement", b.bindsMore)
@@ -285,14 +285,14 @@ func (b *bindTest) triesOut(t *testing.T) {
 		}
 	}
 	if !strings.Contains(shown.errs, "The claims of the export workload.edge.kubestellar.io are missing") || strings.Contains(shown.out, "status") || strings.Contains(shown.out, "creationTimestamp") {
-		t.Errorf("it says\n%s%s", shown.errs, shown.out)
+		t.Errorf("it prints\n%s%s", shown.errs, shown.out)
 	}
 	if got := succeed(t, bindCompute("--dry-run=server")...); !strings.Contains(got.out, "created (server dry run)") || !strings.Contains(got.errs, "The EdgePlacement was not sent") {
-		t.Errorf("it says\n%s%s", got.out, got.errs)
+		t.Errorf("it prints\n%s%s", got.out, got.errs)
 	}
 	useConfig(t, b.kcp.Workspace(b.path))
 	if got := succeed(t, bindCompute("--dry-run=client", "-o", "yaml")...); !strings.Contains(got.out, "resource: namespaces\n    selector:\n      matchAll: true\n    state: Accepted") || got.errs != "" {
-		t.Errorf("it says\n%s%s", got.out, got.errs)
+		t.Errorf("it prints\n%s%s", got.out, got.errs)
 	}
 	if b.binding(t) != nil {
 		t.Error("an APIBinding was made")
@@ -339,10 +339,10 @@ func (b *bindTest) repeats(t *testing.T) {
 		t.Errorf("versions were %s and are %s", before, after)
 	}
 	if strings.Count(got.out, " unchanged\n") != 2 {
-		t.Errorf("it says\n%s", got.out)
+		t.Errorf("it prints\n%s", got.out)
 	}
 	if got := succeed(t, bindCompute("--dry-run=client", "-o", "yaml")...); !strings.Contains(got.out, "resource: namespaces") || got.errs != "" {
-		t.Errorf("it says\n%s%s", got.out, got.errs)
+		t.Errorf("it prints\n%s%s", got.out, got.errs)
 	}
 }
 
@@ -368,7 +368,7 @@ func (b *bindTest) acceptsLater(t *testing.T) {
 	}
 	got := succeed(t, bindCompute()...)
 	if !strings.Contains(got.out, "apibinding.apis.kcp.io/workload.edge.kubestellar.io configured\n") || !strings.Contains(got.out, " unchanged\n") {
-		t.Errorf("it says\n%s", got.out)
+		t.Errorf("it prints\n%s", got.out)
 	}
 	if got, want := applied(b.binding(t)), b.requested(t); !slices.Equal(got, want) || !slices.Contains(got, "configmaps") {
 		t.Errorf("kcp has applied %q of %q", got, want)
@@ -386,7 +386,7 @@ func (b *bindTest) keepsRejected(t *testing.T) {
 		g.Expect(b.workspace.Update(t.Context(), binding)).To(Succeed())
 	})
 	if got := succeed(t, bindCompute()...); !strings.Contains(got.errs, "rejects or limits claims on configmaps") || strings.Count(got.out, " unchanged\n") != 2 {
-		t.Errorf("it says\n%s%s", got.out, got.errs)
+		t.Errorf("it prints\n%s%s", got.out, got.errs)
 	}
 }
 
@@ -422,7 +422,7 @@ func (b *bindTest) unbinds(t *testing.T) {
 	b.reports(t, "prod")
 	got := plugin(t, unbindCompute("--name", "prod")...)
 	g.Expect(got.err).To(HaveOccurred())
-	g.Expect(got.errs).To(Equal("The EdgePlacement prod goes. The hub withdraws its 3 objects from florin, guilder, except those that another EdgePlacement places there.\nerror: nothing was changed: say --yes if that is to be so\n"))
+	g.Expect(got.errs).To(Equal("The EdgePlacement prod goes. The hub withdraws its 3 objects from florin, guilder, except those that another EdgePlacement places there.\nerror: nothing was changed: give --yes to confirm\n"))
 	g.Expect(succeed(t, unbindCompute("--name", "prod", "--dry-run=server")...).out).To(ContainSubstring("deleted (server dry run)"))
 	g.Expect(succeed(t, unbindCompute("--name", "prod", "--dry-run=client")...).out).To(ContainSubstring("deleted (client dry run)"))
 	g.Expect(b.placement(t, "prod")).NotTo(BeNil())

@@ -43,25 +43,25 @@ func TestBindComputeRefuses(t *testing.T) {
 		"two to unbind":                {[]string{"unbind", "compute", "root:a", "root:b"}, "give the path of one inventory workspace"},
 		"path and name to unbind":      {[]string{"unbind", "compute", "root:a", "--name", "b"}, "give either the path of an inventory workspace or --name"},
 		"no path to unbind":            {[]string{"unbind", "compute", "Root"}, `INVENTORY_WORKSPACE: "Root" is not`},
-		"not to wait for all":          {[]string{"unbind", "compute", "--all", "--wait=false"}, "leave one of --wait=false and --all away"},
+		"not to wait for all":          {[]string{"unbind", "compute", "--all", "--wait=false"}, "leave out --wait=false or --all"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			requests := withCluster(t, http.NotFound)
 			got := execute(t, "", test.args...)
 			if got.err == nil || !strings.Contains(got.err.Error(), test.want) {
-				t.Errorf("want an error that says %q, got %v", test.want, got.err)
+				t.Errorf("want an error with %q, got %v", test.want, got.err)
 			}
 			if got.out != "" || requests.Load() > 0 {
-				t.Errorf("%d requests were sent, and it says\n%s", requests.Load(), got.out)
+				t.Errorf("%d requests were sent, and it prints\n%s", requests.Load(), got.out)
 			}
 		})
 	}
 }
 
-// The help tells which objects the EdgePlacement selects by default.
+// The help lists the namespaces that the EdgePlacement leaves out by default.
 func TestBindComputeHelp(t *testing.T) {
 	got := execute(t, "", "bind", "compute", "--help")
-	for _, part := range []string{"except `kcp-system, kube-node-lease, kube-public, kube-system, synchub`", "accepts claims that the export has got since", "--provider-workspace"} {
+	for _, part := range []string{"except `kcp-system, kube-node-lease, kube-public, kube-system, synchub`", "accepts new claims of the export", "--provider-workspace"} {
 		if !strings.Contains(got.out, part) {
 			t.Errorf("%q is missing in\n%s", part, got.out)
 		}

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
 )
 
-// useFakeKCP makes a workspace current that tells its version, and answers all other requests with a code.
+// useFakeKCP makes a workspace current that reports its version, and answers all other requests with a code.
 func useFakeKCP(t *testing.T, code int) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {

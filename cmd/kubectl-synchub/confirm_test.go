@@ -37,24 +37,24 @@ func confirmsClusters(t *testing.T, f *testFleet) {
 		t.Errorf("a dry run has confirmed %q", got)
 	}
 	if got := succeed(t, "confirm-cluster", "florin"); !strings.Contains(got.errs, "stood for the cluster before; the cluster now answers now") || !strings.HasSuffix(got.out, "florin confirmed\n") {
-		t.Errorf("it says\n%s%s", got.out, got.errs)
+		t.Errorf("it prints\n%s%s", got.out, got.errs)
 	}
 	if got := confirmed(); got != "now" {
 		t.Errorf("it has confirmed %q", got)
 	}
 
 	// Until the hub takes the confirmation, Ready is about the former cluster.
-	f.says(t, "True", "MailboxReady", "HeartbeatHealthy", "SyncerReady", "SyncerAuthorized", "Ready")
+	f.report(t, "True", "MailboxReady", "HeartbeatHealthy", "SyncerReady", "SyncerAuthorized", "Ready")
 	fail(t, "the SyncTarget florin was not ready after 500ms", "confirm-cluster", "florin", "--wait", "--timeout", "500ms")
 	syncTarget = f.syncTarget(t)
 	syncTarget.Status.ClusterID = "now"
 	if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
 		t.Fatal(err)
 	}
-	f.says(t, "False", "Ready")
+	f.report(t, "False", "Ready")
 	fail(t, "the SyncTarget florin was not ready after 500ms", "confirm-cluster", "florin", "--wait", "--timeout", "500ms")
-	f.says(t, "True", "Ready")
+	f.report(t, "True", "Ready")
 	if got := succeed(t, "confirm-cluster", "florin", "--wait"); !strings.HasSuffix(got.out, "florin ready\n") {
-		t.Errorf("it says\n%s%s", got.out, got.errs)
+		t.Errorf("it prints\n%s%s", got.out, got.errs)
 	}
 }

@@ -33,7 +33,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
@@ -85,8 +84,7 @@ func documented() *explain.Facts {
 
 func TestDocumentedExplanationIsWhatIsPrinted(t *testing.T) {
 	var out bytes.Buffer
-	options := explainOptions{ReadOptions: cli.NewReadOptions(genericiooptions.IOStreams{Out: &out})}
-	if err := options.print(explain.Explain(documented())); err != nil {
+	if err := explain.Explain(documented()).Print(&out); err != nil {
 		t.Fatal(err)
 	}
 	_, shown, _ := strings.Cut(explainSection(t), "```output\n")

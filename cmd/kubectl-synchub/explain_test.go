@@ -171,7 +171,7 @@ func answer(t *testing.T, args ...string) explain.Explanation {
 	return explained
 }
 
-// newExplained creates a SyncTarget and a mailbox with objects, none of which is on the target yet.
+// newExplained creates a SyncTarget and a mailbox with objects. No object is on the target yet.
 func newExplained(t *testing.T) (f *testFleet, ducat *edgev2alpha1.SyncTarget) {
 	t.Helper()
 	f = newFleet(t)

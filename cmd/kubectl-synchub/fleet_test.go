@@ -63,7 +63,7 @@ func succeed(t *testing.T, args ...string) printed {
 func fail(t *testing.T, message string, args ...string) {
 	t.Helper()
 	if got := plugin(t, args...); got.err == nil || !strings.Contains(got.errs, message) {
-		t.Errorf("%q: want an error that says %q, got %v\n%s%s", args, message, got.err, got.out, got.errs)
+		t.Errorf("%q: want an error with %q, got %v\n%s%s", args, message, got.err, got.out, got.errs)
 	}
 }
 
@@ -180,8 +180,8 @@ func (f *testFleet) syncTarget(t *testing.T) *edgev2alpha1.SyncTarget {
 	return &syncTarget
 }
 
-// says sets conditions in the status of the SyncTarget, as the hub does.
-func (f *testFleet) says(t *testing.T, status metav1.ConditionStatus, conditions ...string) {
+// report sets conditions in the status of the SyncTarget, as the hub does.
+func (f *testFleet) report(t *testing.T, status metav1.ConditionStatus, conditions ...string) {
 	t.Helper()
 	syncTarget := f.syncTarget(t)
 	for _, condition := range conditions {

@@ -46,7 +46,7 @@ func commandsWith(flag string) map[string]*cobra.Command {
 func TestOutputFormats(t *testing.T) {
 	const objects = "json yaml kyaml name go-template go-template-file template templatefile jsonpath jsonpath-as-json jsonpath-file"
 	want := map[string]string{
-		"check": "json yaml", "explain": "json yaml", "status": "json yaml", "published-resource render": "yaml json",
+		"check": "json yaml", "explain": "json yaml", "status": "json yaml", "published-resource render": "json yaml",
 		"get": objects + " custom-columns custom-columns-file wide", "get targets": objects + " wide",
 	}
 	for _, name := range []string{
@@ -70,7 +70,7 @@ func TestOutputFormats(t *testing.T) {
 		}
 		list := strings.Join(formats, ", ")
 		if usage := command.Flags().Lookup("output").Usage; usage != "output format, one of: "+list {
-			t.Errorf("the help of %s says %q", name, usage)
+			t.Errorf("the help of %s is %q", name, usage)
 		}
 		got := execute(t, "", append(append([]string{"__complete"}, strings.Fields(name)...), "-o", "")...)
 		offered := strings.Split(got.out, "\n")
@@ -86,7 +86,7 @@ func TestOutputFormats(t *testing.T) {
 		}
 		_ = output.Set("table")
 		if err := command.PreRunE(command, nil); err == nil || err.Error() != `--output: "table" is none of `+list {
-			t.Errorf("%s says %v", name, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestGetAllArguments(t *testing.T) {
 		args []string
 		want string
 	}{
-		"without the flag":               {[]string{"get", "deployments"}, "say --all-mailboxes to read \"deployments\" in all mailboxes; to read the current workspace, run `kubectl get`; see `kubectl synchub get --help`"},
+		"without the flag":               {[]string{"get", "deployments"}, "give --all-mailboxes to read \"deployments\" in all mailboxes; to read the current workspace, run `kubectl get`; see `kubectl synchub get --help`"},
 		"without a resource":             {[]string{"get", "--all-mailboxes"}, "give a resource, such as deployments"},
 		"two resources":                  {[]string{"get", "deployments,pods", "--all-mailboxes"}, `"deployments,pods" is not one resource`},
 		"a resource with a name":         {[]string{"get", "deployments/web", "--all-mailboxes"}, `"deployments/web" is not one resource`},

@@ -41,12 +41,12 @@ func (f *testFleet) place(t *testing.T, name string, ready metav1.ConditionStatu
 	t.Helper()
 	made := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"fleet": "test"}}}
 	f.make(t, made)
-	f.tell(t, made, ready, reason, failed)
+	f.writeStatus(t, made, ready, reason, failed)
 	return made
 }
 
-// tell writes a status, as the hub does.
-func (f *testFleet) tell(t *testing.T, of *edgev2alpha1.SyncTarget, ready metav1.ConditionStatus, reason string, failed int32) {
+// writeStatus writes a status, as the hub does.
+func (f *testFleet) writeStatus(t *testing.T, of *edgev2alpha1.SyncTarget, ready metav1.ConditionStatus, reason string, failed int32) {
 	t.Helper()
 	now := metav1.Now()
 	of.Status.LastSyncerHeartbeatTime = &now
@@ -78,7 +78,7 @@ func TestFleet(t *testing.T) {
 	f := newFleet(t)
 	mine := []string{"-l", "fleet=test"}
 	if got := succeed(t, append([]string{"get", "targets"}, mine...)...); got.out != "" || !strings.Contains(got.errs, "No SyncTargets found") {
-		t.Errorf("where there are none it says %q, %q", got.out, got.errs)
+		t.Errorf("where there are none it prints %q, %q", got.out, got.errs)
 	}
 	f.place(t, "a-well", "True", "Ready", 0)
 	f.place(t, "b-failing", "True", "Ready", 3)
@@ -139,7 +139,7 @@ func watchesTargets(t *testing.T, f *testFleet, down *edgev2alpha1.SyncTarget) {
 	var lines []string
 	for reader := bufio.NewScanner(out); reader.Scan(); {
 		if lines = append(lines, reader.Text()); len(lines) == 2 {
-			f.tell(t, down, "True", "Ready", 0)
+			f.writeStatus(t, down, "True", "Ready", 0)
 		}
 		if len(lines) == 3 {
 			stop()
@@ -151,7 +151,7 @@ func watchesTargets(t *testing.T, f *testFleet, down *edgev2alpha1.SyncTarget) {
 	if len(lines) != 3 || !slices.Contains(strings.Fields(lines[1]), "False") || !slices.Contains(strings.Fields(lines[2]), "True") {
 		t.Errorf("got\n%s", strings.Join(lines, "\n"))
 	}
-	f.tell(t, down, "False", "TargetUnreachable", 0)
+	f.writeStatus(t, down, "False", "TargetUnreachable", 0)
 }
 
 func showsStatus(t *testing.T, mine []string) {

@@ -35,13 +35,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bind"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/describe"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/get"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/register"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/render"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/rollout"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/staleobjects"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/state"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/status"
 	"github.com/synchub-dev/synchub/provider/buildinfo"
 )
 
@@ -112,16 +117,16 @@ func commands(streams genericiooptions.IOStreams) []*cobra.Command {
 		register.NewConfirmClusterCommand(streams),
 		staleobjects.NewCommand(streams),
 		staleobjects.NewConfirmRestoreCommand(streams),
-		newPublishCommand(streams),
-		cli.NewParentCommand("published-resource", "Work with PublishedResources", []string{"publishedresource", "pubres"}, newRenderCommand(streams)),
+		publish.NewCommand(streams),
+		cli.NewParentCommand("published-resource", "Work with PublishedResources", []string{"publishedresource", "pubres"}, render.NewCommand(streams)),
 		cli.NewParentCommand("bind", "Make a workspace an inventory workspace or a workload workspace", nil, bind.NewInventoryCommand(streams), bind.NewComputeCommand(streams)),
 		cli.NewParentCommand("unbind", "Undo bind", nil, bind.NewUnbindComputeCommand(streams)),
 		rollout.NewCommand(streams),
 		get.NewCommand(streams),
 		cli.NewParentCommand("describe", "Show the details of a SyncTarget or an EdgePlacement", nil, describe.NewTargetCommand(streams), describe.NewPlacementCommand(streams)),
-		newStatusCommand(streams),
-		newCheckCommand(streams),
-		newExplainCommand(streams),
+		status.NewCommand(streams),
+		check.NewCommand(streams),
+		explain.NewCommand(streams),
 		newVersionCommand(streams),
 	)
 }

@@ -79,7 +79,7 @@ func TestPublishRefuses(t *testing.T) {
 			withCluster(t, noAPIs)
 			got := execute(t, test.input, append([]string{"publish"}, test.args...)...)
 			if got.err == nil || !strings.Contains(got.err.Error(), test.want) || got.out != "" {
-				t.Errorf("want an error that says %q, got %v, and\n%s", test.want, got.err, got.out)
+				t.Errorf("want an error with %q, got %v, and\n%s", test.want, got.err, got.out)
 			}
 		})
 	}
@@ -209,7 +209,7 @@ func TestPublish(t *testing.T) {
 	}
 	got := p.expect(t, all("created"), "-f", file)
 	if !regexp.MustCompile(`The descriptions of gizmos.example.com are left out: with them the definition takes \d+ bytes, and a ConfigMap holds 1048576\.\n$`).MatchString(got.errs) || strings.Count(got.errs, "The descriptions") != 1 {
-		t.Errorf("it says\n%s", got.errs)
+		t.Errorf("it prints\n%s", got.errs)
 	}
 	before := p.widgets(t)
 	p.expect(t, all("unchanged"), "-f", file)
@@ -253,7 +253,7 @@ func (p *publishTest) leavesOthers(t *testing.T) {
 		"---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: schema-tents.example.com, namespace: hub}, data: {a: b}}")
 	got := p.expect(t, "publishedresource.synchub.dev/theirs unchanged\n", "-f", write(t, map[string]string{"crd.yaml": crdOf("Tool", 0)})[0])
 	if !strings.Contains(got.errs, "tools.example.com is published already, not from this command's ConfigMap: the PublishedResource theirs is left as it is.\n") {
-		t.Errorf("it says\n%s", got.errs)
+		t.Errorf("it prints\n%s", got.errs)
 	}
 	tents := write(t, map[string]string{"crd.yaml": crdOf("Tent", 0)})[0]
 	fail(t, "the ConfigMap hub/schema-tents.example.com was not made by this command and is left as it is", "publish", "-n", "hub", "-f", tents)
@@ -270,7 +270,7 @@ func (p *publishTest) waits(t *testing.T) {
 	t.Helper()
 	first, second := crdOf("Widget", 2), crdOf("Widget", 3)
 	files := write(t, map[string]string{"1": first, "2": second})
-	fail(t, "mailboxes did not have widgets.example.com after 1s: the PublishedResource widgets.example.com is not ready: the hub has not said anything yet", "publish", "-n", "hub", "-f", files[0], "--wait", "--timeout", "1s")
+	fail(t, "mailboxes did not have widgets.example.com after 1s: the PublishedResource widgets.example.com is not ready: the hub has not reported anything yet", "publish", "-n", "hub", "-f", files[0], "--wait", "--timeout", "1s")
 	p.reports(t, metav1.ConditionFalse, "")
 	fail(t, "is not ready: Said: so.", "publish", "-n", "hub", "-f", files[0], "--wait", "--timeout", "1s")
 	p.reports(t, metav1.ConditionTrue, "first")

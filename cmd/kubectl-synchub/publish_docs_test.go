@@ -55,7 +55,7 @@ func TestDocumentedPublishCommandsWork(t *testing.T) {
 	if !p.widgets(t).Spec.InstallCRD {
 		t.Error("the printed objects take installCRD back")
 	}
-	for _, part := range []string{"`schema-widgets.example.com`", "`widgets.example.com`", "`" + publish.ConfigMapKey + "`", "`" + defaultNamespace + "` by default"} {
+	for _, part := range []string{"`schema-widgets.example.com`", "`widgets.example.com`", "`" + publish.ConfigMapKey + "`", "`" + publish.DefaultNamespace + "` by default"} {
 		if !strings.Contains(section, part) {
 			t.Errorf("the section does not say %s", part)
 		}

@@ -52,7 +52,7 @@ func (f *testFleet) imports(t *testing.T) {
 
 	got := succeed(t, f.with(asked...)...)
 	if strings.Count(got.out, "publishedresource.synchub.dev/deployments.apps created\n") != 1 || strings.Join(f.published(t), " ") != "configmaps deployments.apps" {
-		t.Errorf("there are %q, and it says\n%s", f.published(t), got.out)
+		t.Errorf("there are %q, and it prints\n%s", f.published(t), got.out)
 	}
 	var made synchubv1alpha1.PublishedResource
 	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: "deployments.apps"}, &made); err != nil {
@@ -67,11 +67,11 @@ func (f *testFleet) imports(t *testing.T) {
 	}
 	again := succeed(t, f.with(asked...)...)
 	if !strings.Contains(again.out, "publishedresource.synchub.dev/deployments.apps unchanged\n") || len(f.published(t)) != 2 {
-		t.Errorf("there are %q, and it says\n%s", f.published(t), again.out)
+		t.Errorf("there are %q, and it prints\n%s", f.published(t), again.out)
 	}
 	succeed(t, f.with("--resources", "jobs.batch:up", "--yes")...)
 	if granted := succeed(t, f.with("--hosting-kubeconfig", f.Kubeconfig, "--yes")...); !strings.Contains(granted.errs, "PublishedResources of the hosting cluster, and granted before: configmaps,deployments.apps,jobs.batch:up.") {
-		t.Errorf("it says\n%s", granted.errs)
+		t.Errorf("it prints\n%s", granted.errs)
 	}
 	f.awaits(t)
 }
@@ -110,8 +110,8 @@ func (f *testFleet) advises(t *testing.T) {
 	}
 	file := write(t, map[string]string{"nobody": string(kubeconfig)})[0]
 	got := plugin(t, f.with("--hosting-kubeconfig", file, "--resources", "deployments.apps", "--yes")...)
-	_, manifest, told := strings.Cut(got.errs, "Have this applied there, unless it is published already:\n")
-	if got.err == nil || !told || !strings.Contains(got.errs, "forbidden") || !strings.Contains(got.out, "clusterrole.rbac.authorization.k8s.io/"+f.name) {
+	_, manifest, isShown := strings.Cut(got.errs, "Have this applied there, unless it is published already:\n")
+	if got.err == nil || !isShown || !strings.Contains(got.errs, "forbidden") || !strings.Contains(got.out, "clusterrole.rbac.authorization.k8s.io/"+f.name) {
 		t.Fatalf("%v\n%s%s", got.err, got.out, got.errs)
 	}
 	if len(f.published(t)) > 0 {
@@ -127,16 +127,16 @@ func (f *testFleet) advises(t *testing.T) {
 // awaits tests that register waits until mailboxes have the APIs.
 func (f *testFleet) awaits(t *testing.T) {
 	t.Helper()
-	f.says(t, metav1.ConditionTrue, append(registration.ReadyConditions, edgev2alpha1.ConditionReady)...)
+	f.report(t, metav1.ConditionTrue, append(registration.ReadyConditions, edgev2alpha1.ConditionReady)...)
 	register := []string{"register", "florin", "--target-kubeconfig", f.Kubeconfig, "--hosting-kubeconfig", f.Kubeconfig, "--resources", "jobs.batch", "--yes"}
-	fail(t, "mailboxes did not have jobs.batch after 1s: the PublishedResource jobs.batch is not ready: the hub has not said anything yet", append(register, "--timeout", "1s")...)
+	fail(t, "mailboxes did not have jobs.batch after 1s: the PublishedResource jobs.batch is not ready: the hub has not reported anything yet", append(register, "--timeout", "1s")...)
 	f.saysOfJobs(t, metav1.ConditionFalse)
 	fail(t, "is not ready: Said: so.", append(register, "--timeout", "1s")...)
 	f.saysOfJobs(t, metav1.ConditionTrue)
 	succeed(t, append(register, "--timeout", "20s")...)
 
 	// Reset the condition for other tests.
-	f.says(t, metav1.ConditionUnknown, edgev2alpha1.ConditionReady)
+	f.report(t, metav1.ConditionUnknown, edgev2alpha1.ConditionReady)
 	if err := f.admin.DeleteAllOf(t.Context(), &synchubv1alpha1.PublishedResource{}); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestRenderRefuses(t *testing.T) {
 	}{
 		"no file":                      {args: []string{}, want: []string{"at least one of the flags in the group [filename object] is required"}},
 		"a file that does not exist":   {args: []string{"-f", "absent.yaml"}, want: []string{"absent.yaml", "no such file"}},
-		"an unknown output":            {args: []string{"-f", "-", "-o", "wide"}, want: []string{`--output: "wide" is none of yaml, json`}},
+		"an unknown output":            {args: []string{"-f", "-", "-o", "wide"}, want: []string{`--output: "wide" is none of json, yaml`}},
 		"an argument":                  {args: []string{"x"}, want: []string{`unexpected argument "x"`, "published-resource render --help"}},
 		"an unknown flag":              {args: []string{"--nope"}, want: []string{"unknown flag: --nope", "published-resource render --help"}},
 		"files without what is needed": {input: settings, want: []string{"there is no PublishedResource"}},

@@ -22,8 +22,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -93,17 +95,17 @@ func (f *testFleet) remakes(t *testing.T) {
 	if err := f.admin.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	created := 0
+	applied := 0
 	target := f.target(t, "florin", interceptor.Funcs{
-		Create: func(ctx context.Context, to client.WithWatch, object client.Object, options ...client.CreateOption) error {
-			if created++; created == 1 {
+		Apply: func(ctx context.Context, to client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			if applied++; applied == 1 {
 				if err := to.Delete(ctx, namespace); err != nil {
 					return err
 				}
 				f.endNamespace(t)
 				f.awaitRefusal(t)
 			}
-			return to.Create(ctx, object, options...)
+			return to.Apply(ctx, object, options...)
 		},
 	})
 	if err := target.Ensure(t.Context(), nil, rbac.Options{}); err != nil {
@@ -120,14 +122,52 @@ func (f *testFleet) remakes(t *testing.T) {
 	f.awaitRefusal(t)
 }
 
-// target returns the identity of a SyncTarget on the cluster, with a client that calls the functions.
-func (f *testFleet) target(t *testing.T, syncTarget string, intercept interceptor.Funcs) *registration.Target {
+// leavesLate tests that an object that somebody creates between the check and the write is left alone.
+func (f *testFleet) leavesLate(t *testing.T) {
+	t.Helper()
+	var late *rbacv1.ClusterRole
+	target := f.target(t, "krone", interceptor.Funcs{
+		Apply: func(ctx context.Context, to client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			if kind := object.(runtime.Object).GetObjectKind().GroupVersionKind().Kind; kind == "ClusterRole" {
+				late = &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.identity(t, "krone").Name()}}
+				late.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}}
+				if err := to.Create(ctx, late); err != nil {
+					return err
+				}
+			}
+			return to.Apply(ctx, object, options...)
+		},
+	})
+	if err := target.Ensure(t.Context(), nil, rbac.Options{}); !apierrors.IsConflict(err) {
+		t.Errorf("want a conflict, got %v", err)
+	}
+	var now rbacv1.ClusterRole
+	if err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(late), &now); err != nil || now.ResourceVersion != late.ResourceVersion {
+		t.Errorf("it was changed: %v, %v", now.Rules, err)
+	}
+	for _, err := range []error{f.admin.Delete(t.Context(), &now), target.Remove(t.Context())} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	f.endNamespace(t)
+	f.awaitRefusal(t)
+}
+
+// identity returns the identity of a SyncTarget on the cluster.
+func (f *testFleet) identity(t *testing.T, syncTarget string) registration.Identity {
 	t.Helper()
 	inventory, err := registration.InventoryID(t.Context(), f.admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &registration.Target{Identity: registration.Identity{SyncTarget: syncTarget, Inventory: inventory}, Client: interceptor.NewClient(f.admin, intercept)}
+	return registration.Identity{SyncTarget: syncTarget, Inventory: inventory}
+}
+
+// target returns the identity of a SyncTarget on the cluster, with a client that calls the functions.
+func (f *testFleet) target(t *testing.T, syncTarget string, intercept interceptor.Funcs) *registration.Target {
+	t.Helper()
+	return &registration.Target{Identity: f.identity(t, syncTarget), Client: interceptor.NewClient(f.admin, intercept)}
 }
 
 // keepsNamespace tests that a removal does not delete the namespace of an identity that was created after the removal had found the

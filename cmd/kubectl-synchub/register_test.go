@@ -63,9 +63,10 @@ func TestRegistration(t *testing.T) {
 	t.Run("completion offers SyncTargets", f.completes)
 	t.Run("removal", f.removes)
 	t.Run("a namespace on its way out is waited for", f.outlasts)
-	t.Run("a namespace that ends meanwhile is made again", f.remakes)
+	t.Run("a namespace that ends at the same time is made again", f.remakes)
+	t.Run("an object that somebody creates at the same time is left alone", f.leavesLate)
 	t.Run("a namespace that ends after the ServiceAccount was created is made again", f.beginsAgain)
-	t.Run("a removal leaves the namespace to an identity that came meanwhile", f.keepsNamespace)
+	t.Run("a removal leaves the namespace to an identity that was created at the same time", f.keepsNamespace)
 	t.Run("an administrator who may not change namespaces registers a cluster", f.needsNoPatch)
 	t.Run("a kubeconfig that was handed over", f.takesOver)
 	t.Run("rights in namespaces", f.bounds)
@@ -79,7 +80,7 @@ func (f *testFleet) with(more ...string) []string {
 func (f *testFleet) triesOut(t *testing.T) {
 	t.Helper()
 	shown := succeed(t, f.with("--dry-run=client", "-o", "yaml")...)
-	for _, part := range []string{"kind: SyncTarget", "kind: ClusterRole\n", "kind: ServiceAccount", "- deployments", "name: " + f.name} {
+	for _, part := range []string{"kind: SyncTarget", "kind: ClusterRole\n", "kind: ServiceAccount", "- deployments", "name: " + f.name, "synchub.dev/allowed-sync-targets: florin\n"} {
 		if !strings.Contains(shown.out, part) {
 			t.Errorf("%q is not shown:\n%s", part, shown.out)
 		}
@@ -142,7 +143,7 @@ func (f *testFleet) repeats(t *testing.T) {
 		t.Errorf("versions were %v and are %v", before, after)
 	}
 	if strings.Count(got.out, " unchanged\n") != len(f.made())+1 {
-		t.Errorf("it says\n%s", got.out)
+		t.Errorf("it prints\n%s", got.out)
 	}
 }
 
@@ -150,7 +151,7 @@ func (f *testFleet) extends(t *testing.T) {
 	t.Helper()
 	before := f.versions(t)
 	fail(t, "The hub's rights on the target would grow by: customresourcedefinitions.apiextensions.k8s.io (create, patch), widgets.example.com (create, delete, get, list, patch, watch).\n"+
-		"error: nothing was changed: say --yes", f.with("--resources", "widgets.example.com,deployments.apps")...)
+		"error: nothing was changed: give --yes", f.with("--resources", "widgets.example.com,deployments.apps")...)
 	fail(t, "would grow by: services", f.with("--add-resources", "services")...)
 	if after := f.versions(t); strings.Join(after, " ") != strings.Join(before, " ") {
 		t.Error("something was changed")
@@ -158,7 +159,7 @@ func (f *testFleet) extends(t *testing.T) {
 	succeed(t, f.with("--resources", "widgets.example.com,deployments.apps", "--yes")...)
 	succeed(t, f.with("--add-resources", "jobs.batch", "--yes")...)
 	if got := succeed(t, f.with()...); !strings.Contains(got.errs, "as granted before: deployments.apps,jobs.batch,widgets.example.com:crd.") {
-		t.Errorf("it says\n%s", got.errs)
+		t.Errorf("it prints\n%s", got.errs)
 	}
 	for _, needed := range []authorizationv1.ResourceAttributes{
 		{Group: "example.com", Resource: "widgets", Verb: "create"}, {Group: "batch", Resource: "jobs", Verb: "patch"},
@@ -211,9 +212,9 @@ func (f *testFleet) leavesSecrets(t *testing.T) {
 	}
 	before := f.versions(t)
 	for _, more := range []string{"--dry-run=client", "--dry-run=server", "--yes"} {
-		fail(t, "does not say that it is this SyncTarget's", "register", "thief", "--target-kubeconfig", f.Kubeconfig, "--wait=false", more)
+		fail(t, "does not allow this SyncTarget", "register", "thief", "--target-kubeconfig", f.Kubeconfig, "--wait=false", more)
 	}
-	fail(t, "does not say that it is this SyncTarget's", "rotate", "thief", "--target-kubeconfig", f.Kubeconfig)
+	fail(t, "does not allow this SyncTarget", "rotate", "thief", "--target-kubeconfig", f.Kubeconfig)
 	if err := f.admin.Delete(t.Context(), thief); err != nil {
 		t.Fatal(err)
 	}
@@ -238,11 +239,7 @@ func (f *testFleet) findsOut(t *testing.T) {
 	t.Helper()
 	dry := []string{"--dry-run=client", "--dry-run=server"}
 	executes := write(t, map[string]string{"handed": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: touch}}}]}"})[0]
-	inventory, err := registration.InventoryID(t.Context(), f.admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	taken := registration.Identity{SyncTarget: "drachma", Inventory: inventory}.Name()
+	taken := f.identity(t, "drachma").Name()
 	if err := f.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: taken}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -292,8 +289,8 @@ func (f *testFleet) registersTunnel(t *testing.T) {
 		return append([]string{"register", "zloty", "--tunnel", "--output=yaml", "--timeout=1s"}, more...)
 	}
 	fail(t, "with --tunnel, --output=yaml or --output=json is needed", "register", "zloty", "--tunnel")
-	fail(t, "leave --target-kubeconfig, --target-context and --kubeconfig-only away", with("--target-kubeconfig", f.Kubeconfig)...)
-	fail(t, "leave --hosting-kubeconfig and --hosting-context away", with("--hosting-kubeconfig", f.Kubeconfig)...)
+	fail(t, "leave out --target-kubeconfig, --target-context and --kubeconfig-only", with("--target-kubeconfig", f.Kubeconfig)...)
+	fail(t, "leave out --hosting-kubeconfig and --hosting-context", with("--hosting-kubeconfig", f.Kubeconfig)...)
 	fail(t, "--hub-certificate-authority: open none.crt", with("--hub-url", "https://hub", "--hub-certificate-authority", "none.crt")...)
 	fail(t, "--hub-certificate-authority: give the URL with --hub-url too", with("--hub-certificate-authority", "none.crt")...)
 	fail(t, "--hub-url: \"hub:8443\" is no URL", with("--hub-url", "hub:8443")...)
@@ -311,15 +308,15 @@ func (f *testFleet) registersTunnel(t *testing.T) {
 		}
 	}
 	if want := "Rights in the namespace shop for 2 resources, as granted before: configmaps,pods:up."; !strings.Contains(shown.errs, want) {
-		t.Errorf("it says\n%s", shown.errs)
+		t.Errorf("it prints\n%s", shown.errs)
 	}
-	fail(t, "The hub's rights on the target would grow by: secrets (get, list, watch) in the namespace shop.\nerror: nothing was changed: say --yes", with("--add-resources", "secrets:up")...)
+	fail(t, "The hub's rights on the target would grow by: secrets (get, list, watch) in the namespace shop.\nerror: nothing was changed: give --yes", with("--add-resources", "secrets:up")...)
 
 	f.rotatesTunnel(t, with)
 
-	fail(t, "leave --target-kubeconfig away", "unregister", "zloty", "--target-kubeconfig", f.Kubeconfig, "--yes")
+	fail(t, "leave out --target-kubeconfig", "unregister", "zloty", "--target-kubeconfig", f.Kubeconfig, "--yes")
 	if got := succeed(t, "unregister", "zloty", "--yes"); !strings.Contains(got.errs, "The tunnel and the hub's rights are still in the cluster.") || strings.Contains(got.errs, "ServiceAccount") {
-		t.Errorf("it says\n%s", got.errs)
+		t.Errorf("it prints\n%s", got.errs)
 	}
 }
 
@@ -350,16 +347,12 @@ func (f *testFleet) rotatesTunnel(t *testing.T, with func(more ...string) []stri
 	if after := token(); after.Previous != "" {
 		t.Errorf("the former token is accepted: %v", after.PreviousUntil)
 	}
-	fail(t, "leave --target-kubeconfig, --target-context and --wait away", "rotate", "zloty", "--target-kubeconfig", f.Kubeconfig)
+	fail(t, "leave out --target-kubeconfig, --target-context and --wait", "rotate", "zloty", "--target-kubeconfig", f.Kubeconfig)
 }
 
 func (f *testFleet) leavesOthers(t *testing.T) {
 	t.Helper()
-	inventory, err := registration.InventoryID(t.Context(), f.admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := registration.Identity{SyncTarget: "guilder", Inventory: inventory}.Name()
+	name := f.identity(t, "guilder").Name()
 	if err := f.admin.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		t.Fatal(err)
 	}
@@ -372,11 +365,11 @@ func (f *testFleet) leavesOthers(t *testing.T) {
 
 func (f *testFleet) waits(t *testing.T) {
 	t.Helper()
-	f.says(t, metav1.ConditionFalse, edgev2alpha1.ConditionHeartbeatHealthy)
+	f.report(t, metav1.ConditionFalse, edgev2alpha1.ConditionHeartbeatHealthy)
 	fail(t, "HeartbeatHealthy is False, Said: said so.", "register", "florin", "--target-kubeconfig", f.Kubeconfig, "--timeout", "500ms")
-	f.says(t, metav1.ConditionTrue, append(registration.ReadyConditions, edgev2alpha1.ConditionReady)...)
-	if got := succeed(t, "register", "florin", "--target-kubeconfig", f.Kubeconfig); !strings.Contains(got.out, "synctarget.edge.kubestellar.io/florin is ready\n") {
-		t.Errorf("it says\n%s", got.out)
+	f.report(t, metav1.ConditionTrue, append(registration.ReadyConditions, edgev2alpha1.ConditionReady)...)
+	if got := succeed(t, "register", "florin", "--target-kubeconfig", f.Kubeconfig); !strings.Contains(got.out, "synctarget.edge.kubestellar.io/florin ready\n") {
+		t.Errorf("it prints\n%s", got.out)
 	}
 }
 
@@ -413,9 +406,9 @@ func (f *testFleet) completes(t *testing.T) {
 
 func (f *testFleet) removes(t *testing.T) {
 	t.Helper()
-	fail(t, "nothing was changed: say --yes", "unregister", "florin", "--target-kubeconfig", f.Kubeconfig)
+	fail(t, "nothing was changed: give --yes", "unregister", "florin", "--target-kubeconfig", f.Kubeconfig)
 	if got := succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig, "--dry-run=server"); !strings.Contains(got.errs, "The SyncTarget florin goes.") {
-		t.Errorf("it does not tell the effect:\n%s", got.errs)
+		t.Errorf("it does not describe the effect:\n%s", got.errs)
 	}
 	if len(f.versions(t)) != len(f.made()) {
 		t.Error("a dry run has removed something")
@@ -441,7 +434,7 @@ func (f *testFleet) takesOver(t *testing.T) {
 func takesStates(t *testing.T, f *testFleet) {
 	t.Helper()
 	for _, step := range []struct {
-		command, says string
+		command, text string
 		want          edgev2alpha1.SyncTargetSpec
 	}{
 		{"cordon", "florin cordoned", edgev2alpha1.SyncTargetSpec{Unschedulable: true}},
@@ -452,10 +445,10 @@ func takesStates(t *testing.T, f *testFleet) {
 		{"uncordon", "florin uncordoned", edgev2alpha1.SyncTargetSpec{}},
 	} {
 		if got := succeed(t, step.command, "florin", "--dry-run=client"); !strings.Contains(got.out, " (client dry run)") {
-			t.Errorf("%s in a dry run says %s", step.command, got.out)
+			t.Errorf("%s in a dry run prints %s", step.command, got.out)
 		}
-		if got := succeed(t, step.command, "florin"); !strings.HasSuffix(got.out, step.says+"\n") {
-			t.Errorf("%s says %s", step.command, got.out)
+		if got := succeed(t, step.command, "florin"); !strings.HasSuffix(got.out, step.text+"\n") {
+			t.Errorf("%s prints %s", step.command, got.out)
 		}
 		spec := f.syncTarget(t).Spec
 		if spec.Unschedulable != step.want.Unschedulable || spec.Drain != step.want.Drain || spec.Suspend != step.want.Suspend {
@@ -474,9 +467,9 @@ func takesStates(t *testing.T, f *testFleet) {
 	if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
 		t.Fatal(err)
 	}
-	f.says(t, metav1.ConditionTrue, edgev2alpha1.ConditionDrained)
+	f.report(t, metav1.ConditionTrue, edgev2alpha1.ConditionDrained)
 	if got := succeed(t, "drain", "florin", "--wait"); !strings.HasSuffix(got.out, "florin drained\n") || !strings.Contains(got.errs, "namespaces shop stays: Ensured") {
-		t.Errorf("it says\n%s%s", got.out, got.errs)
+		t.Errorf("it prints\n%s%s", got.out, got.errs)
 	}
 	succeed(t, "uncordon", "florin")
 }

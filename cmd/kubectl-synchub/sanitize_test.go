@@ -32,9 +32,10 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/status"
 )
 
-// Texts that others can write into conditions, failures and names cannot move the cursor or start a new line.
+// Texts in conditions, failures and names cannot move the cursor or start a new line.
 func TestOutputIsSanitized(t *testing.T) {
 	const hostile = "\x1b[2J\x1b[H\u202eok\r\nReady:  True\x07\u009b31m"
 	now := time.Now()
@@ -46,19 +47,13 @@ func TestOutputIsSanitized(t *testing.T) {
 
 	shown := map[string]string{}
 	streams, _, out, errs := genericiooptions.NewTestIOStreams()
-	explained := explainOptions{}
-	explained.IOStreams = streams
-	if err := explained.print(explain.Explanation{Steps: []explain.Step{{What: hostile, Do: hostile}}, Result: explain.Result{Text: hostile}}); err != nil {
+	if err := (explain.Explanation{Steps: []explain.Step{{What: hostile, Do: hostile}}, Result: explain.Result{Text: hostile}}).Print(out); err != nil {
 		t.Fatal(err)
 	}
 	shown["explain"] = take(out)
-	status := statusOptions{}
-	status.IOStreams = streams
-	rows := []overview.Row{overview.RowOf(of, now)}
-	if err := status.reasons(rows); err != nil {
+	if err := status.Print(out, []overview.Row{overview.RowOf(of, now)}, true, now); err != nil {
 		t.Fatal(err)
 	}
-	status.failures(rows)
 	shown["status"] = take(out)
 	inventory := cli.InventoryOptions{}
 	inventory.IOStreams = streams
@@ -70,9 +65,7 @@ func TestOutputIsSanitized(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown["a table"] = take(out)
-	checked := checkOptions{}
-	checked.IOStreams = streams
-	checked.print(&check.Report{Findings: []check.Finding{{Area: "targets", Result: check.Problem, Message: hostile}}})
+	(&check.Report{Findings: []check.Finding{{Area: "targets", Result: check.Problem, Message: hostile}}}).Print(out)
 	shown["check"] = take(out)
 	inventory.Progress("%s", hostile)
 	shown["progress"] = take(errs)

@@ -42,7 +42,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// replacedCluster is a cluster that a SyncTarget stood for, with its objects and objects of others.
+// replacedCluster is a cluster that a SyncTarget stood for, with its objects and objects of other owners.
 type replacedCluster struct {
 	*testFleet
 	former    *edgev2alpha1.SyncTarget
@@ -50,8 +50,8 @@ type replacedCluster struct {
 	// credentials is the Secret with the SyncTarget's kubeconfig.
 	credentials *corev1.Secret
 	owner       ownership.Owner
-	// others are objects that must never change.
-	others []client.Object
+	// foreign are objects that must never change.
+	foreign []client.Object
 }
 
 const staleNamespace = "strays"
@@ -64,9 +64,9 @@ func TestStaleObjects(t *testing.T) {
 	t.Run("the present cluster is refused", s.refusesPresent)
 	t.Run("delete", s.deletes)
 	t.Run("release", s.releases)
-	t.Run("changed meanwhile", s.looksAgain)
+	t.Run("changed at the same time", s.looksAgain)
 	t.Run("by UID", s.findsByUID)
-	s.othersAreUntouched(t)
+	s.foreignAreUntouched(t)
 }
 
 func newReplacedCluster(t *testing.T) *replacedCluster {
@@ -99,8 +99,8 @@ func newReplacedCluster(t *testing.T) *replacedCluster {
 	copied.SetAnnotations(map[string]string{ownership.MarkAnnotation: s.owner.Seal(s.mark(s.owner, s.configMap("mine"), ownership.PolicyDelete))})
 	unlabelled := s.marked(s.owner, s.configMap("unlabelled"), ownership.PolicyDelete)
 	unlabelled.SetLabels(nil)
-	s.others = []client.Object{s.configMap("plain"), s.marked(another, s.configMap("another"), ownership.PolicyDelete), copied, unlabelled}
-	for _, other := range s.others {
+	s.foreign = []client.Object{s.configMap("plain"), s.marked(another, s.configMap("another"), ownership.PolicyDelete), copied, unlabelled}
+	for _, other := range s.foreign {
 		s.make(t, other)
 	}
 	return s
@@ -212,9 +212,9 @@ func (s *replacedCluster) isReleased(t *testing.T, object *unstructured.Unstruct
 	}
 }
 
-func (s *replacedCluster) othersAreUntouched(t *testing.T) {
+func (s *replacedCluster) foreignAreUntouched(t *testing.T) {
 	t.Helper()
-	for _, other := range s.others {
+	for _, other := range s.foreign {
 		if now := s.now(t, "ConfigMap", staleNamespace, other.GetName()); now == nil || now.GetResourceVersion() != other.GetResourceVersion() {
 			t.Errorf("%s was touched", other.GetName())
 		}
@@ -256,7 +256,7 @@ func (s *replacedCluster) lists(t *testing.T) {
 		t.Errorf("got\n%s", got.out)
 	}
 	if !strings.Contains(got.errs, "stands for the cluster elsewhere; this one is "+s.clusterID+", which it stood for until 2026-11-21 12:00 UTC.") {
-		t.Errorf("it says\n%s", got.errs)
+		t.Errorf("it prints\n%s", got.errs)
 	}
 	if got := succeed(t, s.with("--resources", "cm")...); !slices.Equal(rowsIn(got.out), want[:2]) {
 		t.Errorf("of ConfigMaps it lists\n%s", got.out)
@@ -268,11 +268,11 @@ func (s *replacedCluster) lists(t *testing.T) {
 
 func (s *replacedCluster) asks(t *testing.T) {
 	before := s.versions(t)
-	fail(t, "Of these objects 1 would be deleted and 3 released. The marks by which they were found are not verified.\nerror: nothing was changed: say --yes", s.with("--delete")...)
+	fail(t, "Of these objects 1 would be deleted and 3 released. The marks by which they were found are not verified.\nerror: nothing was changed: give --yes", s.with("--delete")...)
 	for _, dryRun := range []string{"client", "server"} {
 		got := succeed(t, s.with("--delete", "--dry-run="+dryRun)...)
 		if !strings.Contains(got.out, "configmap/mine deleted ("+dryRun+" dry run)\nconfigmap/stays released ("+dryRun+" dry run)\n") {
-			t.Errorf("it says\n%s", got.out)
+			t.Errorf("it prints\n%s", got.out)
 		}
 		succeed(t, s.with("--release", "--yes", "--dry-run="+dryRun)...)
 	}
@@ -283,7 +283,7 @@ func (s *replacedCluster) asks(t *testing.T) {
 
 func (s *replacedCluster) refusesPresent(t *testing.T) {
 	before := s.versions(t)
-	for clusterID, message := range map[string]string{s.clusterID: "kubectl synchub drain swapped", "": "does not say which cluster"} {
+	for clusterID, message := range map[string]string{s.clusterID: "kubectl synchub drain swapped", "": "has not reported the cluster that"} {
 		s.standsFor(t, clusterID)
 		for _, action := range []string{"", "--delete", "--release"} {
 			fail(t, message, append(s.with("--yes"), strings.Fields(action)...)...)
@@ -324,13 +324,13 @@ func (s *replacedCluster) deletes(t *testing.T) {
 	}
 	for _, line := range []string{"configmap/mine deleted\n", "configmap/stays released\n", "namespace/strays released\n"} {
 		if !strings.Contains(got.out, line) {
-			t.Errorf("it says\n%s", got.out)
+			t.Errorf("it prints\n%s", got.out)
 		}
 	}
 	if got := succeed(t, s.with("--delete", "--yes")...); !strings.Contains(got.errs, "There is nothing to do.") {
-		t.Errorf("the second time it says\n%s", got.errs)
+		t.Errorf("the second time it prints\n%s", got.errs)
 	}
-	s.othersAreUntouched(t)
+	s.foreignAreUntouched(t)
 }
 
 func (s *replacedCluster) releases(t *testing.T) {
@@ -343,7 +343,7 @@ func (s *replacedCluster) releases(t *testing.T) {
 	if value, _, _ := unstructured.NestedString(now.Object, "data", "a"); value != "b" || now.GetUID() != made.GetUID() {
 		t.Errorf("more than the marks was changed: %v", now.Object)
 	}
-	s.othersAreUntouched(t)
+	s.foreignAreUntouched(t)
 }
 
 // looksAgain tests objects that change after the list.
@@ -416,7 +416,7 @@ func (s *replacedCluster) findsByUID(t *testing.T) {
 	command := []string{"stale-objects", "--uid", string(s.former.UID), "--target-kubeconfig", s.Kubeconfig, "--resources", "configmaps"}
 	got := succeed(t, command...)
 	if !slices.Contains(rowsIn(got.out), "configmaps strays late deleted") || !strings.Contains(got.errs, "No SyncTarget of this workspace has the UID.") {
-		t.Errorf("it says\n%s%s", got.errs, got.out)
+		t.Errorf("it prints\n%s%s", got.errs, got.out)
 	}
 	succeed(t, append(command, "--delete", "--yes")...)
 	if s.now(t, "ConfigMap", staleNamespace, "late") != nil {

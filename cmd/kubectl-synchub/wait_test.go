@@ -83,22 +83,22 @@ func TestLimitOfAWait(t *testing.T) {
 func waits(t *testing.T, f *testFleet) {
 	t.Helper()
 	g := NewWithT(t)
-	says := func(got printed, words string) { g.Expect(got.out).To(HaveSuffix("florin " + words + "\n")) }
+	prints := func(got printed, words string) { g.Expect(got.out).To(HaveSuffix("florin " + words + "\n")) }
 
 	fail(t, "the SyncTarget florin was not suspended by the hub after 500ms: the hub has not seen the change yet", "suspend", "florin", "--wait", "--timeout", "500ms")
-	f.says(t, "True", "Suspended")
-	says(succeed(t, "suspend", "florin", "--wait"), "suspended by the hub")
+	f.report(t, "True", "Suspended")
+	prints(succeed(t, "suspend", "florin", "--wait"), "suspended by the hub")
 
-	// What the hub said before the change does not count.
-	f.says(t, "True", "MailboxReady", "HeartbeatHealthy", "SyncerReady", "SyncerAuthorized", "Ready")
+	// A status from before the change does not count.
+	f.report(t, "True", "MailboxReady", "HeartbeatHealthy", "SyncerReady", "SyncerAuthorized", "Ready")
 	got := plugin(t, "resume", "florin", "--wait", "--timeout", "500ms")
 	g.Expect(got.err).To(HaveOccurred())
 	// Progress is for logs too: no terminal is here.
 	g.Expect(got.errs).To(HavePrefix("the hub has not seen the change yet\n"))
 	g.Expect(got.errs).To(HaveSuffix("error: the SyncTarget florin was not ready after 500ms: the hub has not seen the change yet\n"))
-	f.says(t, "False", "SyncerReady", "Ready")
+	f.report(t, "False", "SyncerReady", "Ready")
 	fail(t, "SyncerReady is False, Said: said so.", "resume", "florin", "--wait", "--timeout", "500ms")
-	f.says(t, "True", "SyncerReady", "Ready")
-	says(succeed(t, "resume", "florin", "--wait"), "ready")
-	says(succeed(t, "uncordon", "florin", "--wait", "--timeout", "0"), "ready")
+	f.report(t, "True", "SyncerReady", "Ready")
+	prints(succeed(t, "resume", "florin", "--wait"), "ready")
+	prints(succeed(t, "uncordon", "florin", "--wait", "--timeout", "0"), "ready")
 }

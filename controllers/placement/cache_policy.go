@@ -43,8 +43,6 @@ type CachePolicy struct {
 	limits mailboxes.Limits
 	// resources is nil before the first publish.
 	resources atomic.Pointer[publishedResources]
-	// installedCRDs are the names of the CRDs that the hub installs on targets; nil before the first publish.
-	installedCRDs atomic.Pointer[[]string]
 	// workspaces holds a *rules.Index by workspace.
 	workspaces gosync.Map
 }
@@ -55,6 +53,8 @@ type publishedResources struct {
 	all map[schema.GroupVersionResource]plan.Resource
 	// unplaced are the resources whose objects no placement selects, for the status.
 	unplaced []string
+	// crds are the names of the CRDs that the hub installs on targets.
+	crds []string
 }
 
 var _ mailboxes.CachePolicy = &CachePolicy{}
@@ -91,7 +91,7 @@ func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.N
 	if !known {
 		return true, false
 	}
-	placements, decided := index.PlacementsFor(ruleObject(all, cluster, resource, object))
+	placements, decided := index.PlacementsFor(describe(all, cluster, resource, object))
 	// While the labels of the namespace are unknown the object may be needed.
 	return len(placements) > 0 || !decided, true
 }
@@ -114,7 +114,8 @@ func (p *CachePolicy) indexOf(all *mailboxes.Mailboxes, cluster logicalcluster.N
 		}
 	}
 	slices.SortFunc(placements, (*rules.Placement).Compare)
-	placements = withinCost(placements, func(one *rules.Placement) *rules.Placement { return one })
+	isWithin := costLimit()
+	placements = slices.DeleteFunc(placements, func(one *rules.Placement) bool { return !isWithin(one) })
 	found, _ := p.workspaces.LoadOrStore(cluster, rules.NewIndex(placements))
 	return found.(*rules.Index), true
 }
@@ -128,16 +129,19 @@ func (p *CachePolicy) forget(cluster logicalcluster.Name) { p.workspaces.Delete(
 
 // publish sets the published resources.
 func (p *CachePolicy) publish(resources []plan.Resource) {
-	published := &publishedResources{all: make(map[schema.GroupVersionResource]plan.Resource, len(resources)), unplaced: unplacedResources(resources)}
-	var crds []string
+	published := publishedResources{all: make(map[schema.GroupVersionResource]plan.Resource, len(resources)), unplaced: unplacedResources(resources)}
 	for _, resource := range resources {
 		published.all[resource.GroupVersionResource] = resource
 		if resource.InstallsCRD && !resource.Unpublishing {
-			crds = append(crds, resource.CRDName())
+			published.crds = append(published.crds, resource.CRDName())
 		}
 	}
-	p.installedCRDs.Store(&crds)
-	p.resources.Store(published)
+	p.resources.Store(&published)
+}
+
+// installsCRD reports whether the hub installs a CRD on targets itself.
+func (p *CachePolicy) installsCRD(key objectKey) bool {
+	return key.isCRD() && slices.Contains(p.load().crds, key.name.Name)
 }
 
 // maxUnplacedResources is the length of the list in the status.
@@ -164,18 +168,20 @@ func unplacedResources(published []plan.Resource) []string {
 // isPlaceable reports whether placements may select the objects of a published resource.
 func isPlaceable(resource plan.Resource) bool { return !resource.RelatedOnly && !resource.Unpublishing }
 
-// published returns the published resources; nil before they are known. The caller must not change them.
-func (p *CachePolicy) published() map[schema.GroupVersionResource]plan.Resource {
+// load returns what was last published; the zero value before the first publish. The caller must not change it.
+func (p *CachePolicy) load() publishedResources {
 	if published := p.resources.Load(); published != nil {
-		return published.all
+		return *published
 	}
-	return nil
+	return publishedResources{}
 }
 
-// unplaced returns the resources whose objects no placement selects; nil before the first publish.
-func (p *CachePolicy) unplaced() []string {
-	if published := p.resources.Load(); published != nil {
-		return published.unplaced
-	}
-	return nil
+// published returns the published resources; nil before they are known. The caller must not change them.
+func (p *CachePolicy) published() map[schema.GroupVersionResource]plan.Resource { return p.load().all }
+
+// placeable returns a published resource; ok is false if it is not published, if its objects only travel as
+// related objects, or if its API is being unpublished.
+func (p *CachePolicy) placeable(of schema.GroupVersionResource) (resource plan.Resource, ok bool) {
+	resource, ok = p.published()[of]
+	return resource, ok && isPlaceable(resource)
 }

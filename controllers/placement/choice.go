@@ -23,14 +23,11 @@ import (
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
-	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // chosenTargets are the SyncTargets that a placement has chosen, by UID.
@@ -45,12 +42,12 @@ type chosenTarget struct {
 
 // applyChoice restricts the resolution of a placement to the SyncTargets that the placement chooses. next must
 // contain the placement in the end.
-func (w *workspace) applyChoice(ctx context.Context, one *resolvedPlacement, next *placements, result *outcome) {
+func (r *resolver) applyChoice(ctx context.Context, one *resolvedPlacement, next *placements, result *outcome) {
 	if one.Choice == nil {
 		return
 	}
 	result.choice, next.choosing = one.Choice, true
-	before, matching := w.outcomeBefore(one.UID, one.Name), result.resolution.Destinations
+	before, matching := r.outcomeBefore(one.UID, one.Name), result.resolution.Destinations
 	former := before.chosenOrAll()
 	if !next.fleetSynced {
 		// Before the hub has read all inventories, the placement keeps its choice.
@@ -62,8 +59,8 @@ func (w *workspace) applyChoice(ctx context.Context, one *resolvedPlacement, nex
 		return
 	}
 	chooser := rules.Chooser{
-		Choice: one.Choice, Placement: one.UID, Previous: map[types.UID]bool{}, Missing: w.missingTargets(ctx, one, former, matching, !next.unresolvedPaths),
-		Readiness: w.Readiness, Now: w.Clock.Now(),
+		Choice: one.Choice, Placement: one.UID, Previous: map[types.UID]bool{}, Missing: r.missingTargets(ctx, one, former, matching, !next.unresolvedPaths),
+		Readiness: r.readiness, Now: r.clock.Now(),
 	}
 	for syncTarget := range former {
 		chooser.Previous[syncTarget] = true
@@ -86,58 +83,19 @@ func (w *workspace) applyChoice(ctx context.Context, one *resolvedPlacement, nex
 // missingTargets returns the chosen SyncTargets that the view no longer matches, with the time when they
 // stopped matching, as long as kcp has not confirmed that. If resolved is false, some paths are unresolved, and
 // a SyncTarget that does not match may still be selected.
-func (w *workspace) missingTargets(ctx context.Context, one *resolvedPlacement, former chosenTargets, matching []rules.Destination, resolved bool) map[types.UID]time.Time {
+func (r *resolver) missingTargets(ctx context.Context, one *resolvedPlacement, former chosenTargets, matching []rules.Destination, resolved bool) map[types.UID]time.Time {
 	missing := map[types.UID]time.Time{}
 	for syncTarget, target := range former {
 		isMatching := slices.ContainsFunc(matching, func(destination rules.Destination) bool { return destination.UID == syncTarget })
 		switch {
-		case isMatching, resolved && w.isProvenUnmatched(ctx, one, target.inventory, syncTarget):
+		case isMatching, resolved && r.verifier.isUnmatched(ctx, one, target.inventory, syncTarget):
 		case target.missingSince.IsZero():
-			missing[syncTarget] = w.Clock.Now()
+			missing[syncTarget] = r.clock.Now()
 		default:
 			missing[syncTarget] = target.missingSince
 		}
 	}
 	return missing
-}
-
-// isProvenUnmatched reports whether kcp itself shows that a placement does not match a SyncTarget of an inventory.
-func (w *workspace) isProvenUnmatched(ctx context.Context, one *resolvedPlacement, inventory logicalcluster.Name, syncTarget types.UID) bool {
-	if err := w.Fleet.Verify(requestclass.With(ctx, requestclass.Extra), inventory); err != nil {
-		return false
-	}
-	verified := w.Fleet.Snapshot().Inventory(inventory)
-	if verified == nil || !verified.Verified {
-		return false
-	}
-	position := slices.IndexFunc(verified.SyncTargets, func(other fleet.SyncTarget) bool { return other.UID == syncTarget })
-	if position < 0 {
-		return true
-	}
-	found := &verified.SyncTargets[position]
-	matches, _ := one.SelectsSyncTarget(verified, found, one.workspace, one.inventories)
-	return !matches && !found.LabelsUnknown
-}
-
-// outcomeBefore returns the outcome of a placement from the last resolve. After a start the outcome contains
-// only the choice, which comes from the slice.
-func (w *workspace) outcomeBefore(placement types.UID, name string) outcome {
-	w.lock.Lock()
-	active := w.placements
-	w.lock.Unlock()
-	if active != nil {
-		if found, ok := active.outcomes[placement]; ok {
-			return found
-		}
-	}
-	listed, _ := w.Workloads.List(slicesResource, w.cluster)
-	for _, object := range listed {
-		var slice edgev2alpha1.SinglePlacementSlice
-		if object.GetName() == name && runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &slice) == nil {
-			return outcome{chosen: w.verifiedChoice(placement, &slice)}
-		}
-	}
-	return outcome{}
 }
 
 // chosenOrAll returns the SyncTargets that the placement has chosen, or all destinations if it has no choice.
@@ -162,14 +120,14 @@ func (o *outcome) hasMissingTarget() bool {
 	return false
 }
 
-// choiceSeal returns the value of [ownership.ChoiceAnnotation] for the destinations of a placement.
-func (w *workspace) choiceSeal(placement types.UID, destinations []edgev2alpha1.SinglePlacement) string {
-	return w.Sealer.SealText(w.choicePurpose(placement), choiceText(destinations))
+// sealChoice returns the value of [ownership.ChoiceAnnotation] for the destinations of a placement of a workspace.
+func (m marks) sealChoice(workspace logicalcluster.Name, placement types.UID, destinations []edgev2alpha1.SinglePlacement) string {
+	return m.sealer.SealText(m.purpose("choice", workspace.String(), string(placement)), choiceText(destinations))
 }
 
-// verifiedChoice returns the destinations in a slice; none if this hub did not choose them for this placement.
-func (w *workspace) verifiedChoice(placement types.UID, slice *edgev2alpha1.SinglePlacementSlice) chosenTargets {
-	if !w.Sealer.VerifyText(slice.Annotations[ownership.ChoiceAnnotation], w.choicePurpose(placement), choiceText(slice.Destinations)) {
+// verifyChoice returns the destinations in a slice; none if this hub did not choose them for this placement.
+func (m marks) verifyChoice(workspace logicalcluster.Name, placement types.UID, slice *edgev2alpha1.SinglePlacementSlice) chosenTargets {
+	if !m.sealer.VerifyText(slice.Annotations[ownership.ChoiceAnnotation], m.purpose("choice", workspace.String(), string(placement)), choiceText(slice.Destinations)) {
 		return nil
 	}
 	chosen := chosenTargets{}
@@ -179,30 +137,10 @@ func (w *workspace) verifiedChoice(placement types.UID, slice *edgev2alpha1.Sing
 	return chosen
 }
 
-func (w *workspace) choicePurpose(placement types.UID) string {
-	return strings.Join([]string{"choice", string(w.Hub), w.cluster.String(), string(placement)}, "/")
-}
-
 func choiceText(destinations []edgev2alpha1.SinglePlacement) string {
 	var text strings.Builder
 	for _, destination := range destinations {
 		text.WriteString(destination.Cluster + "/" + string(destination.SyncTargetUID) + ",")
 	}
 	return text.String()
-}
-
-// chooses reports whether an active placement chooses some of the matching SyncTargets.
-func (w *workspace) chooses() bool {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	return w.placements != nil && w.placements.choosing
-}
-
-// verifiedSelects reports whether the placement has a SyncTarget as a destination. inventory is the verified
-// view of the inventory. A SyncTarget that the placement has not chosen is no destination.
-func (p *resolvedPlacement) verifiedSelects(inventory *fleet.Inventory, syncTarget *fleet.SyncTarget) (selected, mayUpsync bool) {
-	if _, isChosen := p.chosen[syncTarget.UID]; p.Choice != nil && !isChosen {
-		return false, false
-	}
-	return p.SelectsSyncTarget(inventory, syncTarget, p.workspace, p.inventories)
 }

@@ -32,23 +32,20 @@ import (
 
 // A slice restores a choice only if this hub wrote the slice for this placement of this workspace.
 func TestSealedChoice(t *testing.T) {
-	workspaceOf := func(key, cluster string) *workspace {
-		return &workspace{Controller: &Controller{Options: Options{Hub: "hub", Sealer: ownership.NewSealer([]byte(key))}}, cluster: logicalcluster.Name(cluster)}
-	}
-	w := workspaceOf("key", "team")
+	hub, otherKey := marks{"hub", ownership.NewSealer([]byte("key"))}, marks{"hub", ownership.NewSealer([]byte("forged"))}
 	slice := &edgev2alpha1.SinglePlacementSlice{Destinations: []edgev2alpha1.SinglePlacement{{Cluster: "one", SyncTargetUID: "a"}, {Cluster: "two", SyncTargetUID: "b"}}}
-	slice.Annotations = map[string]string{ownership.ChoiceAnnotation: w.choiceSeal("placement", slice.Destinations)}
-	if got := w.verifiedChoice("placement", slice); !maps.Equal(got, chosenTargets{"a": {inventory: "one"}, "b": {inventory: "two"}}) {
+	slice.Annotations = map[string]string{ownership.ChoiceAnnotation: hub.sealChoice("team", "placement", slice.Destinations)}
+	if got := hub.verifyChoice("team", "placement", slice); !maps.Equal(got, chosenTargets{"a": {inventory: "one"}, "b": {inventory: "two"}}) {
 		t.Errorf("got %v", got)
 	}
 	forged, unsealed := slice.DeepCopy(), slice.DeepCopy()
 	forged.Destinations[0].SyncTargetUID, unsealed.Annotations = "c", nil
 	for name, got := range map[string]chosenTargets{
-		"another placement": w.verifiedChoice("other", slice),
-		"another workspace": workspaceOf("key", "other").verifiedChoice("placement", slice),
-		"another key":       workspaceOf("forged", "team").verifiedChoice("placement", slice),
-		"another choice":    w.verifiedChoice("placement", forged),
-		"no seal":           w.verifiedChoice("placement", unsealed),
+		"another placement": hub.verifyChoice("team", "other", slice),
+		"another workspace": hub.verifyChoice("other", "placement", slice),
+		"another key":       otherKey.verifyChoice("team", "placement", slice),
+		"another choice":    hub.verifyChoice("team", "placement", forged),
+		"no seal":           hub.verifyChoice("team", "placement", unsealed),
 	} {
 		if got != nil {
 			t.Errorf("%s: %v", name, got)
@@ -109,20 +106,17 @@ func TestMoving(t *testing.T) {
 // select may be desired by the new ones, so it stays until its object is selected again.
 func TestNothingIsWithdrawnByAnEarlierSelection(t *testing.T) {
 	w, key := newTestWorkspace(), pairKey{objectKey: objectKey{name: types.NamespacedName{Name: "till"}}, mailbox: "m"}
-	w.placements = &placements{fleetSynced: true}
-	w.objects[key.objectKey] = &object{
+	w.active.state.placements = &placements{fleetSynced: true}
+	w.pairs.objects[key.objectKey] = &object{
 		selectedBy: []*resolvedPlacement{{Placement: &rules.Placement{}}},
 		pairs:      map[logicalcluster.Name]*pair{"m": {hasCopy: true}},
 	}
-	snapshot := func() *pairSnapshot {
-		return &pairSnapshot{Snapshot: plan.Snapshot{Up: &plan.UpSnapshot{Mark: &ownership.Mark{}}}}
-	}
-	w.reselecting = true
-	if _, ok := w.observeSelection(key, snapshot(), true); ok {
+	w.active.state.isReselecting = true
+	if _, state, _ := w.passes.observer.selectionOf(key, true, true); state != "" {
 		t.Error("withdrawn while objects are selected again")
 	}
-	w.setSelectedAll()
-	if _, ok := w.observeSelection(key, snapshot(), true); !ok {
+	w.selector.endSelection()
+	if _, state, _ := w.passes.observer.selectionOf(key, true, true); state != plan.Deselected {
 		t.Error("kept after the selection")
 	}
 }

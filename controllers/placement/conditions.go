@@ -31,41 +31,43 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
+// condition returns a condition of a placement.
+func condition(conditionType string, status metav1.ConditionStatus, reason, format string, args ...any) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
 // readyCondition returns the condition Ready of a placement.
 func readyCondition(found outcome, counted *placementCounts) metav1.Condition {
-	ready := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	destinations := int64(len(found.resolution.Destinations))
 	expected := counted.selected * destinations
+	notReady := func(reason, format string, args ...any) metav1.Condition {
+		return condition(edgev2alpha1.ConditionReady, metav1.ConditionFalse, reason, format, args...)
+	}
 	switch {
 	case found.reason != "":
-		ready.Reason, ready.Message = found.reason, found.message
+		return notReady(found.reason, "%s", found.message)
 	case found.resolution.Locations == 0:
-		ready.Reason = rules.ReasonNoLocation
-		ready.Message = "No Location that spec.locationSelectors select is available to this workspace, of the workspaces in spec.inventoryWorkspaces if there are any. " +
-			"The administrator of an inventory makes a Location available by spec.availableTo.workspaces of the Location."
+		return notReady(rules.ReasonNoLocation, "No Location that spec.locationSelectors select is available to this workspace, of the workspaces in spec.inventoryWorkspaces if there are any. "+
+			"The administrator of an inventory makes a Location available by spec.availableTo.workspaces of the Location.")
 	case destinations == 0:
-		ready.Reason, ready.Message = rules.ReasonNoSyncTarget, "The selected Locations have no SyncTarget."
+		return notReady(rules.ReasonNoSyncTarget, "The selected Locations have no SyncTarget.")
 	case counted.selected == 0:
-		ready.Reason, ready.Message = rules.ReasonSelectsNothing, "No object of the workspace passes a test of spec.downsync. Objects of APIs that the hub does not publish are never selected."
+		return notReady(rules.ReasonSelectsNothing, "No object of the workspace passes a test of spec.downsync. Objects of APIs that the hub does not publish are never selected.")
 	case counted.failed > 0:
-		ready.Reason = rules.ReasonObjectsFailed
-		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination cannot be placed or synced; see status.failures.%s", counted.failed, expected, unservedMessage(counted.unserved))
+		return notReady(rules.ReasonObjectsFailed, "%d of %d pairs of an object and a destination cannot be placed or synced; see status.failures.%s", counted.failed, expected, unservedMessage(counted.unserved))
 	case counted.waiting > 0:
-		ready.Reason = rules.ReasonWaitingForRollout
-		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination are placed, and %d wait for the rollout; see the condition %s.", counted.placed, expected, counted.waiting, edgev2alpha1.ConditionRolledOut)
+		return notReady(rules.ReasonWaitingForRollout, "%d of %d pairs of an object and a destination are placed, and %d wait for the rollout; see the condition %s.",
+			counted.placed, expected, counted.waiting, edgev2alpha1.ConditionRolledOut)
 	case counted.placed < expected && len(counted.slow) > 0:
-		ready.Reason = rules.ReasonMailboxSlow
-		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination are placed. The mailboxes of these SyncTargets take long to accept objects, which an admission webhook there may cause: %s.", counted.placed, expected, firstUnsynced(counted.slow))
+		return notReady(rules.ReasonMailboxSlow, "%d of %d pairs of an object and a destination are placed. The mailboxes of these SyncTargets take long to accept objects, which an admission webhook there may cause: %s.",
+			counted.placed, expected, firstUnsynced(counted.slow))
 	case counted.placed < expected:
-		ready.Reason, ready.Message = rules.ReasonPending, fmt.Sprintf("%d of %d pairs of an object and a destination are placed.", counted.placed, expected)
+		return notReady(rules.ReasonPending, "%d of %d pairs of an object and a destination are placed.", counted.placed, expected)
 	case counted.synced < expected:
-		ready.Reason = rules.ReasonSyncing
-		ready.Message = fmt.Sprintf("The clusters of %d of %d pairs of an object and a destination do not have the object as it is here yet: %s.", expected-counted.synced, expected, firstUnsynced(counted.unsynced))
+		return notReady(rules.ReasonSyncing, "The clusters of %d of %d pairs of an object and a destination do not have the object as it is here yet: %s.", expected-counted.synced, expected, firstUnsynced(counted.unsynced))
 	default:
-		ready.Status, ready.Reason = metav1.ConditionTrue, rules.ReasonInSync
-		ready.Message = fmt.Sprintf("The clusters of %d destinations have all %d selected objects.", destinations, counted.selected) + excludedMessage(counted.excluded)
+		return condition(edgev2alpha1.ConditionReady, metav1.ConditionTrue, rules.ReasonInSync, "The clusters of %d destinations have all %d selected objects.%s", destinations, counted.selected, excludedMessage(counted.excluded))
 	}
-	return ready
 }
 
 // unservedMessage names the APIs that destinations lack; it is empty if they have all.
@@ -98,57 +100,55 @@ func joinFirst(names []string) string {
 // healthyCondition returns the condition Healthy of a placement; an empty Reason means that there is none,
 // because there are no pairs.
 func healthyCondition(found outcome, counted *placementCounts) metav1.Condition {
-	healthy := metav1.Condition{Type: edgev2alpha1.ConditionHealthy, Status: metav1.ConditionFalse}
 	expected := counted.selected * int64(len(found.resolution.Destinations))
 	switch {
 	case found.reason != "" || expected == 0:
+		return metav1.Condition{Type: edgev2alpha1.ConditionHealthy}
 	case counted.unhealthy > 0:
-		healthy.Reason = rules.ReasonUnhealthy
-		healthy.Message = fmt.Sprintf("The health of %d of %d pairs of an object and a destination is Failed or Unknown; see status.failures.", counted.unhealthy, expected)
+		return condition(edgev2alpha1.ConditionHealthy, metav1.ConditionFalse, rules.ReasonUnhealthy,
+			"The health of %d of %d pairs of an object and a destination is Failed or Unknown; see status.failures.", counted.unhealthy, expected)
 	case counted.healthy < expected:
-		healthy.Reason, healthy.Message = rules.ReasonInProgress, fmt.Sprintf("%d of %d pairs of an object and a destination are healthy.", counted.healthy, expected)
+		return condition(edgev2alpha1.ConditionHealthy, metav1.ConditionFalse, rules.ReasonInProgress, "%d of %d pairs of an object and a destination are healthy.", counted.healthy, expected)
 	default:
-		healthy.Status, healthy.Reason = metav1.ConditionTrue, rules.ReasonCurrent
-		healthy.Message = fmt.Sprintf("All %d selected objects do their work on %d clusters.", counted.selected, len(found.resolution.Destinations)) + excludedMessage(counted.excluded)
+		return condition(edgev2alpha1.ConditionHealthy, metav1.ConditionTrue, rules.ReasonCurrent,
+			"All %d selected objects do their work on %d clusters.%s", counted.selected, len(found.resolution.Destinations), excludedMessage(counted.excluded))
 	}
-	return healthy
 }
 
 // rolloutCondition returns the condition RolledOut of a placement; an empty Reason means that there is none.
 func rolloutCondition(found outcome, counted *placementCounts) metav1.Condition {
-	condition := metav1.Condition{Type: edgev2alpha1.ConditionRolledOut, Status: metav1.ConditionFalse}
 	status := rolloutStatus(found, counted)
 	if status == nil {
-		return condition
+		return metav1.Condition{Type: edgev2alpha1.ConditionRolledOut}
 	}
 	counts := fmt.Sprintf("%d of %d destinations are successful, %d are progressing, %d failed, and %d wait.",
 		status.Succeeded, len(found.resolution.Destinations), status.Progressing, status.Failed, status.Waiting)
 	if counted.failed > 0 {
 		counts += fmt.Sprintf(" These failed: %s.", firstFailures(counted.failures))
 	}
-	named := status.FailedClusters
-	switch {
-	case int(status.Succeeded) == len(found.resolution.Destinations) && counted.failed > 0:
-		condition.Reason = rules.ReasonObjectsFailed
-		condition.Message = fmt.Sprintf("All %d destinations have all objects that can be placed, and these are healthy. %d pairs of an object and a destination cannot be placed: %s; see status.failures.",
-			status.Succeeded, counted.failed, firstFailures(counted.failures))
-	case int(status.Succeeded) == len(found.resolution.Destinations):
-		condition.Status, condition.Reason = metav1.ConditionTrue, rules.ReasonComplete
-		condition.Message = fmt.Sprintf("All %d destinations have all objects, and these are healthy.", status.Succeeded)
-		if why := counted.rollout.notKept; why != "" {
-			condition.Message += " No PlacementRevision keeps these objects, so no undo can bring them back: " + why + "."
-		}
-	case counted.rollout.paused:
-		condition.Reason, condition.Message = rules.ReasonPaused, "spec.paused is true, so no change goes to any destination. "+counts
-	case counted.rollout.stopped:
-		condition.Reason = rules.ReasonStopped
-		condition.Message = fmt.Sprintf("%s The waiting ones do not start because of the failed ones (%s): fix the objects or the clusters, or allow more with maxFailures and progressDeadline.", counts, strings.Join(named, ", "))
-	case status.Progressing == 0 && status.Waiting == 0:
-		condition.Reason, condition.Message = rules.ReasonDestinationsFailed, fmt.Sprintf("%s Failed: %s.", counts, strings.Join(named, ", "))
-	default:
-		condition.Reason, condition.Message = rules.ReasonProgressing, counts
+	named := strings.Join(status.FailedClusters, ", ")
+	notYet := func(reason, format string, args ...any) metav1.Condition {
+		return condition(edgev2alpha1.ConditionRolledOut, metav1.ConditionFalse, reason, format, args...)
 	}
-	return condition
+	switch isComplete := int(status.Succeeded) == len(found.resolution.Destinations); {
+	case isComplete && counted.failed > 0:
+		return notYet(rules.ReasonObjectsFailed, "All %d destinations have all objects that can be placed, and these are healthy. %d pairs of an object and a destination cannot be placed: %s; see status.failures.",
+			status.Succeeded, counted.failed, firstFailures(counted.failures))
+	case isComplete:
+		complete := condition(edgev2alpha1.ConditionRolledOut, metav1.ConditionTrue, rules.ReasonComplete, "All %d destinations have all objects, and these are healthy.", status.Succeeded)
+		if why := counted.rollout.notKept; why != "" {
+			complete.Message += " No PlacementRevision keeps these objects, so no undo can bring them back: " + why + "."
+		}
+		return complete
+	case counted.rollout.paused:
+		return notYet(rules.ReasonPaused, "spec.paused is true, so no change goes to any destination. %s", counts)
+	case counted.rollout.stopped:
+		return notYet(rules.ReasonStopped, "%s The waiting ones do not start because of the failed ones (%s): fix the objects or the clusters, or allow more with maxFailures and progressDeadline.", counts, named)
+	case status.Progressing == 0 && status.Waiting == 0:
+		return notYet(rules.ReasonDestinationsFailed, "%s Failed: %s.", counts, named)
+	default:
+		return notYet(rules.ReasonProgressing, "%s", counts)
+	}
 }
 
 // firstFailures names the first failed pairs with their reasons.
@@ -180,24 +180,32 @@ func rolloutStatus(found outcome, counted *placementCounts) *edgev2alpha1.Rollou
 
 // upsyncCondition returns the condition UpsyncDenied of a placement; an empty Reason means that there is none.
 func upsyncCondition(found outcome) metav1.Condition {
-	condition := metav1.Condition{Type: edgev2alpha1.ConditionUpsyncDenied, Status: metav1.ConditionTrue}
-	if denied := len(found.upsyncDenied); denied > 0 {
-		condition.Reason = rules.ReasonUpsyncDenied
-		condition.Message = fmt.Sprintf("spec.upsync does not apply to %d destinations (%s): the administrator of the inventory allows it by spec.availableTo.upsync of a Location.",
-			denied, strings.Join(found.upsyncDenied[:min(denied, maxNamed)], ", "))
+	if len(found.upsyncDenied) == 0 {
+		return metav1.Condition{Type: edgev2alpha1.ConditionUpsyncDenied}
 	}
-	return condition
+	return condition(edgev2alpha1.ConditionUpsyncDenied, metav1.ConditionTrue, rules.ReasonUpsyncDenied,
+		"spec.upsync does not apply to %d destinations (%s): the administrator of the inventory allows it by spec.availableTo.upsync of a Location.",
+		len(found.upsyncDenied), strings.Join(found.upsyncDenied[:min(len(found.upsyncDenied), maxNamed)], ", "))
 }
 
 // choiceCondition returns the condition TooFewClusters of a placement; an empty Reason means that there is none.
 func choiceCondition(found outcome) metav1.Condition {
-	condition := metav1.Condition{Type: edgev2alpha1.ConditionTooFewClusters, Status: metav1.ConditionTrue}
-	if chosen := len(found.resolution.Destinations); found.choice != nil && found.reason == "" && chosen < found.choice.Number {
-		condition.Reason = rules.ReasonTooFewClusters
-		condition.Message = fmt.Sprintf("spec.numberOfClusters is %d, and %d are chosen: %d SyncTargets match, and the others are not Ready, or cordoned or drained.",
-			found.choice.Number, chosen, found.resolution.Matching)
+	chosen := len(found.resolution.Destinations)
+	if found.choice == nil || found.reason != "" || chosen >= found.choice.Number {
+		return metav1.Condition{Type: edgev2alpha1.ConditionTooFewClusters}
 	}
-	return condition
+	return condition(edgev2alpha1.ConditionTooFewClusters, metav1.ConditionTrue, rules.ReasonTooFewClusters,
+		"spec.numberOfClusters is %d, and %d are chosen: %d SyncTargets match, and the others are not Ready, or cordoned or drained.", found.choice.Number, chosen, found.resolution.Matching)
+}
+
+// storeWentBackCondition returns the condition StoreWentBack of a placement; an empty Reason means that there is none.
+func storeWentBackCondition(held []string) metav1.Condition {
+	if len(held) == 0 {
+		return metav1.Condition{Type: edgev2alpha1.ConditionStoreWentBack}
+	}
+	return condition(edgev2alpha1.ConditionStoreWentBack, metav1.ConditionTrue, rules.ReasonOlderVersions,
+		"kcp went back to an earlier state, as after a restore from a backup. Until the administrators of %d destinations confirm that, "+
+			"the hub withdraws nothing from them, and overwrites nothing there: %s. Put back what is missing here.", len(held), joinFirst(held))
 }
 
 const (

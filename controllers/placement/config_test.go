@@ -47,28 +47,31 @@ func pairOf(resource schema.GroupVersionResource, name string) pairKey {
 }
 
 func TestConfigsCountPairs(t *testing.T) {
-	configs := newConfigs(testclock.NewFakePassiveClock(time.Unix(1000, 0)))
+	pairs := newTestShared(func(*Options) {}).inMailboxes
 	for _, step := range []struct {
 		pair  pairKey
 		first bool
 	}{{pairOf(configMapsResource, "a"), true}, {pairOf(configMapsResource, "b"), false}, {pairOf(clusterRolesResource, "c"), true}} {
-		if first := configs.addPair(step.pair); first != step.first {
+		if first := pairs.change(step.pair, 1); first != step.first {
 			t.Errorf("%v: got first %v", step.pair, first)
 		}
 	}
-	if resources := configs.resources("m"); len(resources) != 2 || len(configs.resources("other")) != 0 {
+	if resources, crds := pairs.of("m"); len(resources) != 2 || len(crds) != 0 {
+		t.Errorf("%v, %v", resources, crds)
+	}
+	if resources, _ := pairs.of("other"); len(resources) != 0 {
 		t.Errorf("%v", resources)
 	}
 	for _, step := range []struct {
 		pair pairKey
 		last bool
 	}{{pairOf(configMapsResource, "a"), false}, {pairOf(configMapsResource, "b"), true}, {pairOf(clusterRolesResource, "c"), true}} {
-		if last := configs.removePair(step.pair); last != step.last {
+		if last := pairs.change(step.pair, -1); last != step.last {
 			t.Errorf("%v: got last %v", step.pair, last)
 		}
 	}
-	if len(configs.pairs) != 0 {
-		t.Errorf("a mailbox without pairs still has counts: %v", configs.pairs)
+	if len(pairs.counts) != 0 {
+		t.Errorf("a mailbox without pairs still has counts: %v", pairs.counts)
 	}
 }
 
@@ -135,8 +138,8 @@ func TestEntriesStayWhileThereMayBeCopies(t *testing.T) {
 }
 
 func TestRepairsOfAConfigWait(t *testing.T) {
-	clock := testclock.NewFakePassiveClock(time.Unix(1000, 0))
-	configs, key := newConfigs(clock), configKey{mailbox: "m"}
+	configs := newConfigs(newTestShared(func(o *Options) { o.Clock = testclock.NewFakeClock(time.Unix(1000, 0)) }))
+	key := configKey{mailbox: "m"}
 	one, other := configWith(asWritten, configMapsEntry).Spec, configWith(asWritten, clusterRolesEntry).Spec
 	writes := 0
 	for range 100 {
@@ -150,9 +153,6 @@ func TestRepairsOfAConfigWait(t *testing.T) {
 	if wait := configs.countRepair(key, other); wait != 0 {
 		t.Errorf("a change of placements waits for %s", wait)
 	}
-	if configs.forget(key); len(configs.written) != 0 {
-		t.Errorf("%v", configs.written)
-	}
 }
 
 func TestUpsyncNeedsThePermission(t *testing.T) {
@@ -164,11 +164,43 @@ func TestUpsyncNeedsThePermission(t *testing.T) {
 	none := &resolvedPlacement{Placement: &rules.Placement{}, mailboxes: map[logicalcluster.Name]rules.Destination{"other": {MayUpsync: true}}}
 	active := &placements{all: []*resolvedPlacement{one, none}}
 	for mailbox, want := range map[logicalcluster.Name]bool{"allowed": true, "denied": false, "other": false, "elsewhere": false} {
-		if got := active.upsyncs(configKey{mailbox, "w"}); got != want {
+		if got := active.upsyncs(mailbox); got != want {
 			t.Errorf("%s: %v", mailbox, got)
 		}
 	}
 	if entries := appendMissing([]edgev2alpha1.UpsyncSet{deployments}, []edgev2alpha1.UpsyncSet{deployments, {Resources: []string{"pods"}}}); len(entries) != 2 {
 		t.Errorf("%v", entries)
+	}
+}
+
+func TestNamesOfConfigs(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]configKey{ConfigName: {mailbox: "m"}, ConfigName + "-team": {"m", "team"}} {
+		if got, ok := configKeyOf("m", name); !ok || got != want || got.name() != name {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	for _, name := range []string{"mine", "placements", "the-" + ConfigName} {
+		if key, ok := configKeyOf("m", name); ok {
+			t.Errorf("%s is the hub's: %+v", name, key)
+		}
+	}
+}
+
+// A workspace's config has the entries of the placements that may upsync from the cluster, each once.
+func TestUpsyncOfACluster(t *testing.T) {
+	t.Parallel()
+	deployments, pods := edgev2alpha1.UpsyncSet{APIGroup: "apps", Resources: []string{"deployments"}}, edgev2alpha1.UpsyncSet{Resources: []string{"pods"}}
+	upsyncing := func(mayUpsync bool, entries ...edgev2alpha1.UpsyncSet) *resolvedPlacement {
+		return &resolvedPlacement{Placement: &rules.Placement{Upsync: entries}, mailboxes: map[logicalcluster.Name]rules.Destination{"m": {MayUpsync: mayUpsync}}}
+	}
+	denied := upsyncing(false, pods)
+	active := &placements{all: []*resolvedPlacement{upsyncing(true, deployments), upsyncing(true, deployments, pods), denied, upsyncing(false)}}
+	entries, elsewhere := active.upsyncAt("m")
+	if !apiequality.Semantic.DeepEqual(entries, []edgev2alpha1.UpsyncSet{deployments, pods}) || !slices.Equal(elsewhere, []*resolvedPlacement{denied}) {
+		t.Errorf("%v, and %d placements elsewhere", entries, len(elsewhere))
+	}
+	if entries, elsewhere := active.upsyncAt("other"); len(entries) != 0 || len(elsewhere) != 3 {
+		t.Errorf("%v, and %d placements elsewhere", entries, len(elsewhere))
 	}
 }

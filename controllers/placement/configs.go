@@ -20,8 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	gosync "sync"
 	"time"
 
@@ -40,6 +40,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
@@ -63,144 +66,115 @@ func (k configKey) name() string {
 	return ConfigName + "-" + k.workspace.String()
 }
 
-// configs is the state of the hub's SyncerConfigs that the caches do not contain.
-type configs struct {
-	clock clock.PassiveClock
-	// writes are the writes that the caches do not show yet.
-	writes expectations.Writes[configKey, *unstructured.Unstructured]
-
-	lock gosync.Mutex
-	// pairs holds, for each mailbox, the numbers of pairs by resource.
-	pairs map[logicalcluster.Name]map[schema.GroupVersionResource]int
-	// crds holds, for each mailbox, the numbers of pairs by the name of their CustomResourceDefinition.
-	crds map[logicalcluster.Name]map[string]int
-	// written are the specs that the hub has written, with the backoff of repairs.
-	written map[configKey]*writtenConfig
+// configKeyOf returns the key of a SyncerConfig of a mailbox; ok is false if the hub does not own the name.
+func configKeyOf(mailbox logicalcluster.Name, name string) (key configKey, ok bool) {
+	if name == ConfigName {
+		return configKey{mailbox: mailbox}, true
+	}
+	workspace, ok := strings.CutPrefix(name, ConfigName+"-")
+	return configKey{mailbox, logicalcluster.Name(workspace)}, ok
 }
 
+// configs keeps the SyncerConfigs of the hub in line with the placements.
+type configs struct {
+	fleet     *fleetcache.Fleet
+	mailboxes *mailboxes.Mailboxes
+	policy    *CachePolicy
+	marks     marks
+	verifier  verifier
+	pairs     *mailboxPairs
+	// requests get the configs that may have to change.
+	requests   *topic.Topic[configKey]
+	workspaces *workspaces
+	clock      clock.PassiveClock
+	writer     mailboxwrite.Writer[configKey]
+	// writes are the writes that the caches do not show yet.
+	writes expectations.Writes[configKey, *unstructured.Unstructured]
+	// written holds the spec that the hub has written, with the backoff of repairs, as *writtenConfig by configKey.
+	written gosync.Map
+}
+
+// writtenConfig is used by the only reconcile of its config.
 type writtenConfig struct {
 	spec    edgev2alpha1.SyncerConfigSpec
 	backoff driftbackoff.Backoff
 }
 
-func newConfigs(clock clock.PassiveClock) *configs {
-	c := &configs{clock: clock, pairs: map[logicalcluster.Name]map[schema.GroupVersionResource]int{}, crds: map[logicalcluster.Name]map[string]int{}, written: map[configKey]*writtenConfig{}}
-	c.writes = expectations.New[configKey, *unstructured.Unstructured](&gosync.Mutex{}, clock)
+func newConfigs(s *shared) *configs {
+	o := s.options
+	c := &configs{
+		fleet: o.Fleet, mailboxes: o.Mailboxes, policy: o.CachePolicy, marks: s.marks, verifier: s.verifier, pairs: s.inMailboxes,
+		requests: &s.requests.config, workspaces: s.workspaces, clock: o.Clock,
+		writes: expectations.New[configKey, *unstructured.Unstructured](&gosync.Mutex{}, o.Clock),
+	}
+	c.writer = mailboxwrite.Writer[configKey]{
+		Workspaces: o.Mailboxes, FieldManager: ownership.FieldManager(o.Hub), Expectations: &c.writes,
+		Locate: func(key configKey) mailboxwrite.Object {
+			return mailboxwrite.Object{Workspace: key.mailbox, Resource: syncerConfigs, Name: types.NamespacedName{Name: key.name()}}
+		},
+	}
 	return c
 }
 
-// addPair counts a pair, and reports whether the config of the mailbox may have to change, because the pair is
-// the first of its resource or CRD.
-func (c *configs) addPair(key pairKey) (first bool) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	first = increment(c.pairs, key.mailbox, key.resource)
-	if key.resource.GroupResource() == crdGroupResource {
-		first = increment(c.crds, key.mailbox, key.name.Name) || first
+// onEvent enqueues a config of the hub that has changed.
+func (c *configs) onEvent(mailbox logicalcluster.Name, event mailboxes.Event) {
+	key, ok := configKeyOf(mailbox, event.Key.Name)
+	if !ok {
+		return
 	}
-	return first
-}
-
-// removePair removes a pair from the counts, and reports whether it was the last of its resource in the
-// mailbox, or of a CRD.
-func (c *configs) removePair(key pairKey) (last bool) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	last = decrement(c.pairs, key.mailbox, key.resource)
-	if key.resource.GroupResource() == crdGroupResource {
-		last = decrement(c.crds, key.mailbox, key.name.Name) || last
+	if event.New == nil && event.Old != nil {
+		c.writes.DeletionObserved(key, event.Old.GetUID())
 	}
-	return last
+	c.requests.Publish(key)
 }
 
-// increment adds one to a count of a mailbox, and reports whether it is the first.
-func increment[K comparable](counts map[logicalcluster.Name]map[K]int, mailbox logicalcluster.Name, key K) (first bool) {
-	if counts[mailbox] == nil {
-		counts[mailbox] = map[K]int{}
+// enqueueAll enqueues the configs for downsync of all mailboxes.
+func (c *configs) enqueueAll() {
+	for mailbox := range c.fleet.Snapshot().Mailboxes() {
+		c.requests.Publish(configKey{mailbox: mailbox})
 	}
-	counts[mailbox][key]++
-	return counts[mailbox][key] == 1
 }
 
-// decrement subtracts one from a count of a mailbox, and reports whether the count is zero now.
-func decrement[K comparable](counts map[logicalcluster.Name]map[K]int, mailbox logicalcluster.Name, key K) (last bool) {
-	of := counts[mailbox]
-	if of[key]--; of[key] > 0 {
-		return false
-	}
-	if delete(of, key); len(of) == 0 {
-		delete(counts, mailbox)
-	}
-	return true
-}
-
-// crdNames returns the names of the CustomResourceDefinitions that have a pair in a mailbox, sorted.
-func (c *configs) crdNames(mailbox logicalcluster.Name) []string {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	return slices.Sorted(maps.Keys(c.crds[mailbox]))
-}
-
-// resources returns the resources that have a pair in a mailbox.
-func (c *configs) resources(mailbox logicalcluster.Name) (all []schema.GroupVersionResource) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	for resource := range c.pairs[mailbox] {
-		all = append(all, resource)
-	}
-	return all
-}
-
-// countRepair counts a write, and returns how long the write must wait because somebody keeps undoing it. A
-// write of a new spec does not wait.
-func (c *configs) countRepair(key configKey, spec edgev2alpha1.SyncerConfigSpec) time.Duration {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	known := c.written[key]
-	if known == nil || !apiequality.Semantic.DeepEqual(known.spec, spec) {
-		c.written[key] = &writtenConfig{spec: spec}
-		return 0
-	}
-	return known.backoff.Next(c.clock.Now())
-}
-
-// forget drops the state of a config that is no longer needed.
-func (c *configs) forget(key configKey) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	delete(c.written, key)
-}
-
-// ensureConfig brings one SyncerConfig in line with the placements.
-func (c *Controller) ensureConfig(ctx context.Context, key configKey) (reconcile.Result, error) {
+// reconcile brings one SyncerConfig in line with the placements.
+func (c *configs) reconcile(ctx context.Context, key configKey) (reconcile.Result, error) {
 	ctx = requestclass.With(ctx, requestclass.Extra)
-	syncTarget, ok := c.Fleet.Snapshot().SyncTargetOf(key.mailbox)
+	syncTarget, ok := c.fleet.Snapshot().SyncTargetOf(key.mailbox)
 	if !ok || syncTarget.Terminating {
-		c.configs.forget(key)
+		c.written.Delete(key)
 		return reconcile.Result{}, nil
 	}
-	existing, readable := c.readConfig(key)
+	existing, readable := c.read(key)
 	if !readable {
 		return reconcile.Result{}, nil
 	}
 	if key.workspace == "" {
-		return c.putConfig(ctx, key, existing, c.desiredDownsync(key.mailbox, existing, c.ownerOf(syncTarget.UID)))
+		return c.put(ctx, key, existing, c.desiredDownsync(key.mailbox, existing, c.marks.ownerOf(syncTarget.UID)))
 	}
 	desired, err := c.desiredUpsync(ctx, key, existing)
 	if desired == nil || err != nil {
 		return reconcile.Result{}, err
 	}
-	return c.putConfig(ctx, key, existing, *desired)
+	return c.put(ctx, key, existing, *desired)
 }
 
-// readConfig returns a config from the cache, or the hub's last write if that is newer; nil if there is none.
+// countRepair counts a write, and returns how long the write must wait because somebody keeps undoing it. A
+// write of a new spec does not wait.
+func (c *configs) countRepair(key configKey, spec edgev2alpha1.SyncerConfigSpec) time.Duration {
+	if found, ok := c.written.Load(key); ok && apiequality.Semantic.DeepEqual(found.(*writtenConfig).spec, spec) {
+		return found.(*writtenConfig).backoff.Next(c.clock.Now())
+	}
+	c.written.Store(key, &writtenConfig{spec: spec})
+	return 0
+}
+
+// read returns a config from the cache, or the hub's last write if that is newer; nil if there is none.
 // readable is false if the content is unknown.
-func (c *Controller) readConfig(key configKey) (existing *edgev2alpha1.SyncerConfig, readable bool) {
-	cached, state := c.Mailboxes.Get(syncerConfigs, key.mailbox, types.NamespacedName{Name: key.name()})
+func (c *configs) read(key configKey) (existing *edgev2alpha1.SyncerConfig, readable bool) {
+	cached, state := c.mailboxes.Get(syncerConfigs, key.mailbox, types.NamespacedName{Name: key.name()})
 	if state == mailboxes.Unknown {
 		return nil, false
 	}
-	object, deleted := c.configs.writes.Current(key, cached)
+	object, deleted := c.writes.Current(key, cached)
 	if object == nil || deleted {
 		return nil, !deleted
 	}
@@ -211,26 +185,26 @@ func (c *Controller) readConfig(key configKey) (existing *edgev2alpha1.SyncerCon
 	return existing, true
 }
 
-// putConfig writes a config if it differs from the desired one. A config that selects nothing is not created. A
+// put writes a config if it differs from the desired one. A config that selects nothing is not created. A
 // config for upsync that selects nothing is deleted, but the config for downsync stays, because placements are
 // created and deleted often.
-func (c *Controller) putConfig(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig, desired edgev2alpha1.SyncerConfigSpec) (reconcile.Result, error) {
+func (c *configs) put(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig, desired edgev2alpha1.SyncerConfigSpec) (reconcile.Result, error) {
 	selects := len(desired.Upsync) > 0 || len(desired.ClusterScope) > 0 || len(desired.NamespaceScope.Resources) > 0
 	switch {
 	case existing == nil && !selects:
-		c.configs.forget(key)
+		c.written.Delete(key)
 		return reconcile.Result{}, nil
 	case existing != nil && apiequality.Semantic.DeepEqual(existing.Spec, desired):
 		return reconcile.Result{}, nil
 	case !selects && key.workspace != "":
-		c.configs.forget(key)
-		return reconcile.Result{}, configWritten(key, c.configWriter.Delete(ctx, key, existing.UID, nil))
+		c.written.Delete(key)
+		return reconcile.Result{}, configWritten(key, c.writer.Delete(ctx, key, existing.UID, nil))
 	}
-	if wait := c.configs.countRepair(key, desired); wait > 0 {
+	if wait := c.countRepair(key, desired); wait > 0 {
 		log.FromContext(ctx).Info("somebody keeps changing a SyncerConfig of the hub, which repairs it less and less often", "wait", wait)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	return reconcile.Result{}, configWritten(key, c.writeConfig(ctx, key, existing, desired))
+	return reconcile.Result{}, configWritten(key, c.write(ctx, key, existing, desired))
 }
 
 // configWritten returns the error of a write to a config. It ignores ErrOutdated, because the event of the
@@ -242,8 +216,8 @@ func configWritten(key configKey, err error) error {
 	return fmt.Errorf("cannot write the SyncerConfig %s of the mailbox %s: %w", key.name(), key.mailbox, err)
 }
 
-// writeConfig creates a config, or replaces its spec.
-func (c *Controller) writeConfig(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig, spec edgev2alpha1.SyncerConfigSpec) error {
+// write creates a config, or replaces its spec.
+func (c *configs) write(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig, spec edgev2alpha1.SyncerConfigSpec) error {
 	config := &edgev2alpha1.SyncerConfig{
 		TypeMeta:   metav1.TypeMeta{APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SyncerConfig"},
 		ObjectMeta: metav1.ObjectMeta{Name: key.name()}, Spec: spec,
@@ -256,6 +230,60 @@ func (c *Controller) writeConfig(ctx context.Context, key configKey, existing *e
 		return err
 	}
 	delete(content, "status")
-	_, err = c.configWriter.Put(ctx, key, &unstructured.Unstructured{Object: content})
+	_, err = c.writer.Put(ctx, key, &unstructured.Unstructured{Object: content})
 	return err
+}
+
+// mailboxPairs counts the pairs of all workspaces in each mailbox, by what the hub's SyncerConfigs select.
+type mailboxPairs struct {
+	lock   gosync.Mutex
+	counts map[logicalcluster.Name]map[selectedKey]int
+}
+
+// selectedKey is a resource, or one CustomResourceDefinition. A pair of a CustomResourceDefinition counts for both.
+type selectedKey struct {
+	resource schema.GroupVersionResource
+	crd      string
+}
+
+// change counts one pair more or less, and reports whether the config of the mailbox may have to change, because the
+// pair is the first or the last of its resource or CustomResourceDefinition.
+func (m *mailboxPairs) change(key pairKey, by int) (changesConfig bool) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	of := m.counts[key.mailbox]
+	if of == nil {
+		of = map[selectedKey]int{}
+		m.counts[key.mailbox] = of
+	}
+	keys, count := [...]selectedKey{{resource: key.resource}, {key.resource, key.name.Name}}, 1
+	if key.isCRD() {
+		count = 2
+	}
+	for _, selected := range keys[:count] {
+		before := of[selected]
+		if of[selected] = before + by; before+by == 0 {
+			delete(of, selected)
+		}
+		changesConfig = changesConfig || before == 0 || before+by == 0
+	}
+	if len(of) == 0 {
+		delete(m.counts, key.mailbox)
+	}
+	return changesConfig
+}
+
+// of returns the resources and the sorted names of the CustomResourceDefinitions that have a pair in a mailbox.
+func (m *mailboxPairs) of(mailbox logicalcluster.Name) (resources []schema.GroupVersionResource, crds []string) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	for selected := range m.counts[mailbox] {
+		if selected.crd == "" {
+			resources = append(resources, selected.resource)
+		} else {
+			crds = append(crds, selected.crd)
+		}
+	}
+	slices.Sort(crds)
+	return resources, crds
 }

@@ -19,10 +19,6 @@ package placement
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	gosync "sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -46,6 +42,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
@@ -88,8 +85,7 @@ type Options struct {
 	History *storehistory.Guard
 	// Readiness reports which SyncTargets may be chosen.
 	Readiness *readiness.Registry
-	// Sync returns the sync status of copies, and ObjectStates publishes the copies whose status changed. If
-	// Sync is nil, no copy counts as in sync.
+	// Sync returns the sync status of copies, and ObjectStates publishes the copies whose status changed.
 	Sync         SyncStates
 	ObjectStates *topic.Topic[objectsync.ObjectRef]
 	// Hub is the UID of the provider workspace's LogicalCluster; Hasher and Sealer have the hub's key.
@@ -106,60 +102,72 @@ type Options struct {
 
 // Controller places objects. Create it with [New].
 type Controller struct {
-	Options
-	// resolveRequests carries the workspaces to resolve, rolloutRequests the workspaces whose rollouts may
-	// continue, reportRequests the workspaces whose status may have changed, and configRequests the
-	// SyncerConfigs that may have to change.
-	resolveRequests, rolloutRequests, reportRequests topic.Topic[logicalcluster.Name]
-	configRequests                                   topic.Topic[configKey]
-	paths                                            *pathVerifier
-	fieldManager                                     string
-	configs                                          *configs
-	configWriter                                     mailboxwrite.Writer[configKey]
-	names                                            nameWaiters
+	options    *Options
+	startup    *startup
+	requests   *requests
+	workspaces *workspaces
+	configs    *configs
+	mailboxes  mailboxObserver
+}
 
-	// fleetSynced is true once the view of the inventories is complete, see isFleetSynced.
-	fleetSynced atomic.Bool
-	// started is true once Start was called. A replica that is not the leader only keeps the state up to date.
-	started atomic.Bool
-	// copiesSynced is true once the copies of the previous leader are known, see hasSyncedCopies.
-	copiesSynced atomic.Bool
+// requests carry the keys of the controllers that [Controller.Register] adds: the workspaces to resolve, the workspaces whose
+// rollouts may continue, the workspaces whose status may have changed, and the SyncerConfigs that may have to change.
+type requests struct {
+	resolve, rollout, report topic.Topic[logicalcluster.Name]
+	config                   topic.Topic[configKey]
+}
 
-	lock gosync.Mutex
-	// startedAt is when Start was called.
-	startedAt time.Time
-	// ctx is set by Start; the queues of all workspaces run in it.
-	ctx        context.Context //nolint:containedctx // queues outlive the call that needs the first of a workspace
-	workspaces map[logicalcluster.Name]*workspace
-	running    gosync.WaitGroup
+// shared are the components that all workspaces use.
+type shared struct {
+	options     *Options
+	startup     *startup
+	marks       marks
+	requests    *requests
+	paths       *pathVerifier
+	verifier    verifier
+	names       *nameWaiters
+	inMailboxes *mailboxPairs
+	workspaces  *workspaces
+}
+
+func newShared(options *Options) *shared {
+	s := &shared{
+		options: options, marks: marks{options.Hub, options.Sealer}, requests: &requests{}, paths: newPathVerifier(options), verifier: verifier{options.Fleet},
+		names: &nameWaiters{waiting: map[pairKey]map[logicalcluster.Name]struct{}{}}, inMailboxes: &mailboxPairs{counts: map[logicalcluster.Name]map[selectedKey]int{}},
+	}
+	s.workspaces = &workspaces{shared: s, all: map[logicalcluster.Name]*workspace{}}
+	s.startup = &startup{
+		fleet: options.Fleet, knownSyncTargets: options.KnownSyncTargets, mailboxes: options.Mailboxes, policy: options.CachePolicy, marks: s.marks,
+		workspaces: s.workspaces, clock: options.Clock,
+	}
+	return s
 }
 
 // New returns a controller, which observes the caches of the workloads and the mailboxes from then on.
 func New(options Options) *Controller {
-	c := &Controller{Options: options, workspaces: map[logicalcluster.Name]*workspace{}, fieldManager: ownership.FieldManager(options.Hub)}
-	c.paths, c.configs = newPathVerifier(options), newConfigs(options.Clock)
-	c.configWriter = mailboxwrite.Writer[configKey]{
-		Workspaces: options.Mailboxes, FieldManager: c.fieldManager, Expectations: &c.configs.writes,
-		Locate: func(key configKey) mailboxwrite.Object {
-			return mailboxwrite.Object{Workspace: key.mailbox, Resource: syncerConfigs, Name: types.NamespacedName{Name: key.name()}}
-		},
+	s := newShared(&options)
+	c := &Controller{options: &options, startup: s.startup, requests: s.requests, workspaces: s.workspaces, configs: newConfigs(s)}
+	c.mailboxes = mailboxObserver{
+		mailboxes: options.Mailboxes, workspaces: s.workspaces, requests: s.requests, marks: s.marks, names: s.names, configs: c.configs,
 	}
-	options.Workloads.Observe(workloadObserver{c})
-	options.Mailboxes.Observe(mailboxObserver{c})
+	options.Workloads.Observe(workloadObserver{options.Workloads, s.workspaces, s.requests, s.startup})
+	options.Mailboxes.Observe(c.mailboxes)
 	return c
 }
 
 // Register adds the controllers of placement to the manager of the hosting cluster.
 func (c *Controller) Register(hosting manager.Manager) error {
-	forWorkspace := func(workspace logicalcluster.Name) logr.Logger { return c.Log.WithValues("workspace", workspace) }
+	forWorkspace := func(workspace logicalcluster.Name) logr.Logger {
+		return c.options.Log.WithValues("workspace", workspace)
+	}
 	return errors.Join(
 		hosting.Add(c),
-		addController(hosting, "placement", c.resolve, &c.resolveRequests, forWorkspace, c.enqueueResolves),
-		addController(hosting, "placementrollout", c.decideRollouts, &c.rolloutRequests, forWorkspace, c.enqueueRollouts),
-		addController(hosting, "placementstatus", c.report, &c.reportRequests, forWorkspace, func() {}),
-		addController(hosting, "placementconfig", c.ensureConfig, &c.configRequests, func(key configKey) logr.Logger {
-			return c.Log.WithValues("mailbox", key.mailbox, "config", key.name())
-		}, c.enqueueConfigs),
+		addController(hosting, "placement", c.workspaces.reconciler(c.resolve), &c.requests.resolve, forWorkspace, func() { c.workspaces.publish(&c.requests.resolve) }),
+		addController(hosting, "placementrollout", c.workspaces.reconciler(func(ctx context.Context, w *workspace) (reconcile.Result, error) { return w.rollouts.decide(ctx) }), &c.requests.rollout, forWorkspace, func() { c.workspaces.publish(&c.requests.rollout) }),
+		addController(hosting, "placementstatus", c.workspaces.reconciler(func(ctx context.Context, w *workspace) (reconcile.Result, error) { return w.reporter.report(ctx) }), &c.requests.report, forWorkspace, func() {}),
+		addController(hosting, "placementconfig", c.configs.reconcile, &c.requests.config, func(key configKey) logr.Logger {
+			return c.options.Log.WithValues("mailbox", key.mailbox, "config", key.name())
+		}, c.configs.enqueueAll),
 		c.watchFleet(hosting),
 	)
 }
@@ -189,64 +197,47 @@ func addController[K comparable](hosting manager.Manager, name string, reconcile
 	})))
 }
 
-// watchFleet adds a controller for changes of inventories and of the readiness of SyncTargets.
+// watchFleet adds a controller for changes of inventories and of the readiness of SyncTargets. It has one key for each.
 func (c *Controller) watchFleet(hosting manager.Manager) error {
-	added, err := controller.NewTyped("placementfleet", hosting, controller.TypedOptions[fleetEvent]{
-		Reconciler: reconcile.TypedFunc[fleetEvent](func(_ context.Context, event fleetEvent) (reconcile.Result, error) {
-			if event == readinessChanged {
-				c.readinessChanged()
-			} else {
-				c.fleetChanged()
-			}
+	const inventories, readiness = "inventories", "readiness"
+	reconcilers := map[string]func(){inventories: c.fleetChanged, readiness: c.readinessChanged}
+	added, err := controller.NewTyped("placementfleet", hosting, controller.TypedOptions[string]{
+		Reconciler: reconcile.TypedFunc[string](func(_ context.Context, changed string) (reconcile.Result, error) {
+			reconcilers[changed]()
 			return reconcile.Result{}, nil
 		}),
-		LogConstructor: func(*fleetEvent) logr.Logger { return c.Log.V(2) },
+		LogConstructor: func(*string) logr.Logger { return c.options.Log.V(2) },
 	})
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		added.Watch(topic.Source(c.Fleet.Changes(), func(queue workqueue.TypedRateLimitingInterface[fleetEvent], _ logicalcluster.Name) {
+		added.Watch(topic.Source(c.options.Fleet.Changes(), func(queue workqueue.TypedRateLimitingInterface[string], _ logicalcluster.Name) {
 			// Coalesce the changes within fleetDelay.
-			queue.AddAfter(inventoriesChanged, fleetDelay)
+			queue.AddAfter(inventories, fleetDelay)
 		})),
-		added.Watch(topic.Source(c.Readiness.Changes(), func(queue workqueue.TypedRateLimitingInterface[fleetEvent], _ types.UID) {
-			queue.AddAfter(readinessChanged, fleetDelay)
+		added.Watch(topic.Source(c.options.Readiness.Changes(), func(queue workqueue.TypedRateLimitingInterface[string], _ types.UID) {
+			queue.AddAfter(readiness, fleetDelay)
 		})),
 	)
-}
-
-// fleetEvent is a key of the controller that watchFleet adds.
-type fleetEvent string
-
-const (
-	inventoriesChanged fleetEvent = "inventories"
-	readinessChanged   fleetEvent = "readiness"
-)
-
-// readinessChanged enqueues the workspaces with a placement that chooses SyncTargets.
-func (c *Controller) readinessChanged() {
-	for _, w := range c.allWorkspaces() {
-		if w.chooses() {
-			c.resolveRequests.Publish(w.cluster)
-		}
-	}
 }
 
 // fleetDelay is how long changes of inventories are gathered before the workspaces are resolved again.
 const fleetDelay = 100 * time.Millisecond
 
-// fleetChanged enqueues all workspaces, and the configs of all mailboxes: a mailbox may have become known.
-func (c *Controller) fleetChanged() {
-	c.enqueueResolves()
-	c.enqueueConfigs()
+// readinessChanged enqueues the workspaces with a placement that chooses SyncTargets.
+func (c *Controller) readinessChanged() {
+	for _, w := range c.workspaces.list() {
+		if active := w.active.get(); active != nil && active.choosing {
+			c.requests.resolve.Publish(w.cluster)
+		}
+	}
 }
 
-// enqueueConfigs enqueues the configs for downsync of all mailboxes.
-func (c *Controller) enqueueConfigs() {
-	for mailbox := range c.Fleet.Snapshot().Mailboxes() {
-		c.configRequests.Publish(configKey{mailbox: mailbox})
-	}
+// fleetChanged enqueues all workspaces, and the configs of all mailboxes: a mailbox may have become known.
+func (c *Controller) fleetChanged() {
+	c.workspaces.publish(&c.requests.resolve)
+	c.configs.enqueueAll()
 }
 
 // NeedLeaderElection makes the controller run on the leader only.
@@ -255,111 +246,79 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 // Start runs the queues of all workspaces until ctx ends.
 func (c *Controller) Start(ctx context.Context) error {
 	// The first pass for each pair reads the state.
-	c.ObjectStates.Subscribe(ctx, c.onObjectState)
-	c.lock.Lock()
-	c.ctx, c.startedAt = ctx, c.Clock.Now()
-	c.started.Store(true)
-	workspaces := slices.Collect(maps.Values(c.workspaces))
-	for _, workspace := range workspaces {
-		c.run(workspace)
-	}
-	c.lock.Unlock()
-	for _, workspace := range workspaces {
-		// Earlier events were not queued. These passes and the next resolve find their changes.
-		workspace.enqueueAllPairs()
-		workspace.requireReselect()
-		c.resolveRequests.Publish(workspace.cluster)
+	c.options.ObjectStates.Subscribe(ctx, c.mailboxes.onObjectState)
+	c.startup.begin()
+	for _, w := range c.workspaces.start(ctx) {
+		// Earlier events were not queued. The next resolve finds their changes.
+		w.active.requireReselect()
+		c.requests.resolve.Publish(w.cluster)
 	}
 	defer runningControllers.Add(c)()
 	<-ctx.Done()
-	c.running.Wait()
+	c.workspaces.running.Wait()
 	return nil
-}
-
-// run runs the queue of a workspace. It requires the lock.
-func (c *Controller) run(w *workspace) {
-	if c.ctx == nil || c.ctx.Err() != nil {
-		return
-	}
-	ctx, cancel := context.WithCancel(c.ctx)
-	w.cancel = cancel
-	c.running.Go(func() {
-		if err := w.queue.Run(ctx); err != nil {
-			c.Log.Error(err, "the queue of a workload workspace ended", "workspace", w.cluster)
-		}
-		_ = w.lanes.Start(ctx)
-	})
 }
 
 // SetResources sets the resources that workspaces and mailboxes have, and enqueues the resolve of all workspaces.
 func (c *Controller) SetResources(resources []plan.Resource) {
-	c.CachePolicy.publish(resources)
-	c.Workloads.EnqueueAllCacheReviews()
-	for _, workspace := range c.allWorkspaces() {
-		workspace.requireReselect()
+	c.options.CachePolicy.publish(resources)
+	c.options.Workloads.EnqueueAllCacheReviews()
+	for _, w := range c.workspaces.list() {
+		w.active.requireReselect()
 	}
 	c.fleetChanged()
 }
 
-// resource returns a published resource; ok is false if it is not published, if its objects only travel as
-// related objects, or if its API is being unpublished.
-func (c *Controller) resource(of schema.GroupVersionResource) (resource plan.Resource, ok bool) {
-	resource, ok = c.CachePolicy.published()[of]
-	return resource, ok && isPlaceable(resource)
-}
+// ReportAll requests a report of all workspaces, after the hub has found that kcp went back to an earlier
+// state.
+func (c *Controller) ReportAll() { c.workspaces.publish(&c.requests.report) }
 
-// ensureWorkspace returns the state of a workload workspace, which it creates if there is none.
-func (c *Controller) ensureWorkspace(cluster logicalcluster.Name) *workspace {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	found, ok := c.workspaces[cluster]
-	if !ok {
-		found = newWorkspace(c, cluster)
-		c.workspaces[cluster] = found
-		c.run(found)
+// resolve resolves and activates the placements of a workspace.
+func (c *Controller) resolve(ctx context.Context, w *workspace) (reconcile.Result, error) {
+	if c.options.CachePolicy.published() == nil {
+		return reconcile.Result{}, nil
 	}
-	return found
-}
-
-// findWorkspace returns the state of a workload workspace, or nil.
-func (c *Controller) findWorkspace(cluster logicalcluster.Name) *workspace {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	return c.workspaces[cluster]
-}
-
-// drop removes the state of a workspace that is not visible and has no copies.
-func (c *Controller) drop(w *workspace) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if c.workspaces[w.cluster] != w || !w.closeIfEmpty() {
-		return
+	ctx = requestclass.With(ctx, requestclass.Extra)
+	var next *placements
+	switch c.options.Workloads.BindingState(w.cluster) {
+	case mailboxes.BindingUnknown:
+		// Nothing is known about the workspace: it keeps its copies.
+		w.resolver.forget()
+		c.workspaces.drop(w)
+		return reconcile.Result{}, nil
+	case mailboxes.BindingTerminating:
+		// A user deletes the binding, or the workspace, and so withdraws everything.
+		next = &placements{outcomes: map[types.UID]outcome{}, withdrawAll: true, fleetSynced: true}
+	case mailboxes.BindingPresent:
+		observed, known := w.resolver.observe()
+		if !known {
+			return reconcile.Result{}, nil
+		}
+		if err := w.finalizers.add(ctx, observed); err != nil {
+			return retryOutdated(err)
+		}
+		var err error
+		if next, err = w.resolver.resolve(ctx, observed); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
-	delete(c.workspaces, w.cluster)
-	c.paths.forget(w.cluster)
-	c.CachePolicy.forget(w.cluster)
-	if w.cancel != nil {
-		w.cancel()
+	w.selector.activate(next)
+	c.configs.enqueueUpsync(w.cluster, next)
+	after, err := w.finalizers.remove(ctx)
+	if err != nil {
+		return retryOutdated(err)
 	}
+	return reconcile.Result{RequeueAfter: sooner(after, next.resolveDelay(c.options.Clock.Now()))}, nil
 }
 
-// enqueueResolves enqueues the resolve of all workspaces.
-func (c *Controller) enqueueResolves() {
-	for _, w := range c.allWorkspaces() {
-		c.resolveRequests.Publish(w.cluster)
-	}
-}
+// outdatedRetryDelay is the delay of a retry after a write of an outdated object.
+const outdatedRetryDelay = time.Second
 
-// enqueueRollouts enqueues the decisions about the rollouts of all workspaces.
-func (c *Controller) enqueueRollouts() {
-	for _, w := range c.allWorkspaces() {
-		c.rolloutRequests.Publish(w.cluster)
+// retryOutdated retries soon if an object has changed since the cache read it: the cache is about to show the
+// newer one.
+func retryOutdated(err error) (reconcile.Result, error) {
+	if errors.Is(err, mailboxwrite.ErrOutdated) {
+		return reconcile.Result{RequeueAfter: outdatedRetryDelay}, nil
 	}
-}
-
-// allWorkspaces returns all workspaces.
-func (c *Controller) allWorkspaces() []*workspace {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	return slices.Collect(maps.Values(c.workspaces))
+	return reconcile.Result{}, err
 }

@@ -64,19 +64,19 @@ func TestMailboxesWithOtherParameters(t *testing.T) {
 
 // The index drops an object with all of its entries.
 func TestCustomizedObjects(t *testing.T) {
-	w := newWorkspace(&Controller{}, "workload")
+	w := newTestWorkspace()
 	till := types.NamespacedName{Namespace: "shop", Name: "till"}
 	key := objectKey{name: types.NamespacedName{Namespace: "shop", Name: "prices"}}
-	entry := w.ensureObject(key)
+	entry := w.pairs.ensureObject(key)
 	for _, request := range []customization.Request{{Customizer: till}, {Expand: true, Customizer: till}, {Expand: true}} {
-		w.setCustomization(key, entry, request)
-		if _, named := w.customized.by[till][key]; len(w.customized.all) != 1 || named != (request.Customizer == till) {
-			t.Errorf("after %+v: %+v", request, w.customized)
+		w.pairs.setCustomization(key, entry, request)
+		if _, isIndexed := w.pairs.customized[request.Customizer][key]; len(w.pairs.customized) != 1 || !isIndexed {
+			t.Errorf("after %+v: %+v", request, w.pairs.customized)
 		}
 	}
-	w.setCustomization(key, entry, customization.Request{Customizer: till})
-	w.dropObjectIfUnused(key, entry)
-	if len(w.customized.all) > 0 || len(w.customized.by) > 0 || len(w.objects) > 0 {
-		t.Errorf("after the object is gone: %+v", w.customized)
+	w.pairs.setCustomization(key, entry, customization.Request{Customizer: till})
+	w.pairs.dropObjectIfUnused(key, entry)
+	if len(w.pairs.customized) > 0 || len(w.pairs.objects) > 0 {
+		t.Errorf("after the object is gone: %+v", w.pairs.customized)
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -41,27 +40,21 @@ const (
 	ReasonSystemNamespace = "SystemNamespace"
 )
 
-// exclusion is a reason why an object is not placed.
-type exclusion struct{ reason, message string }
-
-// isSystem reports whether no placement can select the object.
-func (e exclusion) isSystem() bool { return e.reason != ReasonNotSelected }
-
 var (
-	notSelected     = exclusion{ReasonNotSelected, "it meets no test in spec.downsync of an EdgePlacement"}
-	clusterScoped   = exclusion{ReasonNotSelected, "it meets no test in spec.downsync of an EdgePlacement. A test without namespaces and namespaceSelectors selects cluster-scoped objects"}
-	systemName      = exclusion{ReasonSystemName, "names that begin with system are Kubernetes' own, which each cluster has itself: give it another name"}
-	systemNamespace = exclusion{ReasonSystemNamespace, "namespaces that begin with kube- are Kubernetes' own, which each cluster has itself: put it into another namespace"}
+	notSelected     = failure{ReasonNotSelected, "it meets no test in spec.downsync of an EdgePlacement"}
+	clusterScoped   = failure{ReasonNotSelected, "it meets no test in spec.downsync of an EdgePlacement. A test without namespaces and namespaceSelectors selects cluster-scoped objects"}
+	systemName      = failure{ReasonSystemName, "names that begin with system are Kubernetes' own, which each cluster has itself: give it another name"}
+	systemNamespace = failure{ReasonSystemNamespace, "namespaces that begin with kube- are Kubernetes' own, which each cluster has itself: put it into another namespace"}
 )
 
 // exclusionOf returns why an object that no placement selects is not placed. counts is false if nobody expects
 // the object on a cluster: kcp, Kubernetes or the hub made it, or it is a Namespace, which the hub creates for
 // its contents.
-func exclusionOf(resource plan.Resource, object *unstructured.Unstructured) (why exclusion, counts bool) {
+func exclusionOf(resource plan.Resource, object *unstructured.Unstructured) (why failure, counts bool) {
 	described := resource.SelectionObject(object)
 	switch {
 	case plan.IsMarked(object), resource.GroupVersionResource == namespaces, selection.IsBootstrapped(described):
-		return exclusion{}, false
+		return failure{}, false
 	case selection.IsSystem(described):
 		return systemName, strings.HasPrefix(object.GetName(), "system")
 	case !selection.IsUserObject(described):
@@ -79,22 +72,20 @@ type excludedObjects map[string]*excludedIn
 // excludedIn are the excluded objects of one namespace, or the cluster-scoped ones.
 type excludedIn struct {
 	count int64
-	// first are the first objects in the order of insertFirst.
+	// first are the first objects in the order of compareExcluded.
 	first []edgev2alpha1.ObjectFailure
 	// isSystem is true if the namespace belongs to Kubernetes.
 	isSystem bool
 }
 
-func (e excludedObjects) add(key objectKey, why exclusion) {
+func (e excludedObjects) add(key objectKey, why failure) {
 	in := e[key.name.Namespace]
 	if in == nil {
 		in = &excludedIn{isSystem: why == systemNamespace}
 		e[key.name.Namespace] = in
 	}
 	in.count++
-	in.first = insertFirst(in.first, edgev2alpha1.ObjectFailure{
-		Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.name.Namespace, Name: key.name.Name, Reason: why.reason, Message: why.message,
-	})
+	in.first = insertFirst(in.first, key.objectFailure(why), compareExcluded)
 }
 
 // of returns the number of excluded objects that concern a placement with objects in the given namespaces, and
@@ -106,19 +97,15 @@ func (e excludedObjects) of(selectedIn map[string]struct{}) (count int64, first 
 		}
 		count += in.count
 		for _, one := range in.first {
-			first = insertFirst(first, one)
+			first = insertFirst(first, one, compareExcluded)
 		}
 	}
 	return count, first
 }
 
-// insertFirst inserts an object into a list, which keeps the first MaxFailures objects in a stable order:
-// namespaced objects before cluster-scoped ones.
-func insertFirst(first []edgev2alpha1.ObjectFailure, added edgev2alpha1.ObjectFailure) []edgev2alpha1.ObjectFailure {
-	position, _ := slices.BinarySearchFunc(first, added, func(a, b edgev2alpha1.ObjectFailure) int {
-		return cmp.Or(compareBool(a.Namespace == "", b.Namespace == ""), cmp.Compare(a.Namespace, b.Namespace),
-			cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name))
-	})
+// insertFirst inserts an item into a sorted list, which keeps the first MaxFailures items.
+func insertFirst[T any](first []T, added T, compare func(a, b T) int) []T {
+	position, _ := slices.BinarySearchFunc(first, added, compare)
 	if position == edgev2alpha1.MaxFailures {
 		return first
 	}
@@ -126,72 +113,38 @@ func insertFirst(first []edgev2alpha1.ObjectFailure, added edgev2alpha1.ObjectFa
 	return first[:min(len(first), edgev2alpha1.MaxFailures)]
 }
 
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
+// compareExcluded orders excluded objects: namespaced objects come before cluster-scoped ones.
+func compareExcluded(a, b edgev2alpha1.ObjectFailure) int {
+	return cmp.Or(cmp.Compare(min(len(b.Namespace), 1), min(len(a.Namespace), 1)), cmp.Compare(a.Namespace, b.Namespace), compareFailures(a, b))
 }
 
-// excludedState is the last count of a workspace's excluded objects. The lock of the workspace guards it.
-type excludedState struct {
-	objects excludedObjects
-	// stale is true if objects have changed since computedAt.
-	stale      bool
-	computedAt time.Time
+// compareFailures orders objects by their resources and names.
+func compareFailures(a, b edgev2alpha1.ObjectFailure) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// noteExcluded marks the count as stale, because an object that no placement selects has appeared, changed or
-// vanished. It requires the lock.
-func (w *workspace) noteExcluded() {
-	if !w.excluded.stale {
-		w.excluded.stale = true
-		w.reportRequests.Publish(w.cluster)
-	}
+// objectFailure returns why an object is not on a cluster, or not healthy there, for a status.
+func (k objectKey) objectFailure(why failure) edgev2alpha1.ObjectFailure {
+	return edgev2alpha1.ObjectFailure{Group: k.resource.Group, Resource: k.resource.Resource, Namespace: k.name.Namespace, Name: k.name.Name, Reason: why.Reason, Message: why.Message}
 }
 
-// observeExcluded returns the excluded objects. It reads the whole workspace at most once in reportInterval.
-// again is when it may read the workspace again; zero if nothing has changed.
-func (w *workspace) observeExcluded() (excluded excludedObjects, again time.Duration) {
-	w.lock.Lock()
-	state := w.excluded
-	w.lock.Unlock()
-	if !state.stale {
-		return state.objects, 0
+// countExcluded counts the objects that no placement places. It reads the whole workspace.
+func (s *sources) countExcluded(active *placements) excludedObjects {
+	excluded := excludedObjects{}
+	if active == nil {
+		return excluded
 	}
-	if wait := reportInterval - w.Clock.Since(state.computedAt); wait > 0 {
-		return state.objects, wait
-	}
-	w.lock.Lock()
-	w.excluded.stale, w.excluded.computedAt = false, w.Clock.Now()
-	active := w.placements
-	w.lock.Unlock()
-	excluded = excludedObjects{}
-	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
+	for resource, source := range s.all() {
 		why, counts := exclusionOf(resource, source)
-		if !counts || active == nil || source.GetDeletionTimestamp() != nil || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly {
-			return
+		if !counts || source.GetDeletionTimestamp() != nil || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly {
+			continue
 		}
-		selected, known := active.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
-		if why.isSystem() || known && len(selected) == 0 {
+		selected, known := active.forObject(s.describe(resource, source))
+		if why.Reason != ReasonNotSelected || known && len(selected) == 0 {
 			excluded.add(keyOf(resource.GroupVersionResource, source), why)
 		}
-	})
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	w.excluded.objects = excluded
-	return excluded, 0
-}
-
-// setExcluded sets the counts of excluded objects of each placement.
-func (s *summary) setExcluded(excluded excludedObjects) {
-	for _, counted := range s.counts {
-		counted.excluded, counted.excludedObjects = excluded.of(counted.namespaces)
 	}
+	return excluded
 }
 
 // excludedMessage returns a sentence about objects that are not placed; empty if there are none.

@@ -54,7 +54,7 @@ func TestExclusionOf(t *testing.T) {
 		object.SetName(test.name)
 		object.SetLabels(test.labels)
 		why, counts := exclusionOf(resource, object)
-		if counts != (test.reason != "") || counts && (why.reason != test.reason || why.message == "") {
+		if counts != (test.reason != "") || counts && (why.Reason != test.reason || why.Message == "") {
 			t.Errorf("%s %s/%s: counts %v, %+v", test.resource, test.namespace, test.name, counts, why)
 		}
 	}
@@ -64,7 +64,7 @@ func TestExclusionOf(t *testing.T) {
 // objects of other namespaces.
 func TestExcludedObjectsOfAPlacement(t *testing.T) {
 	excluded := excludedObjects{}
-	add := func(namespace, name string, why exclusion) {
+	add := func(namespace, name string, why failure) {
 		excluded.add(objectKey{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, types.NamespacedName{Namespace: namespace, Name: name}}, why)
 	}
 	for i := range 12 {

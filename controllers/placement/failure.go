@@ -44,25 +44,35 @@ type failure struct {
 	Reason, Message string
 }
 
-var (
-	errConflict       = errors.New("the mailbox of the destination has an object of this name that this placement did not make: choose another name, or ask who administers the inventory to delete that object")
-	errContended      = errors.New("somebody keeps changing the copy in the mailbox; the hub repairs it less and less often")
-	errRemoved        = errors.New("somebody keeps removing the copy from the mailbox; the hub creates it again less and less often")
-	errWorkspaceLimit = errors.New("the workspace has more objects, or larger ones, than the hub reads: remove some, or ask the operator of the hub for a larger --mailbox-max-objects or --mailbox-max-bytes")
-)
-
-// notServedError means that a mailbox lacks an API.
-type notServedError struct{ resource schema.GroupResource }
-
-func (e *notServedError) Error() string {
-	return fmt.Sprintf("the mailbox of the destination does not have the API %s: the operator of the hub finds the reason in the conditions of the PublishedResource, and in APIsMissing of the SyncTarget", e.resource)
+// equal reports whether two failures are the same, or both nil.
+func (f *failure) equal(other *failure) bool {
+	if f == nil || other == nil {
+		return f == other
+	}
+	return *f == *other
 }
 
-// customizerNotFoundError means that a workspace lacks a Customizer.
-type customizerNotFoundError struct{ customizer types.NamespacedName }
+// Failures with messages for users.
+var (
+	errConflict       = denied(plan.ReasonConflict, "the mailbox of the destination has an object of this name that this placement did not make: choose another name, or ask who administers the inventory to delete that object")
+	errContended      = denied(plan.ReasonContended, "somebody keeps changing the copy in the mailbox; the hub repairs it less and less often")
+	errRemoved        = denied(plan.ReasonContended, "somebody keeps removing the copy from the mailbox; the hub creates it again less and less often")
+	errStoreWentBack  = denied(plan.ReasonStoreWentBack, "kcp went back to an earlier state: the copy is neither withdrawn nor overwritten until the administrator of the destination confirms that")
+	errWorkspaceLimit = denied(rules.ReasonLimitExceeded, "the workspace has more objects, or larger ones, than the hub reads: remove some, or ask the operator of the hub for a larger --mailbox-max-objects or --mailbox-max-bytes")
+)
 
-func (e *customizerNotFoundError) Error() string {
-	return fmt.Sprintf("the annotation %s names the Customizer %s, which does not exist: create it, or remove the annotation", edgev2alpha1.AnnotationCustomizer, e.customizer)
+func denied(reason, message string) error {
+	return &policy.DeniedError{Reason: reason, Message: message}
+}
+
+// notServedError returns why an object is not placed whose API the mailbox lacks.
+func notServedError(resource schema.GroupResource) error {
+	return denied(plan.ReasonNotServed, fmt.Sprintf("the mailbox of the destination does not have the API %s: the operator of the hub finds the reason in the conditions of the PublishedResource, and in APIsMissing of the SyncTarget", resource))
+}
+
+// customizerNotFoundError returns why an object is not placed whose Customizer the workspace lacks.
+func customizerNotFoundError(customizer types.NamespacedName) error {
+	return denied(rules.ReasonCustomizerNotFound, fmt.Sprintf("the annotation %s names the Customizer %s, which does not exist: create it, or remove the annotation", edgev2alpha1.AnnotationCustomizer, customizer))
 }
 
 // privilegedError returns why an object of an API that acts inside kcp is not placed.
@@ -71,15 +81,12 @@ func privilegedError(resource schema.GroupResource) error {
 	if resource == crdGroupResource {
 		message += ". Or ask the operator of the hub to publish the API with spec.installCRD: the hub then installs the definition on the clusters"
 	}
-	return &policy.DeniedError{Reason: rules.ReasonPrivileged, Message: message}
+	return denied(rules.ReasonPrivileged, message)
 }
 
 // reservedNameError returns why an object is not placed whose name kcp or the hub uses in each mailbox.
 func reservedNameError(resource schema.GroupResource, key types.NamespacedName) error {
-	return &policy.DeniedError{
-		Reason:  policy.ReasonNameReserved,
-		Message: fmt.Sprintf("each mailbox has an object %s %s of its own: choose another name, or leave the object out of the placement", resource, strings.TrimPrefix(key.String(), "/")),
-	}
+	return denied(policy.ReasonNameReserved, fmt.Sprintf("each mailbox has an object %s %s of its own: choose another name, or leave the object out of the placement", resource, strings.TrimPrefix(key.String(), "/")))
 }
 
 // contendedError returns why the hub waits before it repairs a copy.
@@ -95,36 +102,19 @@ func newFailure(err error) failure {
 }
 
 func reasonOf(err error) string {
-	var tooLarge *transform.TooLargeError
-	var invalid *transform.InvalidObjectError
-	var denied *policy.DeniedError
-	var notServed *notServedError
-	var customized *customization.Error
-	var missing *customizerNotFoundError
-	switch {
-	case errors.As(err, &customized):
-		return customized.Reason
-	case errors.As(err, &missing):
-		return rules.ReasonCustomizerNotFound
-	case errors.As(err, &denied):
-		return denied.Reason
-	case errors.Is(err, errWorkspaceLimit):
-		return rules.ReasonLimitExceeded
-	case errors.Is(err, errStoreWentBack):
-		return plan.ReasonStoreWentBack
-	case errors.Is(err, errConflict):
-		return plan.ReasonConflict
-	case errors.Is(err, errContended), errors.Is(err, errRemoved):
-		return plan.ReasonContended
-	case errors.As(err, &tooLarge):
-		return plan.ReasonTooLarge
-	case errors.As(err, &invalid), apierrors.IsInvalid(err):
-		return plan.ReasonInvalid
-	case errors.As(err, &notServed):
-		return plan.ReasonNotServed
-	default:
-		return plan.ReasonMailboxRefused
+	if refusal, ok := errors.AsType[*policy.DeniedError](err); ok {
+		return refusal.Reason
 	}
+	if customized, ok := errors.AsType[*customization.Error](err); ok {
+		return customized.Reason
+	}
+	if _, ok := errors.AsType[*transform.TooLargeError](err); ok {
+		return plan.ReasonTooLarge
+	}
+	if _, ok := errors.AsType[*transform.InvalidObjectError](err); ok || apierrors.IsInvalid(err) {
+		return plan.ReasonInvalid
+	}
+	return plan.ReasonMailboxRefused
 }
 
 // isTransient reports whether a retry may succeed without a change of the object.
@@ -133,109 +123,15 @@ func isTransient(err error) bool {
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// recordFailure records why a copy cannot be as desired. It returns only errors to retry: for other failures an
-// event follows when the cause changes.
-func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnapshot, err error) error {
-	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		// The hub is stopping, which is no failure of the object.
-		return nil
-	}
-	err = fmt.Errorf("%s %s in the mailbox of %s: %w", key.resource.Resource, key.name, s.syncTarget.Name, err)
-	why := newFailure(err)
-	w.lock.Lock()
-	changed, isFirst := false, false
-	if entry, found := w.pairAt(key); found != nil {
-		changed, isFirst = found.placed || found.failure == nil || *found.failure != why, !entry.hasFailure(why.Reason)
-		if changed {
-			w.enqueueWantedStatus(key.objectKey, entry)
-		}
-		w.change(entry, key.mailbox, func() { found.setResult(false, false, &why, nil) })
-		if changed {
-			w.releaseHeld(key)
-		}
-		w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
-	}
-	w.lock.Unlock()
-	w.awaitName(key, why.Reason == plan.ReasonConflict)
-	if changed {
-		w.reportRequests.Publish(w.cluster)
-	}
-	if isFirst {
-		// A task of its own writes the event, because the workspace may be slow to accept it, and must not
-		// delay the mailbox.
-		w.enqueue(task{resource: key.resource, name: key.name, warning: why})
-	}
-	if why.Reason != plan.ReasonMailboxRefused && !isTransient(err) {
-		return nil
-	}
-	return err
-}
-
-// awaitName records whether a pair waits for its name in the mailbox. If the name is already free, no event
-// follows, so it enqueues the pair.
-func (w *workspace) awaitName(key pairKey, waits bool) {
-	w.names.set(key, w.cluster, waits)
-	cached, _ := w.Mailboxes.Get(key.resource, key.mailbox, key.name)
-	if current, _ := w.writes.Current(key, cached); waits && current == nil {
-		w.enqueue(key.task())
-	}
-}
-
-// hasFailure reports whether the object fails at some destination with a reason.
-func (o *object) hasFailure(reason string) bool {
-	for _, found := range o.pairs {
-		if found.failure != nil && found.failure.Reason == reason {
-			return true
-		}
-	}
-	return false
-}
-
-// warn writes an event about a failure on the object in the workspace. It only logs an error, because the
+// warn writes an event about a failure on an object of a workspace. It only logs an error, because the
 // status of the placement reports the failure too.
-func (w *workspace) warn(ctx context.Context, key objectKey, why failure) {
-	object, _ := w.Workloads.Get(key.resource, w.cluster, key.name)
-	client, ok := w.Workloads.Client(w.cluster)
+func warn(ctx context.Context, of *sources, key objectKey, why failure) {
+	object, _ := of.get(key)
+	client, ok := of.workloads.Client(of.cluster)
 	if object == nil || !ok || why.Reason == rules.ReasonLimitExceeded {
 		return
 	}
-	if err := events.WarnObject(ctx, client, object, why.Reason, why.Message, w.Clock.Now()); err != nil {
+	if err := events.WarnObject(ctx, client, object, why.Reason, why.Message, of.clock.Now()); err != nil {
 		log.FromContext(ctx).Info("cannot write an event to the workload workspace", "reason", why.Reason, "error", err.Error())
 	}
-}
-
-// recordSuccess records that the mailbox of a pair is in the desired state.
-func (w *workspace) recordSuccess(key pairKey, s *pairSnapshot, decision plan.Decision) {
-	var syncStatus *syncStatus
-	isPlaced := s.desired && (decision.Cause == plan.InSync || decision.Action == plan.Create || decision.Action == plan.Update)
-	if isPlaced {
-		syncStatus = w.observeSyncStatus(key, s, decision)
-	}
-	w.recordResult(key, isPlaced, syncStatus)
-}
-
-// recordResult records the result of a pass without a failure.
-func (w *workspace) recordResult(key pairKey, isPlaced bool, syncStatus *syncStatus) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	entry, found := w.pairAt(key)
-	if found == nil {
-		return
-	}
-	hasChanged := found.placed != isPlaced || found.failure != nil || !found.syncStatus.equal(syncStatus)
-	if hasChanged {
-		w.reportRequests.Publish(w.cluster)
-	}
-	if found.failure != nil {
-		w.names.set(key, w.cluster, false)
-	}
-	if found.placed != isPlaced {
-		w.enqueueWantedStatus(key.objectKey, entry)
-	}
-	w.change(entry, key.mailbox, func() { found.setResult(isPlaced, false, nil, syncStatus) })
-	w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
-	if hasChanged {
-		w.releaseHeld(key)
-	}
-	w.dropIfUnused(key)
 }

@@ -43,7 +43,7 @@ func TestReasons(t *testing.T) {
 		plan.ReasonContended:      fmt.Errorf("%w: [spec]", errContended),
 		plan.ReasonTooLarge:       &transform.TooLargeError{},
 		plan.ReasonInvalid:        apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "a", nil),
-		plan.ReasonNotServed:      &notServedError{secrets},
+		plan.ReasonNotServed:      notServedError(secrets),
 		plan.ReasonMailboxRefused: apierrors.NewForbidden(secrets, "a", errors.New("no")),
 	} {
 		if got := reasonOf(fmt.Errorf("cannot place it: %w", err)); got != reason {
@@ -65,7 +65,7 @@ func TestReasons(t *testing.T) {
 func statusCause(cause metav1.CauseType) metav1.StatusCause { return metav1.StatusCause{Type: cause} }
 
 func TestFreedNamesEnqueueWaitingPairs(t *testing.T) {
-	var names nameWaiters
+	names := newTestShared(func(*Options) {}).names
 	key := objectKey{resource: configMapsResource}
 	name := pairKey{key, "m"}
 	asked := map[logicalcluster.Name]int{}

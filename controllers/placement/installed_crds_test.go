@@ -66,21 +66,26 @@ func TestInstallsCRD(t *testing.T) {
 // The hub's config names the CRDs to install, and selects copies only if there are other CRDs. An entry that
 // names CRDs does not keep an entry for copies.
 func TestConfigNamesInstalledCRDs(t *testing.T) {
-	w := newTestWorkspace()
-	w.CachePolicy = installing()
-	add := func(name string) { w.configs.addPair(pairKey{crdKey(name), "m"}) }
-	add("widgets.shop.io")
-	if names, areAll := w.installedCRDs("m"); !areAll || !slices.Equal(names, []string{"widgets.shop.io"}) {
+	shared := newTestShared(func(o *Options) { o.CachePolicy = installing() })
+	configs := newConfigs(shared)
+	change := func(name string, by int) { shared.inMailboxes.change(pairKey{crdKey(name), "m"}, by) }
+	installed := func() ([]string, bool) {
+		_, crds := shared.inMailboxes.of("m")
+		return configs.installedCRDs(crds)
+	}
+	change("widgets.shop.io", 1)
+	if names, areAll := installed(); !areAll || !slices.Equal(names, []string{"widgets.shop.io"}) {
 		t.Errorf("%v, all: %v", names, areAll)
 	}
-	add("gadgets.shop.io")
-	add("rugs.shop.io")
-	names, areAll := w.installedCRDs("m")
+	change("gadgets.shop.io", 1)
+	change("rugs.shop.io", 1)
+	names, areAll := installed()
 	if areAll || !slices.Equal(names, []string{"gadgets.shop.io", "widgets.shop.io"}) {
 		t.Errorf("%v, all: %v", names, areAll)
 	}
-	if w.configs.removePair(pairKey{crdKey("widgets.shop.io"), "m"}); len(w.configs.crdNames("m")) != 2 {
-		t.Errorf("%v", w.configs.crdNames("m"))
+	change("widgets.shop.io", -1)
+	if _, crds := shared.inMailboxes.of("m"); len(crds) != 2 {
+		t.Errorf("%v", crds)
 	}
 }
 
@@ -89,40 +94,45 @@ func TestWorkloadsWaitForCRDs(t *testing.T) {
 	const mailbox = logicalcluster.Name("m")
 	w := newTestWorkspace()
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
-	w.Clock = clock
+	w.passes.clock = clock
 	addPair := func(key objectKey) (*pair, pairKey) {
-		w.lock.Lock()
-		defer w.lock.Unlock()
+		w.pairs.lock.Lock()
+		defer w.pairs.lock.Unlock()
 		found := &pair{desired: true}
-		w.ensureObject(key).pairs[mailbox] = found
+		w.pairs.ensureObject(key).pairs[mailbox] = found
 		return found, pairKey{key, mailbox}
 	}
-	create := plan.UpPlan{Decision: plan.Decision{Action: plan.Create}}
+	crdWait := func(key pairKey, action plan.Action) time.Duration {
+		if !mayNeedCRDs(key, plan.Decision{Action: action}) {
+			return 0
+		}
+		return w.passes.crdWait(key)
+	}
 	_, workload := addPair(objectKey{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, types.NamespacedName{Namespace: "shop", Name: "operator"}})
-	if wait := w.crdWait(workload, create); wait != 0 {
+	if wait := crdWait(workload, plan.Create); wait != 0 {
 		t.Errorf("without CRDs: %s", wait)
 	}
 	crd, _ := addPair(crdKey("widgets.shop.io"))
-	if wait := w.crdWait(workload, create); wait != maxCRDWait {
+	if wait := crdWait(workload, plan.Create); wait != maxCRDWait {
 		t.Errorf("before the CRD is there: %s", wait)
 	}
-	if wait := w.crdWait(workload, plan.UpPlan{Decision: plan.Decision{Action: plan.Update}}); wait != 0 {
+	if wait := crdWait(workload, plan.Update); wait != 0 {
 		t.Errorf("a workload that is there: %s", wait)
 	}
 	_, config := addPair(objectKey{configMapsResource, types.NamespacedName{Namespace: "shop", Name: "prices"}})
-	if wait := w.crdWait(config, create); wait != 0 {
+	if wait := crdWait(config, plan.Create); wait != 0 {
 		t.Errorf("a ConfigMap: %s", wait)
 	}
 	for name, state := range map[string]objectsync.ObjectState{
 		"installed": {Synced: true, Health: health.Health{Status: health.Current}}, "failed": {Failure: &objectsync.Failure{Reason: "Forbidden"}},
 	} {
 		crd.syncStatus = newSyncStatus(state)
-		if wait := w.crdWait(workload, create); wait != 0 {
+		if wait := crdWait(workload, plan.Create); wait != 0 {
 			t.Errorf("%s: %s", name, wait)
 		}
 	}
 	crd.syncStatus = nil
-	if clock.Step(2 * maxCRDWait); w.crdWait(workload, create) != 0 {
+	if clock.Step(2 * maxCRDWait); crdWait(workload, plan.Create) != 0 {
 		t.Error("it waits for ever")
 	}
 }

@@ -53,7 +53,7 @@ func collect(running []*Controller, metrics chan<- prometheus.Metric) {
 	}
 	workspaces, pairs := 0, map[string]int{statePlaced: 0, statePending: 0, stateWaiting: 0, stateFailed: 0, stateWithdrawing: 0, stateKept: 0}
 	for _, controller := range running {
-		for _, w := range controller.allWorkspaces() {
+		for _, w := range controller.workspaces.list() {
 			workspaces++
 			w.countStates(pairs)
 		}
@@ -66,24 +66,25 @@ func collect(running []*Controller, metrics chan<- prometheus.Metric) {
 
 // countStates adds the numbers of pairs by state.
 func (w *workspace) countStates(counts map[string]int) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	for _, object := range w.objects {
-		for _, found := range object.pairs {
-			switch {
-			case w.placements == nil:
-				counts[stateKept]++
-			case !found.desired:
-				counts[stateWithdrawing]++
-			case found.placed:
-				counts[statePlaced]++
-			case found.failure != nil:
-				counts[stateFailed]++
-			case found.waiting:
-				counts[stateWaiting]++
-			default:
-				counts[statePending]++
+	isKept := w.active.get() == nil
+	w.pairs.locked(func(objects map[objectKey]*object) {
+		for _, entry := range objects {
+			for _, found := range entry.pairs {
+				switch {
+				case isKept:
+					counts[stateKept]++
+				case !found.desired:
+					counts[stateWithdrawing]++
+				case found.placed:
+					counts[statePlaced]++
+				case found.failure != nil:
+					counts[stateFailed]++
+				case found.waiting:
+					counts[stateWaiting]++
+				default:
+					counts[statePending]++
+				}
 			}
 		}
-	}
+	})
 }

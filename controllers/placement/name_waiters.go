@@ -34,19 +34,14 @@ func (n *nameWaiters) set(name pairKey, workspace logicalcluster.Name, waits boo
 	n.lock.Lock()
 	defer n.lock.Unlock()
 	found := n.waiting[name]
-	switch {
-	case waits && found == nil:
-		if n.waiting == nil {
-			n.waiting = map[pairKey]map[logicalcluster.Name]struct{}{}
-		}
-		n.waiting[name] = map[logicalcluster.Name]struct{}{workspace: {}}
-	case waits:
+	if waits && found == nil {
+		found = map[logicalcluster.Name]struct{}{}
+		n.waiting[name] = found
+	}
+	if waits {
 		found[workspace] = struct{}{}
-	case found != nil:
-		delete(found, workspace)
-		if len(found) == 0 {
-			delete(n.waiting, name)
-		}
+	} else if delete(found, workspace); len(found) == 0 {
+		delete(n.waiting, name)
 	}
 }
 
@@ -60,7 +55,7 @@ func (n *nameWaiters) wake(name pairKey, workspace func(logicalcluster.Name) *wo
 	n.lock.RUnlock()
 	for _, waiting := range all {
 		if w := workspace(waiting); w != nil {
-			w.enqueue(name.task())
+			w.tasks.add(name.task())
 		}
 	}
 }

@@ -50,10 +50,8 @@ type pathVerifier struct {
 	// clusters holds, by path, the results of requests for the workspaces that placements name, as resolvedCluster. It is bounded,
 	// because tenants name any paths.
 	clusters *lru.Cache
-
-	lock gosync.Mutex
-	// verified are the paths of workspaces. The path of a workspace never changes.
-	verified map[logicalcluster.Name]string
+	// verified holds the paths of workspaces. The path of a workspace never changes.
+	verified gosync.Map
 }
 
 const (
@@ -76,10 +74,10 @@ type resolvedCluster struct {
 	at  time.Time
 }
 
-func newPathVerifier(options Options) *pathVerifier {
+func newPathVerifier(options *Options) *pathVerifier {
 	return &pathVerifier{
 		resolver: options.Paths, workloads: options.Workloads, clock: options.Clock,
-		clusters: lru.New(maxKnownPaths), verified: map[logicalcluster.Name]string{},
+		clusters: lru.New(maxKnownPaths),
 	}
 }
 
@@ -102,21 +100,14 @@ func checkPaths(count int) error {
 
 // pathOf returns the verified path of a workspace.
 func (v *pathVerifier) pathOf(ctx context.Context, cluster logicalcluster.Name) (string, error) {
-	v.lock.Lock()
-	path, ok := v.verified[cluster]
-	v.lock.Unlock()
-	if ok {
-		return path, nil
+	if path, ok := v.verified.Load(cluster); ok {
+		return path.(string), nil
 	}
-	ctx = requestclass.With(ctx, requestclass.Background)
-	path, err := v.verify(ctx, cluster)
-	if err != nil {
-		return "", err
+	path, err := v.verify(requestclass.With(ctx, requestclass.Background), cluster)
+	if err == nil {
+		v.verified.Store(cluster, path)
 	}
-	v.lock.Lock()
-	defer v.lock.Unlock()
-	v.verified[cluster] = path
-	return path, nil
+	return path, err
 }
 
 func (v *pathVerifier) verify(ctx context.Context, cluster logicalcluster.Name) (string, error) {
@@ -140,11 +131,7 @@ func (v *pathVerifier) verify(ctx context.Context, cluster logicalcluster.Name) 
 }
 
 // forget drops the path of a workspace.
-func (v *pathVerifier) forget(cluster logicalcluster.Name) {
-	v.lock.Lock()
-	defer v.lock.Unlock()
-	delete(v.verified, cluster)
-}
+func (v *pathVerifier) forget(cluster logicalcluster.Name) { v.verified.Delete(cluster) }
 
 // clustersOf returns the logical clusters of workspaces. If some paths are refuted, it returns the clusters of
 // the other paths and an error that names the refuted ones. After any other error it returns no clusters.

@@ -50,7 +50,7 @@ func TestPathsOfInventories(t *testing.T) {
 		"root:gone": fmt.Errorf("root:gone: %w", kcp.ErrNoWorkspace), "root:slow": errors.New("connection refused"),
 	}}
 	clock := clocktesting.NewFakeClock(time.Now())
-	v := newPathVerifier(Options{Paths: asked, Clock: clock})
+	v := newPathVerifier(&Options{Paths: asked, Clock: clock})
 	for range 3 {
 		clusters, err := v.clustersOf(t.Context(), []string{"root:gone", "root:here"})
 		if len(clusters) != 1 || clusters[0] != "cluster-of-here" || !isPathRefuted(err) {

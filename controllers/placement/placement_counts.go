@@ -36,6 +36,9 @@ import (
 // slowMailboxMessage is the message of a pair whose mailbox is slow. The hub sees only that requests take long.
 const slowMailboxMessage = "the mailbox takes long to accept objects; an admission webhook in the mailbox may be slow"
 
+// pairLimitMessage is the message of an object that the limit of pairs excludes from a destination.
+const pairLimitMessage = "the workspace has as many pairs of an object and a destination as it may have: nothing new is placed until there are fewer; ask the operator of the hub for a larger --max-placed-objects"
+
 // placementCounts counts the pairs of one placement, except selected, which counts objects.
 type placementCounts struct {
 	selected, placed, failed int64
@@ -89,6 +92,23 @@ func (t *placementCounts) add(key objectKey, object *object, placement *resolved
 		if isDestination || !found.desired {
 			t.addPair(key, destination.Name, found, isBehind, slow[mailbox])
 		}
+	}
+}
+
+// addBeyondLimit counts the destinations where an object has no pair as failed, and lists the first of them.
+func (t *placementCounts) addBeyondLimit(key objectKey, object *object, placement *resolvedPlacement) {
+	isDesired := func(mailbox logicalcluster.Name) bool {
+		return object.pairs[mailbox] != nil && object.pairs[mailbox].desired
+	}
+	lacking := len(placement.mailboxes)
+	for mailbox := range object.pairs {
+		if _, ok := placement.mailboxes[mailbox]; ok && isDesired(mailbox) {
+			lacking--
+		}
+	}
+	t.failed += int64(lacking)
+	if first := slices.IndexFunc(placement.Destinations, func(of rules.Destination) bool { return of.Mailbox != "" && !isDesired(of.Mailbox) }); first >= 0 {
+		addFirst(&t.failures, key, placement.Destinations[first].Name, failure{rules.ReasonLimitExceeded, pairLimitMessage})
 	}
 }
 
@@ -158,23 +178,10 @@ func (t *placementCounts) addSyncStatus(key objectKey, syncTarget string, state 
 
 // addFirst adds a pair to a list that keeps the first pairs in a stable order.
 func addFirst(first *[]edgev2alpha1.PlacementPair, key objectKey, syncTarget string, why failure) {
-	added := edgev2alpha1.PlacementPair{
-		ObjectFailure: edgev2alpha1.ObjectFailure{
-			Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.name.Namespace, Name: key.name.Name,
-			Reason: why.Reason, Message: why.Message,
-		},
-		SyncTarget: syncTarget,
-	}
-	position, _ := slices.BinarySearchFunc(*first, added, comparePairs)
-	if position == edgev2alpha1.MaxFailures {
-		return
-	}
-	*first = slices.Insert(*first, position, added)
-	*first = (*first)[:min(len(*first), edgev2alpha1.MaxFailures)]
-}
-
-func comparePairs(a, b edgev2alpha1.PlacementPair) int {
-	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SyncTarget, b.SyncTarget))
+	added := edgev2alpha1.PlacementPair{ObjectFailure: key.objectFailure(why), SyncTarget: syncTarget}
+	*first = insertFirst(*first, added, func(a, b edgev2alpha1.PlacementPair) int {
+		return cmp.Or(compareFailures(a.ObjectFailure, b.ObjectFailure), cmp.Compare(a.SyncTarget, b.SyncTarget))
+	})
 }
 
 // summary contains the outcomes and counts of a workspace's placements by UID, and the number of copies to
@@ -189,44 +196,48 @@ type summary struct {
 	allSelected, reselecting bool
 	// recheck is when another mailbox may count as slow; zero for never.
 	recheck time.Duration
-	// readsAll is true if the hub knows the labels of all objects.
-	readsAll bool
 }
 
-// summarize returns the summary of a workspace; known is false before its placements are resolved with a view
+// summarize returns the summary of the workspace; known is false before its placements are resolved with a view
 // of all inventories.
-func (w *workspace) summarize() (summed summary, known bool) {
-	view := w.Fleet.Snapshot()
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	if w.placements == nil || !w.placements.fleetSynced {
-		return summary{}, false
-	}
-	slow, recheck := w.slowMailboxes()
-	summed = summary{recheck: recheck, outcomes: w.placements.outcomes, counts: map[types.UID]*placementCounts{}, allSelected: w.allSelected, reselecting: w.reselecting}
-	for _, placement := range w.placements.all {
-		// A destination without a mailbox has no pairs yet.
-		if rollout, isPending := placement.summarizeRollout(), placement.awaitsMailbox(); rollout != nil || isPending {
-			summed.counts[placement.UID] = &placementCounts{rollout: rollout, pending: isPending}
+func (r *reporter) summarize() (summed summary, known bool) {
+	view := r.fleet.Snapshot()
+	slow, recheck := r.pairs.tasks.slowMailboxes()
+	r.pairs.locked(func(objects map[objectKey]*object) {
+		state := r.active.read()
+		if known = state.placements != nil && state.placements.fleetSynced; !known {
+			return
 		}
-	}
-	for key, object := range w.objects {
-		for _, placement := range object.selectedBy {
-			found := summed.counts[placement.UID]
-			if found == nil {
-				found = &placementCounts{}
-				summed.counts[placement.UID] = found
-			}
-			found.add(key, object, placement, slow)
-		}
-		for mailbox, found := range object.pairs {
-			if !found.desired && found.hasCopy {
-				summed.withdrawing++
-				summed.blockedWithdrawal = firstBlockedWithdrawal(summed.blockedWithdrawal, key, view, mailbox, found.failure)
+		summed = summary{recheck: recheck, outcomes: state.placements.outcomes, counts: map[types.UID]*placementCounts{}, allSelected: state.allSelected, reselecting: state.isReselecting}
+		for _, placement := range state.placements.all {
+			// A destination without a mailbox has no pairs yet.
+			if rollout, isPending := placement.summarizeRollout(), placement.awaitsMailbox(); rollout != nil || isPending {
+				summed.counts[placement.UID] = &placementCounts{rollout: rollout, pending: isPending}
 			}
 		}
+		for key, entry := range objects {
+			summed.add(key, entry, view, slow)
+		}
+	})
+	return summed, known
+}
+
+// add counts the pairs of an object.
+func (s *summary) add(key objectKey, entry *object, view *fleet.Snapshot, slow map[logicalcluster.Name]bool) {
+	for _, placement := range entry.selectedBy {
+		found := s.counts[placement.UID]
+		if found == nil {
+			found = &placementCounts{}
+			s.counts[placement.UID] = found
+		}
+		found.add(key, entry, placement, slow)
 	}
-	return summed, true
+	for mailbox, found := range entry.pairs {
+		if !found.desired && found.hasCopy {
+			s.withdrawing++
+			s.blockedWithdrawal = firstBlockedWithdrawal(s.blockedWithdrawal, key, view, mailbox, found.failure)
+		}
+	}
 }
 
 // firstBlockedWithdrawal returns a sentence about a copy that cannot be withdrawn, or the sentence before if

@@ -17,6 +17,7 @@ limitations under the License.
 package placement
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -109,7 +110,7 @@ func (c *phaseCounts) progress(isAdmitted bool) rollout.Progress {
 	}
 }
 
-// rolloutState is the rollout of one placement. The lock of its workspace guards it.
+// rolloutState is the rollout of one placement. The lock of the [pairs] guards it, since its counts change with them.
 type rolloutState struct {
 	counts map[logicalcluster.Name]*phaseCounts
 	// unobserved is the number of pairs in phaseUnobserved.
@@ -177,6 +178,17 @@ func (s *rolloutState) move(mailbox logicalcluster.Name, from, to pairPhase) boo
 	return mayChange
 }
 
+// reset invalidates the decision, because an object may have changed.
+func (s *rolloutState) reset() {
+	s.decided = false
+	s.changes++
+}
+
+// isAdmitted reports whether a destination may get the present content.
+func (s *rolloutState) isAdmitted(syncTarget types.UID) bool {
+	return s.decided && s.decision.Admitted.Has(syncTarget)
+}
+
 // scheduleRecheck records after which delay the decision may change without an event; zero for never.
 func (s *rolloutState) scheduleRecheck(succeeded bool, recheckAfter time.Duration, now time.Time) {
 	s.evaluated, s.succeeded, s.recheckAt = true, succeeded, time.Time{}
@@ -196,17 +208,6 @@ func (s *rolloutState) isCurrent(now time.Time) (recheckAfter time.Duration, ok 
 	}
 	recheckAfter = s.recheckAt.Sub(now)
 	return recheckAfter, recheckAfter > 0
-}
-
-// reset invalidates the decision, because an object may have changed.
-func (s *rolloutState) reset() {
-	s.decided = false
-	s.changes++
-}
-
-// isAdmitted reports whether a destination may get the present content.
-func (s *rolloutState) isAdmitted(syncTarget types.UID) bool {
-	return s.decided && s.decision.Admitted.Has(syncTarget)
 }
 
 // progressOf returns the progress of a destination.
@@ -254,4 +255,46 @@ func (s *rolloutState) admit(decision rollout.Decision, destinations []rules.Des
 	}
 	s.decision, s.decided = decision, true
 	return mailboxes
+}
+
+// rolloutSummary holds the reported state of a rollout.
+type rolloutSummary struct {
+	paused, stopped bool
+	// decided is true if the counts come from a valid decision.
+	decided bool
+	// counts are the numbers of destinations by their progress. Destinations that missed the deadline count as
+	// failed.
+	counts [rollout.Failed + 1]int
+	// failed are the names of the failed SyncTargets.
+	failed []string
+	// revision is the last PlacementRevision; nil if it is unknown.
+	revision *edgev2alpha1.RevisionReference
+	// notKept is why no PlacementRevision keeps the present objects; empty if one does, or if none has failed
+	// to.
+	notKept string
+}
+
+// summarizeRollout returns the reported state of the placement's rollout; nil if it has none. It requires the lock of the [pairs].
+func (p *resolvedPlacement) summarizeRollout() *rolloutSummary {
+	state := p.rollout
+	if state == nil {
+		return nil
+	}
+	summed := &rolloutSummary{
+		paused: p.Rollout.Paused, stopped: state.decided && state.decision.Stopped, decided: state.decided && !state.due,
+		revision: state.lastRevision, notKept: state.notKept,
+	}
+	for i := range p.Destinations {
+		of := &p.Destinations[i]
+		progress := state.progressOf(of)
+		if progress == rollout.Progressing && state.decided && state.decision.TimedOut.Has(of.UID) {
+			progress = rollout.Failed
+		}
+		summed.counts[progress]++
+		if progress == rollout.Failed {
+			summed.failed = append(summed.failed, of.Name)
+		}
+	}
+	slices.Sort(summed.failed)
+	return summed
 }

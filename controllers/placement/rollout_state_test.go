@@ -142,11 +142,11 @@ func TestRolloutCondition(t *testing.T) {
 			t.Errorf("%s: %+v", name, status)
 		}
 	}
-	fields := statusFields(edgev2alpha1.EdgePlacementStatus{Rollout: &edgev2alpha1.RolloutStatus{Waiting: 1}})
+	fields := statusFields(&edgev2alpha1.EdgePlacementStatus{Rollout: &edgev2alpha1.RolloutStatus{Waiting: 1}})
 	if rolled, ok := fields["rollout"].(map[string]any); !ok || rolled["failedClusters"] != nil || rolled["succeeded"] != int64(0) {
 		t.Errorf("a merge patch would leave former values: %v", fields["rollout"])
 	}
-	if value, ok := statusFields(edgev2alpha1.EdgePlacementStatus{})["rollout"]; !ok || value != nil {
+	if value, ok := statusFields(&edgev2alpha1.EdgePlacementStatus{})["rollout"]; !ok || value != nil {
 		t.Error("a merge patch would leave a former rollout")
 	}
 }

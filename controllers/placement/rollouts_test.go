@@ -24,7 +24,6 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
@@ -42,10 +41,16 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
+func newTestShared(change func(*Options)) *shared {
+	o := &Options{MaxPairs: DefaultMaxPairs, Clock: clock.RealClock{}, Fleet: fleetcache.New(fleetcache.Options{})}
+	change(o)
+	return newShared(o)
+}
+
+// newTestWorkspace returns a workspace that the hub knows the placements of: none.
 func newTestWorkspace() *workspace {
-	c := &Controller{Options: Options{MaxPairs: DefaultMaxPairs, Clock: clock.RealClock{}, Fleet: fleetcache.New(fleetcache.Options{})}, configs: newConfigs(clock.RealClock{})}
-	w := newWorkspace(c, "workload")
-	w.placements = &placements{}
+	w := newWorkspace(newTestShared(func(*Options) {}), "workload")
+	w.active.state.placements = &placements{}
 	return w
 }
 
@@ -56,7 +61,7 @@ func TestRolloutCounts(t *testing.T) {
 	for i := range 100 {
 		w := newTestWorkspace()
 		if i%2 == 0 {
-			w.MaxPairs = 5
+			w.pairs.limit.max = 5
 		}
 		states := []*rolloutState{newRolloutState(), newRolloutState(), nil}
 		for step := range 200 {
@@ -78,7 +83,7 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 		if random.IntN(2) == 0 {
 			after = &unstructured.Unstructured{}
 		}
-		w.onCopy(key.resource, key.name, key.mailbox, nil, after)
+		w.pairs.onCopy(key, nil, after)
 	case 0:
 		var selected []*resolvedPlacement
 		for i, state := range states {
@@ -86,19 +91,19 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 				selected = append(selected, placementAt(i, state, random.IntN(16)))
 			}
 		}
-		w.lock.Lock()
-		defer w.lock.Unlock()
-		w.setSelected(key.objectKey, selected, plan.Terminating, random.IntN(2) == 0)
+		w.pairs.lock.Lock()
+		defer w.pairs.lock.Unlock()
+		w.pairs.setSelected(key.objectKey, selected, plan.Terminating, nil, random.IntN(2) == 0)
 	case 1:
-		w.recordWaiting(key)
+		w.pairs.setResult(key, passResult{waiting: true})
 	case 2:
-		w.endPass(key, w.beginPass(key), random.IntN(4) > 0)
+		w.pairs.endPass(key, w.pairs.beginPass(key), random.IntN(4) > 0)
 	default:
-		w.lock.Lock()
-		defer w.lock.Unlock()
-		if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
+		w.pairs.lock.Lock()
+		defer w.pairs.lock.Unlock()
+		if entry := w.pairs.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
 			found := entry.pairs[key.mailbox]
-			w.change(entry, key.mailbox, func() {
+			w.pairs.change(entry, key.mailbox, func() {
 				found.placed, found.waiting, found.failure = true, false, nil
 				found.syncStatus = []*syncStatus{nil, {}, {synced: true, health: health.Health{Status: health.Current}}, {failure: &failure{}}}[random.IntN(4)]
 			})
@@ -122,7 +127,7 @@ func placementAt(i int, state *rolloutState, bits int) *resolvedPlacement {
 
 func recount(w *workspace, state *rolloutState) string {
 	counted := newRolloutState()
-	for _, entry := range w.objects {
+	for _, entry := range w.pairs.objects {
 		for _, one := range entry.selectedBy {
 			for mailbox, found := range entry.pairs {
 				if _, ok := one.mailboxes[mailbox]; ok && one.rollout == state {
@@ -150,11 +155,11 @@ func TestEndOfRollout(t *testing.T) {
 	w := newTestWorkspace()
 	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
 	set := func(state *rolloutState) {
-		w.lock.Lock()
-		defer w.lock.Unlock()
-		w.setSelected(key.objectKey, []*resolvedPlacement{placementAt(0, state, 1)}, plan.Terminating, false)
+		w.pairs.lock.Lock()
+		defer w.pairs.lock.Unlock()
+		w.pairs.setSelected(key.objectKey, []*resolvedPlacement{placementAt(0, state, 1)}, plan.Terminating, nil, false)
 	}
-	changes := func() uint32 { return w.beginPass(key) }
+	changes := func() uint32 { return w.pairs.beginPass(key) }
 	state := newRolloutState()
 	set(state)
 	before := changes()
@@ -187,10 +192,11 @@ func TestMustWait(t *testing.T) {
 	}
 	w := newTestWorkspace()
 	key := func(mailbox logicalcluster.Name) pairKey { return pairKey{objectKey{}, mailbox} }
-	w.ensureObject(objectKey{}).selectedBy = []*resolvedPlacement{one}
+	entry := w.pairs.ensureObject(objectKey{})
+	entry.selectedBy, entry.pairs = []*resolvedPlacement{one}, map[logicalcluster.Name]*pair{admitted: {}, other: {}}
 	expect := func(what string, mailbox logicalcluster.Name, s *pairSnapshot, planned plan.UpPlan, want bool) {
 		t.Helper()
-		if got := w.mustWait(key(mailbox), s, planned); got != want {
+		if got := w.passes.awaitsRollout(key(mailbox), s, planned); got != want {
 			t.Errorf("%s: waiting is %t", what, got)
 		}
 	}
@@ -205,7 +211,7 @@ func TestMustWait(t *testing.T) {
 	expect("nothing to write", other, snapshot("new"), plannedAs(plan.None), false)
 	state.reset()
 	expect("after a change", admitted, snapshot("old"), plannedAs(plan.Update), true)
-	w.ensureObject(objectKey{}).selectedBy = []*resolvedPlacement{one, free}
+	entry.selectedBy = []*resolvedPlacement{one, free}
 	expect("another placement without a strategy", other, snapshot("old"), plannedAs(plan.Update), false)
 	expect("another placement on other clusters", admitted, snapshot("old"), plannedAs(plan.Update), true)
 }
@@ -242,14 +248,13 @@ func TestDecisionStands(t *testing.T) {
 	stands("a cluster got there", now, 0, false)
 
 	decide(0)
-	w := newTestWorkspace()
-	one := placementAt(0, state, 0)
+	w, one := newTestWorkspace(), placementAt(0, state, 0)
 	one.Rollout, _ = rollout.New(&edgev2alpha1.EdgePlacementSpec{Paused: true})
-	if _, complete, err := w.decideRollout(one); err != nil || !complete {
+	if _, complete, err := w.rollouts.decideOne(one); err != nil || !complete {
 		t.Errorf("a current decision is made again: %v", err)
 	}
 	state.evaluated = false
-	if _, complete, err := w.decideRollout(one); err != nil || complete {
+	if _, complete, err := w.rollouts.decideOne(one); err != nil || complete {
 		t.Errorf("without destinations the rollout is complete, or not decided about: %v", err)
 	}
 }
@@ -258,36 +263,36 @@ func TestDecisionStands(t *testing.T) {
 // it.
 func TestCopiesUnderWay(t *testing.T) {
 	t.Parallel()
+	view := fleet.NewSnapshot(&fleet.Inventory{Name: "i", SyncTargets: []fleet.SyncTarget{{Name: "florin", Mailbox: mailboxAt(0)}}})
 	w := newTestWorkspace()
 	testClock := testclock.NewFakeClock(time.Unix(1000, 0))
-	w.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.lock, testClock)
-	view := fleet.NewSnapshot(&fleet.Inventory{Name: "i", SyncTargets: []fleet.SyncTarget{{Name: "florin", Mailbox: mailboxAt(0)}}})
+	w.pairs.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.pairs.lock, testClock)
 	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
 	set := func(selected ...*resolvedPlacement) {
-		w.lock.Lock()
-		defer w.lock.Unlock()
-		w.setSelected(key.objectKey, selected, plan.Terminating, false)
+		w.pairs.lock.Lock()
+		defer w.pairs.lock.Unlock()
+		w.pairs.setSelected(key.objectKey, selected, plan.Terminating, nil, false)
 	}
 	set(placementAt(0, nil, 1))
-	changes := w.beginPass(key)
-	w.writes.Started(key)
+	changes := w.pairs.beginPass(key)
+	w.pairs.writes.Started(key)
 	set()
-	if !w.isWithdrawing(view) {
+	if !w.finalizers.isWithdrawing(view) {
 		t.Error("the pair is dropped while its copy is written")
 	}
 	written := &unstructured.Unstructured{}
 	written.SetUID("u")
 	written.SetResourceVersion("7")
-	w.writes.Finished(key, written)
-	if again := w.endPass(key, changes, true); again != plan.CacheTimeout || !w.isWithdrawing(view) {
+	w.pairs.writes.Finished(key, written)
+	if again := w.pairs.endPass(key, changes, true); again != plan.CacheTimeout || !w.finalizers.isWithdrawing(view) {
 		t.Errorf("the pair is dropped before the cache shows its copy; another pass after %v", again)
 	}
 	testClock.Step(plan.CacheTimeout)
-	changes = w.beginPass(key)
-	if object, _ := w.writes.Current(key, nil); object != nil {
+	changes = w.pairs.beginPass(key)
+	if object, _ := w.pairs.writes.Current(key, nil); object != nil {
 		t.Error("the pair waits for the cache for too long")
 	}
-	if again := w.endPass(key, changes, true); again != 0 || w.isWithdrawing(view) || len(w.objects) != 0 {
+	if again := w.pairs.endPass(key, changes, true); again != 0 || w.finalizers.isWithdrawing(view) || len(w.pairs.objects) != 0 {
 		t.Errorf("the pair waits for ever for a copy that no cache has shown: another pass after %v", again)
 	}
 }
@@ -296,16 +301,16 @@ func TestCopiesUnderWay(t *testing.T) {
 func TestPairsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
-	w.MaxPairs = 5
+	w.pairs.limit.max = 5
 	one := placementAt(0, nil, 15)
 	set := func(name string, selected ...*resolvedPlacement) {
-		w.lock.Lock()
-		defer w.lock.Unlock()
-		w.setSelected(objectKey{name: types.NamespacedName{Name: name}}, selected, plan.Terminating, false)
+		w.pairs.lock.Lock()
+		defer w.pairs.lock.Unlock()
+		w.pairs.setSelected(objectKey{name: types.NamespacedName{Name: name}}, selected, plan.Terminating, nil, false)
 	}
 	counted := func() (pairs int, failed int64) {
 		counted := &placementCounts{}
-		for key, entry := range w.objects {
+		for key, entry := range w.pairs.objects {
 			pairs += len(entry.pairs)
 			counted.add(key, entry, one, nil)
 		}
@@ -316,7 +321,7 @@ func TestPairsAreLimited(t *testing.T) {
 	}
 	expect := func(what string, pairs int, failed int64) {
 		t.Helper()
-		if gotPairs, gotFailed := counted(); gotPairs != pairs || gotFailed != failed || w.desired != pairs {
+		if gotPairs, gotFailed := counted(); gotPairs != pairs || gotFailed != failed || w.pairs.limit.desired != pairs {
 			t.Errorf("%s: %d pairs, %d failed, want %d and %d", what, gotPairs, gotFailed, pairs, failed)
 		}
 	}
@@ -327,18 +332,18 @@ func TestPairsAreLimited(t *testing.T) {
 	set("c", one)
 	expect("further beyond it", 5, 7)
 	next := &placements{}
-	if w.updateBeyondLimit(next) || next.recheckAt.IsZero() {
+	if w.pairs.limit.retry(next, time.Now()) || next.recheckAt.IsZero() {
 		t.Error("objects beyond the limit are not retried later, or are retried at the limit")
 	}
 	set("a")
-	if !w.updateBeyondLimit(next) || w.updateBeyondLimit(next) {
+	if !w.pairs.limit.retry(next, time.Now()) || w.pairs.limit.retry(next, time.Now()) {
 		t.Error("objects beyond the limit are not retried below the limit, or are retried twice")
 	}
 	set("b", one)
 	expect("after an object has gone", 4, 4)
-	w.onCopy(schema.GroupVersionResource{}, types.NamespacedName{Name: "c"}, mailboxAt(0), nil, &unstructured.Unstructured{})
+	w.pairs.onCopy(pairKey{objectKey{name: types.NamespacedName{Name: "c"}}, mailboxAt(0)}, nil, &unstructured.Unstructured{})
 	set("d", one)
-	w.onCopy(schema.GroupVersionResource{}, types.NamespacedName{Name: "c"}, mailboxAt(1), nil, &unstructured.Unstructured{})
+	w.pairs.onCopy(pairKey{objectKey{name: types.NamespacedName{Name: "c"}}, mailboxAt(1)}, nil, &unstructured.Unstructured{})
 	expect("copies of the previous leader", 6, 6)
 }
 
@@ -347,19 +352,19 @@ func TestPairsAreLimited(t *testing.T) {
 func TestActiveBefore(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
-	w.placements = nil
+	w.active.state.placements = nil
 	var observed []*unstructured.Unstructured
 	for uid, placed := range map[types.UID]int64{"placed": 3, "new": 0} {
 		object := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"placed": placed}}}
 		object.SetUID(uid)
 		observed = append(observed, object)
 	}
-	if got := w.activeBefore(observed); !got["placed"] || got["new"] {
+	if got := w.resolver.activeBefore(observed); !got["placed"] || got["new"] {
 		t.Errorf("after a start: %v", got)
 	}
-	w.placements = &placements{}
-	w.placements.setAll([]*resolvedPlacement{placementAt(0, nil, 1)})
-	if got := w.activeBefore(observed); got["placed"] || !got["0"] {
+	w.active.state.placements = &placements{}
+	w.active.get().setAll([]*resolvedPlacement{placementAt(0, nil, 1)})
+	if got := w.resolver.activeBefore(observed); got["placed"] || !got["0"] {
 		t.Errorf("later: %v", got)
 	}
 }
@@ -369,11 +374,11 @@ func TestUnserved(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
 	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
-	if s, err := w.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s != nil || err != nil {
+	if s, err := w.passes.observer.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s != nil || err != nil {
 		t.Errorf("no pair: %v, %v", s, err)
 	}
-	w.setSelected(key.objectKey, []*resolvedPlacement{placementAt(0, nil, 1)}, plan.Terminating, false)
-	if s, err := w.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s == nil || newFailure(err).Reason != plan.ReasonNotServed {
+	w.pairs.setSelected(key.objectKey, []*resolvedPlacement{placementAt(0, nil, 1)}, plan.Terminating, nil, false)
+	if s, err := w.passes.observer.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s == nil || newFailure(err).Reason != plan.ReasonNotServed {
 		t.Errorf("desired: %v, %v", s, err)
 	}
 }

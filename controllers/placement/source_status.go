@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -28,11 +29,12 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/expectations"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -46,93 +48,61 @@ import (
 // before one write.
 const aggregationDelay = time.Second
 
-// reportedState is the desired status of a source.
-type reportedState struct {
-	// wanted is true if a placement requests the status. Otherwise the hub removes a status that it has
-	// written.
-	wanted bool
-	// destinations is the number of destinations, and status is the object's status on them; empty if there is
-	// none to show.
-	destinations int
-	status       map[string]any
+// sourceStatus returns the statuses of copies to the objects of a workspace.
+type sourceStatus struct {
+	sources *sources
+	copies  *copies
+	pairs   *pairs
+	active  *activePlacements
+	fleet   *fleetcache.Fleet
+	startup *startup
+	marks   marks
+	writer  mailboxwrite.Writer[objectKey]
+	// writes are the writes to objects of the workspace that the caches do not show yet.
+	writes expectations.Writes[objectKey, *unstructured.Unstructured]
 }
 
-// statusTask returns the task that writes the status of a source.
-func (k objectKey) statusTask() task { return task{resource: k.resource, name: k.name, status: true} }
-
-// enqueueStatus enqueues the write of the status of an object's source. It requires the lock.
-func (w *workspace) enqueueStatus(key objectKey, object *object) {
-	if object.destinations() > 1 {
-		w.queue.AddAfter(aggregationDelay, key.statusTask())
-		return
-	}
-	w.enqueue(key.statusTask())
-}
-
-// enqueueWantedStatus enqueues the write of the status of an object's source if a placement requests it. It
-// requires the lock.
-func (w *workspace) enqueueWantedStatus(key objectKey, object *object) {
-	if wantsStatus(object.selectedBy) {
-		w.enqueueStatus(key, object)
-	}
-}
-
-// destinations returns the number of mailboxes in which the object is desired. It requires the lock.
-func (o *object) destinations() (count int) {
-	for _, found := range o.pairs {
-		if found.desired {
-			count++
-		}
-	}
-	return count
-}
-
-// wantsStatus reports whether one of the placements requests the status of its objects.
-func wantsStatus(selectedBy []*resolvedPlacement) bool {
-	return slices.ContainsFunc(selectedBy, func(one *resolvedPlacement) bool { return one.SingletonStatus || one.AggregateStatus })
-}
-
-// reconcileSourceStatus brings the status of a source in line with the requests of its placements. It makes at
+// reconcile brings the status of a source in line with the requests of its placements. It makes at
 // most two writes: one for the annotations with the number of destinations and the owner of the status, and one
 // for the status.
-func (w *workspace) reconcileSourceStatus(ctx context.Context, key objectKey) (reconcile.Result, error) {
-	resource, ok := w.resource(key.resource)
-	source := w.statusSource(key)
+func (s *sourceStatus) reconcile(ctx context.Context, key objectKey) (reconcile.Result, error) {
+	resource, ok := s.sources.policy.placeable(key.resource)
+	source := s.source(key)
 	if !ok || resource.Native || source == nil {
 		return reconcile.Result{}, nil
 	}
-	desired, known, err := w.reportedStateOf(key, resource, source)
+	request, status, err := s.desired(key, resource, source)
 	if err != nil {
-		w.aggregationFailed(ctx, key, err)
+		s.aggregationFailed(ctx, key, err)
 		return reconcile.Result{}, nil
 	}
 	ctx = requestclass.With(ctx, requestclass.Object)
 	switch {
-	case !known:
-	case desired.wanted:
-		err = w.writeReportedState(ctx, key, resource, source, desired)
-	case w.hasReturnedStatus(source):
-		err = w.removeReportedState(ctx, key, resource, source)
+	case !request.isKnown:
+	case request.wanted:
+		err = s.write(ctx, key, resource, source, len(request.placed), status)
+	case s.marks.hasReturnedStatus(s.sources.cluster, source):
+		err = s.remove(ctx, key, resource, source)
 	}
 	return reconcile.Result{}, err
 }
 
-// writeReportedState writes the annotations and the status where they differ. It writes the annotations first,
+// write writes the annotations and the status where they differ. It writes the annotations first,
 // because they mark the status as the hub's.
-func (w *workspace) writeReportedState(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured, desired reportedState) error {
+func (s *sourceStatus) write(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured, destinations int, desired map[string]any) error {
 	if mailboxes.ProjectionOf(source) != mailboxes.FullObject {
 		// An event follows when the rest has been fetched.
 		return nil
 	}
-	count, owner := strconv.Itoa(desired.destinations), w.statusOwner().EnsuredValue(transform.SelfOf(source))
+	count, owner := strconv.Itoa(destinations), s.marks.statusOwner(s.sources.cluster).EnsuredValue(transform.SelfOf(source))
 	presentCount, _ := plan.Annotation(source, edgev2alpha1.AnnotationExecutingCount)
 	presentOwner, _ := plan.Annotation(source, ownership.StatusAnnotation)
 	if presentCount != count || presentOwner != owner {
-		if err := w.annotate(ctx, key, source, count, owner); err != nil {
+		if err := s.annotate(ctx, key, source, count, owner); err != nil {
 			return err
 		}
 	}
-	present, status := transform.StatusOf(source.Object["status"]), transform.StatusOf(desired.status)
+	present, status := transform.StatusOf(source.Object["status"]), transform.StatusOf(desired)
 	if transform.EqualStatus(present, status) {
 		return nil
 	}
@@ -140,41 +110,28 @@ func (w *workspace) writeReportedState(ctx context.Context, key objectKey, resou
 	if err != nil {
 		return fmt.Errorf("cannot compare the status: %w", err)
 	}
-	return sourcePatched(key, w.sourceWriter.PatchStatus(ctx, key, patch, resource.StatusSubresource))
+	return sourcePatched(key, s.writer.PatchStatus(ctx, key, patch, resource.StatusSubresource))
 }
 
-// removeReportedState removes the status that the hub wrote, and then the annotations. If no placement selects
+// remove removes the status that the hub wrote, and then the annotations. If no placement selects
 // the object, the cache may lack its status.
-func (w *workspace) removeReportedState(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured) error {
+func (s *sourceStatus) remove(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured) error {
 	if len(transform.StatusOf(source.Object["status"])) > 0 || mailboxes.ProjectionOf(source) != mailboxes.FullObject {
 		patch, err := mailboxwrite.MergePatch(map[string]any{"status": nil, "metadata": map[string]any{"uid": source.GetUID()}})
 		if err != nil {
 			return err
 		}
-		if err := sourcePatched(key, w.sourceWriter.PatchStatus(ctx, key, patch, resource.StatusSubresource)); err != nil {
+		if err := sourcePatched(key, s.writer.PatchStatus(ctx, key, patch, resource.StatusSubresource)); err != nil {
 			return err
 		}
 	}
-	return w.annotate(ctx, key, source, nil, nil)
+	return s.annotate(ctx, key, source, nil, nil)
 }
 
-// statusOwner is the owner of the statuses that the hub wrote in the workspace. Only the hub can create its
-// annotation, which is valid for one object of one workspace. A user who copies the annotation, or sets
-// KubeStellar's, cannot make the hub remove a status.
-func (w *workspace) statusOwner() ownership.Owner {
-	return ownership.Owner{Hub: w.Hub, SyncTarget: types.UID("status/" + w.cluster), Sealer: w.Sealer}
-}
-
-// hasReturnedStatus reports whether the hub has written the status of an object.
-func (w *workspace) hasReturnedStatus(source *unstructured.Unstructured) bool {
-	text, found := plan.Annotation(source, ownership.StatusAnnotation)
-	return found && w.statusOwner().HasEnsured(text, transform.SelfOf(source))
-}
-
-// statusSource returns the object whose status may be written; nil if there is none, if it is being deleted, or if it is a copy itself.
-func (w *workspace) statusSource(key objectKey) *unstructured.Unstructured {
-	cached, _ := w.Workloads.Get(key.resource, w.cluster, key.name)
-	source, deleted := w.sourceWrites.Current(key, cached)
+// source returns the object whose status may be written; nil if there is none, if it is being deleted, or if it is a copy itself.
+func (s *sourceStatus) source(key objectKey) *unstructured.Unstructured {
+	cached, _ := s.sources.get(key)
+	source, deleted := s.writes.Current(key, cached)
 	if source == nil || deleted || source.GetDeletionTimestamp() != nil || plan.IsMarked(source) {
 		return nil
 	}
@@ -183,7 +140,7 @@ func (w *workspace) statusSource(key objectKey) *unstructured.Unstructured {
 
 // statusRequest is the request of placements for an object's status.
 type statusRequest struct {
-	// isKnown is false while a placement that may request the status cannot be read. It is also false until a
+	// isKnown is false while a placement that may request the status, or a mailbox, cannot be read. It is also false until a
 	// pass was made for each pair after a change of the source, or after a start.
 	isKnown bool
 	wanted  bool
@@ -194,26 +151,14 @@ type statusRequest struct {
 	placed map[logicalcluster.Name]bool
 }
 
-// statusRequestOf returns the status request of the placements for an object.
-func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured) statusRequest {
-	request, placements := w.statusRequestOfPairs(key, resource)
-	if placements != nil && !request.wanted {
-		request.isKnown = w.isStatusUnwanted(placements, resource, source)
-	}
-	return request
-}
-
-// statusRequestOfPairs is statusRequestOf for the placements that the object was selected by. It returns the
-// active placements; nil before they are known.
-func (w *workspace) statusRequestOfPairs(key objectKey, resource plan.Resource) (request statusRequest, active *placements) {
-	isStarting := w.inStartupGrace()
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	if w.placements == nil || !w.placements.fleetSynced {
-		return statusRequest{}, nil
-	}
-	request = statusRequest{isKnown: true, placed: map[logicalcluster.Name]bool{}}
-	if entry := w.objects[key]; entry != nil {
+// requestOf returns the status request of the placements for an object. After a start, there may have been no pass for a pair.
+func (s *sourceStatus) requestOf(key objectKey, active *placements, resource plan.Resource, source *unstructured.Unstructured) statusRequest {
+	request, isStarting := statusRequest{isKnown: true, placed: map[logicalcluster.Name]bool{}}, s.startup.inGrace()
+	s.pairs.locked(func(objects map[objectKey]*object) {
+		entry := objects[key]
+		if entry == nil {
+			return
+		}
 		for mailbox, found := range entry.pairs {
 			if found.desired {
 				request.placed[mailbox] = found.placed
@@ -225,62 +170,63 @@ func (w *workspace) statusRequestOfPairs(key objectKey, resource plan.Resource) 
 		request.hasStatus = slices.ContainsFunc(entry.selectedBy, func(one *resolvedPlacement) bool {
 			return one.AggregateStatus || one.SingletonStatus && len(request.placed) == 1
 		})
+	})
+	if !request.wanted {
+		request.isKnown = s.isUnwanted(active, resource, source)
 	}
-	return request, w.placements
+	return request
 }
 
-// reportedStateOf returns the desired status of a source; known is false while the status is unknown, or a
-// mailbox cannot be read.
-func (w *workspace) reportedStateOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured) (state reportedState, known bool, err error) {
-	request := w.statusRequestOf(key, resource, source)
-	state = reportedState{wanted: request.wanted, destinations: len(request.placed)}
-	if !request.isKnown || !request.hasStatus {
-		return state, request.isKnown, nil
+// desired returns the status request for a source, and the desired status; empty if there is none to show.
+func (s *sourceStatus) desired(key objectKey, resource plan.Resource, source *unstructured.Unstructured) (request statusRequest, status map[string]any, err error) {
+	active := s.active.get()
+	if active == nil || !active.fleetSynced {
+		return statusRequest{}, nil, nil
 	}
-	statuses, known := w.statusesOf(key, resource, source, request.placed)
+	if request = s.requestOf(key, active, resource, source); !request.isKnown || !request.hasStatus {
+		return request, nil, nil
+	}
+	statuses, known := s.statusesOf(key, resource, source, request.placed)
+	request.isKnown = known
 	switch aggregation := resource.GetRules().Aggregation; {
 	case !known || len(statuses) == 0:
 	case len(statuses) == 1:
-		state.status = statuses[0]
+		status = statuses[0]
 	case aggregation != nil:
-		state.status, err = aggregation.Aggregate(statuses, source.GetGeneration())
+		status, err = aggregation.Aggregate(statuses, source.GetGeneration())
 	}
-	return state, known, err
+	return request, status, err
 }
 
-// isStatusUnwanted reports whether it is certain that no placement requests the status of an object: all
+// isUnwanted reports whether it is certain that no placement requests the status of an object: all
 // placements are known, and no placement that requests statuses selects the object, even if the object has not
 // been counted yet.
-func (w *workspace) isStatusUnwanted(placements *placements, resource plan.Resource, source *unstructured.Unstructured) bool {
-	if placements.partial || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly {
+func (s *sourceStatus) isUnwanted(active *placements, resource plan.Resource, source *unstructured.Unstructured) bool {
+	if active.partial || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly {
 		return false
 	}
-	selected, known := placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
+	selected, known := active.forObject(s.sources.describe(resource, source))
 	return known && (!resource.StatusReturn || !wantsStatus(selected))
 }
 
 // statusesOf returns the statuses of the copies of an object, sorted by SyncTarget, with generations of the
 // source; nil for a copy that does not exist yet. placed is true for a copy that has the content of the source.
-func (w *workspace) statusesOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured, placed map[logicalcluster.Name]bool) (statuses []map[string]any, known bool) {
-	view := w.Fleet.Snapshot()
-	names := make(map[logicalcluster.Name]string, len(placed))
-	var sorted []logicalcluster.Name
-	for mailbox := range placed {
-		syncTarget, _ := view.SyncTargetOf(mailbox)
-		names[mailbox] = syncTarget.Name
-		sorted = append(sorted, mailbox)
-	}
-	slices.SortFunc(sorted, func(a, b logicalcluster.Name) int { return cmp.Or(cmp.Compare(names[a], names[b]), cmp.Compare(a, b)) })
+func (s *sourceStatus) statusesOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured, placed map[logicalcluster.Name]bool) (statuses []map[string]any, known bool) {
+	view := s.fleet.Snapshot()
+	sorted := slices.SortedFunc(maps.Keys(placed), func(a, b logicalcluster.Name) int {
+		one, _ := view.SyncTargetOf(a)
+		other, _ := view.SyncTargetOf(b)
+		return cmp.Or(cmp.Compare(one.Name, other.Name), cmp.Compare(a, b))
+	})
 	for _, mailbox := range sorted {
-		cached, state := w.Mailboxes.Get(key.resource, mailbox, key.name)
+		// If the cache does not show the copy's last write yet, its old status does not count for the new
+		// content.
+		inMailbox, state, _ := s.copies.get(pairKey{key, mailbox})
 		if state == mailboxes.Unknown {
 			return nil, false
 		}
-		// If the cache does not show the copy's last write yet, its old status must not count for the new
-		// content.
-		inMailbox, _ := w.writes.Current(pairKey{key, mailbox}, cached)
 		var status map[string]any
-		if w.isCopyOf(inMailbox, source) && mailboxes.ProjectionOf(inMailbox) == mailboxes.FullObject {
+		if s.copies.isCopyOf(inMailbox, source) && mailboxes.ProjectionOf(inMailbox) == mailboxes.FullObject {
 			status = resource.MailboxStatus(source, inMailbox, placed[mailbox])
 		}
 		statuses = append(statuses, status)
@@ -288,19 +234,8 @@ func (w *workspace) statusesOf(key objectKey, resource plan.Resource, source *un
 	return statuses, true
 }
 
-// isCopyOf reports whether a mailbox object is the copy of this source, and not of a former object with its
-// name.
-func (w *workspace) isCopyOf(inMailbox, source *unstructured.Unstructured) bool {
-	cluster, ok := w.workspaceOf(inMailbox)
-	if !ok || cluster != w.cluster {
-		return false
-	}
-	mark, err := ownership.ParseMark(markOf(inMailbox))
-	return err == nil && mark.Source.UID == source.GetUID()
-}
-
 // annotate sets the annotations with the number of destinations and the owner of the status; nil removes one.
-func (w *workspace) annotate(ctx context.Context, key objectKey, source *unstructured.Unstructured, count, owner any) error {
+func (s *sourceStatus) annotate(ctx context.Context, key objectKey, source *unstructured.Unstructured, count, owner any) error {
 	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
 		"uid":         source.GetUID(),
 		"annotations": map[string]any{edgev2alpha1.AnnotationExecutingCount: count, ownership.StatusAnnotation: owner},
@@ -308,7 +243,7 @@ func (w *workspace) annotate(ctx context.Context, key objectKey, source *unstruc
 	if err != nil {
 		return err
 	}
-	_, err = w.sourceWriter.Patch(ctx, key, patch)
+	_, err = s.writer.Patch(ctx, key, patch)
 	return sourcePatched(key, err)
 }
 
@@ -323,16 +258,16 @@ func sourcePatched(key objectKey, err error) error {
 
 // aggregationFailed reports that the statuses of an object cannot be combined, once for each message. The
 // status stays as it is.
-func (w *workspace) aggregationFailed(ctx context.Context, key objectKey, err error) {
+func (s *sourceStatus) aggregationFailed(ctx context.Context, key objectKey, err error) {
 	why := failure{rules.ReasonAggregationFailed, redact.Text(err.Error())}
-	w.lock.Lock()
-	entry := w.objects[key]
-	isNew := entry != nil && entry.aggregationError != why.Message
+	isNew := false
+	s.pairs.locked(func(objects map[objectKey]*object) {
+		if entry := objects[key]; entry != nil {
+			isNew = entry.aggregationError != why.Message
+			entry.aggregationError = why.Message
+		}
+	})
 	if isNew {
-		entry.aggregationError = why.Message
-	}
-	w.lock.Unlock()
-	if isNew {
-		w.warn(ctx, key, why)
+		warn(ctx, s.sources, key, why)
 	}
 }

@@ -24,14 +24,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
-	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
 // sourceObject returns a Deployment of a workload workspace.
@@ -71,13 +69,13 @@ func TestStatusIsUnwanted(t *testing.T) {
 		"a user deletes the whole binding":  {placements{withdrawAll: true}, true},
 		"one asks among others that do not": {active(selecting("shop", false), selecting("shop", true)), false},
 	} {
-		w := &workspace{Controller: &Controller{}, placements: &c.placements}
+		status := &sourceStatus{sources: &sources{}}
 		resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true, StatusReturn: true}
-		if got := w.isStatusUnwanted(w.placements, resource, sourceObject()); got != c.want {
+		if got := status.isUnwanted(&c.placements, resource, sourceObject()); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 		resource.StatusReturn = false
-		if got := w.isStatusUnwanted(w.placements, resource, sourceObject()); got == c.placements.partial {
+		if got := status.isUnwanted(&c.placements, resource, sourceObject()); got == c.placements.partial {
 			t.Errorf("%s, and the PublishedResource returns no status: %v", name, got)
 		}
 	}
@@ -94,15 +92,14 @@ func TestStatusWaitsForThePass(t *testing.T) {
 	resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true, StatusReturn: true}
 	key := objectKey{resource.GroupVersionResource, types.NamespacedName{Namespace: "shop", Name: "till"}}
 	found := &pair{desired: true, placed: true, changes: 1, observedChanges: 1}
-	w := &workspace{
-		Controller: &Controller{Options: Options{Clock: clock.RealClock{}}}, placements: &placements{fleetSynced: true},
-		objects: map[objectKey]*object{key: {selectedBy: []*resolvedPlacement{{Placement: compiled}}, pairs: map[logicalcluster.Name]*pair{"m": found}}},
-	}
-	if request := w.statusRequestOf(key, resource, sourceObject()); !request.isKnown || !request.hasStatus || !request.placed["m"] {
+	w := newTestWorkspace()
+	active := &placements{fleetSynced: true}
+	w.pairs.objects[key] = &object{selectedBy: []*resolvedPlacement{{Placement: compiled}}, pairs: map[logicalcluster.Name]*pair{"m": found}}
+	if request := w.statuses.requestOf(key, active, resource, sourceObject()); !request.isKnown || !request.hasStatus || !request.placed["m"] {
 		t.Errorf("after a pass: %+v", request)
 	}
 	found.changes++
-	if request := w.statusRequestOf(key, resource, sourceObject()); request.isKnown {
+	if request := w.statuses.requestOf(key, active, resource, sourceObject()); request.isKnown {
 		t.Errorf("before a pass: %+v", request)
 	}
 }
@@ -110,59 +107,25 @@ func TestStatusWaitsForThePass(t *testing.T) {
 // Only the hub can mark a status as its own: KubeStellar's annotation, or a copy of the hub's annotation,
 // cannot make the hub remove a status.
 func TestWhoseStatus(t *testing.T) {
-	w := &workspace{Controller: &Controller{Options: Options{Hub: "hub", Sealer: ownership.NewSealer([]byte("key"))}}, cluster: "team"}
-	elsewhere := &workspace{Controller: w.Controller, cluster: "other"}
-	otherKey := &workspace{Controller: &Controller{Options: Options{Hub: "hub", Sealer: ownership.NewSealer([]byte("forged"))}}, cluster: "team"}
+	const team = logicalcluster.Name("team")
+	hub, otherKey := marks{"hub", ownership.NewSealer([]byte("key"))}, marks{"hub", ownership.NewSealer([]byte("forged"))}
 	another := sourceObject()
 	another.SetName("another")
 	for name, c := range map[string]struct {
 		annotations map[string]string
 		want        bool
 	}{
-		"the hub's":               {map[string]string{ownership.StatusAnnotation: w.statusOwner().EnsuredValue(transform.SelfOf(sourceObject()))}, true},
+		"the hub's":               {map[string]string{ownership.StatusAnnotation: hub.statusOwner(team).EnsuredValue(transform.SelfOf(sourceObject()))}, true},
 		"KubeStellar's":           {map[string]string{edgev2alpha1.AnnotationExecutingCount: "1"}, false},
 		"a user's":                {map[string]string{ownership.StatusAnnotation: "mine"}, false},
-		"that of another object":  {map[string]string{ownership.StatusAnnotation: w.statusOwner().EnsuredValue(transform.SelfOf(another))}, false},
-		"of another workspace":    {map[string]string{ownership.StatusAnnotation: elsewhere.statusOwner().EnsuredValue(transform.SelfOf(sourceObject()))}, false},
-		"sealed by another key":   {map[string]string{ownership.StatusAnnotation: otherKey.statusOwner().EnsuredValue(transform.SelfOf(sourceObject()))}, false},
-		"of what the hub ensured": {map[string]string{ownership.StatusAnnotation: w.ownerOf("u").EnsuredValue(transform.SelfOf(sourceObject()))}, false},
+		"that of another object":  {map[string]string{ownership.StatusAnnotation: hub.statusOwner(team).EnsuredValue(transform.SelfOf(another))}, false},
+		"of another workspace":    {map[string]string{ownership.StatusAnnotation: hub.statusOwner("other").EnsuredValue(transform.SelfOf(sourceObject()))}, false},
+		"sealed by another key":   {map[string]string{ownership.StatusAnnotation: otherKey.statusOwner(team).EnsuredValue(transform.SelfOf(sourceObject()))}, false},
+		"of what the hub ensured": {map[string]string{ownership.StatusAnnotation: hub.ownerOf("u").EnsuredValue(transform.SelfOf(sourceObject()))}, false},
 	} {
 		object := sourceObject()
 		object.SetAnnotations(c.annotations)
-		if got := w.hasReturnedStatus(object); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-// A change of only the status causes no pass for copies; any other change does.
-func TestStatusOnlyEvents(t *testing.T) {
-	changed := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
-		object := sourceObject()
-		change(object)
-		return object
-	}
-	for name, c := range map[string]struct {
-		event mailboxes.Event
-		want  bool
-	}{
-		"the status":     {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"replicas": int64(1)} })}, true},
-		"the content":    {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.SetGeneration(3) })}, false},
-		"a label":        {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) })}, false},
-		"an annotation":  {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"a": "b"}) })}, false},
-		"another object": {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.SetUID("other") })}, false},
-		"a kind that does not count": {mailboxes.Event{
-			Old: changed(func(o *unstructured.Unstructured) { o.SetGeneration(0) }), New: changed(func(o *unstructured.Unstructured) { o.SetGeneration(0) }),
-		}, false},
-		"a new object":       {mailboxes.Event{New: sourceObject()}, false},
-		"a deleted object":   {mailboxes.Event{Old: sourceObject()}, false},
-		"what the hub holds": {mailboxes.Event{Old: sourceObject(), New: sourceObject(), ProjectionOnly: true}, false},
-		"an object that is to be deleted": {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) {
-			now := metav1.Now()
-			o.SetDeletionTimestamp(&now)
-		})}, false},
-	} {
-		if got := isStatusOnly(c.event); got != c.want {
+		if got := hub.hasReturnedStatus(team, object); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

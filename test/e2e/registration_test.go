@@ -67,7 +67,7 @@ var _ = Describe("the kubectl plugin", func() {
 		for _, step := range []string{"MailboxReady: ", "HeartbeatHealthy: ", "SyncerAuthorized: ", "SyncerReady: "} {
 			Expect(done.errs).To(MatchRegexp("(?m)^" + step))
 		}
-		Expect(done.out).To(HaveSuffix("synctarget.edge.kubestellar.io/" + ns + " is ready\n"))
+		Expect(done.out).To(HaveSuffix("synctarget.edge.kubestellar.io/" + ns + " ready\n"))
 		kubectl.succeeds(ctx, "wait", "--for=condition=Ready", "synctarget/"+ns, "--timeout=20s")
 		identity := madeFor(ctx, "florin", ns)
 		Expect(identity).To(HaveLen(5))
@@ -107,7 +107,7 @@ var _ = Describe("the kubectl plugin", func() {
 			Should(ContainSubstring("widgets." + group + " (create, delete, get, list, patch, watch)"))
 		Expect(kubectl.succeeds(ctx, "synchub", "status").out).To(ContainSubstring("widgets." + group))
 		hosted := append(register, "--hosting-kubeconfig", clusters["hosting"].Kubeconfig)
-		Expect(kubectl.runs(ctx, hosted...).errs).To(And(MatchRegexp(`would grow by: .*widgets\.registered\.example\.dev \(create, `), HaveSuffix("error: nothing was changed: say --yes if that is to be so\n")))
+		Expect(kubectl.runs(ctx, hosted...).errs).To(And(MatchRegexp(`would grow by: .*widgets\.registered\.example\.dev \(create, `), HaveSuffix("error: nothing was changed: give --yes to confirm\n")))
 		Expect(kubectl.onTerminalSaying(ctx, "yes\n", hosted...).out).To(MatchRegexp(`(?m)^clusterrole\..* configured$`))
 		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", ns, "SyncerAuthorized")).To(Equal("True"))
 		eventuallyExists(ctx, target("florin"), widgets.GroupVersionResource, ns, "first")
@@ -116,7 +116,7 @@ var _ = Describe("the kubectl plugin", func() {
 		patch(ctx, inventory.Config, syncTargets, "", ns, `{"spec": {"deletionPolicy": "Delete"}}`)
 		removed := kubectl.succeeds(ctx, append([]string{"synchub", "unregister", ns, "--yes"}, admin...)...)
 		Expect(removed.out).To(ContainSubstring("synctarget.edge.kubestellar.io/" + ns + " deleted\n"))
-		Expect(removed.errs).To(And(ContainSubstring("the hub deletes from the cluster what it placed there"), ContainSubstring("deletionPolicy is Delete; --orphan lets it stay.\n"), HaveSuffix("\nnamespaces "+ns+" stays: Ensured\n")))
+		Expect(removed.errs).To(And(ContainSubstring("the hub deletes the copies from the cluster"), ContainSubstring("deletionPolicy is Delete; --orphan keeps them.\n"), HaveSuffix("\nnamespaces "+ns+" stays: Ensured\n")))
 		Expect(madeFor(ctx, "florin", ns)).To(BeEmpty())
 		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "settings")).To(BeFalse())
 		Expect(framework.Exists(ctx, target("florin"), widgets.GroupVersionResource, ns, "first")).To(BeFalse())

@@ -50,9 +50,9 @@ spec.downsync of an EdgePlacement.
 The objects get the status that they have on the clusters, with the numbers of all clusters summed up: commands such as kubectl
 rollout status work as in a cluster. With --aggregate-status=false they get none.
 
-You can repeat the command: it changes nothing that is in place. It accepts claims that the export has got since, which the hub
-needs for newly published APIs. A claim that you have rejected or limited in the APIBinding stays so. If there is an
-EdgePlacement of the name with other settings, the command changes nothing and tells the differences.`
+You can repeat the command: it changes nothing that is in place. It accepts new claims of the export, which the hub needs
+for newly published APIs. A claim that you have rejected or limited in the APIBinding stays so. If there is an
+EdgePlacement of the name with other settings, the command changes nothing and prints the differences.`
 
 const bindComputeExample = `  # Run the objects of this workspace on all clusters of an inventory workspace
   kubectl synchub bind compute root:inventory
@@ -164,11 +164,7 @@ func (o *bindOptions) run(ctx context.Context, inventory string) error {
 	if err != nil {
 		return err
 	}
-	follower, err := rollout.NewFollower(config, o.ErrOut)
-	if err != nil {
-		return err
-	}
-	return follower.Wait(ctx, name, o.WaitFlags)
+	return rollout.Wait(ctx, config, o.ErrOut, name, o.WaitFlags)
 }
 
 // show prints the objects that the command would create.
@@ -178,11 +174,7 @@ func (o *bindOptions) show(ctx context.Context, workspace *bindcompute.Workspace
 		return err
 	}
 	for _, object := range objects {
-		manifest, err := cli.WithoutStatus(object)
-		if err != nil {
-			return err
-		}
-		if err := o.Print(manifest, string(registration.Created)); err != nil {
+		if err := o.Print(object, string(registration.Created)); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ import (
 // bindingOptions are the flags of commands that change the APIBinding of a workspace.
 type bindingOptions struct {
 	*cli.InventoryOptions
-	// workspace and provider are paths. An empty workspace is that of the current context.
+	// workspace and provider are paths. If workspace is empty, it is the workspace of the current context.
 	workspace, provider string
 	cli.WaitFlags
 }
@@ -80,13 +80,22 @@ func (o *bindingOptions) workspaceConfig() (*rest.Config, error) {
 	return cli.InWorkspace(config, o.workspace)
 }
 
-// binder returns what binds an export in the workspace. It sends no requests.
-func (o *bindingOptions) binder() (*exportbinding.Binder, error) {
+// client returns a client for the workspace. It sends no requests.
+func (o *bindingOptions) client() (client.WithWatch, error) {
 	config, err := o.workspaceConfig()
 	if err != nil {
 		return nil, err
 	}
-	workspace, err := cli.ClientOf(config)
+	return cli.ClientOf(config)
+}
+
+// binder returns what binds an export in the workspace. It sends no requests.
+func (o *bindingOptions) binder() (*exportbinding.Binder, error) {
+	workspace, err := o.client()
+	if err != nil {
+		return nil, err
+	}
+	config, err := o.workspaceConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +103,7 @@ func (o *bindingOptions) binder() (*exportbinding.Binder, error) {
 	if err != nil {
 		return nil, err
 	}
-	provider, err := client.New(inProvider, client.Options{Scheme: cli.Scheme})
+	provider, err := cli.ClientOf(inProvider)
 	if err != nil {
 		return nil, err
 	}

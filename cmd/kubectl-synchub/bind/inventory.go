@@ -34,7 +34,7 @@ const bindInventoryLong = `Make the current workspace an inventory workspace, in
 The command binds the hub's export edge.kubestellar.io and accepts its claims. Of the Secrets of the workspace, the hub sees only those
 with the label ` + edgev2alpha1.LabelCredential + `=` + edgev2alpha1.CredentialKubeconfig + `. You need the right to bind the export, and no other right in the provider workspace.
 
-The command waits until kcp has bound the export and serves SyncTargets. You can repeat it: it changes nothing that is in place, and accepts claims that the export has got since. A claim that you have
+The command waits until kcp has bound the export and serves SyncTargets. You can repeat it: it changes nothing that is in place, and accepts new claims of the export. A claim that you have
 rejected or limited in the APIBinding stays so.`
 
 const bindInventoryExample = `  # Make the workspace of the current context an inventory workspace
@@ -86,9 +86,5 @@ func showBinding(ctx context.Context, options *bindingOptions, binder *exportbin
 	if err != nil {
 		return err
 	}
-	manifest, err := cli.WithoutStatus(binding)
-	if err != nil {
-		return err
-	}
-	return options.Print(manifest, string(registration.Created))
+	return options.Print(binding, string(registration.Created))
 }

@@ -24,8 +24,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
@@ -77,10 +77,8 @@ func NewUnbindComputeCommand(streams genericiooptions.IOStreams) *cobra.Command 
 	flags.BoolVar(&options.all, "all", false, "also delete the APIBinding of the export, and with it all objects of its APIs in the workspace")
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before anything is deleted")
 	options.AddWait(command, "the EdgePlacement is gone", true, 5*time.Minute)
-	command.ValidArgsFunction = options.completePlacements(func(placement edgev2alpha1.EdgePlacement) string {
-		return placement.Annotations[edgev2alpha1.AnnotationBindCompute]
-	})
-	_ = command.RegisterFlagCompletionFunc("name", options.completePlacements(func(placement edgev2alpha1.EdgePlacement) string { return placement.Name }))
+	command.ValidArgsFunction = options.completePlacements(bindcompute.InventoryOf)
+	_ = command.RegisterFlagCompletionFunc("name", options.completePlacements(client.Object.GetName))
 	command.Args = func(command *cobra.Command, args []string) error {
 		switch {
 		case len(args) > 1 || len(args) == 1 && args[0] == "":
@@ -100,7 +98,7 @@ func (o *unbindOptions) run(ctx context.Context, inventory string) error {
 		return err
 	}
 	if o.all && !o.Wait {
-		return errors.New("--wait=false: the APIBinding can only be deleted once the EdgePlacements are gone; leave one of --wait=false and --all away")
+		return errors.New("--wait=false: the APIBinding can only be deleted once the EdgePlacements are gone; leave out --wait=false or --all")
 	}
 	workspace, err := o.open()
 	if err != nil {

@@ -17,10 +17,9 @@ limitations under the License.
 package bind
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
@@ -47,39 +46,12 @@ func (o *workloadOptions) open() (*bindcompute.Workspace, error) {
 	return bindcompute.NewWorkspace(*binder), nil
 }
 
-// madePlacements returns the EdgePlacements that bind compute made, for completion. On any problem it returns nothing.
-func (o *workloadOptions) madePlacements(command *cobra.Command) (made []edgev2alpha1.EdgePlacement) {
-	config, err := o.workspaceConfig()
-	if err != nil {
-		return nil
-	}
-	workspace, err := cli.ClientOf(config)
-	if err != nil {
-		return nil
-	}
-	var list edgev2alpha1.EdgePlacementList
-	if err := workspace.List(command.Context(), &list); err != nil {
-		return nil
-	}
-	for _, placement := range list.Items {
-		if placement.Annotations[edgev2alpha1.AnnotationBindCompute] != "" {
-			made = append(made, placement)
+// completePlacements completes a property of the EdgePlacements that bind compute made.
+func (o *workloadOptions) completePlacements(property func(client.Object) string) cobra.CompletionFunc {
+	return cli.Complete(o.client, &edgev2alpha1.EdgePlacementList{}, func(placement client.Object) string {
+		if bindcompute.InventoryOf(placement) == "" {
+			return ""
 		}
-	}
-	return made
-}
-
-// completePlacements returns a completion function for a property of the EdgePlacements that bind compute made.
-func (o *workloadOptions) completePlacements(property func(edgev2alpha1.EdgePlacement) string) cobra.CompletionFunc {
-	return func(command *cobra.Command, args []string, prefix string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		for _, placement := range o.madePlacements(command) {
-			if value := property(placement); strings.HasPrefix(value, prefix) {
-				found = append(found, value)
-			}
-		}
-		return found, cobra.ShellCompDirectiveNoFileComp
-	}
+		return property(placement)
+	})
 }

@@ -51,7 +51,6 @@ func (w *Workspace) Bind(ctx context.Context, placement Placement) error {
 	if err := w.Writer().Create(ctx, desired); err != nil {
 		return fmt.Errorf("cannot create the EdgePlacement %s: %w", desired.Name, err)
 	}
-	setPlacementKind(desired)
 	w.Report(registration.Change{Object: desired, Result: registration.Created})
 	return nil
 }

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -30,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
@@ -109,23 +108,20 @@ func (w *Workspace) listPlacements(ctx context.Context) ([]edgev2alpha1.EdgePlac
 	case err != nil:
 		return nil, fmt.Errorf("cannot list the EdgePlacements of the workspace: %w", err)
 	}
-	for i := range list.Items {
-		setPlacementKind(&list.Items[i])
-	}
 	return list.Items, nil
 }
 
 // selectPlacements returns the selected EdgePlacements.
 func selectPlacements(all []edgev2alpha1.EdgePlacement, selection Selection) ([]edgev2alpha1.EdgePlacement, error) {
 	found := slices.DeleteFunc(slices.Clone(all), func(placement edgev2alpha1.EdgePlacement) bool {
-		inventory, made := placement.Annotations[edgev2alpha1.AnnotationBindCompute]
+		inventory := InventoryOf(&placement)
 		switch {
 		case selection.Name != "":
 			return placement.Name != selection.Name
 		case selection.Inventory != "":
 			return inventory != selection.Inventory
 		default:
-			return !made
+			return inventory == ""
 		}
 	})
 	switch {
@@ -135,15 +131,15 @@ func selectPlacements(all []edgev2alpha1.EdgePlacement, selection Selection) ([]
 		return nil, fmt.Errorf("there is no EdgePlacement that `kubectl synchub bind compute` made for the inventory workspace %s: see `kubectl get edgeplacements`", selection.Inventory)
 	case selection.Inventory != "" && len(found) > 1:
 		return nil, fmt.Errorf("several EdgePlacements are for the inventory workspace %s: choose one of %s with --name", selection.Inventory, namesOf(found))
-	case selection.Name != "" && !wasMade(&found[0]):
+	case selection.Name != "" && InventoryOf(&found[0]) == "":
 		return nil, fmt.Errorf("the EdgePlacement %s was not made by `kubectl synchub bind compute` and is left as it is: delete it with `kubectl delete edgeplacement %s`", selection.Name, selection.Name)
 	}
 	return found, nil
 }
 
-func wasMade(placement *edgev2alpha1.EdgePlacement) bool {
-	_, made := placement.Annotations[edgev2alpha1.AnnotationBindCompute]
-	return made
+// InventoryOf returns the path of the inventory workspace for which Bind made an EdgePlacement. It is empty if Bind did not make it.
+func InventoryOf(placement client.Object) string {
+	return placement.GetAnnotations()[edgev2alpha1.AnnotationBindCompute]
 }
 
 // checkRemaining returns an error if the APIBinding is to be removed and an EdgePlacement would remain: kcp would delete the
@@ -168,15 +164,7 @@ func namesOf(placements []edgev2alpha1.EdgePlacement) string {
 	for i := range placements {
 		names = append(names, placements[i].Name)
 	}
-	return firstOf(names)
-}
-
-// firstOf lists the first items, and how many more there are.
-func firstOf(items []string) string {
-	if more := len(items) - maxNames; more > 0 {
-		items = append(slices.Clone(items[:maxNames]), strconv.Itoa(more)+" more")
-	}
-	return strings.Join(items, ", ")
+	return cli.FirstOf(maxNames, names)
 }
 
 // describePlacement describes the effect of deleting an EdgePlacement.
@@ -192,7 +180,7 @@ func (w *Workspace) describePlacement(ctx context.Context, placement *edgev2alph
 		for _, destination := range slice.Destinations {
 			names = append(names, destination.SyncTargetName)
 		}
-		where = firstOf(names)
+		where = cli.FirstOf(maxNames, names)
 	}
 	if placement.Spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan {
 		return fmt.Sprintf("The EdgePlacement %s goes. The %d copies of its objects stay on %s, since its deletionPolicy is Orphan.", placement.Name, status.Placed, where)
@@ -207,12 +195,12 @@ func (w *Workspace) describeBinding(ctx context.Context, binding *apisv1alpha2.A
 		if bound.Group == edgev2alpha1.GroupName {
 			continue
 		}
-		name := exportbinding.ResourceName(apisv1alpha2.GroupResource{Group: bound.Group, Resource: bound.Resource})
-		switch count, err := w.count(ctx, schema.GroupResource{Group: bound.Group, Resource: bound.Resource}); {
+		resource := schema.GroupResource{Group: bound.Group, Resource: bound.Resource}
+		switch count, err := w.count(ctx, resource); {
 		case err != nil:
-			counts = append(counts, name+" (not counted)")
+			counts = append(counts, resource.String()+" (not counted)")
 		case count > 0:
-			counts = append(counts, fmt.Sprintf("%s (%d)", name, count))
+			counts = append(counts, fmt.Sprintf("%s (%d)", resource, count))
 		}
 	}
 	effect := fmt.Sprintf("The APIBinding %s goes. With it, kcp deletes all objects of its APIs in the workspace", binding.Name)
@@ -245,7 +233,7 @@ func (w *Workspace) count(ctx context.Context, resource schema.GroupResource) (i
 func (w *Workspace) Remove(ctx context.Context, removal *Removal, wait bool) error {
 	for i := range removal.Placements {
 		placement := &removal.Placements[i]
-		if err := w.remove(ctx, placement, wait || removal.Binding != nil, func() client.ObjectList { return &edgev2alpha1.EdgePlacementList{} }); err != nil {
+		if err := w.remove(ctx, "EdgePlacement", placement, wait || removal.Binding != nil); err != nil {
 			return err
 		}
 	}
@@ -255,7 +243,7 @@ func (w *Workspace) Remove(ctx context.Context, removal *Removal, wait bool) err
 	if err := w.checkNoneLeft(ctx, removal); err != nil {
 		return err
 	}
-	return w.remove(ctx, removal.Binding, wait, func() client.ObjectList { return &apisv1alpha2.APIBindingList{} })
+	return w.remove(ctx, "APIBinding", removal.Binding, wait)
 }
 
 // checkNoneLeft returns an error if somebody has created an EdgePlacement since the removal was planned.
@@ -271,27 +259,25 @@ func (w *Workspace) checkNoneLeft(ctx context.Context, removal *Removal) error {
 }
 
 // remove deletes an object, unless another one has taken its name. With wait it returns when the object is gone.
-func (w *Workspace) remove(ctx context.Context, object client.Object, wait bool, newList func() client.ObjectList) error {
-	kind, uid := object.GetObjectKind().GroupVersionKind(), object.GetUID()
-	what := kind.Kind + " " + object.GetName()
+func (w *Workspace) remove(ctx context.Context, kind string, object client.Object, wait bool) error {
+	what, uid := kind+" "+object.GetName(), object.GetUID()
 	if err := w.Writer().Delete(ctx, object.DeepCopyObject().(client.Object), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete the %s: %w", what, err)
 	}
 	if wait && !w.DryRun {
-		if err := w.awaitGone(ctx, object, what, newList); err != nil {
+		if err := w.awaitGone(ctx, object, what); err != nil {
 			return err
 		}
 	}
-	object.GetObjectKind().SetGroupVersionKind(kind)
 	w.Report(registration.Change{Object: object, Result: registration.Deleted})
 	return nil
 }
 
-func (w *Workspace) awaitGone(ctx context.Context, object client.Object, what string, newList func() client.ObjectList) error {
+func (w *Workspace) awaitGone(ctx context.Context, object client.Object, what string) error {
 	waiting, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	var finalizers []string
-	err := registration.WatchObject(waiting, w.Client, object, newList, func(current client.Object) (bool, error) {
+	err := registration.WatchObject(waiting, w.Client, object, func(current client.Object) (bool, error) {
 		if current == nil || current.GetUID() != object.GetUID() {
 			return true, nil
 		}

@@ -17,7 +17,6 @@ limitations under the License.
 package bindcompute
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -73,21 +72,5 @@ func TestSelectPlacements(t *testing.T) {
 	}
 	if err := checkRemaining(all, &Removal{Placements: all, Binding: &apisv1alpha2.APIBinding{}}); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestFirstOf(t *testing.T) {
-	var items []string
-	for i := range maxNames + 2 {
-		items = append(items, fmt.Sprint(i))
-	}
-	if got := firstOf(items[:2]); got != "0, 1" {
-		t.Errorf("got %s", got)
-	}
-	if got := firstOf(items); got != "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2 more" {
-		t.Errorf("got %s", got)
-	}
-	if items[maxNames] != "10" {
-		t.Error("the argument was changed")
 	}
 }

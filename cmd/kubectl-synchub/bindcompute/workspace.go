@@ -51,16 +51,10 @@ func (w *Workspace) getPlacement(ctx context.Context, name string) (*edgev2alpha
 	case err != nil:
 		return nil, fmt.Errorf("cannot get the EdgePlacement %s: %w", name, err)
 	}
-	setPlacementKind(placement)
 	return placement, nil
 }
 
 // isNotServed reports whether the server does not serve the API of a list or a new object.
 func isNotServed(err error) bool {
 	return meta.IsNoMatchError(err)
-}
-
-// Decoding into a typed object clears its kind, which printers need.
-func setPlacementKind(placement *edgev2alpha1.EdgePlacement) {
-	placement.SetGroupVersionKind(edgev2alpha1.GroupVersion.WithKind("EdgePlacement"))
 }

@@ -65,7 +65,7 @@ func TestTargets(t *testing.T) {
 		"a hub, not for a": {[]edgev2alpha1.SyncTarget{syncTarget("a", "", 0), ready, away}, []string{"PROBLEM no hub has written to 1 of 3 SyncTargets for minutes: a", "1 of 3 SyncTargets are not ready"}},
 	} {
 		report := &Report{}
-		report.Targets(test.syncTargets, now)
+		report.targets(test.syncTargets, now)
 		var lines []string
 		problems := 0
 		for _, finding := range report.Findings {
@@ -76,7 +76,7 @@ func TestTargets(t *testing.T) {
 		}
 		text := strings.Join(lines, "\n")
 		if len(lines) != len(test.want) || report.Problems() != problems {
-			t.Errorf("%s: it says\n%s", name, text)
+			t.Errorf("%s: it prints\n%s", name, text)
 		}
 		for _, want := range test.want {
 			if !strings.Contains(text, want) {

@@ -15,5 +15,5 @@ limitations under the License.
 */
 
 // Package check inspects an installation for the kubectl plugin: kcp, the provider workspace, the bindings of a workspace, its
-// SyncTargets, and the hub in its hosting cluster. It changes nothing, and tells what it could not look at.
+// SyncTargets, and the hub in its hosting cluster. It changes nothing, and reports the parts that it could not read.
 package check

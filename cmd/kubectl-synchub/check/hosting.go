@@ -33,27 +33,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
-const hostingArea = "hub"
+const (
+	hostingArea = "hub"
+	// leaseName is the name of the Lease that the leading hub holds.
+	leaseName = "synchub"
+)
 
-// oldestKubernetes is the oldest version that evaluates the rules of the definition of PublishedResources; the chart says the same.
+// oldestKubernetes is the oldest version that evaluates the rules of the definition of PublishedResources, as in the chart.
 var oldestKubernetes = version.MustParseSemantic("1.30.0")
 
-// HostingOptions configure [Report.Hosting].
-type HostingOptions struct {
-	Client   client.Reader
-	Versions discovery.ServerVersionInterface
-	// Lease is what the leading hub holds.
-	Lease types.NamespacedName
-	// Version is that of this program.
-	Version string
-	Now     time.Time
-}
-
-// Hosting checks the hub in its hosting cluster.
-func (r *Report) Hosting(ctx context.Context, options HostingOptions) {
-	found, err := options.Versions.ServerVersion()
+// hosting checks the hub in a namespace of its hosting cluster.
+func (r *Report) hosting(ctx context.Context, c client.Reader, versions discovery.ServerVersionInterface, namespace string) {
+	found, err := versions.ServerVersion()
 	if err != nil {
 		r.add(hostingArea, Problem, "the hosting cluster does not answer: %v", err)
 		return
@@ -61,20 +55,20 @@ func (r *Report) Hosting(ctx context.Context, options HostingOptions) {
 	if kubernetes, err := version.ParseSemantic(found.GitVersion); err == nil && kubernetes.LessThan(oldestKubernetes) {
 		r.add(hostingArea, Problem, "the hosting cluster has version %s, and the hub needs %s or newer", found.GitVersion, oldestKubernetes)
 	}
-	r.deployments(ctx, options)
-	r.leader(ctx, options)
-	r.publishedResources(ctx, options)
+	r.deployments(ctx, c, namespace)
+	r.leader(ctx, c, types.NamespacedName{Namespace: namespace, Name: leaseName})
+	r.publishedResources(ctx, c)
 }
 
 // deployments checks the Deployments of the chart in the hub's namespace.
-func (r *Report) deployments(ctx context.Context, options HostingOptions) {
+func (r *Report) deployments(ctx context.Context, c client.Reader, namespace string) {
 	var list appsv1.DeploymentList
-	if err := options.Client.List(ctx, &list, client.InNamespace(options.Lease.Namespace), client.MatchingLabels{"app.kubernetes.io/name": "synchub"}); err != nil {
-		r.add(hostingArea, Skipped, "the Deployments of the namespace %s cannot be listed: %v", options.Lease.Namespace, err)
+	if err := c.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": "synchub"}); err != nil {
+		r.add(hostingArea, Skipped, "the Deployments of the namespace %s cannot be listed: %v", namespace, err)
 		return
 	}
 	if len(list.Items) == 0 {
-		r.add(hostingArea, Warning, "the namespace %s has no Deployment of the chart: is --hub-namespace right, or does the hub run elsewhere?", options.Lease.Namespace)
+		r.add(hostingArea, Warning, "the namespace %s has no Deployment of the chart: is --hub-namespace right, or does the hub run elsewhere?", namespace)
 	}
 	for i := range list.Items {
 		deployment := &list.Items[i]
@@ -83,36 +77,36 @@ func (r *Report) deployments(ctx context.Context, options HostingOptions) {
 		case ready < wanted:
 			r.add(hostingArea, Problem, "%d of %d replicas of the Deployment %s are ready: see `kubectl describe pods --namespace %s`", ready, wanted, deployment.Name, deployment.Namespace)
 		default:
-			r.add(hostingArea, OK, "all %d replicas of the Deployment %s are ready, version %s; this plugin is %s", wanted, deployment.Name, runs, options.Version)
+			r.add(hostingArea, OK, "all %d replicas of the Deployment %s are ready, version %s; this plugin is %s", wanted, deployment.Name, runs, cli.PluginVersion)
 		}
 	}
 }
 
 // leader checks that a hub leads.
-func (r *Report) leader(ctx context.Context, options HostingOptions) {
+func (r *Report) leader(ctx context.Context, c client.Reader, key types.NamespacedName) {
 	var lease coordinationv1.Lease
-	switch err := options.Client.Get(ctx, options.Lease, &lease); {
+	switch err := c.Get(ctx, key, &lease); {
 	case apierrors.IsNotFound(err):
-		r.add(hostingArea, Problem, "no hub has ever led in the namespace %s: is --hub-namespace right?", options.Lease.Namespace)
+		r.add(hostingArea, Problem, "no hub has ever led in the namespace %s: is --hub-namespace right?", key.Namespace)
 		return
 	case err != nil:
-		r.add(hostingArea, Skipped, "the Lease %s cannot be read: %v", options.Lease, err)
+		r.add(hostingArea, Skipped, "the Lease %s cannot be read: %v", key, err)
 		return
 	}
 	holder, renewed := ptr.Deref(lease.Spec.HolderIdentity, ""), ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time
-	age := options.Now.Sub(renewed)
+	age := time.Since(renewed)
 	if holder == "" || age > time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second {
-		r.add(hostingArea, Problem, "no hub leads: the Lease %s was renewed %s ago", options.Lease, age.Round(time.Second))
+		r.add(hostingArea, Problem, "no hub leads: the Lease %s was renewed %s ago", key, age.Round(time.Second))
 		return
 	}
 	r.add(hostingArea, OK, "%s leads", holder)
 }
 
 // publishedResources checks that mailboxes get the published APIs.
-func (r *Report) publishedResources(ctx context.Context, options HostingOptions) {
+func (r *Report) publishedResources(ctx context.Context, c client.Reader) {
 	const area = "apis"
 	var list synchubv1alpha1.PublishedResourceList
-	switch err := options.Client.List(ctx, &list); {
+	switch err := c.List(ctx, &list); {
 	case meta.IsNoMatchError(err):
 		r.add(area, Problem, "the hosting cluster does not serve PublishedResources: install the chart")
 		return
@@ -125,7 +119,7 @@ func (r *Report) publishedResources(ctx context.Context, options HostingOptions)
 		ready := meta.FindStatusCondition(list.Items[i].Status.Conditions, synchubv1alpha1.ConditionReady)
 		switch {
 		case ready == nil:
-			notReady = append(notReady, list.Items[i].Name+" (the hub has said nothing yet)")
+			notReady = append(notReady, list.Items[i].Name+" (the hub has not reported anything yet)")
 		case ready.Status != "True":
 			notReady = append(notReady, fmt.Sprintf("%s (%s: %s)", list.Items[i].Name, ready.Reason, ready.Message))
 		}
@@ -134,7 +128,7 @@ func (r *Report) publishedResources(ctx context.Context, options HostingOptions)
 	case len(list.Items) == 0:
 		r.add(area, Warning, "there is no PublishedResource: mailboxes have no API to sync")
 	case len(notReady) > 0:
-		r.add(area, Problem, "%d of %d PublishedResources are not ready: %s", len(notReady), len(list.Items), firstOf(notReady))
+		r.add(area, Problem, "%d of %d PublishedResources are not ready: %s", len(notReady), len(list.Items), cli.FirstOf(maxNamed, notReady))
 	default:
 		r.add(area, OK, "all %d PublishedResources are ready", len(list.Items))
 	}

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 )
@@ -38,8 +39,8 @@ const oldestKCP = 31
 
 var kcpVersion = regexp.MustCompile(`kcp-v0\.(\d+)\.`)
 
-// KCP checks that a workspace answers, and the version of kcp. It reports whether the other checks of kcp make sense.
-func (r *Report) KCP(config *rest.Config) bool {
+// kcp checks that a workspace answers, and the version of kcp. It reports whether the other checks of kcp make sense.
+func (r *Report) kcp(config *rest.Config) bool {
 	const area = "kcp"
 	versions, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -59,7 +60,7 @@ func (r *Report) KCP(config *rest.Config) bool {
 	return true
 }
 
-// isOldKCP reports whether a version is one of kcp that was not tested. Some builds do not tell their version.
+// isOldKCP reports whether a version of kcp is too old to have been tested. Some builds do not report their version.
 func isOldKCP(version string) bool {
 	found := kcpVersion.FindStringSubmatch(version)
 	if found == nil {
@@ -69,20 +70,21 @@ func isOldKCP(version string) bool {
 	return err == nil && minor < oldestKCP
 }
 
-// ProviderOptions configure [Report.Provider].
-type ProviderOptions struct {
-	// Config returns the client configuration of the user for a workspace.
-	Config func(workspace string) *rest.Config
-	// Workspace is the path of the provider workspace. HubUser is the hub's user in kcp; if it is empty, its rights are not checked.
-	Workspace, HubUser string
-}
-
-// Provider checks that the provider workspace is as `synchub init` of this version leaves it: a dry run would change nothing.
-func (r *Report) Provider(ctx context.Context, options ProviderOptions) {
+// provider checks that the provider workspace is as `synchub init` of this version leaves it: a dry run would change nothing. If
+// hubUser is empty, the rights of the hub's user in kcp are not checked.
+func (r *Report) provider(ctx context.Context, config *rest.Config, workspace, hubUser string) error {
+	if _, err := cli.InWorkspace(config, workspace); err != nil {
+		return err
+	}
 	const area = "provider"
 	var missing, outdated []string
 	err := bootstrap.Run(ctx, bootstrap.Options{
-		Config: options.Config, Workspace: options.Workspace, HubUser: options.HubUser, DryRun: true,
+		Workspace: workspace, HubUser: hubUser, DryRun: true,
+		Config: func(workspace string) *rest.Config {
+			// The call above has shown that this works.
+			of, _ := cli.InWorkspace(config, workspace)
+			return of
+		},
 		Report: func(object, result string) {
 			switch result {
 			case string(controllerutil.OperationResultCreated):
@@ -94,30 +96,31 @@ func (r *Report) Provider(ctx context.Context, options ProviderOptions) {
 	})
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
-		r.add(area, Skipped, "only an administrator of the provider workspace %s can check it: %v", options.Workspace, err)
-		return
+		r.add(area, Skipped, "only an administrator of the provider workspace %s can check it: %v", workspace, err)
+		return nil
 	case err != nil:
-		r.add(area, Problem, "the provider workspace %s cannot be checked: %v", options.Workspace, err)
-		return
+		r.add(area, Problem, "the provider workspace %s cannot be checked: %v", workspace, err)
+		return nil
 	}
 	if len(missing) > 0 {
-		r.add(area, Problem, "%s lacks %s: run `synchub init` of this version", options.Workspace, firstOf(missing))
+		r.add(area, Problem, "%s lacks %s: run `synchub init` of this version", workspace, cli.FirstOf(maxNamed, missing))
 	}
 	if len(outdated) > 0 {
-		r.add(area, Problem, "%s differs from what this version needs, in %s: run `synchub init` of this version", options.Workspace, firstOf(outdated))
+		r.add(area, Problem, "%s differs from what this version needs, in %s: run `synchub init` of this version", workspace, cli.FirstOf(maxNamed, outdated))
 	}
 	if len(missing)+len(outdated) > 0 {
-		return
+		return nil
 	}
 	rights := "whether the hub's user has its rights was not checked: name it by --hub-user"
-	if options.HubUser != "" {
-		rights = "the user " + options.HubUser + " has the hub's rights"
+	if hubUser != "" {
+		rights = "the user " + hubUser + " has the hub's rights"
 	}
-	r.add(area, OK, "%s has the exports, schemas, roles and policy of this version; %s", options.Workspace, rights)
+	r.add(area, OK, "%s has the exports, schemas, roles and policy of this version; %s", workspace, rights)
+	return nil
 }
 
-// Bindings checks the APIBindings of the hub's exports in a workspace. They have the path of the provider workspace.
-func (r *Report) Bindings(ctx context.Context, workspace client.Reader, provider string) {
+// bindings checks the APIBindings of the hub's exports in a workspace. They have the path of the provider workspace.
+func (r *Report) bindings(ctx context.Context, workspace client.Reader, provider string) {
 	const area = "bindings"
 	var list apisv1alpha2.APIBindingList
 	switch err := workspace.List(ctx, &list); {

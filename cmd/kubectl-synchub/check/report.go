@@ -18,7 +18,9 @@ package check
 
 import (
 	"fmt"
-	"strings"
+	"io"
+
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
 // Result is what one check came to.
@@ -52,9 +54,6 @@ func (r *Report) add(area string, result Result, format string, values ...any) {
 	r.Findings = append(r.Findings, Finding{area, result, fmt.Sprintf(format, values...)})
 }
 
-// Skip notes that something was not looked at.
-func (r *Report) Skip(area, why string) { r.add(area, Skipped, "%s", why) }
-
 // Problems returns the number of problems.
 func (r *Report) Problems() (count int) {
 	for _, finding := range r.Findings {
@@ -68,10 +67,11 @@ func (r *Report) Problems() (count int) {
 // maxNamed bounds the names in one message.
 const maxNamed = 5
 
-// firstOf lists the first items, and how many more there are.
-func firstOf(items []string) string {
-	if more := len(items) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(items[:maxNamed], ", "), more)
+// Print prints the findings for people.
+func (r *Report) Print(out io.Writer) {
+	columns := cli.NewColumns(out)
+	for _, finding := range r.Findings {
+		columns.Line("%s\t%s\t%s", finding.Area, finding.Result, finding.Message)
 	}
-	return strings.Join(items, ", ")
+	_ = columns.Flush()
 }

@@ -23,11 +23,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
 
-// Targets checks the SyncTargets of a workspace: what the hub says of them, and that it says anything.
-func (r *Report) Targets(syncTargets []edgev2alpha1.SyncTarget, now time.Time) {
+// targets checks that the SyncTargets of a workspace are ready, and that a hub reports on them.
+func (r *Report) targets(syncTargets []edgev2alpha1.SyncTarget, now time.Time) {
 	const area = "targets"
 	var silent, notReady []string
 	for i := range syncTargets {
@@ -44,10 +45,10 @@ func (r *Report) Targets(syncTargets []edgev2alpha1.SyncTarget, now time.Time) {
 	case len(silent) == len(syncTargets):
 		r.add(area, Problem, "no hub has written to any of the %d SyncTargets for minutes: is one running, and does it serve this provider workspace?", len(silent))
 	case len(silent) > 0:
-		r.add(area, Problem, "no hub has written to %d of %d SyncTargets for minutes: %s", len(silent), len(syncTargets), firstOf(silent))
+		r.add(area, Problem, "no hub has written to %d of %d SyncTargets for minutes: %s", len(silent), len(syncTargets), cli.FirstOf(maxNamed, silent))
 	}
 	if len(notReady) > 0 {
-		r.add(area, Problem, "%d of %d SyncTargets are not ready: %s", len(notReady), len(syncTargets), firstOf(notReady))
+		r.add(area, Problem, "%d of %d SyncTargets are not ready: %s", len(notReady), len(syncTargets), cli.FirstOf(maxNamed, notReady))
 	}
 	if ready := len(syncTargets) - len(silent) - len(notReady); ready > 0 && len(notReady)+len(silent) == 0 {
 		r.add(area, OK, "all %d SyncTargets are ready", ready)

@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	apiversion "k8s.io/apimachinery/pkg/version"
@@ -39,6 +40,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/pager"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
@@ -48,6 +51,8 @@ import (
 // requests. The operator who runs the plugin chose the server, so responses have no limit, as in kubectl.
 type Reader struct {
 	Config *rest.Config
+	// Client reads and writes the types of [Scheme].
+	Client client.WithWatch
 	// Requests follows no redirects.
 	Requests *http.Client
 	Objects  dynamic.Interface
@@ -59,6 +64,10 @@ type Reader struct {
 
 // NewReader returns a reader. It sends no requests.
 func NewReader(config *rest.Config) (*Reader, error) {
+	typed, err := ClientOf(config)
+	if err != nil {
+		return nil, err
+	}
 	requests, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -82,7 +91,7 @@ func NewReader(config *rest.Config) (*Reader, error) {
 	}
 	apis := memory.NewMemCacheClient(uncached)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(apis), apis, nil)
-	return &Reader{Config: config, Requests: requests, Objects: objects, Metadata: metadataOnly, APIs: apis, Mapper: mapper}, nil
+	return &Reader{Config: config, Client: typed, Requests: requests, Objects: objects, Metadata: metadataOnly, APIs: apis, Mapper: mapper}, nil
 }
 
 // Find returns the resource for an argument that kubectl accepts, such as deploy or deployments.v1.apps.
@@ -146,6 +155,14 @@ func (r *Reader) Get(ctx context.Context, resource schema.GroupVersionResource, 
 	default:
 		return object, nil
 	}
+}
+
+// EachMetadata calls a function for the metadata of each object of a resource.
+func (r *Reader) EachMetadata(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions, call func(*metav1.PartialObjectMetadata) error) error {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.Metadata.Resource(resource).List(ctx, options)
+	})
+	return pages.EachListItem(ctx, options, func(item runtime.Object) error { return call(item.(*metav1.PartialObjectMetadata)) })
 }
 
 // DefaultProvider is the provider workspace that `synchub init` makes.

@@ -28,10 +28,10 @@ import (
 // HostingFlags select the cluster that hosts the hub and its PublishedResources.
 type HostingFlags struct{ Kubeconfig, Context string }
 
-// AddFlags adds the flags to a command.
-func (f *HostingFlags) AddFlags(command *cobra.Command) {
+// AddFlags adds the flags to a command. usage describes the kubeconfig.
+func (f *HostingFlags) AddFlags(command *cobra.Command, usage string) {
 	flags := command.Flags()
-	flags.StringVar(&f.Kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub: the hub gets rights for the resources that are published there, and unpublished resources of --resources and --add-resources are published from the target")
+	flags.StringVar(&f.Kubeconfig, "hosting-kubeconfig", "", usage)
 	flags.StringVar(&f.Context, "hosting-context", "", "the context of that kubeconfig, or of the one that kubectl uses")
 }
 

@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -32,6 +33,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -40,6 +44,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -52,6 +57,14 @@ const (
 	DryRunClient = "client"
 	DryRunServer = "server"
 )
+
+// DryRunOption returns the option DryRun of a write.
+func DryRunOption(dryRun string) []string {
+	if dryRun == DryRunServer {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
 
 // Scheme has the types that the commands read and write.
 var Scheme = newScheme()
@@ -87,18 +100,13 @@ func (o *WorkspaceOptions) Client() (client.WithWatch, error) {
 	return ClientOf(config)
 }
 
-// Clients returns a client for the workspace, and a reader of all kinds in it. It sends no requests.
-func (o *WorkspaceOptions) Clients() (client.WithWatch, *Reader, error) {
+// Reader returns a reader of all kinds in the workspace. It sends no requests.
+func (o *WorkspaceOptions) Reader() (*Reader, error) {
 	config, err := o.Cluster.ToRESTConfig()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	workspace, err := ClientOf(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	reader, err := NewReader(config)
-	return workspace, reader, err
+	return NewReader(config)
 }
 
 // ReaderIn returns a reader of all kinds in another workspace of the same kcp.
@@ -133,7 +141,7 @@ func (o *InventoryOptions) AddFlags(command *cobra.Command) {
 	flags := command.Flags()
 	o.Cluster.AddFlags(flags)
 	o.Output.AddFlags(command)
-	flags.StringVar(&o.DryRun, "dry-run", DryRunNone, "none, client or server: with client nothing is sent but questions, with server all is sent and nothing stored")
+	flags.StringVar(&o.DryRun, "dry-run", DryRunNone, "none, client or server: client sends no writes, server sends all writes and stores none")
 	flags.Lookup("dry-run").NoOptDefVal = DryRunClient
 	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{DryRunNone, DryRunClient, DryRunServer}, cobra.ShellCompDirectiveNoFileComp))
 	SetFormats(command, o.Output.AllowedFormats())
@@ -149,44 +157,32 @@ func OneSyncTarget(command *cobra.Command, args []string) error {
 	return WithAdvice(command, errors.New("give the name of one SyncTarget"))
 }
 
-// CompleteName completes the names of SyncTargets. The user waits for it, so on any problem it returns nothing.
+// CompleteName completes the names of SyncTargets.
 func (o *WorkspaceOptions) CompleteName(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	workspace, err := o.Client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var list edgev2alpha1.SyncTargetList
-	if err := workspace.List(command.Context(), &list); err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []cobra.Completion
-	for _, syncTarget := range list.Items {
-		if strings.HasPrefix(syncTarget.Name, prefix) {
-			names = append(names, syncTarget.Name)
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return Complete(o.Client, &edgev2alpha1.SyncTargetList{}, client.Object.GetName)(command, args, prefix)
 }
 
-// CompletePlacement completes the names of EdgePlacements. The user waits for it, so on any problem it returns nothing.
-func (o *WorkspaceOptions) CompletePlacement(command *cobra.Command, args []string, prefix string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-	workspace, err := o.Client()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var list edgev2alpha1.EdgePlacementList
-	if err := workspace.List(command.Context(), &list); err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	for _, placement := range list.Items {
-		if strings.HasPrefix(placement.Name, prefix) {
-			names = append(names, placement.Name)
+// CompletePlacement completes the names of EdgePlacements.
+func (o *WorkspaceOptions) CompletePlacement(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return Complete(o.Client, &edgev2alpha1.EdgePlacementList{}, client.Object.GetName)(command, args, prefix)
+}
+
+// Complete completes the first argument with a value of each object of a list. The user waits for it, so on any problem it
+// offers nothing.
+func Complete(open func() (client.WithWatch, error), list client.ObjectList, value func(client.Object) string) cobra.CompletionFunc {
+	return func(command *cobra.Command, args []string, prefix string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
+		workspace, err := open()
+		if err != nil || len(args) > 0 || workspace.List(command.Context(), list) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			if text := value(item.(client.Object)); text != "" && strings.HasPrefix(text, prefix) {
+				found = append(found, text)
+			}
+			return nil
+		})
+		return found, cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // Complete validates the flags. Callers must call it before any other method.
@@ -239,18 +235,25 @@ func (o *InventoryOptions) Report(change registration.Change) {
 	}
 }
 
-// Print prints an object, or its name and what was done with it.
+// Print prints an object, or its name and what was done with it. A client-side dry run prints the manifest of the object.
 func (o *InventoryOptions) Print(object client.Object, done string) error {
-	if o.Manifests != nil {
-		return PrintSafely(o.Manifests, object, o.Out)
-	}
-	if o.DryRun != DryRunNone {
-		done += " (" + o.DryRun + " dry run)"
-	}
-	o.Output.NamePrintFlags.Operation = done
-	printer, err := o.Output.ToPrinter()
-	if err != nil {
-		return err
+	printer := o.Manifests
+	switch {
+	case printer == nil:
+		if o.DryRun != DryRunNone {
+			done += " (" + o.DryRun + " dry run)"
+		}
+		o.Output.NamePrintFlags.Operation = done
+		var err error
+		if printer, err = o.Output.ToPrinter(); err != nil {
+			return err
+		}
+	case o.DryRun == DryRunClient:
+		manifest, err := Manifest(object)
+		if err != nil {
+			return err
+		}
+		object = manifest
 	}
 	return PrintSafely(printer, object, o.Out)
 }
@@ -267,9 +270,9 @@ func (o *InventoryOptions) ConfirmFunc(confirmed bool) func(context.Context, str
 		case confirmed || o.DryRun != DryRunNone:
 			return nil
 		case !printers.IsTerminal(o.In):
-			return errors.New("nothing was changed: say --yes if that is to be so")
+			return errors.New("nothing was changed: give --yes to confirm")
 		}
-		fmt.Fprint(o.ErrOut, "Is that to be so? [y/N] ")
+		fmt.Fprint(o.ErrOut, "Continue? [y/N] ")
 		answer := make(chan string, 1)
 		go func() {
 			line, _ := bufio.NewReader(o.In).ReadString('\n')
@@ -294,8 +297,8 @@ func (o *InventoryOptions) Progress(format string, values ...any) {
 
 // GetSyncTarget completes the options, and returns the inventory of the current workspace with one of its SyncTargets. It returns the first of
 // the given errors of other options, if there is one.
-func (o *InventoryOptions) GetSyncTarget(ctx context.Context, name string, others ...error) (*registration.Inventory, *edgev2alpha1.SyncTarget, error) {
-	if err := cmp.Or(o.Complete(), cmp.Or(others...)); err != nil {
+func (o *InventoryOptions) GetSyncTarget(ctx context.Context, name string, errs ...error) (*registration.Inventory, *edgev2alpha1.SyncTarget, error) {
+	if err := cmp.Or(o.Complete(), cmp.Or(errs...)); err != nil {
 		return nil, nil, err
 	}
 	inventory, err := o.Inventory()
@@ -309,27 +312,56 @@ func (o *InventoryOptions) GetSyncTarget(ctx context.Context, name string, other
 	return inventory, syncTarget, err
 }
 
-// PatchSyncTarget writes what changed in a SyncTarget since before, except in a client-side dry run.
-func (o *InventoryOptions) PatchSyncTarget(ctx context.Context, workspace client.Client, syncTarget, before *edgev2alpha1.SyncTarget) error {
+// Change changes an object of the workspace and prints its new state, done. It writes nothing if the object is in that state.
+func (o *InventoryOptions) Change(ctx context.Context, workspace client.Client, object client.Object, done string, change func()) error {
+	before := object.DeepCopyObject().(client.Object)
+	change()
+	if apiequality.Semantic.DeepEqual(before, object) {
+		return o.Print(object, "already "+done)
+	}
+	if err := o.Patch(ctx, workspace, object, before); err != nil {
+		return err
+	}
+	return o.Print(object, done)
+}
+
+// Patch writes what changed in an object since before, except in a client-side dry run.
+func (o *InventoryOptions) Patch(ctx context.Context, workspace client.Client, object, before client.Object) error {
 	if o.DryRun == DryRunClient {
 		return nil
 	}
-	// The printers need the kind, which the client removes.
-	kind := syncTarget.GroupVersionKind()
-	defer syncTarget.SetGroupVersionKind(kind)
-	if err := workspace.Patch(ctx, syncTarget, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("cannot change the SyncTarget %s: %w", syncTarget.Name, err)
+	if err := o.WithDryRun(workspace).Patch(ctx, object, client.MergeFrom(before)); err != nil {
+		kind, _ := apiutil.GVKForObject(object, Scheme)
+		return fmt.Errorf("cannot change the %s %s: %w", kind.Kind, object.GetName(), err)
 	}
 	return nil
 }
 
-// WithoutStatus returns the manifest of an object without the fields that users do not write.
-func WithoutStatus(object client.Object) (client.Object, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+// Manifest returns an object without its status and the metadata that servers set.
+func Manifest(object client.Object) (client.Object, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object.DeepCopyObject())
+	if err != nil {
+		return nil, err
+	}
+	kind, err := apiutil.GVKForObject(object, Scheme)
 	if err != nil {
 		return nil, err
 	}
 	delete(content, "status")
-	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-	return &unstructured.Unstructured{Object: content}, nil
+	for _, field := range []string{"creationTimestamp", "finalizers", "generation", "managedFields", "resourceVersion", "uid"} {
+		unstructured.RemoveNestedField(content, "metadata", field)
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		values, _, _ := unstructured.NestedStringMap(content, "metadata", field)
+		maps.DeleteFunc(values, func(name, _ string) bool {
+			return name == corev1.LastAppliedConfigAnnotation || strings.Contains(name, "kcp.io/")
+		})
+		unstructured.RemoveNestedField(content, "metadata", field)
+		if len(values) > 0 {
+			_ = unstructured.SetNestedStringMap(content, values, "metadata", field)
+		}
+	}
+	manifest := &unstructured.Unstructured{Object: content}
+	manifest.SetGroupVersionKind(kind)
+	return manifest, nil
 }

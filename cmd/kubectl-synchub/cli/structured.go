@@ -32,9 +32,9 @@ const (
 	outputYAML StructuredOutput = "yaml"
 )
 
-// AddFlag adds the flag.
+// AddFlag adds the flag. The present value is the default.
 func (f *StructuredOutput) AddFlag(command *cobra.Command) {
-	command.Flags().StringVarP((*string)(f), "output", "o", "", "")
+	command.Flags().StringVarP((*string)(f), "output", "o", string(*f), "")
 	SetFormats(command, []string{string(outputJSON), string(outputYAML)})
 }
 

@@ -20,6 +20,8 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
 // TargetFlags select the target cluster and the kubeconfig of its administrator.
@@ -30,6 +32,15 @@ func (f *TargetFlags) AddFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&f.Kubeconfig, "target-kubeconfig", "", "kubeconfig of an administrator of the cluster; it is only used here")
 	flags.StringVar(&f.Context, "target-context", "", "the context of that kubeconfig, if it is not its current one")
+}
+
+// Reader returns a reader of the cluster.
+func (f *TargetFlags) Reader() (*Reader, error) {
+	admin, err := registration.LoadAdminConfig(f.Kubeconfig, f.Context)
+	if err != nil {
+		return nil, err
+	}
+	return NewTargetReader(admin.Config)
 }
 
 // Required returns an error if the user gave no kubeconfig.

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,9 +69,13 @@ func (f *WaitFlags) Limit() time.Duration {
 type SyncTargetWait struct {
 	*InventoryOptions
 	WaitFlags
+	// Done reports whether a state ends the wait. It is nil to wait until the SyncTarget is gone.
 	Done func(*edgev2alpha1.SyncTarget) bool
-	// Describe describes a state that is not done. Its first line is shown whenever it changes, all of it after the timeout.
+	// Describe describes a state that is not done. The error after the timeout has all of it.
 	Describe func(*edgev2alpha1.SyncTarget) string
+	// Steps returns the lines of progress for a state. A line is shown unless the state before has it. If Steps is nil, the
+	// first line of Describe is shown.
+	Steps func(*edgev2alpha1.SyncTarget) []string
 	// Result is the resulting state of the SyncTarget, in messages.
 	Result string
 	// Notes returns lines to print before the result. It may be nil.
@@ -88,48 +93,64 @@ func (w *SyncTargetWait) Run(ctx context.Context, syncTarget *edgev2alpha1.SyncT
 	}
 	waiting, cancel := context.WithTimeout(ctx, w.Limit())
 	defer cancel()
-	var shown string
-	last, err := registration.WatchSyncTarget(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
-		if seen == nil || w.Done(seen) {
+	seen, isDone := syncTarget, false
+	var shown []string
+	current, err := registration.WatchSyncTarget(waiting, workspace, syncTarget, func(current *edgev2alpha1.SyncTarget) bool {
+		if current == nil {
 			return true
 		}
-		if text := firstLine(w.Describe(seen)); text != shown {
-			shown = text
-			w.Progress("%s", text)
-		}
-		return false
+		seen, isDone = current, w.Done != nil && w.Done(current)
+		shown = w.showSteps(shown, current, isDone)
+		return isDone
 	})
-	switch {
-	case last == nil:
-		return fmt.Errorf("the SyncTarget %s was deleted meanwhile", syncTarget.Name)
-	case w.Done(last):
+	if isGone := current == nil || errors.Is(err, registration.ErrReplaced); isDone || isGone && w.Done == nil {
 		if w.Notes != nil {
-			for _, line := range w.Notes(last) {
+			for _, line := range w.Notes(seen) {
 				w.Note(line)
 			}
 		}
-		return w.Print(last, w.Result)
+		return w.Print(seen, w.Result)
+	}
+	switch {
+	case current == nil:
+		return fmt.Errorf("the SyncTarget %s was deleted during the wait", syncTarget.Name)
 	case waiting.Err() == nil:
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return fmt.Errorf("the SyncTarget %s was not %s after %s: %s", syncTarget.Name, w.Result, w.Timeout, w.Describe(last))
+	return fmt.Errorf("the SyncTarget %s was not %s after %s: %s", syncTarget.Name, w.Result, w.Timeout, w.Describe(seen))
 }
 
-// IsReadyNow reports whether the hub has said that the SyncTarget is ready as its spec is now.
+// showSteps shows the progress of a state, and returns its lines. shown are the lines of the state before.
+func (w *SyncTargetWait) showSteps(shown []string, seen *edgev2alpha1.SyncTarget, isDone bool) (steps []string) {
+	switch {
+	case w.Steps != nil:
+		steps = w.Steps(seen)
+	case !isDone:
+		steps = []string{firstLine(w.Describe(seen))}
+	}
+	for _, step := range steps {
+		if !slices.Contains(shown, step) {
+			w.Progress("%s", step)
+		}
+	}
+	return steps
+}
+
+// IsReadyNow reports whether the SyncTarget is ready, by a status for the current spec.
 func IsReadyNow(syncTarget *edgev2alpha1.SyncTarget) bool {
 	ready := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady)
 	return registration.IsReady(syncTarget) && ready.ObservedGeneration >= syncTarget.Generation
 }
 
-// IsSuspendedNow reports whether the hub has said that it syncs nothing, as the spec is now.
+// IsSuspendedNow reports whether the hub has stopped the sync, by a status for the current spec.
 func IsSuspendedNow(syncTarget *edgev2alpha1.SyncTarget) bool {
 	suspended := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSuspended)
 	return suspended != nil && suspended.Status == metav1.ConditionTrue && suspended.ObservedGeneration >= syncTarget.Generation
 }
 
-// DescribeNotReady says why a SyncTarget is not ready.
+// DescribeNotReady returns the reasons why a SyncTarget is not ready.
 func DescribeNotReady(syncTarget *edgev2alpha1.SyncTarget) string {
 	if text := registration.DescribeNotReady(syncTarget); text != "" {
 		return text

@@ -21,7 +21,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,8 +45,8 @@ func NewTargetCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:     "target NAME",
 		Aliases: []string{"synctarget"},
 		Short:   "Show the details of a SyncTarget",
-		Long: "Show the details of a SyncTarget: its conditions, the resources that are synced and those that cannot be, its\n" +
-			"credentials, which cluster is expected and which were former ones, the objects that are left while it is drained or deleted, and the events about it.",
+		Long: "Show the details of a SyncTarget: its conditions, the synced resources and the ones that the hub cannot sync, its\n" +
+			"credentials, its present and former clusters, the remaining objects during a drain or deletion, and its events.",
 		Example: "  kubectl synchub describe target florin",
 		Args:    cli.OneSyncTarget,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -70,28 +69,24 @@ func describeTarget(ctx context.Context, options cli.ReadOptions, name string) e
 	var events corev1.EventList
 	// A user without the right to list events still gets the rest of the description.
 	eventsError := workspace.List(ctx, &events, client.MatchingFields{"involvedObject.name": name, "involvedObject.kind": "SyncTarget"})
-	description := &description{tabwriter.NewWriter(options.Out, 0, 0, 2, ' ', 0), time.Now()}
+	description := &description{cli.NewColumns(options.Out), time.Now()}
 	description.target(&list.Items[0])
 	if eventsError == nil {
 		description.events(&list.Items[0], events.Items)
 	}
-	return description.writer.Flush()
+	return description.Flush()
 }
 
 // description formats text like kubectl describe.
 type description struct {
-	writer *tabwriter.Writer
-	now    time.Time
-}
-
-func (d *description) line(format string, values ...any) {
-	fmt.Fprintln(d.writer, cli.SanitizeLine(fmt.Sprintf(format, values...)))
+	cli.Columns
+	now time.Time
 }
 
 // field writes a line, unless the value is empty.
 func (d *description) field(name, value string) {
 	if value != "" {
-		d.line("%s:\t%s", name, value)
+		d.Line("%s:\t%s", name, value)
 	}
 }
 
@@ -124,15 +119,15 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	d.resources(of.Status.SyncedResources)
 	d.formerClusters(of)
 	if lines := row.FailureLines(); len(lines) > 0 {
-		d.line("Failed Objects:")
+		d.Line("Failed Objects:")
 		for _, line := range lines {
-			d.line("  %s", line)
+			d.Line("  %s", line)
 		}
 	}
-	if cleanup := of.Status.Cleanup; cleanup != nil {
-		d.line("Cleanup:")
-		for _, line := range append([]string{"  " + cleanupLine(cleanup)}, register.RemainingLines(cleanup)...) {
-			d.line("%s", line)
+	if of.Status.Cleanup != nil {
+		d.Line("Cleanup:\t%s", register.CleanupText(of))
+		for _, line := range register.RemainingLines(of) {
+			d.Line("%s", line)
 		}
 	}
 }
@@ -144,11 +139,11 @@ func (d *description) otherCluster(of *edgev2alpha1.SyncTarget) {
 	}
 	d.field("Observed Cluster ID", of.Status.ObservedClusterID)
 	if registration.IsTunnel(of) {
-		d.line("\tThe tunnel leads to another cluster, so nothing is synced. Remove it there,")
+		d.Line("\tThe tunnel leads to another cluster, so nothing is synced. Remove it there,")
 	} else {
-		d.line("\tAnother cluster answers, so nothing is synced. Put the kubeconfig back,")
+		d.Line("\tAnother cluster answers, so nothing is synced. Put the kubeconfig back,")
 	}
-	d.line("\tor confirm the cluster with `kubectl synchub confirm-cluster %s`.", of.Name)
+	d.Line("\tor confirm the cluster with `kubectl synchub confirm-cluster %s`.", of.Name)
 }
 
 // formerClusters lists the clusters that the SyncTarget stood for.
@@ -156,12 +151,12 @@ func (d *description) formerClusters(of *edgev2alpha1.SyncTarget) {
 	if len(of.Status.FormerClusters) == 0 {
 		return
 	}
-	d.line("Former Clusters:")
-	d.line("  Cluster ID\tUntil\tResources")
+	d.Line("Former Clusters:")
+	d.Line("  Cluster ID\tUntil\tResources")
 	for _, former := range of.Status.FormerClusters {
-		d.line("  %s\t%s\t%d", cmp.Or(former.ClusterID, "<unknown>"), d.formatAgo(&former.Until), len(former.Resources))
+		d.Line("  %s\t%s\t%d", cmp.Or(former.ClusterID, "<unknown>"), d.formatAgo(&former.Until), len(former.Resources))
 	}
-	d.line("  `kubectl synchub stale-objects %s --target-kubeconfig FILE` lists the objects that are left there.", of.Name)
+	d.Line("  `kubectl synchub stale-objects %s --target-kubeconfig FILE` lists the objects that are left there.", of.Name)
 }
 
 func formatCounts(counts *edgev2alpha1.TargetCounts) string {
@@ -170,13 +165,6 @@ func formatCounts(counts *edgev2alpha1.TargetCounts) string {
 		line += fmt.Sprintf(", %d left of a mailbox that was deleted or restored from a backup of the cluster, until a mailbox selects them again or the cluster is drained", counts.Former)
 	}
 	return line
-}
-
-func cleanupLine(of *edgev2alpha1.CleanupStatus) string {
-	if of.Remaining == nil {
-		return fmt.Sprintf("%d objects removed; how many remain cannot be told", of.Removed)
-	}
-	return fmt.Sprintf("%d objects removed, %d remain", of.Removed, *of.Remaining)
 }
 
 func formatLabels(labels map[string]string) string {
@@ -203,13 +191,13 @@ func (d *description) token(credentials *edgev2alpha1.CredentialsStatus) string 
 
 func (d *description) conditions(conditions []metav1.Condition) {
 	if len(conditions) == 0 {
-		d.line("Conditions:\t<none>")
+		d.Line("Conditions:\t<none>")
 		return
 	}
-	d.line("Conditions:")
-	d.line("  Type\tStatus\tSince\tReason\tMessage")
+	d.Line("Conditions:")
+	d.Line("  Type\tStatus\tSince\tReason\tMessage")
 	for _, condition := range conditions {
-		d.line("  %s\t%s\t%s\t%s\t%s", condition.Type, condition.Status, overview.FormatDuration(d.now.Sub(condition.LastTransitionTime.Time)), condition.Reason, condition.Message)
+		d.Line("  %s\t%s\t%s\t%s\t%s", condition.Type, condition.Status, overview.FormatDuration(d.now.Sub(condition.LastTransitionTime.Time)), condition.Reason, condition.Message)
 	}
 }
 
@@ -217,11 +205,11 @@ func (d *description) resources(resources []edgev2alpha1.SyncedResource) {
 	if len(resources) == 0 {
 		return
 	}
-	d.line("Synced Resources:")
-	d.line("  Resource\tVersions\tState\tReason\tMessage")
+	d.Line("Synced Resources:")
+	d.Line("  Resource\tVersions\tState\tReason\tMessage")
 	for _, resource := range resources {
 		name := metav1.GroupResource{Group: resource.Group, Resource: resource.Resource}
-		d.line("  %s\t%s\t%s\t%s\t%s", name.String(), strings.Join(resource.Versions, ","), resource.State, resource.Reason, resource.Message)
+		d.Line("  %s\t%s\t%s\t%s\t%s", name.String(), strings.Join(resource.Versions, ","), resource.State, resource.Reason, resource.Message)
 	}
 }
 
@@ -229,19 +217,19 @@ func (d *description) events(of *edgev2alpha1.SyncTarget, events []corev1.Event)
 	if len(events) == 0 {
 		return
 	}
-	d.line("Events:")
-	d.line("  Type\tReason\tAge\tMessage")
+	d.Line("Events:")
+	d.Line("  Type\tReason\tAge\tMessage")
 	for _, event := range events {
 		when := event.LastTimestamp
 		if when.IsZero() {
 			when = metav1.Time(event.EventTime)
 		}
 		age := overview.FormatDuration(d.now.Sub(when.Time)) + staleness(of, event.InvolvedObject.UID, when)
-		d.line("  %s\t%s\t%s\t%s", event.Type, event.Reason, age, strings.TrimSpace(event.Message))
+		d.Line("  %s\t%s\t%s\t%s", event.Type, event.Reason, age, strings.TrimSpace(event.Message))
 	}
 }
 
-// staleness says why an event no longer describes the SyncTarget. It is empty if the event may still do.
+// staleness returns why an event no longer describes the SyncTarget, or "" if it may still do.
 func staleness(of *edgev2alpha1.SyncTarget, about types.UID, when metav1.Time) string {
 	ready := meta.FindStatusCondition(of.Status.Conditions, edgev2alpha1.ConditionReady)
 	switch {

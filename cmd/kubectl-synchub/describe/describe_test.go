@@ -20,21 +20,21 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
 // described returns the description of a SyncTarget, with words separated by one space.
 func described(t *testing.T, of *edgev2alpha1.SyncTarget, now time.Time) string {
 	t.Helper()
 	var out bytes.Buffer
-	description := &description{tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0), now}
+	description := &description{cli.NewColumns(&out), now}
 	description.target(of)
-	if err := description.writer.Flush(); err != nil {
+	if err := description.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
@@ -49,7 +49,7 @@ func TestDescribeShowsTheExpectedCluster(t *testing.T) {
 	of := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}}
 	of.Status.ClusterID = "expected"
 	if got := described(t, of, now); strings.Contains(got, "Observed") || strings.Contains(got, "Former") {
-		t.Errorf("all is as expected, and it says\n%s", got)
+		t.Errorf("all is as expected, and it prints\n%s", got)
 	}
 
 	of.Status.ObservedClusterID = "observed"

@@ -23,7 +23,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,9 +45,9 @@ const (
 const describePlacementLong = `Show the details of an EdgePlacement of the current workspace: its conditions, and how each object that it selects is on each
 cluster. Objects that need attention come first.
 
-All of it is what the hub has written into the workspace, so that no rights for mailboxes or clusters are needed. The hub names
-the first ten pairs of an object and a cluster that fail, and the first ten that are on their way. If there are more, the state
-of the other pairs is Unknown.`
+The command reads only the workspace, so you need no rights for mailboxes or clusters. The hub lists the first ten pairs of an
+object and a cluster that fail, and the first ten that are on their way. If there are more, the state of the other pairs is
+Unknown.`
 
 // describePlacementOptions are the flags of describe placement.
 type describePlacementOptions struct {
@@ -69,7 +68,7 @@ func NewPlacementCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:    func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
 	}
 	options.Cluster.AddFlags(command.Flags())
-	command.Flags().IntVar(&options.limit, "limit", defaultObjects, "show at most so many objects; 0 shows all")
+	command.Flags().IntVar(&options.limit, "limit", defaultObjects, "maximum number of objects to show; 0 shows all")
 	command.ValidArgsFunction = options.CompletePlacement
 	return command
 }
@@ -78,28 +77,28 @@ func (o *describePlacementOptions) run(ctx context.Context, name string) error {
 	if o.limit < 0 {
 		return errors.New("--limit: it must not be negative")
 	}
-	workspace, reader, err := o.Clients()
+	reader, err := o.Reader()
 	if err != nil {
 		return err
 	}
-	placement, slice, err := rollout.GetEdgePlacement(ctx, workspace, name)
+	placement, slice, err := rollout.GetEdgePlacement(ctx, reader.Client, name)
 	if err != nil {
 		return err
 	}
-	description := &description{tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0), time.Now()}
+	description := &description{cli.NewColumns(o.Out), time.Now()}
 	description.placement(placement)
 	// The rest of the description does not depend on the objects, so the user gets it anyway.
-	objects, fingerprint, listError := rollout.PlacedObjects(ctx, reader, workspace, placement)
+	objects, fingerprint, listError := rollout.PlacedObjects(ctx, reader, placement)
 	if listError == nil {
 		if status := &placement.Status; int64(len(objects)) == status.Selected && status.ObservedObjects != "" && status.ObservedObjects != fingerprint.String() {
-			description.line("Objects have changed since the hub wrote this status.")
+			description.Line("Objects have changed since the hub wrote this status.")
 		}
 		description.placedObjects(placement, placed.NewView(placement, slice), objects, o.limit)
 	}
 	description.placementPairs("Failures", placement.Status.Failures)
 	description.placementPairs("On Their Way", placement.Status.Progressing)
 	description.excludedObjects(&placement.Status)
-	return errors.Join(listError, description.writer.Flush())
+	return errors.Join(listError, description.Flush())
 }
 
 func (d *description) placement(of *edgev2alpha1.EdgePlacement) {
@@ -108,7 +107,7 @@ func (d *description) placement(of *edgev2alpha1.EdgePlacement) {
 	d.field("Labels", formatLabels(of.Labels))
 	d.field("Deletion Policy", string(of.Spec.DeletionPolicy))
 	if int64(status.SpecGeneration) != of.Generation {
-		d.line("Status:\tof generation %d, while the EdgePlacement has generation %d: the hub is about to write it anew", status.SpecGeneration, of.Generation)
+		d.Line("Status:\tof generation %d, while the EdgePlacement has generation %d: the hub is about to write it again", status.SpecGeneration, of.Generation)
 	}
 	d.field("Locations", fmt.Sprint(status.MatchingLocationCount))
 	d.field("Destinations", fmt.Sprint(status.Destinations))
@@ -125,7 +124,7 @@ func (d *description) placement(of *edgev2alpha1.EdgePlacement) {
 func (d *description) placedObjects(placement *edgev2alpha1.EdgePlacement, view *placed.View, objects []placed.Object, limit int) {
 	if int64(len(objects)) != placement.Status.Selected {
 		// Some of these are not counted yet, or not published.
-		d.line("The EdgePlacement selects %d objects, and the hub has counted %d.", len(objects), placement.Status.Selected)
+		d.Line("The EdgePlacement selects %d objects, and the hub has counted %d.", len(objects), placement.Status.Selected)
 		view.Complete = false
 	}
 	if len(objects) == 0 || len(view.SyncTargets) == 0 {
@@ -142,7 +141,7 @@ func (d *description) placedObjects(placement *edgev2alpha1.EdgePlacement, view 
 		d.objectsWithCounts(view, shown)
 	}
 	if more := len(objects) - len(shown); more > 0 {
-		d.line("  and %d more objects: show them with --limit", more)
+		d.Line("  and %d more objects: show them with --limit", more)
 	}
 }
 
@@ -170,21 +169,21 @@ func rankOf(state placed.State) int {
 
 // objectsByCluster writes a table with a line for each object and a column for each cluster.
 func (d *description) objectsByCluster(view *placed.View, objects []placed.Object) {
-	d.line("Objects:")
-	d.line("  Object\t%s", strings.Join(view.SyncTargets, "\t"))
+	d.Line("Objects:")
+	d.Line("  Object\t%s", strings.Join(view.SyncTargets, "\t"))
 	for _, object := range objects {
 		var states []string
 		for _, syncTarget := range view.SyncTargets {
 			states = append(states, view.StateOf(object, syncTarget).State)
 		}
-		d.line("  %s\t%s", object, strings.Join(states, "\t"))
+		d.Line("  %s\t%s", object, strings.Join(states, "\t"))
 	}
 }
 
 // objectsWithCounts writes a line for each object, with the number of clusters by state.
 func (d *description) objectsWithCounts(view *placed.View, objects []placed.Object) {
-	d.line("Objects:")
-	d.line("  Object\tClusters")
+	d.Line("Objects:")
+	d.Line("  Object\tClusters")
 	for _, object := range objects {
 		counts := map[string]int{}
 		var order []string
@@ -199,7 +198,7 @@ func (d *description) objectsWithCounts(view *placed.View, objects []placed.Obje
 		for _, state := range order {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[state], state))
 		}
-		d.line("  %s\t%s", object, strings.Join(parts, ", "))
+		d.Line("  %s\t%s", object, strings.Join(parts, ", "))
 	}
 }
 
@@ -208,10 +207,10 @@ func (d *description) placementPairs(title string, pairs []edgev2alpha1.Placemen
 	if len(pairs) == 0 {
 		return
 	}
-	d.line("%s:", title)
-	d.line("  Object\tCluster\tReason\tMessage")
+	d.Line("%s:", title)
+	d.Line("  Object\tCluster\tReason\tMessage")
 	for _, pair := range pairs {
-		d.line("  %s\t%s\t%s\t%s", placed.ObjectOf(pair), pair.SyncTarget, pair.Reason, pair.Message)
+		d.Line("  %s\t%s\t%s\t%s", placed.ObjectOf(pair), pair.SyncTarget, pair.Reason, pair.Message)
 	}
 }
 
@@ -220,12 +219,12 @@ func (d *description) excludedObjects(status *edgev2alpha1.EdgePlacementStatus) 
 	if len(status.ExcludedObjects) == 0 {
 		return
 	}
-	d.line("Not Placed:")
-	d.line("  Object\tReason\tMessage")
+	d.Line("Not Placed:")
+	d.Line("  Object\tReason\tMessage")
 	for _, object := range status.ExcludedObjects {
-		d.line("  %s\t%s\t%s", placed.ObjectOf(edgev2alpha1.PlacementPair{ObjectFailure: object}), object.Reason, object.Message)
+		d.Line("  %s\t%s\t%s", placed.ObjectOf(edgev2alpha1.PlacementPair{ObjectFailure: object}), object.Reason, object.Message)
 	}
 	if more := status.Excluded - int64(len(status.ExcludedObjects)); more > 0 {
-		d.line("  and %d more objects", more)
+		d.Line("  and %d more objects", more)
 	}
 }

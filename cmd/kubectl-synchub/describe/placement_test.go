@@ -21,13 +21,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
 )
 
@@ -50,10 +50,10 @@ func describedObjects(t *testing.T, clusters, counted, limit int) string {
 		}},
 	}
 	var out bytes.Buffer
-	description := &description{tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0), time.Now()}
+	description := &description{cli.NewColumns(&out), time.Now()}
 	description.placedObjects(placement, placed.NewView(placement, slice), objects, limit)
 	description.placementPairs("Failures", placement.Status.Failures)
-	if err := description.writer.Flush(); err != nil {
+	if err := description.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(out.String()), " ")
@@ -79,13 +79,13 @@ func TestDescribePlacedObjects(t *testing.T) {
 
 func TestDescribeExcludedObjects(t *testing.T) {
 	var out bytes.Buffer
-	description := &description{tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0), time.Now()}
+	description := &description{cli.NewColumns(&out), time.Now()}
 	status := &edgev2alpha1.EdgePlacementStatus{Selected: 3, Excluded: 13, ExcludedObjects: []edgev2alpha1.ObjectFailure{
 		{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Name: "reader", Reason: "NotSelected", Message: "it meets no test"},
 	}}
 	description.placement(&edgev2alpha1.EdgePlacement{Status: *status})
 	description.excludedObjects(status)
-	if err := description.writer.Flush(); err != nil {
+	if err := description.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(out.String()), " ")

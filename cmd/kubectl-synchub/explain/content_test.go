@@ -37,14 +37,14 @@ import (
 func synced(state edgev2alpha1.SyncedResourceState, reason string) func(*testing.T, *explain.Facts) {
 	return func(_ *testing.T, f *explain.Facts) {
 		resource := &status(f).SyncedResources[0]
-		resource.State, resource.Reason, resource.Message = state, reason, "It says why."
+		resource.State, resource.Reason, resource.Message = state, reason, "The reason."
 		f.Target.Value = nil
 	}
 }
 
 func event(reason string, uid types.UID) corev1.Event {
 	return corev1.Event{
-		Reason: reason, Message: "It says why.", Type: corev1.EventTypeWarning, ReportingController: "synchub", InvolvedObject: corev1.ObjectReference{UID: uid},
+		Reason: reason, Message: "The reason.", Type: corev1.EventTypeWarning, ReportingController: "synchub", InvolvedObject: corev1.ObjectReference{UID: uid},
 		LastTimestamp: metav1.NewTime(now.Add(-3 * time.Minute)),
 	}
 }
@@ -72,7 +72,7 @@ func limitExceeded(f *explain.Facts, reason, of string) {
 var contentCases = map[string]testCase{
 	"not listed yet": {
 		change: func(_ *testing.T, f *explain.Facts) { status(f).SyncedResources, f.Target.Value = nil, nil },
-		step:   explain.StepCompatibility, state: explain.Waiting, says: []string{"status.syncedResources"},
+		step:   explain.StepCompatibility, state: explain.Waiting, texts: []string{"status.syncedResources"},
 	},
 	"not compared yet": {
 		change: synced(edgev2alpha1.SyncedResourcePending, "Pending"),
@@ -80,7 +80,7 @@ var contentCases = map[string]testCase{
 	},
 	"not served": {
 		change: synced(edgev2alpha1.SyncedResourceIncompatible, "NotServed"),
-		step:   explain.StepCompatibility, state: explain.Stopped, reason: "NotServed", says: []string{"It says why"},
+		step:   explain.StepCompatibility, state: explain.Stopped, reason: "NotServed", texts: []string{"The reason"},
 	},
 	"incompatible": {
 		change: synced(edgev2alpha1.SyncedResourceIncompatible, "SchemaIncompatible"),
@@ -93,7 +93,7 @@ var contentCases = map[string]testCase{
 			publish("compatibility: Warn", false)(t, f)
 			f.Target.Value = there
 		},
-		state: explain.OK, says: []string{"lets them go down all the same"},
+		state: explain.OK, texts: []string{"lets them go down all the same"},
 	},
 	"a failure that its config reports": {
 		change: func(_ *testing.T, f *explain.Facts) {
@@ -103,13 +103,13 @@ var contentCases = map[string]testCase{
 			}
 			f.Target.Value = nil
 		},
-		step: explain.StepReport, state: explain.Stopped, reason: "AdmissionDenied", says: []string{"SyncerConfig/all: The webhook said no"},
+		step: explain.StepReport, state: explain.Stopped, reason: "AdmissionDenied", texts: []string{"SyncerConfig/all: The webhook said no"},
 	},
-	"a failure that an event tells": {
+	"a failure that an event reports": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			f.Events, f.Target.Value = []corev1.Event{event("Forbidden", "above"), event("Conflict", "its predecessor")}, nil
 		},
-		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"the last event about it, 3m ago: It says why"},
+		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", texts: []string{"the last event about it, 3m ago: The reason"},
 	},
 	"an event that is past": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Events = []corev1.Event{event("Forbidden", "above")} }, state: explain.OK,
@@ -132,7 +132,7 @@ var contentCases = map[string]testCase{
 			f.Events, f.Target.Value = []corev1.Event{event("Forbidden", "above")}, nil
 			status(f).Counts = &edgev2alpha1.TargetCounts{Failed: 1}
 		},
-		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"the last event about it, 3m ago"},
+		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", texts: []string{"the last event about it, 3m ago"},
 	},
 	"a failure that only the SyncTarget reports": {
 		change: func(t *testing.T, f *explain.Facts) {
@@ -141,7 +141,7 @@ var contentCases = map[string]testCase{
 			f.Target.Value = nil
 			status(f).Failures = []edgev2alpha1.ObjectFailure{{Group: "example.dev", Resource: "widgets", Namespace: "shop", Name: "web", Reason: "Forbidden", Message: "You may not."}}
 		},
-		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"SyncTarget/florin: You may not"},
+		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", texts: []string{"SyncTarget/florin: You may not"},
 	},
 	"too much of the resource": {
 		change: func(t *testing.T, f *explain.Facts) {
@@ -149,21 +149,21 @@ var contentCases = map[string]testCase{
 			limitExceeded(f, "ResourceLimitExceeded", "8 widgets.example.dev")
 			f.Target.Value = nil
 		},
-		step: explain.StepReport, state: explain.Stopped, reason: "ResourceLimitExceeded", says: []string{"it may be among the objects beyond a limit: The mailbox has 8 widgets.example.dev"},
+		step: explain.StepReport, state: explain.Stopped, reason: "ResourceLimitExceeded", texts: []string{"it may be among the objects beyond a limit: The mailbox has 8 widgets.example.dev"},
 	},
 	"too much of everything, and a change": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			limitExceeded(f, "MailboxLimitExceeded", "8 objects")
 			config(f).Spec.DeletionPolicy = edgev2alpha1.DeletionPolicyOrphan
 		},
-		step: explain.StepContent, state: explain.Stopped, reason: "MailboxLimitExceeded", says: []string{"left as it is: The mailbox has 8 objects"},
+		step: explain.StepContent, state: explain.Stopped, reason: "MailboxLimitExceeded", texts: []string{"left as it is: The mailbox has 8 objects"},
 	},
 	"too much of everything, and another value": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			limitExceeded(f, "MailboxLimitExceeded", "8 objects")
 			f.Object.Value.Object["spec"] = map[string]any{"size": int64(4)}
 		},
-		state: explain.Unknown, says: []string{"values differ at .spec.size; it may be among the objects beyond a limit"},
+		state: explain.Unknown, texts: []string{"values differ at .spec.size; it may be among the objects beyond a limit"},
 	},
 	"too much of another resource": {
 		change: func(_ *testing.T, f *explain.Facts) {
@@ -184,24 +184,24 @@ var contentCases = map[string]testCase{
 	"a field that is not ignored any more": {
 		change: tookBack(6),
 		step:   explain.StepContent, state: explain.Waiting, reason: "LeftToTarget",
-		says: []string{"left to the target until the next change in the mailbox", "spec.replicas is 6 on the target and 3 in the mailbox"},
+		texts: []string{"left to the target until the next change in the mailbox", "spec.replicas is 6 on the target and 3 in the mailbox"},
 	},
 	"a field that is not ignored any more and has the same value": {
-		change: tookBack(3), state: explain.OK, says: []string{"in sync with the mailbox"},
+		change: tookBack(3), state: explain.OK, texts: []string{"in sync with the mailbox"},
 	},
 	"a field that is not ignored any more, and a source that has changed": {
 		change: func(t *testing.T, f *explain.Facts) {
 			tookBack(6)(t, f)
 			f.Object.Value.Object["spec"] = map[string]any{"size": int64(4), "replicas": int64(3)}
 		},
-		state: explain.Unknown, says: []string{"does not own .spec.replicas there"},
+		state: explain.Unknown, texts: []string{"does not own .spec.replicas there"},
 	},
 	"more failures than are listed": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			config(f).Status.Failed = 11
 			f.Target = explain.Observed[*unstructured.Unstructured]{Err: errDenied}
 		},
-		state: explain.Unknown, onTarget: explain.PresenceUnknown, says: []string{"not all are listed"},
+		state: explain.Unknown, onTarget: explain.PresenceUnknown, texts: []string{"not all are listed"},
 	},
 	"more failures than are listed, but the cluster has it": {
 		change: func(_ *testing.T, f *explain.Facts) { config(f).Status.Failed = 11 }, state: explain.OK,
@@ -209,14 +209,14 @@ var contentCases = map[string]testCase{
 	"a name that is taken": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value.SetAnnotations(nil) },
 		step:   explain.StepTarget, state: explain.Stopped, reason: "Conflict", onTarget: explain.Present,
-		says: []string{"florin has an object web that did not come from the mailbox", "it has no mark of the hub", "spec.adoption"},
+		texts: []string{"florin has an object web that did not come from the mailbox", "it has no mark of the hub", "spec.adoption"},
 	},
 	"a mark of another hub": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Hub = "another" },
-		step:   explain.StepTarget, state: explain.Stopped, reason: "Conflict", says: []string{ownership.ErrForeign.Error()},
+		step:   explain.StepTarget, state: explain.Stopped, reason: "Conflict", texts: []string{ownership.ErrForeign.Error()},
 	},
-	"a hub that only the mark tells": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Hub = "" }, state: explain.OK, says: []string{"in sync with the mailbox"},
+	"a hub that only the mark contains": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Hub = "" }, state: explain.OK, texts: []string{"in sync with the mailbox"},
 	},
 	"being deleted below": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value.SetDeletionTimestamp(&metav1.Time{Time: now}) },
@@ -228,7 +228,7 @@ var contentCases = map[string]testCase{
 			f.Key.Name = "other"
 			publish("naming: {name: web}", false)(t, f)
 		},
-		step: explain.StepContent, state: explain.Stopped, reason: "Conflict", says: []string{"widgets shop/web"},
+		step: explain.StepContent, state: explain.Stopped, reason: "Conflict", texts: []string{"widgets shop/web"},
 	},
 	"drifted": {
 		change: func(_ *testing.T, f *explain.Facts) {
@@ -236,10 +236,10 @@ var contentCases = map[string]testCase{
 			entries[0].FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:synchub.dev/owner":{}},"f:annotations":{"f:synchub.dev/mark":{}}}}`)
 			f.Target.Value.SetManagedFields(entries)
 		},
-		state: explain.Unknown, says: []string{"does not own .spec there"},
+		state: explain.Unknown, texts: []string{"does not own .spec there"},
 	},
 	"without the label": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value.SetLabels(nil) }, state: explain.Unknown, says: []string{ownership.OwnerLabel},
+		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value.SetLabels(nil) }, state: explain.Unknown, texts: []string{ownership.OwnerLabel},
 	},
 	"another policy": {
 		change: func(_ *testing.T, f *explain.Facts) {
@@ -249,7 +249,7 @@ var contentCases = map[string]testCase{
 	},
 	"another value": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Object.Value.Object["spec"] = map[string]any{"size": int64(4)} },
-		state:  explain.Unknown, says: []string{"values differ at .spec.size"},
+		state:  explain.Unknown, texts: []string{"values differ at .spec.size"},
 	},
 	"the same quantity": {
 		change: func(t *testing.T, f *explain.Facts) {
@@ -265,7 +265,7 @@ var contentCases = map[string]testCase{
 			f.Target.Value = placed(t, f.Object.Value, transform.SyncSpec{Policy: ownership.PolicyDelete})
 			f.Object.Value.Object["spec"] = map[string]any{"size": int64(4)}
 		},
-		state: explain.OK, says: []string{"created once"},
+		state: explain.OK, texts: []string{"created once"},
 	},
 	"a mutation that fails": {
 		change: publish("mutation: {down: [{regex: {path: spec, pattern: a}}]}", false),
@@ -273,7 +273,7 @@ var contentCases = map[string]testCase{
 	},
 	"a mutation that needs a label of the SyncTarget": {
 		change: publish("mutation: {down: [{cel: {path: spec.region, expression: syncTarget.metadata.labels.region}}]}", false),
-		step:   explain.StepContent, state: explain.Stopped, reason: "RuleFailed", says: []string{"no such key: region"},
+		step:   explain.StepContent, state: explain.Stopped, reason: "RuleFailed", texts: []string{"no such key: region"},
 	},
 	"a status that is not back": {
 		change: func(_ *testing.T, f *explain.Facts) { delete(f.Object.Value.Object, "status") },
@@ -284,13 +284,13 @@ var contentCases = map[string]testCase{
 			delete(f.Object.Value.Object, "status")
 			publish("statusReturn: false", false)(t, f)
 		},
-		state: explain.OK, says: []string{"statusReturn of the PublishedResource is false"},
+		state: explain.OK, texts: []string{"statusReturn of the PublishedResource is false"},
 	},
 	"a status that the config keeps below": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			delete(f.Object.Value.Object, "status")
 			config(f).Spec.StatusReturn = new(false)
 		},
-		state: explain.OK, says: []string{"statusReturn is false in all configs"},
+		state: explain.OK, texts: []string{"statusReturn is false in all configs"},
 	},
 }

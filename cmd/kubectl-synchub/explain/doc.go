@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package explain says why an object is on a target or is not. [Explain] checks the sync of one object step by step:
+// Package explain has the command explain: why an object is on a target or is not. [Explain] checks the sync of one object step by step:
 // from the SyncTarget, over the PublishedResource and the configs, to the copy on the target.
 //
 // The package is pure. Callers pass everything they have read as [Facts], with an error for everything they could not

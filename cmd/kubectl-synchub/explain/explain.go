@@ -38,7 +38,7 @@ var steps = []struct {
 	{StepStatus, explainStatus},
 }
 
-// Explain says why the object is on the target, or is not.
+// Explain returns why the object is on the target, or is not.
 func Explain(facts *Facts) Explanation {
 	o := newObservation(facts)
 	explanation := Explanation{SyncTarget: o.SyncTarget.Name, Group: o.Resource.Group, Resource: o.Resource.Resource, Namespace: o.Key.Namespace, Name: o.Key.Name}

@@ -136,8 +136,8 @@ type testCase struct {
 	step   string
 	state  explain.State
 	reason string
-	// says are parts of the step's text, or of the result's text if there is no step.
-	says     []string
+	// texts are parts of the step's text, or of the result's text if there is no step.
+	texts    []string
 	onTarget explain.Presence
 }
 
@@ -169,7 +169,7 @@ func check(t *testing.T, test testCase) {
 			}
 		}
 	}
-	for _, part := range test.says {
+	for _, part := range test.texts {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is missing", part)
 		}

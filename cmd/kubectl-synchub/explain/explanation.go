@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
@@ -70,12 +71,12 @@ type Step struct {
 	State State  `json:"state"`
 	// Reason is a constant of the hub, if the hub has reported one.
 	Reason string `json:"reason,omitempty"`
-	// What is the finding. Do says how to solve the problem.
+	// What describes the finding, and Do the way to solve the problem.
 	What string `json:"what"`
 	Do   string `json:"do,omitempty"`
 }
 
-// Presence says whether the target has an object.
+// Presence is whether the target has an object.
 type Presence string
 
 const (
@@ -86,7 +87,7 @@ const (
 
 // Result is the answer: the first step that stops the object, if any.
 type Result struct {
-	// OnTarget says whether the target has an object of this name.
+	// OnTarget is whether the target has an object of this name.
 	OnTarget Presence `json:"onTarget"`
 	// Step is the name of the step that stops the object. It is empty if no step does.
 	Step  string `json:"step,omitempty"`
@@ -156,7 +157,7 @@ func conditionStep(condition *metav1.Condition) *Step {
 	return newStep(state, condition.Reason, "%s", sentence(condition.Message))
 }
 
-// advise says how to solve the problem.
+// advise adds advice how to solve the problem.
 func (s *Step) advise(what string, values ...any) *Step {
 	s.Do = fmt.Sprintf(what, values...)
 	return s
@@ -172,9 +173,4 @@ func inOneLine(err error) string { return sentence(err.Error()) }
 // maxListed is the maximum number of names in a message.
 const maxListed = 3
 
-func joinFirst(names []string) string {
-	if more := len(names) - maxListed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
+func joinFirst(names []string) string { return cli.FirstOf(maxListed, names) }

@@ -37,7 +37,7 @@ import (
 type Observed[T any] struct {
 	// Value is the result, or the zero value if nothing exists.
 	Value T
-	// Err says why the result is unknown.
+	// Err is the reason why the result is unknown.
 	Err error
 }
 
@@ -45,7 +45,7 @@ type Observed[T any] struct {
 type Facts struct {
 	Now        time.Time
 	SyncTarget *edgev2alpha1.SyncTarget
-	// Hub is the UID of the provider workspace's LogicalCluster. If it is empty, marks tell the hub.
+	// Hub is the UID of the provider workspace's LogicalCluster. If it is empty, it is taken from marks.
 	Hub types.UID
 	// ProtectedNamespaces are the hub's. If there are none, only its reports show them.
 	ProtectedNamespaces []string
@@ -56,7 +56,7 @@ type Facts struct {
 	// Served is the API as the mailbox serves it, or nil if the mailbox does not serve it. Its fields Native and
 	// Exported are ignored.
 	Served Observed[*publishedresource.API]
-	// Published are all PublishedResources. With an error, there may be others.
+	// Published are all PublishedResources. With an error, there may be more.
 	Published Observed[[]synchubv1alpha1.PublishedResource]
 	// Configs of the mailbox.
 	Configs Observed[Configs]
@@ -88,7 +88,7 @@ func (f *Facts) API() schema.GroupVersionResource {
 	return newObservation(f).resource().GroupVersionResource
 }
 
-// TargetRef returns the location of the object on the target. The error says why the location is unknown. The result
+// TargetRef returns the location of the object on the target. The error is the reason why the location is unknown. The result
 // may lack the version, and either the resource name or the kind.
 func (f *Facts) TargetRef() (TargetRef, error) {
 	o := newObservation(f)

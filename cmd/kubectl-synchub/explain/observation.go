@@ -52,7 +52,7 @@ type observation struct {
 	// planner has the resource: how the hub syncs objects, as far as that is known.
 	planner  plan.Planner
 	observer *observe.Observer
-	// version says in which version the hub writes objects to the target, and why. It is empty if there is only one version.
+	// version describes in which version the hub writes objects to the target, and why. It is empty if there is only one version.
 	version string
 
 	// selected is the selection of the object itself by configs, before the filter and without relations.
@@ -77,7 +77,7 @@ type observation struct {
 	filterErr error
 	// up is what the hub decides about the target's object, if the mailbox does not have the object and a config selects it for upsync.
 	up *plan.UpPlan
-	// goesDown is true if the hub downsyncs the object because of its own selection, and belongs if it does so for whatever reason, unless the
+	// goesDown is true if the hub downsyncs the object because of its own selection, and belongs if it does so for any reason, unless the
 	// object's place on the target is selected for upsync.
 	goesDown, belongs bool
 }
@@ -185,7 +185,7 @@ func (o *observation) newObserver(resource plan.Resource) {
 	})
 }
 
-// targetRef returns the location on the target to which the object is downsynced, or from which it was upsynced.
+// targetRef returns the location of the object's copy on the target, or of the original if the object was upsynced.
 func (o *observation) targetRef() (TargetRef, error) {
 	own := o.resource().TargetAPI()
 	switch object := o.Object.Value; {

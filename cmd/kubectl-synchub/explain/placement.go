@@ -75,7 +75,7 @@ type selecting struct {
 	state    placed.State
 }
 
-// FromWorkload says why an object of a workload workspace is on a cluster, or is not, as far as the workspace tells.
+// FromWorkload returns why an object of a workload workspace is on a cluster, or is not, by the status in that workspace.
 func FromWorkload(facts *PlacementFacts) Explanation {
 	explanation := Explanation{
 		SyncTarget: facts.SyncTarget, Group: facts.Resource.Group, Resource: facts.Resource.Resource, Namespace: facts.Key.Namespace, Name: facts.Key.Name,

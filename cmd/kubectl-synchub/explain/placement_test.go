@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// placedFacts are those of an object that one EdgePlacement selects, and that is healthy on both clusters.
+// placedFacts returns the facts of an object that one EdgePlacement selects, and that is healthy on both clusters.
 func placedFacts(t *testing.T) *explain.PlacementFacts {
 	t.Helper()
 	facts := &explain.PlacementFacts{
@@ -77,7 +77,7 @@ func TestFromWorkload(t *testing.T) {
 		presence explain.Presence
 		state    explain.State
 		step     string
-		says     string
+		text     string
 	}{
 		"healthy":                   {func(*explain.PlacementFacts) {}, explain.Present, explain.OK, "", "prices is on florin"},
 		"no object":                 {func(f *explain.PlacementFacts) { f.Object.Value = nil }, explain.PresenceUnknown, explain.Stopped, explain.StepWorkload, "does not have it"},
@@ -106,7 +106,7 @@ func TestFromWorkload(t *testing.T) {
 		facts := placedFacts(t)
 		test.change(facts)
 		got := explain.FromWorkload(facts).Result
-		if got.OnTarget != test.presence || got.State != test.state || got.Step != test.step || !strings.Contains(got.Text, test.says) {
+		if got.OnTarget != test.presence || got.State != test.state || got.Step != test.step || !strings.Contains(got.Text, test.text) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

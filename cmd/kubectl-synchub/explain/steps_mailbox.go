@@ -272,7 +272,7 @@ func explainNearestEntry(o *observation) *Step {
 	switch {
 	case o.copied != nil && plan.IsUpsyncedBy(o.owner().ForPlacements(), o.Object.Value):
 		step.What += "; by its mark, which only the hub can verify, a placement put it into the mailbox: if so, the hub keeps it on the cluster and writes the config for placements again"
-		step.Do = "wait, and look at the log of the hub if the config does not come back"
+		step.Do = "wait, and see the log of the hub if the config does not return"
 	case o.copied != nil:
 		step.What += "; it goes from the cluster once that is verified, with the policy " + string(o.copied.Mark.Policy)
 	case relations != "":

@@ -72,7 +72,7 @@ func explainReport(o *observation) *Step {
 	case o.copied != nil, o.noDownsync != "":
 		return nil
 	case last != nil && o.isCountedSince(last.LastTimestamp):
-		return newStep(OK, "", "an event, %s ago, said: %s; that is over: since then the hub has counted the objects that fail, and this one is not among them",
+		return newStep(OK, "", "an event, %s ago: %s; that is over: since then the hub has counted the objects that fail, and this one is not among them",
 			o.age(last.LastTimestamp), sentence(last.Message))
 	case last != nil:
 		return newStep(Stopped, last.Reason, "the last event about it, %s ago: %s", o.age(last.LastTimestamp), sentence(last.Message))
@@ -296,20 +296,20 @@ func explainDifferences(o *observation) *Step {
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
 		return newStep(OK, "", "it was to be created once, and is left alone since then")
 	case decision.Cause == plan.Drifted:
-		return newStep(Unknown, "Drifted", "the hub does not own %s there; it repairs changes by others, and leaves fields that the cluster does not keep", joinFirst(decision.Fields))
+		return newStep(Unknown, "Drifted", "the hub does not own %s there; it repairs changes by other writers, and keeps fields that the cluster does not store", joinFirst(decision.Fields))
 	case beyond != nil && isChanged:
 		return newStep(Stopped, beyond.Reason, "it may be among the objects beyond a limit, and is left as it is: %s", sentence(beyond.Message))
 	case beyond != nil && differing != "":
 		return newStep(Unknown, beyond.Reason, "values differ at %s; it may be among the objects beyond a limit: %s", differing, sentence(beyond.Message))
 	case isChanged:
-		return newStep(Waiting, "Changed", "the hub is about to write it anew")
+		return newStep(Waiting, "Changed", "the hub is about to write it again")
 	case differing != "":
 		return newStep(Unknown, "", "values differ at %s; either the cluster writes them in another form, or the hub is about to apply them", differing)
 	case deferred != "":
 		return newStep(Waiting, "LeftToTarget", "left to the target until the next change in the mailbox, since ignoreFields named it before: %s", deferred).
 			advise("to apply the mailbox's value now, change anything in the object there")
 	default:
-		return newStep(OK, "", "it is what the mailbox says")
+		return newStep(OK, "", "it equals the object of the mailbox")
 	}
 }
 

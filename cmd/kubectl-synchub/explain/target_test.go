@@ -30,40 +30,40 @@ import (
 var targetCases = map[string]testCase{
 	"all is well": {
 		change: func(*testing.T, *explain.Facts) {}, state: explain.OK, onTarget: explain.Present,
-		says: []string{"web is on florin, in sync with the mailbox", "selected by SyncerConfig/all spec.namespaceScope.resources[0]", "shows the cluster's status"},
+		texts: []string{"web is on florin, in sync with the mailbox", "selected by SyncerConfig/all spec.namespaceScope.resources[0]", "shows the cluster's status"},
 	},
 	"suspended": {
 		change: func(_ *testing.T, f *explain.Facts) { spec(f).Suspend = true },
-		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Suspended", says: []string{"web is on florin: ", "synchub resume florin"},
+		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Suspended", texts: []string{"web is on florin: ", "synchub resume florin"},
 	},
 	"drained": {
 		change: func(_ *testing.T, f *explain.Facts) { spec(f).Drain, f.Target.Value = true, nil },
-		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Draining", onTarget: explain.Absent, says: []string{"web is not on florin: ", "synchub uncordon florin"},
+		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Draining", onTarget: explain.Absent, texts: []string{"web is not on florin: ", "synchub uncordon florin"},
 	},
 	"deleted, and what was placed with it": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			f.SyncTarget.DeletionTimestamp = &metav1.Time{Time: now}
 			spec(f).DeletionPolicy = edgev2alpha1.DeletionPolicyDelete
 		},
-		step: explain.StepSyncTarget, state: explain.Stopped, reason: "Deleting", says: []string{"together with the hub's objects on the cluster"},
+		step: explain.StepSyncTarget, state: explain.Stopped, reason: "Deleting", texts: []string{"together with the hub's objects on the cluster"},
 	},
 	"deleted, and what was placed stays": {
 		change: func(_ *testing.T, f *explain.Facts) { f.SyncTarget.DeletionTimestamp = &metav1.Time{Time: now} },
-		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Deleting", says: []string{"stay on the cluster"},
+		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Deleting", texts: []string{"stay on the cluster"},
 	},
 	"cordoned, and there already": {
-		change: func(_ *testing.T, f *explain.Facts) { spec(f).Unschedulable = true }, state: explain.OK, says: []string{"cordoned"},
+		change: func(_ *testing.T, f *explain.Facts) { spec(f).Unschedulable = true }, state: explain.OK, texts: []string{"cordoned"},
 	},
 	"cordoned, and not there": {
 		change: func(_ *testing.T, f *explain.Facts) { spec(f).Unschedulable, f.Target.Value = true, nil },
-		step:   explain.StepTarget, state: explain.Stopped, reason: "TargetCordoned", says: []string{"synchub uncordon florin"},
+		step:   explain.StepTarget, state: explain.Stopped, reason: "TargetCordoned", texts: []string{"synchub uncordon florin"},
 	},
 	"unreachable": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			setCondition(status(f), edgev2alpha1.ConditionReady, metav1.ConditionFalse, "TargetUnreachable", "It does not answer.")
 			setCondition(status(f), edgev2alpha1.ConditionHeartbeatHealthy, metav1.ConditionFalse, "TargetUnreachable", "It does not answer.")
 		},
-		step: explain.StepConnection, state: explain.Stopped, reason: "TargetUnreachable", says: []string{"It does not answer"},
+		step: explain.StepConnection, state: explain.Stopped, reason: "TargetUnreachable", texts: []string{"It does not answer"},
 	},
 	"just connecting": {
 		change: func(_ *testing.T, f *explain.Facts) {
@@ -82,16 +82,16 @@ var targetCases = map[string]testCase{
 			status(f).LastSyncerHeartbeatTime = &metav1.Time{Time: now.Add(-time.Hour)}
 			f.Target.Value = nil
 		},
-		step: explain.StepTarget, state: explain.Waiting, says: []string{"look whether the hub runs"},
+		step: explain.StepTarget, state: explain.Waiting, texts: []string{"look whether the hub runs"},
 	},
 	"no hub runs, and all was done": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			status(f).LastSyncerHeartbeatTime = &metav1.Time{Time: now.Add(-time.Hour)}
 		},
-		state: explain.Unknown, says: []string{"No hub has written anything"},
+		state: explain.Unknown, texts: []string{"No hub has written anything"},
 	},
 	"no hub has said anything": {
-		change: func(_ *testing.T, f *explain.Facts) { status(f).Conditions = nil }, state: explain.Unknown, says: []string{"No hub has said anything"},
+		change: func(_ *testing.T, f *explain.Facts) { status(f).Conditions = nil }, state: explain.Unknown, texts: []string{"No hub has reported anything"},
 	},
 	"a mailbox that is being made": {
 		change: func(_ *testing.T, f *explain.Facts) {
@@ -104,15 +104,15 @@ var targetCases = map[string]testCase{
 		change: func(_ *testing.T, f *explain.Facts) {
 			f.Served.Value, f.Served.Err, f.Object.Value = nil, errDenied, nil
 		},
-		state: explain.Unknown, onTarget: explain.Present, says: []string{"cannot be looked into: you may not", "spec.mailboxAccess", "with the hub's mark"},
+		state: explain.Unknown, onTarget: explain.Present, texts: []string{"cannot be looked into: you may not", "spec.mailboxAccess", "with the hub's mark"},
 	},
 	"the target cannot be asked": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value, f.Target.Err = nil, errDenied },
-		state:  explain.Unknown, onTarget: explain.PresenceUnknown, says: []string{"Whether web is on florin cannot be seen", "you may not", "--target-kubeconfig"},
+		state:  explain.Unknown, onTarget: explain.PresenceUnknown, texts: []string{"Whether web is on florin cannot be seen", "you may not", "--target-kubeconfig"},
 	},
 	"the target cannot be asked, but the hub counted the object": {
 		change: counted(func(*explain.Facts) {}),
-		state:  explain.OK, onTarget: explain.Present, says: []string{"web is on florin, in sync with the mailbox", "the hub counted its objects there 60s ago", "you may not"},
+		state:  explain.OK, onTarget: explain.Present, texts: []string{"web is on florin, in sync with the mailbox", "the hub counted its objects there 60s ago", "you may not"},
 	},
 	"the target cannot be asked, and the object changed since the hub counted": {
 		change: counted(func(f *explain.Facts) {

@@ -145,17 +145,10 @@ func (b *Binder) requestedClaims(ctx context.Context) ([]apisv1alpha2.Permission
 }
 
 func (b *Binder) newBinding() *apisv1alpha2.APIBinding {
-	binding := &apisv1alpha2.APIBinding{
+	return &apisv1alpha2.APIBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: b.Name},
 		Spec: apisv1alpha2.APIBindingSpec{
 			Reference: apisv1alpha2.BindingReference{Export: &apisv1alpha2.ExportBindingReference{Path: b.ProviderPath, Name: b.Name}},
 		},
 	}
-	setKind(binding)
-	return binding
-}
-
-// setKind sets the kind of an APIBinding, which printers need: decoding into a typed object clears it.
-func setKind(binding *apisv1alpha2.APIBinding) {
-	binding.SetGroupVersionKind(apisv1alpha2.SchemeGroupVersion.WithKind("APIBinding"))
 }

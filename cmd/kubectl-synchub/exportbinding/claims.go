@@ -24,6 +24,7 @@ import (
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // withClaims returns the claims of a binding, with each requested claim accepted, for the objects that the export needs. Decisions of
@@ -79,7 +80,7 @@ func (e *Export) limitedClaims(binding *apisv1alpha2.APIBinding) (resources []st
 		decided := binding.Spec.PermissionClaims[i]
 		isEnough := decided.Selector.MatchAll || apiequality.Semantic.DeepEqual(decided.Selector, e.selector(claim))
 		if decided.State != apisv1alpha2.ClaimAccepted || !isEnough || !slices.Equal(decided.Verbs, claim.Verbs) {
-			resources = append(resources, ResourceName(claim.GroupResource))
+			resources = append(resources, schema.GroupResource(claim.GroupResource).String())
 		}
 	}
 	return resources
@@ -106,7 +107,7 @@ func (e *Export) Problems(binding *apisv1alpha2.APIBinding) (problems []string) 
 func undecidedClaims(binding *apisv1alpha2.APIBinding) (resources []string) {
 	for _, claim := range binding.Status.ExportPermissionClaims {
 		if !slices.ContainsFunc(binding.Spec.PermissionClaims, isDecisionOn(claim)) {
-			resources = append(resources, ResourceName(claim.GroupResource))
+			resources = append(resources, schema.GroupResource(claim.GroupResource).String())
 		}
 	}
 	return resources
@@ -118,16 +119,8 @@ func unappliedClaims(binding *apisv1alpha2.APIBinding) (resources []string) {
 		isApplied := func(applied apisv1alpha2.ScopedPermissionClaim) bool { return isSame(applied.PermissionClaim, claim) }
 		i := slices.IndexFunc(binding.Spec.PermissionClaims, isDecisionOn(claim))
 		if i >= 0 && binding.Spec.PermissionClaims[i].State == apisv1alpha2.ClaimAccepted && !slices.ContainsFunc(binding.Status.AppliedPermissionClaims, isApplied) {
-			resources = append(resources, ResourceName(claim.GroupResource))
+			resources = append(resources, schema.GroupResource(claim.GroupResource).String())
 		}
 	}
 	return resources
-}
-
-// ResourceName returns a resource as kubectl accepts it, such as deployments.apps.
-func ResourceName(resource apisv1alpha2.GroupResource) string {
-	if resource.Group == "" {
-		return resource.Resource
-	}
-	return resource.Resource + "." + resource.Group
 }

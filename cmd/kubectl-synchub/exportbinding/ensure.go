@@ -84,7 +84,6 @@ func (b *Binder) createBinding(ctx context.Context) (*apisv1alpha2.APIBinding, e
 	case err != nil:
 		return nil, fmt.Errorf("cannot create the APIBinding %s: %w", binding.Name, err)
 	}
-	setKind(binding)
 	return binding, nil
 }
 
@@ -105,7 +104,6 @@ func (b *Binder) acceptClaims(ctx context.Context, binding *apisv1alpha2.APIBind
 		}
 		return err
 	})
-	setKind(binding)
 	if err != nil {
 		return false, fmt.Errorf("cannot accept the claims of the export in the APIBinding %s: %w", binding.Name, err)
 	}

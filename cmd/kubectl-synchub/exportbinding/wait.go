@@ -58,14 +58,13 @@ func isApplied(binding *apisv1alpha2.APIBinding) string {
 // awaitBinding waits until the missing step of the APIBinding is "", and sets binding to its last state. waiting ends with
 // the timeout, and ctx when the user interrupts the command.
 func (b *Binder) awaitBinding(ctx, waiting context.Context, binding *apisv1alpha2.APIBinding, missing func(*apisv1alpha2.APIBinding) string) error {
-	err := registration.WatchObject(waiting, b.Client, binding, func() client.ObjectList { return &apisv1alpha2.APIBindingList{} }, func(current *apisv1alpha2.APIBinding) (bool, error) {
+	err := registration.WatchObject(waiting, b.Client, binding, func(current *apisv1alpha2.APIBinding) (bool, error) {
 		if current == nil || current.UID != binding.UID {
 			return false, errDeleted
 		}
 		current.DeepCopyInto(binding)
 		return missing(binding) == "", nil
 	})
-	setKind(binding)
 	switch {
 	case err == nil:
 		return nil
@@ -87,7 +86,7 @@ func describeConditions(binding *apisv1alpha2.APIBinding) string {
 		}
 	}
 	if lines.Len() == 0 {
-		return " kcp has not said why"
+		return " kcp has reported no reason"
 	}
 	return lines.String()
 }

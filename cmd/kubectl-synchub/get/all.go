@@ -37,8 +37,8 @@ import (
 const getAllLong = `List SyncTargets, or objects of all mailboxes.
 
 With --all-mailboxes, the command lists the objects of a RESOURCE in the mailboxes of all SyncTargets of a hub. It reads the
-endpoints of the hub's export mailbox.edge.kubestellar.io with your own rights: one list request for each endpoint, of which kcp
-has one for each shard. You need a role in the provider workspace; with it you can read every object of every mailbox. See "Read
+endpoints of the hub's export mailbox.edge.kubestellar.io with your own rights: one list request for each endpoint. kcp has one
+endpoint for each shard. You need a role in the provider workspace; with it you can read every object of every mailbox. See "Read
 all mailboxes at once" in docs/operations.md.
 
 TARGET is the SyncTarget to which the mailbox belongs. The command reads this name from the Workspaces of the provider workspace and
@@ -108,7 +108,7 @@ func (o *getAllOptions) checkArguments(command *cobra.Command, args []string) er
 	case !o.allMailboxes && len(args) == 0:
 		return nil
 	case !o.allMailboxes:
-		return cli.WithAdvice(command, fmt.Errorf("say --all-mailboxes to read %q in all mailboxes; to read the current workspace, run `kubectl get`", args[0]))
+		return cli.WithAdvice(command, fmt.Errorf("give --all-mailboxes to read %q in all mailboxes; to read the current workspace, run `kubectl get`", args[0]))
 	case len(args) == 0 || slices.Contains(args, ""):
 		return cli.WithAdvice(command, errors.New("give a resource, such as deployments, and names of objects if you want only these"))
 	case strings.ContainsAny(args[0], ",/"):
@@ -177,7 +177,7 @@ func (o *getAllOptions) run(ctx context.Context, resource string, names []string
 	return missingNames(reader, list)
 }
 
-// missingNames returns an error that tells which of the requested names no mailbox has.
+// missingNames returns an error with the requested names that no mailbox has.
 func missingNames(reader *mailboxesReader, list *mailboxObjects) error {
 	var missing []error
 	for _, name := range reader.filter.names {

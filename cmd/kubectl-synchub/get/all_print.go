@@ -224,7 +224,7 @@ func (p *fleetPrinter) printTables(objects []mailboxObject) error {
 	return nil
 }
 
-// columns returns the columns for an object: TARGET, NAMESPACE if the user wants all, and those of the server. The server
+// columns returns the columns for an object: TARGET, NAMESPACE if the user wants all, and the server's columns. The server
 // omits the age of many kinds.
 func (p *fleetPrinter) columns(object mailboxObject) []metav1.TableColumnDefinition {
 	columns := []metav1.TableColumnDefinition{{Name: "Target", Type: "string"}}

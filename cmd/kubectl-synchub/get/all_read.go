@@ -291,7 +291,7 @@ func (r *mailboxesReader) observe(event endpointEvent, show func(mailboxObject) 
 type mailboxesEndpoint struct {
 	apis     *cli.Reader
 	requests rest.Interface
-	// columns are those of the latest table. Only the first event of a watch has columns.
+	// columns are the columns of the latest table. Only the first event of a watch has columns.
 	columns []metav1.TableColumnDefinition
 }
 

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,11 +43,10 @@ import (
 // wide is the output format with all columns.
 const wide = "wide"
 
-const getLong = `List the SyncTargets of the current workspace: whether each is ready, how many objects are in sync with the cluster, how
-many are not and need attention, for how long the oldest change has been waiting, the cluster's version, and when it last
-answered.
+const getLong = `List the SyncTargets of the current workspace: whether each is ready, the number of objects in sync with the cluster and of
+failed ones, the age of the oldest pending change, the cluster's version, and when it last answered.
 
-READY is Unknown where it cannot be known: the cluster was not asked yet, or no hub has written anything for minutes.`
+READY is Unknown if the hub has not connected to the cluster yet, or if no hub has written a status for minutes.`
 
 // getOptions are the flags of get.
 type getOptions struct {
@@ -63,14 +61,14 @@ func newGetTargetsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "targets [NAME...]",
 		Aliases: []string{"target", "synctargets", "synctarget"},
-		Short:   "List SyncTargets and how they are",
+		Short:   "List SyncTargets and their states",
 		Long:    getLong,
 		Example: `  kubectl synchub get targets
 
   # With mailbox and reason, and each change from now on
   kubectl synchub get targets -o wide --watch
 
-  # The names of those in one zone
+  # The names of the SyncTargets in one zone
   kubectl synchub get targets -l zone=a -o name`,
 		RunE: func(command *cobra.Command, args []string) error { return options.run(command.Context(), args) },
 	}
@@ -153,7 +151,7 @@ func (o *getOptions) printer() (func(*edgev2alpha1.SyncTargetList) error, error)
 	table := printers.NewTablePrinter(printers.PrintOptions{Wide: format == wide, NoHeaders: o.noHeaders})
 	return func(list *edgev2alpha1.SyncTargetList) error {
 		now := time.Now()
-		return table.PrintObj(cli.SanitizeTable(overview.Table(RowsOf(list, now), now)), o.Out)
+		return table.PrintObj(cli.SanitizeTable(overview.Table(overview.RowsOf(list, now), now)), o.Out)
 	}, nil
 }
 
@@ -178,14 +176,4 @@ func (o *getOptions) printObjects(printer printers.ResourcePrinter, list *edgev2
 		printed = &list.Items[0]
 	}
 	return cli.PrintSafely(printer, printed, o.Out)
-}
-
-// RowsOf returns the rows of a table of SyncTargets.
-func RowsOf(list *edgev2alpha1.SyncTargetList, now time.Time) []overview.Row {
-	rows := make([]overview.Row, 0, len(list.Items))
-	for i := range list.Items {
-		rows = append(rows, overview.RowOf(&list.Items[i], now))
-	}
-	slices.SortFunc(rows, func(a, b overview.Row) int { return strings.Compare(a.Name, b.Name) })
-	return rows
 }

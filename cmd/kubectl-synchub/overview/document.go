@@ -20,8 +20,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
 // Document is the state of the SyncTargets of a workspace for programs. Fields are added to it, and none is removed or changed.
@@ -29,40 +27,22 @@ type Document struct {
 	SyncTargets []Item `json:"syncTargets"`
 }
 
-// Item is the state of one SyncTarget; see [Row] for the fields.
+// Item is the state of one SyncTarget.
 type Item struct {
-	Name string `json:"name"`
-	// NeedsAttention is true unless all is well.
-	NeedsAttention bool                   `json:"needsAttention"`
-	Ready          metav1.ConditionStatus `json:"ready"`
-	Reason         string                 `json:"reason,omitempty"`
-	Message        string                 `json:"message,omitempty"`
-	Modes          []string               `json:"modes,omitempty"`
-	// Synced and Failed are numbers of objects; null before the hub has counted.
-	Synced   *int32                       `json:"synced"`
-	Failed   *int32                       `json:"failed"`
-	Failures []edgev2alpha1.ObjectFailure `json:"failures,omitempty"`
-	// PendingSeconds is for how long the oldest change has been waiting; 0 if none is.
-	PendingSeconds int64  `json:"pendingSeconds"`
-	Version        string `json:"version,omitempty"`
-	// LastSeen is when the cluster last answered; null if it never has.
-	LastSeen     *metav1.Time `json:"lastSeen"`
-	Mailbox      string       `json:"mailbox,omitempty"`
-	Hub          string       `json:"hub,omitempty"`
-	Incompatible int          `json:"incompatible,omitempty"`
-	Unauthorized string       `json:"unauthorized,omitempty"`
-	BeyondLimits string       `json:"beyondLimits,omitempty"`
+	Row `json:",inline"`
+	// NeedsAttention is true unless the SyncTarget is healthy.
+	NeedsAttention bool `json:"needsAttention"`
+	// PendingSeconds is the age of the oldest pending change. It is 0 if no change is pending.
+	PendingSeconds int64 `json:"pendingSeconds"`
+	// LastSeen is the time of the cluster's last answer, or null.
+	LastSeen *metav1.Time `json:"lastSeen"`
 }
 
 // DocumentOf returns the rows for programs, in their order.
 func DocumentOf(rows []Row) Document {
 	document := Document{SyncTargets: make([]Item, 0, len(rows))}
 	for _, row := range rows {
-		item := Item{
-			Name: row.Name, NeedsAttention: !row.IsHealthy(), Ready: row.Ready, Reason: row.Reason, Message: row.Message, Modes: row.Modes,
-			Synced: row.Objects, Failed: row.Failed, Failures: row.Failures, PendingSeconds: int64(row.Lag / time.Second), Version: row.Version,
-			Mailbox: row.Mailbox, Hub: row.Hub, Incompatible: row.Incompatible, Unauthorized: row.Unauthorized, BeyondLimits: row.BeyondLimits,
-		}
+		item := Item{Row: row, NeedsAttention: !row.IsHealthy(), PendingSeconds: int64(row.Lag / time.Second)}
 		if !row.LastSeen.IsZero() {
 			item.LastSeen = &metav1.Time{Time: row.LastSeen}
 		}

@@ -42,43 +42,45 @@ const ReasonHubSilent = "HubSilent"
 
 // Row summarizes one SyncTarget at one point in time.
 type Row struct {
-	Name string
+	Name string `json:"name"`
 	// Ready is the status of the condition Ready, or Unknown if the condition is missing or outdated. Reason and
-	// Message say why it is not True.
-	Ready           metav1.ConditionStatus
-	Reason, Message string
+	// Message explain why it is not True.
+	Ready   metav1.ConditionStatus `json:"ready"`
+	Reason  string                 `json:"reason,omitempty"`
+	Message string                 `json:"message,omitempty"`
 	// Modes are the states that an operator has set: Cordoned, Draining or Drained, Suspended, Deleting.
-	Modes []string
+	Modes []string `json:"modes,omitempty"`
 	// Objects and Failed are counts. They are nil until the hub has counted.
-	Objects, Failed *int32
+	Objects *int32 `json:"synced"`
+	Failed  *int32 `json:"failed"`
 	// Failures are the first of the failed objects.
-	Failures []edgev2alpha1.ObjectFailure
+	Failures []edgev2alpha1.ObjectFailure `json:"failures,omitempty"`
 	// Lag is the time since the oldest pending change.
-	Lag time.Duration
+	Lag time.Duration `json:"-"`
 	// Version is the Kubernetes version of the cluster. LastSeen is the time of its last answer, or zero.
-	Version  string
-	LastSeen time.Time
-	Created  time.Time
-	Mailbox  string
-	// Connection says who dials: the hub (Direct), or the cluster (Tunnel).
-	Connection edgev2alpha1.ConnectionType
+	Version  string    `json:"version,omitempty"`
+	LastSeen time.Time `json:"-"`
+	Created  time.Time `json:"-"`
+	Mailbox  string    `json:"mailbox,omitempty"`
+	// Connection is the side that dials: the hub (Direct), or the cluster (Tunnel).
+	Connection edgev2alpha1.ConnectionType `json:"-"`
 	// Hub is the replica of the hub that serves the SyncTarget.
-	Hub string
+	Hub string `json:"hub,omitempty"`
 	// Incompatible is the number of resources that the hub cannot sync.
-	Incompatible int
-	// Unauthorized says which rights the hub lacks on the cluster. It is empty if it lacks none, or if that is
+	Incompatible int `json:"incompatible,omitempty"`
+	// Unauthorized describes the rights that the hub lacks on the cluster. It is empty if it lacks none, or if that is
 	// unknown.
-	Unauthorized string
-	// BeyondLimits says which objects of the mailbox the hub does not sync because of limits. It is empty if there
+	Unauthorized string `json:"unauthorized,omitempty"`
+	// BeyondLimits describes the objects of the mailbox that the hub does not sync because of limits. It is empty if there
 	// are none.
-	BeyondLimits string
+	BeyondLimits string `json:"beyondLimits,omitempty"`
 }
 
 // RowOf summarizes a SyncTarget at the given time.
 func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 	status := &syncTarget.Status
 	row := Row{
-		Name: syncTarget.Name, Ready: metav1.ConditionUnknown, Reason: ReasonHubSilent, Message: "No hub has said anything about it yet.",
+		Name: syncTarget.Name, Ready: metav1.ConditionUnknown, Reason: ReasonHubSilent, Message: "No hub has reported anything about it yet.",
 		Modes: modesOf(syncTarget), Created: syncTarget.CreationTimestamp.Time, Hub: status.Hub,
 	}
 	if ready := meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionReady); ready != nil {
@@ -144,7 +146,7 @@ func (r Row) IsHealthy() bool {
 	return r.Ready == metav1.ConditionTrue && ptr.Deref(r.Failed, 0) == 0 && r.Incompatible == 0 && r.Unauthorized == "" && r.BeyondLimits == ""
 }
 
-// FailureLines describes each failed object on one line. The last line says how many more there are that the status
+// FailureLines describes each failed object on one line. The last line has the number of objects that the status
 // does not list.
 func (r Row) FailureLines() (lines []string) {
 	for _, failure := range r.Failures {
@@ -201,6 +203,16 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Mailbox", Type: "string", Priority: 1},
 	{Name: "Hub", Type: "string", Priority: 1},
 	{Name: "Reason", Type: "string", Priority: 1},
+}
+
+// RowsOf returns the rows of a table of SyncTargets.
+func RowsOf(list *edgev2alpha1.SyncTargetList, now time.Time) []Row {
+	rows := make([]Row, 0, len(list.Items))
+	for i := range list.Items {
+		rows = append(rows, RowOf(&list.Items[i], now))
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.Name, b.Name) })
+	return rows
 }
 
 // Table returns the rows in the form that kubectl prints.
@@ -278,7 +290,7 @@ func Summary(rows []Row) string {
 	return text + division(rows)
 }
 
-// division says how many SyncTargets each replica of the hub serves; empty if one serves all of them.
+// division describes how many SyncTargets each replica of the hub serves. It is empty if one replica serves all of them.
 func division(rows []Row) string {
 	counts := map[string]int{}
 	for _, row := range rows {

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package placed tells how the objects of an EdgePlacement are at its destinations, from the status of the EdgePlacement
-// alone. The status counts all pairs of an object and a destination, and describes the first of those that are not healthy.
-// As long as it describes all of these, the state of every pair is certain; otherwise the state of the others is unknown.
+// Package placed derives the states of the objects of an EdgePlacement at its destinations from the status of the
+// EdgePlacement alone. The status counts all pairs of an object and a destination, and describes the first pairs that are not
+// healthy. If it describes all of them, the state of every pair is certain. Otherwise the state of the remaining pairs is unknown.
 // The package is pure.
 package placed

@@ -63,7 +63,7 @@ type Pair struct {
 	SyncTarget string
 }
 
-// State says how an object is at a destination.
+// State is the state of an object at a destination.
 type State struct {
 	// State is Healthy, Unknown, or the reason why the object is not healthy there.
 	State string
@@ -73,7 +73,7 @@ type State struct {
 	Failed bool
 }
 
-// View tells the states of the pairs of one EdgePlacement.
+// View has the states of the pairs of one EdgePlacement.
 type View struct {
 	// SyncTargets are the names of the destinations, sorted. A name occurs once, even if several inventories have it.
 	SyncTargets []string
@@ -81,7 +81,7 @@ type View struct {
 	Complete bool
 
 	described map[Pair]State
-	// ambiguous are the names of SyncTargets that occur in several inventories. The status does not tell them apart.
+	// ambiguous are the names of SyncTargets that occur in several inventories. The status does not distinguish them.
 	ambiguous map[string]bool
 }
 
@@ -104,14 +104,14 @@ func NewView(placement *edgev2alpha1.EdgePlacement, slice *edgev2alpha1.SinglePl
 	status := &placement.Status
 	view.describe(status.Progressing, false)
 	view.describe(status.Failures, true)
-	others := status.Selected * int64(status.Destinations)
+	remaining := status.Selected * int64(status.Destinations)
 	for pair := range view.described {
 		// A copy that cannot be withdrawn fails too, and is at no destination.
 		if slices.Contains(view.SyncTargets, pair.SyncTarget) {
-			others--
+			remaining--
 		}
 	}
-	view.Complete = int64(status.SpecGeneration) == placement.Generation && int(status.Destinations) == destinations && others == status.Healthy
+	view.Complete = int64(status.SpecGeneration) == placement.Generation && int(status.Destinations) == destinations && remaining == status.Healthy
 	return view
 }
 

@@ -54,8 +54,8 @@ func TestStates(t *testing.T) {
 	type change func(*edgev2alpha1.EdgePlacement, *edgev2alpha1.SinglePlacementSlice)
 	for name, test := range map[string]struct {
 		change change
-		// others is the state of the pairs that the status does not describe.
-		others string
+		// undescribed is the state of the pairs that the status does not describe.
+		undescribed string
 	}{
 		"the status describes all":        {func(*edgev2alpha1.EdgePlacement, *edgev2alpha1.SinglePlacementSlice) {}, placed.Healthy},
 		"more fail than it describes":     {func(p *edgev2alpha1.EdgePlacement, _ *edgev2alpha1.SinglePlacementSlice) { p.Status.Healthy = 1 }, placed.Unknown},
@@ -79,7 +79,7 @@ func TestStates(t *testing.T) {
 		if got, want := view.StateOf(object("b"), "guilder"), (placed.State{State: "InProgress", Message: "why"}); got != want {
 			t.Errorf("%s: the pair on its way is %+v", name, got)
 		}
-		if got := view.StateOf(object("b"), "florin"); got.State != test.others {
+		if got := view.StateOf(object("b"), "florin"); got.State != test.undescribed {
 			t.Errorf("%s: another pair is %+v", name, got)
 		}
 	}

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package publish plans the PublishedResources that give all mailboxes resources of one target, or of a file of
-// CustomResourceDefinitions. `kubectl synchub` calls [Plan] or [PlanDefinition] and creates the objects; this package writes
-// nothing.
+// Package publish has the command publish. [Plan] and [PlanDefinition] plan the PublishedResources that give all mailboxes
+// resources of one target, or of a file of CustomResourceDefinitions; they write nothing.
+//
 // A resource that is already published from another source is not changed, even if its schema differs: a second
 // PublishedResource of the same resource would only report that the older one takes precedence.
 package publish

@@ -31,13 +31,13 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
-const confirmLong = `Confirm that another cluster takes the place of the one that a SyncTarget stood for.
+const confirmLong = `Confirm that another cluster takes the place of a SyncTarget's former cluster.
 
-The hub stops when the kubeconfig or the tunnel of a SyncTarget leads to another cluster than before. So kubeconfigs that were mixed up put
-nobody's objects on the wrong cluster. If the other cluster is meant, confirm it: the hub syncs with it then. What it placed on the former
-cluster stays there; status.formerClusters lists it, and stale-objects removes it.`
+The hub stops when the kubeconfig or the tunnel of a SyncTarget leads to another cluster than before. So kubeconfigs that were
+mixed up cannot put objects on the wrong cluster. After the confirmation, the hub syncs with the new cluster. The copies on the
+former cluster stay there: status.formerClusters lists the cluster, and stale-objects removes the copies.`
 
-const confirmExample = `  # See which cluster is expected, and which one answers
+const confirmExample = `  # Show the expected cluster, and the one that answers
   kubectl synchub confirm-cluster florin --dry-run=client
 
   # Confirm the one that answers
@@ -72,14 +72,12 @@ func confirmCluster(ctx context.Context, o *cli.InventoryOptions, name string, w
 	if observed == "" {
 		return fmt.Errorf("there is nothing to confirm: the hub has seen no other cluster behind the SyncTarget %s", name)
 	}
-	former := cmp.Or(syncTarget.Status.ClusterID, "one that did not tell its ID")
+	former := cmp.Or(syncTarget.Status.ClusterID, "of an unknown ID")
 	o.Note(fmt.Sprintf("The SyncTarget stood for the cluster %s; the cluster %s answers now.", former, observed))
-	before := syncTarget.DeepCopy()
-	metav1.SetMetaDataAnnotation(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationConfirmedCluster, observed)
-	if err := o.PatchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
-		return err
-	}
-	if err := o.Print(syncTarget, "confirmed"); err != nil {
+	err = o.Change(ctx, inventory.Client, syncTarget, "confirmed", func() {
+		metav1.SetMetaDataAnnotation(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationConfirmedCluster, observed)
+	})
+	if err != nil {
 		return err
 	}
 	waiting := &cli.SyncTargetWait{InventoryOptions: o, WaitFlags: wait, Describe: cli.DescribeNotReady, Result: "ready"}

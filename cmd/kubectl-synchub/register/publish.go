@@ -24,12 +24,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
@@ -43,13 +43,13 @@ type publishing struct {
 	forbidden error
 }
 
-// planPublishing decides which APIs to publish. It returns nil if there are none. It creates nothing.
+// planPublishing decides which APIs to publish. It creates nothing.
 func (o *registerOptions) planPublishing(ctx context.Context, plan *registration.Registrar) (*publishing, error) {
 	if !o.hosting.IsSet() {
 		if len(plan.Requested.Resources)+len(plan.Requested.Additional) > 0 {
 			o.Note("Unpublished resources are not brought to mailboxes: to publish them, name the hosting cluster by --hosting-kubeconfig or --hosting-context.")
 		}
-		return nil, nil //nolint:nilnil // nothing was asked for
+		return &publishing{registerOptions: o}, nil
 	}
 	hosting, err := o.hosting.Client(o.Cluster)
 	if err != nil {
@@ -90,7 +90,7 @@ func (o *registerOptions) planPublishing(ctx context.Context, plan *registration
 	return importing, nil
 }
 
-// addPublishedRules grants the hub rights for all published resources, unless --resources says otherwise.
+// addPublishedRules grants the hub rights for all published resources, unless --resources is given.
 func (o *registerOptions) addPublishedRules(plan *registration.Registrar, existing []synchubv1alpha1.PublishedResource) error {
 	published, unserved, err := registration.PublishedResources(existing, plan.TargetClient.RESTMapper())
 	if err != nil {
@@ -103,28 +103,10 @@ func (o *registerOptions) addPublishedRules(plan *registration.Registrar, existi
 	return nil
 }
 
-// desired returns the PublishedResources to create.
-func (i *publishing) desired() (wanted []*synchubv1alpha1.PublishedResource) {
-	if i == nil {
-		return nil
-	}
-	for _, found := range i.publications {
-		if found.Desired != nil {
-			wanted = append(wanted, found.Desired)
-		}
-	}
-	return wanted
-}
-
 // publish creates the PublishedResources. A forbidden write is no error here: remainingSteps reports it.
 func (i *publishing) publish(ctx context.Context) error {
-	if i == nil {
-		return nil
-	}
-	writes := i.WithDryRun(i.hosting)
 	for _, found := range i.publications {
 		if found.Existing != nil {
-			found.Existing.SetGroupVersionKind(synchubv1alpha1.GroupVersion.WithKind("PublishedResource"))
 			i.Report(registration.Change{Object: found.Existing, Result: registration.Unchanged})
 			continue
 		}
@@ -132,7 +114,7 @@ func (i *publishing) publish(ctx context.Context) error {
 			continue
 		}
 		made := found.Desired.DeepCopy()
-		switch err := writes.Create(ctx, made); {
+		switch err := i.WithDryRun(i.hosting).Create(ctx, made); {
 		case apierrors.IsForbidden(err):
 			i.forbidden = err
 			continue
@@ -141,46 +123,37 @@ func (i *publishing) publish(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("cannot publish %s in the hosting cluster: %w", found.Resource, err)
 		}
-		made.SetGroupVersionKind(found.Desired.GroupVersionKind())
 		i.Report(registration.Change{Object: made, Result: registration.Created})
 	}
 	return nil
 }
 
-// remainingSteps returns an error that says which manifests somebody else must apply for the user, or nil.
+// remainingSteps returns an error with the manifests that somebody else must apply for the user, or nil.
 func (i *publishing) remainingSteps() error {
-	if i == nil || i.forbidden == nil {
+	if i.forbidden == nil {
 		return nil
 	}
 	var manifests []string
-	for _, wanted := range i.desired() {
-		manifest, err := manifestOf(wanted)
+	for _, found := range i.publications {
+		if found.Desired == nil {
+			continue
+		}
+		manifest, err := cli.Manifest(found.Desired)
 		if err != nil {
 			return err
 		}
-		manifests = append(manifests, manifest)
+		text, err := yaml.Marshal(manifest)
+		if err != nil {
+			return err
+		}
+		manifests = append(manifests, string(text))
 	}
 	return fmt.Errorf("the target is registered, but the hosting cluster does not let you publish its resources: %w\nHave this applied there, unless it is published already:\n%s", i.forbidden, strings.Join(manifests, "---\n"))
 }
 
-// manifestOf returns the YAML of a PublishedResource, as a user would write it.
-func manifestOf(resource *synchubv1alpha1.PublishedResource) (string, error) {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(resource)
-	if err != nil {
-		return "", err
-	}
-	delete(fields, "status")
-	fields["metadata"] = map[string]any{"name": resource.Name}
-	manifest, err := yaml.Marshal(fields)
-	return string(manifest), err
-}
-
 // waitPublished waits until mailboxes have the APIs.
 func (i *publishing) waitPublished(ctx context.Context) error {
-	if i == nil {
-		return nil
-	}
-	wait := ReadyWait{InventoryOptions: i.InventoryOptions, Hosting: i.hosting, WaitFlags: i.WaitFlags}
+	wait := publish.ReadyWait{InventoryOptions: i.InventoryOptions, Hosting: i.hosting, WaitFlags: i.WaitFlags}
 	if i.forbidden == nil {
 		return wait.Run(ctx, i.publications)
 	}

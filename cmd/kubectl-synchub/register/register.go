@@ -26,7 +26,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
@@ -40,59 +39,63 @@ import (
 
 const registerLong = `Register a cluster as a SyncTarget of the current workspace, which must be an inventory workspace.
 
-On the cluster it makes a namespace, a ServiceAccount with rights for the resources in all namespaces, and a token with a
-bounded life, which the hub renews. In the workspace it makes the SyncTarget and a Secret with a kubeconfig for the hub, which
-names this SyncTarget as the one that may use it. Then it waits until the hub says that the cluster is ready.
+On the cluster, the command creates a namespace, a ServiceAccount with rights for the resources in all namespaces, and a token
+with a limited lifetime, which the hub renews. In the workspace, it creates the SyncTarget and a Secret with a kubeconfig for
+the hub. Only this SyncTarget may use the Secret. Then the command waits until the SyncTarget is ready.
 
-Whoever may write to the mailbox uses these rights. Those that the hub gets by default make him an administrator of the
-cluster in all but name, unless the cluster prevents it: see docs/security.md.
+All users who may write to the mailbox use these rights. With the default rights they are in effect administrators of the
+cluster, unless the cluster prevents it: see docs/security.md.
 
-With --namespaces the hub gets rights in these namespaces only, by a Role in each, and the SyncTarget's spec.namespaces.only says
-so. The namespaces must exist: the hub cannot make any. It gets no rights for what is in no namespace. Another namespace is
-shown as growth; from one that is not named any more its rights are taken.
+With --namespaces, the hub gets rights in these namespaces only, by a Role in each. The command also sets
+spec.namespaces.only of the SyncTarget. The namespaces must exist, since the hub cannot create them. The hub gets no rights for
+cluster-scoped resources. If you repeat the command with other namespaces, it shows the additional ones as growth, and revokes
+the rights in the ones that you no longer name.
 
-It can be repeated: nothing is changed that is as it must be, and the identity on the cluster stays the same. What was granted
-before stays, unless --resources says otherwise. Rights come from the flags, from the PublishedResources of the hosting
-cluster if that is given, and for a new cluster from what the chart publishes by default; nothing that a SyncTarget's status or
-a mailbox says is ever granted. Rights that would grow are shown, and granted after you said so, or with --yes. The
-administrator's kubeconfig stays with you.
+You can repeat the command. It writes nothing that is in place, and keeps the identity on the cluster. It keeps the rights of
+the last registration unless you give --resources. The rights come from the flags and, with the kubeconfig of the hosting
+cluster, from the PublishedResources there. For a new cluster, the default is the resources that the chart publishes. The
+status of a SyncTarget and the content of a mailbox never grant rights. If the rights would grow, the command shows the
+additional rights and asks for confirmation; --yes confirms. The hub never gets the administrator's kubeconfig.
 
-A resource is written as deployments.apps, or as configmaps in the core group. With ":up" behind it the hub may only read it,
-with ":crd" it may install its definition.
+A resource is written as deployments.apps, or as configmaps in the core group. With ":up" after it the hub may only read the
+resource, with ":crd" it may install the definition.
 
-With the hosting cluster's kubeconfig, what --resources and --add-resources name and nobody has published yet is brought to all
-mailboxes as the cluster serves it, by a PublishedResource in the hosting cluster. One that there is stays as it is. Without
-either of them, the hub gets rights for all that is published there.
+With the kubeconfig of the hosting cluster, the command also publishes the resources of --resources and --add-resources that
+nobody has published yet: it creates a PublishedResource for each, with the schema of this cluster. It does not change an
+existing PublishedResource. Without these two flags, the hub gets rights for all published resources.
 
-With --tunnel the hub does not dial the cluster: the cluster dials the hub. The command makes the SyncTarget and a token, and prints the
-manifest to apply to the cluster, with the token and the hub's address. It cannot ask the cluster which rights the hub has there, so it
-records those that it grants with the token. Without that record, a cluster that is registered already needs --resources.`
+With --tunnel, the cluster dials the hub, and the command does nothing on the cluster. It creates the SyncTarget and a token,
+and prints the manifest to apply to the cluster, with the token and the address of the hub. It cannot read the present rights
+on the cluster, so it records the granted rights with the token. Without that record, a registered cluster needs --resources.
+
+In a dry run, the servers check all objects and store none. --dry-run=client prints manifests, without the fields that servers
+set.`
 
 const registerExample = `  # Register the cluster of another kubeconfig
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --labels env=prod
 
-  # See what would be granted
+  # Print the objects that the command would create
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --dry-run=client -o yaml
 
-  # Only what is needed to sync Deployments and ConfigMaps, and to bring up Pods
+  # Grant only the rights to sync Deployments and ConfigMaps, and to bring up Pods
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --resources deployments.apps,configmaps,pods:up
 
-  # Rights in two namespaces only
+  # Grant rights in two namespaces only
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --namespaces shop,till
 
-  # More than was granted before
+  # Grant more rights than before
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --add-resources jobs.batch --yes
 
-  # A cluster that had another SyncTarget before: take over what is there and is as the mailbox has it
+  # Take over objects that are on the cluster already and equal the objects of the mailbox
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --adopt
 
-  # Bring an API that the cluster serves to all mailboxes
+  # Publish an API of the cluster to all mailboxes
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --resources databases.example.com --hosting-kubeconfig hosting.kubeconfig
 
-  # A cluster that only has outbound connections: apply what is printed to the cluster
+  # Register a cluster that only has outbound connections: apply the printed manifest to it
   kubectl synchub register florin --tunnel -o yaml > florin-tunnel.yaml
 
-  # With a kubeconfig for the hub that the cluster's administrator made
+  # Give the hub a kubeconfig that the administrator of the cluster created
   kubectl synchub register florin --kubeconfig-only for-the-hub.kubeconfig`
 
 // adoptNever revokes the adoption that --adopt allowed before.
@@ -126,27 +129,33 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: registerExample,
 		RunE:    func(command *cobra.Command, args []string) error { return options.register(command.Context(), args[0]) },
 	}
-	options.AddFlags(command)
-	options.target.AddFlags(command)
-	options.hosting.AddFlags(command)
+	options.addFlags(command)
+	options.hosting.AddFlags(command, "kubeconfig of the cluster that hosts the hub: the hub gets rights for the resources that are published there, and unpublished resources of --resources and --add-resources are published from the target")
 	options.tunnel.addFlags(command)
 	flags := command.Flags()
 	flags.StringVar(&options.hubKubeconfig, "kubeconfig-only", "", "give the hub this kubeconfig and do nothing on the cluster")
 	flags.StringToStringVarP(&options.labels, "labels", "l", nil, "labels for the SyncTarget")
-	flags.StringSliceVar(&options.resources, "resources", nil, "the resources to grant rights for, and no others")
-	flags.StringSliceVar(&options.addResources, "add-resources", nil, "resources to grant rights for beside those that are granted anyway")
-	flags.StringSliceVar(&options.namespaces, "namespaces", nil, "the only namespaces of the cluster that the hub gets rights in and uses; they must exist. '*' stands for the whole cluster again")
-	flags.StringVar(&options.adopt, "adopt", "", "take over objects that are on the cluster already: IfIdentical, if ours would change nothing but marks; Always, whatever has the name; Never undoes this")
+	flags.StringSliceVar(&options.resources, "resources", nil, "the only resources to grant rights for")
+	flags.StringSliceVar(&options.addResources, "add-resources", nil, "more resources to grant rights for")
+	flags.StringSliceVar(&options.namespaces, "namespaces", nil, "the only namespaces of the cluster in which the hub gets rights and syncs; they must exist. '*' means the whole cluster again")
+	flags.StringVar(&options.adopt, "adopt", "", "take over objects that are on the cluster already: IfIdentical, if the hub would change only its marks; Always, every object of the name; Never undoes this")
 	flags.Lookup("adopt").NoOptDefVal = string(edgev2alpha1.AdoptionIfIdentical)
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before rights grow")
-	flags.BoolVar(&options.escalate, "allow-rbac-escalation", false, "let the hub write roles that grant more than it has itself, and bindings to them: whoever writes to the mailbox can then do anything on the cluster")
+	flags.BoolVar(&options.escalate, "allow-rbac-escalation", false, "let the hub write roles that grant more than its own rights, and bindings to them: every user who writes to the mailbox can then do anything on the cluster")
 	options.AddWait(command, "the SyncTarget is ready", true, 2*time.Minute)
 	addLifetime(command, &options.lifetime)
 	return command
 }
 
+// addFlags adds the flags of register and rotate.
+func (o *registerOptions) addFlags(command *cobra.Command) {
+	o.AddFlags(command)
+	o.target.AddFlags(command)
+	command.Flags().Lookup("dry-run").Usage = "none, client or server: with client and server, the servers check all writes and store none; client prints manifests"
+}
+
 func addLifetime(command *cobra.Command, lifetime *time.Duration) {
-	command.Flags().DurationVar(lifetime, "token-lifetime", 30*24*time.Hour, "how long the token is to last; the cluster may make it shorter, and the hub renews it")
+	command.Flags().DurationVar(lifetime, "token-lifetime", 30*24*time.Hour, "lifetime of the token; the cluster may shorten it, and the hub renews the token")
 }
 
 func (o *registerOptions) check() error {
@@ -163,7 +172,7 @@ func (o *registerOptions) check() error {
 			return fmt.Errorf("%w; or else --kubeconfig-only: one that was made for the hub", err)
 		}
 	case o.target.Kubeconfig != "" || o.target.Context != "" || o.hosting.IsSet() || len(o.resources)+len(o.addResources) > 0 || o.escalate:
-		return errors.New("with --kubeconfig-only nothing is done on the cluster: leave --target-kubeconfig, --target-context, --hosting-kubeconfig, --hosting-context, --resources, --add-resources and --allow-rbac-escalation away")
+		return errors.New("with --kubeconfig-only the command does nothing on the cluster: leave out --target-kubeconfig, --target-context, --hosting-kubeconfig, --hosting-context, --resources, --add-resources and --allow-rbac-escalation")
 	}
 	if err := checkNamespaces(o.namespaces); err != nil {
 		return fmt.Errorf("--namespaces: %w", err)
@@ -199,37 +208,34 @@ func (o *registerOptions) checkLifetime() error {
 
 // plan returns the planned registration. It reads files but sends no requests.
 func (o *registerOptions) plan(name string) (*registration.Registrar, error) {
-	plan := o.newRegistrar(name)
-	var err error
-	if plan.Requested.Resources, err = rbac.ParseResources(o.resources); err != nil {
-		return nil, fmt.Errorf("--resources: %w", err)
-	}
-	if plan.Requested.Additional, err = rbac.ParseResources(o.addResources); err != nil {
-		return nil, fmt.Errorf("--add-resources: %w", err)
+	plan, err := o.newRegistrar(name)
+	if err != nil {
+		return nil, err
 	}
 	if o.hubKubeconfig != "" {
-		if plan.Kubeconfig, err = os.ReadFile(o.hubKubeconfig); err != nil {
-			return nil, err
-		}
-	} else {
-		if plan.Admin, err = registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context); err != nil {
-			return nil, err
-		}
-		writes, err := cli.ClientOf(plan.Admin.Config)
-		if err != nil {
-			return nil, fmt.Errorf("cannot reach the target: %w", err)
-		}
-		plan.TargetClient = o.WithDryRun(writes)
+		plan.Kubeconfig, err = os.ReadFile(o.hubKubeconfig)
+		return plan, err
 	}
-	plan.Inventory, err = o.Inventory()
-	return plan, err
+	if plan.Admin, err = registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context); err != nil {
+		return nil, err
+	}
+	writes, err := cli.ClientOf(plan.Admin.Config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the target: %w", err)
+	}
+	plan.TargetClient = o.WithDryRun(writes)
+	return plan, nil
 }
 
-// newRegistrar returns a registration with the settings that need no file.
-func (o *registerOptions) newRegistrar(name string) *registration.Registrar {
+// newRegistrar returns a registration without access to the target.
+func (o *registerOptions) newRegistrar(name string) (*registration.Registrar, error) {
+	inventory, err := o.Inventory()
+	if err != nil {
+		return nil, err
+	}
 	plan := &registration.Registrar{
 		Name: name, Labels: o.labels, RBACOptions: rbac.Options{Escalate: o.escalate}, Lifetime: o.lifetime,
-		Info: o.Note, Confirm: o.ConfirmFunc(o.yes), Clock: clock.RealClock{},
+		Inventory: inventory, Info: o.Note, Confirm: o.ConfirmFunc(o.yes), Clock: clock.RealClock{},
 		Namespaces: o.namespaces,
 		IsProtected: func(namespace string, allowed []string) bool {
 			return policy.DefaultProtectedNamespaces.Match(namespace) && !policy.NamespacePatterns(allowed).Match(namespace)
@@ -241,7 +247,13 @@ func (o *registerOptions) newRegistrar(name string) *registration.Registrar {
 			*plan.Adoption = ""
 		}
 	}
-	return plan
+	if plan.Requested.Resources, err = rbac.ParseResources(o.resources); err != nil {
+		return nil, fmt.Errorf("--resources: %w", err)
+	}
+	if plan.Requested.Additional, err = rbac.ParseResources(o.addResources); err != nil {
+		return nil, fmt.Errorf("--add-resources: %w", err)
+	}
+	return plan, nil
 }
 
 func (o *registerOptions) register(ctx context.Context, name string) error {
@@ -259,9 +271,6 @@ func (o *registerOptions) register(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if o.DryRun == cli.DryRunClient {
-		return o.show(ctx, plan, imports)
-	}
 	syncTarget, err := plan.Register(ctx)
 	if err != nil {
 		return err
@@ -277,56 +286,11 @@ func (o *registerOptions) register(ctx context.Context, name string) error {
 	return errors.Join(err, imports.remainingSteps())
 }
 
-// show prints the objects that a registration would create.
-func (o *registerOptions) show(ctx context.Context, plan *registration.Registrar, imports *publishing) error {
-	if err := plan.Preflight(ctx); err != nil {
-		return err
-	}
-	objects, err := plan.Objects(ctx)
-	if err != nil {
-		return err
-	}
-	for _, wanted := range imports.desired() {
-		objects = append(objects, wanted)
-	}
-	for _, object := range objects {
-		if err := o.Print(object, string(registration.Created)); err != nil {
-			return err
-		}
-	}
-	return imports.remainingSteps()
-}
-
 // await waits until the SyncTarget is ready.
 func (o *registerOptions) await(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	workspace, err := o.Client()
-	if err != nil {
-		return err
+	wait := &cli.SyncTargetWait{
+		InventoryOptions: o.InventoryOptions, WaitFlags: o.WaitFlags,
+		Done: registration.IsReady, Steps: registration.ReadySteps, Describe: cli.DescribeNotReady, Result: "ready",
 	}
-	waiting, cancel := context.WithTimeout(ctx, o.Limit())
-	defer cancel()
-	reported := map[string]bool{}
-	last, err := registration.WatchSyncTarget(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
-		if seen == nil {
-			return true
-		}
-		for _, step := range registration.ReadyConditions {
-			if condition := meta.FindStatusCondition(seen.Status.Conditions, step); condition != nil && condition.Status == "True" && !reported[step] {
-				reported[step] = true
-				o.Progress("%s: %s", step, condition.Message)
-			}
-		}
-		return registration.IsReady(seen)
-	})
-	switch {
-	case registration.IsReady(last):
-		return o.Print(last, "is ready")
-	case last == nil:
-		return fmt.Errorf("the SyncTarget %s was deleted meanwhile", syncTarget.Name)
-	case waiting.Err() == nil:
-		return err
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return fmt.Errorf("the SyncTarget %s is registered, but was not ready after %s:\n%s", syncTarget.Name, o.Timeout, registration.DescribeNotReady(last))
+	return wait.Run(ctx, syncTarget)
 }

@@ -25,13 +25,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/util/cert"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 	"github.com/synchub-dev/synchub/provider/buildinfo"
-	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
 // tunnelFlags are the flags of a registration by a tunnel.
@@ -86,10 +85,10 @@ func (f *tunnelFlags) authority() ([]byte, error) {
 
 func (o *registerOptions) checkTunnel() error {
 	if o.hubKubeconfig != "" || o.target.Kubeconfig != "" || o.target.Context != "" {
-		return errors.New("with --tunnel nothing is done on the cluster: leave --target-kubeconfig, --target-context and --kubeconfig-only away, and apply the printed manifest")
+		return errors.New("with --tunnel the command does nothing on the cluster: leave out --target-kubeconfig, --target-context and --kubeconfig-only, and apply the printed manifest")
 	}
 	if o.hosting.IsSet() {
-		return errors.New("with --tunnel the PublishedResources of the hosting cluster are not read: leave --hosting-kubeconfig and --hosting-context away, and name the resources with --resources")
+		return errors.New("with --tunnel the PublishedResources of the hosting cluster are not read: leave out --hosting-kubeconfig and --hosting-context, and name the resources with --resources")
 	}
 	return errors.Join(o.checkManifestOutput("--tunnel"), o.tunnel.check())
 }
@@ -112,16 +111,22 @@ func (o *registerOptions) registerTunnel(ctx context.Context, name string) error
 	if o.DryRun != cli.DryRunNone {
 		o.Note("A dry run prints no Secret, since nobody gets a token in it. Do not delete the one in the cluster.")
 	}
-	if o.DryRun == cli.DryRunClient {
-		return o.printAll(tunnel.Objects(waiting))
+	objects, err := tunnel.Register(waiting)
+	if err != nil {
+		return err
 	}
-	return o.printAll(tunnel.Register(waiting))
+	for _, object := range objects {
+		if err := o.Manifests.PrintObj(object, o.Out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rotateTunnel replaces the token of a tunnel, and prints the Secret for the cluster.
 func (o *registerOptions) rotateTunnel(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, revoke bool) error {
 	if o.target.Kubeconfig != "" || o.target.Context != "" || o.Wait {
-		return fmt.Errorf("the cluster of the SyncTarget %s dials the hub, so nothing is done on the cluster: leave --target-kubeconfig, --target-context and --wait away, and apply the printed Secret", syncTarget.Name)
+		return fmt.Errorf("the cluster of the SyncTarget %s dials the hub, so the command does nothing on the cluster: leave out --target-kubeconfig, --target-context and --wait, and apply the printed Secret", syncTarget.Name)
 	}
 	if err := o.checkManifestOutput("a tunnel"); err != nil {
 		return err
@@ -142,34 +147,17 @@ func (o *registerOptions) rotateTunnel(ctx context.Context, syncTarget *edgev2al
 	return o.Manifests.PrintObj(secret, o.Out)
 }
 
-func (o *registerOptions) printAll(objects []client.Object, err error) error {
-	for _, object := range objects {
-		if err == nil {
-			err = o.Manifests.PrintObj(object, o.Out)
-		}
-	}
-	return err
-}
-
 // planTunnel returns the planned registration. Only the manifest goes to standard output.
 func (o *registerOptions) planTunnel(name string) (*registration.Tunnel, error) {
-	tunnel := &registration.Tunnel{Registrar: *o.newRegistrar(name), Namespace: o.tunnel.namespace, Image: o.tunnel.image, URL: o.tunnel.hubURL}
-	tunnel.Connection = edgev2alpha1.ConnectionTunnel
-	var err error
-	if tunnel.CA, err = o.tunnel.authority(); err != nil {
+	plan, err := o.newRegistrar(name)
+	if err != nil {
 		return nil, err
 	}
-	if tunnel.Requested.Resources, err = rbac.ParseResources(o.resources); err != nil {
-		return nil, fmt.Errorf("--resources: %w", err)
+	plan.Connection = edgev2alpha1.ConnectionTunnel
+	plan.Inventory.Report = func(change registration.Change) {
+		kind, _ := apiutil.GVKForObject(change.Object, cli.Scheme)
+		o.Note(fmt.Sprintf("%s %s %s", kind.Kind, change.Object.GetName(), change.Result))
 	}
-	if tunnel.Requested.Additional, err = rbac.ParseResources(o.addResources); err != nil {
-		return nil, fmt.Errorf("--add-resources: %w", err)
-	}
-	if tunnel.Inventory, err = o.Inventory(); err != nil {
-		return nil, err
-	}
-	tunnel.Inventory.Report = func(change registration.Change) {
-		o.Note(fmt.Sprintf("%s %s %s", change.Object.GetObjectKind().GroupVersionKind().Kind, change.Object.GetName(), change.Result))
-	}
-	return tunnel, nil
+	authority, err := o.tunnel.authority()
+	return &registration.Tunnel{Registrar: *plan, Namespace: o.tunnel.namespace, Image: o.tunnel.image, URL: o.tunnel.hubURL, CA: authority}, err
 }

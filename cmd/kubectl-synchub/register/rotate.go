@@ -30,22 +30,22 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
-const rotateLong = `Give the hub a new token for a cluster. The hub takes it without a restart.
+const rotateLong = `Give the hub a new token for a cluster. The hub uses it without a restart.
 
-It renews its tokens by itself; this is for when one may have become known to others. Tokens cannot be taken back one by one:
---revoke makes the ServiceAccount anew, which ends all its tokens at once. Until the hub has the new one, a moment later, the
-cluster refuses it.
+The hub renews its tokens by itself. Use this command if somebody else may know a token. A cluster cannot revoke a single token:
+--revoke deletes the ServiceAccount, which ends all its tokens, and creates it again. Until the hub has the new token, a moment
+later, the cluster refuses the hub.
 
-For a cluster with a tunnel the token is the one by which the cluster opens it. The command prints the Secret to apply to the cluster. The
-hub takes the former token for another hour, or with --revoke not any more.`
+For a cluster with a tunnel, the command replaces the token with which the cluster opens the tunnel, and prints the Secret to
+apply to the cluster. The hub accepts the former token for another hour, unless you give --revoke.`
 
-const rotateExample = `  # A new token beside the one that there is
+const rotateExample = `  # Create another token
   kubectl synchub rotate florin --target-kubeconfig florin.kubeconfig
 
-  # A new token, and the end of all others
+  # Create a new token, and end all former ones
   kubectl synchub rotate florin --target-kubeconfig florin.kubeconfig --revoke
 
-  # A new token for a tunnel
+  # Create a new token for a tunnel
   kubectl synchub rotate florin -o yaml > florin-secret.yaml`
 
 // NewRotateCommand returns the command rotate.
@@ -61,10 +61,9 @@ func NewRotateCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			return options.rotate(command.Context(), args[0], revoke)
 		},
 	}
-	options.AddFlags(command)
-	options.target.AddFlags(command)
+	options.addFlags(command)
 	options.tunnel.addHubFlags(command)
-	command.Flags().BoolVar(&revoke, "revoke", false, "end all tokens that there are")
+	command.Flags().BoolVar(&revoke, "revoke", false, "end all existing tokens")
 	addLifetime(command, &options.lifetime)
 	options.AddWait(command, "the hub uses the new token, and the SyncTarget is ready", false, 2*time.Minute)
 	return command
@@ -85,11 +84,7 @@ func (o *registerOptions) rotate(ctx context.Context, name string, revoke bool) 
 	if err != nil {
 		return err
 	}
-	if o.DryRun == cli.DryRunClient {
-		secret, _ := registration.NewSecret(syncTarget)
-		return o.Print(secret, string(registration.Changed))
-	}
-	if err := plan.RotateToken(ctx, revoke); err != nil {
+	if err := plan.RotateToken(ctx, syncTarget, revoke); err != nil {
 		return err
 	}
 	former := tokenExpiry(syncTarget)

@@ -34,16 +34,16 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
-const unregisterLong = `Delete the SyncTarget of a cluster, and its mailbox with it, which kcp empties in its own time.
+const unregisterLong = `Delete the SyncTarget of a cluster, and its mailbox, which kcp empties later.
 
-What the hub placed on the cluster stays there without the hub's marks, or is removed first if the SyncTarget's
-spec.deletionPolicy is Delete; --orphan lets it stay in any case. If the cluster cannot be reached the SyncTarget waits for it
-and says what is left there; --force lets it go.
+The copies stay on the cluster without the hub's marks. If spec.deletionPolicy of the SyncTarget is Delete, the hub deletes them
+first; --orphan keeps them in any case. If the cluster cannot be reached, the SyncTarget waits for it, and its status lists the
+remaining objects; --force does not wait.
 
-With --target-kubeconfig the hub's identity and its rights are taken from the cluster as well, last of all. The
-tunnel of a cluster that dials the hub stays there: delete it when the SyncTarget is gone, not before, since the hub needs it to clean up.
+With --target-kubeconfig, the command then removes the hub's identity and its rights from the cluster. It does not remove the
+tunnel of a cluster that dials the hub. Delete the tunnel when the SyncTarget is gone, not before: the hub needs it to clean up.
 
-The command shows the consequences and asks; --yes is for scripts.`
+The command shows the consequences and asks for confirmation; --yes is for scripts.`
 
 const unregisterExample = `  # Remove a cluster, and the hub's identity from it
   kubectl synchub unregister florin --target-kubeconfig florin.kubeconfig
@@ -75,7 +75,7 @@ func NewUnregisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options.AddFlags(command)
 	options.target.AddFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&options.orphan, "orphan", false, "leave the hub's objects on the cluster, whatever spec.deletionPolicy says")
+	flags.BoolVar(&options.orphan, "orphan", false, "keep the hub's objects on the cluster, regardless of spec.deletionPolicy")
 	flags.BoolVar(&options.force, "force", false, "do not wait for a cluster that cannot be reached")
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before anything is deleted")
 	options.AddWait(command, "the SyncTarget is gone", true, 5*time.Minute)
@@ -88,7 +88,7 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	if !o.Wait && o.target.Kubeconfig != "" {
-		return errors.New("--wait=false: the hub's identity can only be taken from the cluster once the SyncTarget is gone; leave one of --wait=false and --target-kubeconfig away")
+		return errors.New("--wait=false: the command can remove the hub's identity from the cluster only after the SyncTarget is gone; leave out --wait=false or --target-kubeconfig")
 	}
 	var admin *registration.AdminConfig
 	if o.target.Kubeconfig != "" {
@@ -106,7 +106,7 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 	case err != nil:
 		return err
 	case registration.IsTunnel(syncTarget) && admin != nil:
-		return fmt.Errorf("the cluster of the SyncTarget %s dials the hub, so it has no other identity of the hub: leave --target-kubeconfig away, and delete the tunnel from the cluster when the SyncTarget is gone", name)
+		return fmt.Errorf("the cluster of the SyncTarget %s dials the hub, so it has no other identity of the hub: leave out --target-kubeconfig, and delete the tunnel from the cluster when the SyncTarget is gone", name)
 	case registration.IsTunnel(syncTarget):
 		if err := o.remove(ctx, inventory, syncTarget); err != nil {
 			return err
@@ -143,10 +143,14 @@ func (o *unregisterOptions) remove(ctx context.Context, inventory *registration.
 	if o.DryRun != cli.DryRunNone || !o.Wait {
 		return o.Print(syncTarget, string(registration.Deleted))
 	}
-	if err := o.awaitGone(ctx, syncTarget); err != nil {
-		return err
+	wait := &cli.SyncTargetWait{
+		InventoryOptions: o.InventoryOptions, WaitFlags: o.WaitFlags, Result: string(registration.Deleted), Notes: RemainingLines,
+		Steps: func(seen *edgev2alpha1.SyncTarget) []string { return []string{waitMessage(seen)} },
+		Describe: func(seen *edgev2alpha1.SyncTarget) string {
+			return CleanupText(seen) + "\n" + registration.DescribeNotReady(seen) + "\nRun the command again to wait longer, or with --force to delete it although its cluster cannot be reached"
+		},
 	}
-	if err := o.Print(syncTarget, string(registration.Deleted)); err != nil {
+	if err := wait.Run(ctx, syncTarget); err != nil {
 		return err
 	}
 	return inventory.DeleteSecret(ctx, syncTarget)
@@ -158,12 +162,12 @@ func (o *unregisterOptions) describeEffect(syncTarget *edgev2alpha1.SyncTarget) 
 	if status := syncTarget.Status.Mailbox; status != nil && status.Workspace != "" {
 		mailbox = fmt.Sprintf("Its mailbox %s goes too, with all objects in it.", status.Workspace)
 	}
-	cluster := "What the hub placed on the cluster stays there, without the hub's marks."
+	cluster := "The copies stay on the cluster, without the hub's marks."
 	switch {
 	case o.force:
-		cluster = "If the cluster cannot be reached, what the hub placed there stays as it is, with the hub's marks."
+		cluster = "If the cluster cannot be reached, the copies stay there as they are, with the hub's marks."
 	case syncTarget.Spec.DeletionPolicy == edgev2alpha1.DeletionPolicyDelete && !o.orphan:
-		cluster = "Before that, the hub deletes from the cluster what it placed there, since spec.deletionPolicy is Delete; --orphan lets it stay."
+		cluster = "Before that, the hub deletes the copies from the cluster, since spec.deletionPolicy is Delete; --orphan keeps them."
 	}
 	return fmt.Sprintf("The SyncTarget %s goes. %s %s", syncTarget.Name, mailbox, cluster)
 }
@@ -180,43 +184,7 @@ func (o *unregisterOptions) setDeletionOptions(ctx context.Context, workspace cl
 	if !o.orphan && !o.force {
 		return nil
 	}
-	return o.PatchSyncTarget(ctx, workspace, syncTarget, before)
-}
-
-func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	workspace, err := o.Client()
-	if err != nil {
-		return err
-	}
-	waiting, cancel := context.WithTimeout(ctx, o.Limit())
-	defer cancel()
-	var shown string
-	var report *edgev2alpha1.CleanupStatus
-	last, err := registration.WatchSyncTarget(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
-		if seen != nil {
-			report = seen.Status.Cleanup
-			if text := waitMessage(seen); text != shown {
-				shown = text
-				o.Progress("%s", text)
-			}
-		}
-		return seen == nil
-	})
-	switch {
-	case last == nil || errors.Is(err, registration.ErrReplaced):
-		if report != nil {
-			for _, line := range RemainingLines(report) {
-				o.Note(line)
-			}
-		}
-		return nil
-	case waiting.Err() == nil:
-		return err
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return fmt.Errorf("the SyncTarget %s is being deleted, but was not gone after %s: %s\n%s\nRun the command again to go on waiting, or with --force to let it go although its cluster cannot be reached",
-		syncTarget.Name, o.Timeout, CleanupText(last), registration.DescribeNotReady(last))
+	return o.Patch(ctx, workspace, syncTarget, before)
 }
 
 // removeIdentity removes the hub's identity from the cluster, or reports that it is still there.
@@ -240,12 +208,12 @@ func (o *unregisterOptions) removeIdentity(ctx context.Context, inventory *regis
 	return target.Remove(ctx)
 }
 
-// waitMessage says why a SyncTarget that is being deleted still exists.
+// waitMessage describes why a SyncTarget that is being deleted still exists.
 func waitMessage(syncTarget *edgev2alpha1.SyncTarget) string {
 	report := syncTarget.Status.Cleanup
 	switch {
 	case report == nil || report.Remaining == nil:
-		return "Waiting for the hub to look at the cluster."
+		return "Waiting for the hub to list the objects on the cluster."
 	case *report.Remaining == 0:
 		return "The cluster is done: " + CleanupText(syncTarget) + ". Waiting for the hub to delete the mailbox."
 	default:
@@ -257,7 +225,7 @@ func waitMessage(syncTarget *edgev2alpha1.SyncTarget) string {
 func CleanupText(syncTarget *edgev2alpha1.SyncTarget) string {
 	report := syncTarget.Status.Cleanup
 	if report == nil {
-		return "The hub has not said anything yet."
+		return "The hub has not reported anything yet."
 	}
 	var parts []string
 	if report.Remaining != nil {
@@ -270,15 +238,15 @@ func CleanupText(syncTarget *edgev2alpha1.SyncTarget) string {
 	return strings.Join(parts, ", ")
 }
 
-// RemainingLines lists the objects that stay on the cluster.
-func RemainingLines(report *edgev2alpha1.CleanupStatus) []string {
-	var lines []string
+// RemainingLines lists the objects of a SyncTarget's status.cleanup that stay on the cluster.
+func RemainingLines(syncTarget *edgev2alpha1.SyncTarget) (lines []string) {
+	report := syncTarget.Status.Cleanup
+	if report == nil {
+		return nil
+	}
 	for _, object := range report.Left {
-		resource := object.Resource
-		if object.Group != "" {
-			resource += "." + object.Group
-		}
-		lines = append(lines, fmt.Sprintf("%s %s stays: %s", resource, strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"), object.Reason))
+		resource := metav1.GroupResource{Group: object.Group, Resource: object.Resource}
+		lines = append(lines, fmt.Sprintf("%s %s stays: %s", resource.String(), strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"), object.Reason))
 	}
 	if report.LeftMore > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", report.LeftMore))

@@ -36,7 +36,7 @@ import (
 
 // unregister deletes a SyncTarget, and lets one go by force, only after a confirmation. Standard input is no terminal here.
 func TestUnregisterAsks(t *testing.T) {
-	const asks = "nothing was changed: say --yes"
+	const asks = "nothing was changed: give --yes"
 	for name, test := range map[string]struct {
 		change      func(*unregisterOptions)
 		terminating bool
@@ -108,7 +108,7 @@ func TestUnregisterAsks(t *testing.T) {
 
 // The question names what goes, and what stays on the cluster.
 func TestUnregisterDescribesItsEffect(t *testing.T) {
-	const deletes, keepsMarks, releases = "the hub deletes from the cluster what it placed there", "stays as it is, with the hub's marks", "stays there, without the hub's marks"
+	const deletes, keepsMarks, releases = "the hub deletes the copies from the cluster", "the copies stay there as they are, with the hub's marks", "The copies stay on the cluster, without the hub's marks"
 	for name, test := range map[string]struct {
 		policy        edgev2alpha1.DeletionPolicy
 		orphan, force bool

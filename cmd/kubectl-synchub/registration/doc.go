@@ -18,7 +18,8 @@ limitations under the License.
 // with permissions for the resources that an operator named or published. In an inventory workspace it creates the
 // Secret with the kubeconfig, and the SyncTarget.
 //
-// It creates each object, or updates the fields that differ, so a second run changes nothing and keeps the identity. If
-// somebody else's object has one of the names, it leaves the object alone, and the error names it. The hub takes no part in a
-// registration, and never has the administrator's credentials.
+// It writes the objects on the cluster by server-side apply, and changes single fields of the objects in the workspace, which
+// users and the hub write too. So a second run changes nothing and keeps the identity. If somebody else's object has one of the names, it
+// leaves the object alone, and the error names it. The hub takes no part in a registration, and never has the administrator's
+// credentials.
 package registration

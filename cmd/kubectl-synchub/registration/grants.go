@@ -28,6 +28,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/provider/rbac"
 )
@@ -54,6 +55,25 @@ func newGrants(resources []rbac.Resource, namespaces []string) *Grants {
 		granted.namespaceRules[namespace] = rbac.RoleRules(resources, options)
 	}
 	return granted
+}
+
+// grantAnnotations returns the annotations that record permissions.
+func grantAnnotations(resources []rbac.Resource, namespaces []string) map[string]string {
+	return map[string]string{resourcesAnnotation: formatResources(rbac.MergeResources(resources)), namespacesAnnotation: strings.Join(namespaces, ",")}
+}
+
+// parseGrant returns the permissions that the annotations of an object record.
+func parseGrant(object client.Object) (resources []rbac.Resource, namespaces []string, err error) {
+	annotations := object.GetAnnotations()
+	if text := annotations[namespacesAnnotation]; text != "" {
+		namespaces = strings.Split(text, ",")
+	}
+	if text := annotations[resourcesAnnotation]; text != "" {
+		if resources, err = rbac.ParseResources(strings.Split(text, ",")); err != nil {
+			err = fmt.Errorf("the annotation %s of %s: %w", resourcesAnnotation, object.GetName(), err)
+		}
+	}
+	return resources, namespaces, err
 }
 
 // allows reports whether the rules allow a resource in the whole cluster, or in at least one of the namespaces. The other

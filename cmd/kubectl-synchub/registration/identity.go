@@ -21,6 +21,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -43,8 +44,8 @@ const (
 	managerName    = "kubectl-synchub"
 	// ownerAnnotation is the SyncTarget of an object, as <logical cluster>/<name>.
 	ownerAnnotation = "synchub.dev/sync-target"
-	// resourcesAnnotation lists the resources of a ClusterRole. namespacesAnnotation lists the namespaces to which the
-	// permissions are restricted, if they are.
+	// resourcesAnnotation lists the resources of a ClusterRole, or of a tunnel on its Secret. namespacesAnnotation lists the
+	// namespaces to which the permissions are restricted.
 	resourcesAnnotation  = "synchub.dev/resources"
 	namespacesAnnotation = "synchub.dev/namespaces"
 	// lastServiceAccountAnnotation of the namespace is the UID of the ServiceAccount that was created last in it.
@@ -89,39 +90,42 @@ func (i Identity) isOurs(object client.Object) bool {
 
 // Objects returns the objects on the target, in the order of their creation.
 func (i Identity) Objects(resources []rbac.Resource, options rbac.Options) []client.Object {
-	role := &rbacv1.ClusterRole{TypeMeta: rbacTypeMeta("ClusterRole"), ObjectMeta: i.objectMeta(""), Rules: rbac.ClusterRoleRules(resources, options)}
-	role.Annotations[resourcesAnnotation] = formatResources(rbac.MergeResources(resources))
-	if len(options.Namespaces) > 0 {
-		role.Annotations[namespacesAnnotation] = strings.Join(options.Namespaces, ",")
-	}
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: i.Name()}}
-	objects := []client.Object{
-		newNamespace(),
-		i.serviceAccount(),
-		role,
-		&rbacv1.ClusterRoleBinding{
-			TypeMeta: rbacTypeMeta("ClusterRoleBinding"), ObjectMeta: i.objectMeta(""), Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: i.Name()},
-		},
-	}
-	objects = append(objects, i.roleAndBinding(Namespace, []rbacv1.PolicyRule{{
+	own := []rbacv1.PolicyRule{{
 		APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{i.Name()}, Verbs: []string{"create"},
-	}})...)
+	}}
+	account := i.serviceAccount()
+	roles := rolesFor(account, i.objectMeta, resources, options)
+	roles[0].SetAnnotations(grantAnnotations(resources, options.Namespaces))
+	roles[0].GetAnnotations()[ownerAnnotation] = i.owner()
+	return slices.Concat([]client.Object{newNamespace(), account}, roles, roleWithBinding(account, i.objectMeta(Namespace), own))
+}
+
+// rolesFor returns the roles with the permissions for the resources, and their bindings to a ServiceAccount: first the
+// ClusterRole and its binding, then those in the namespaces of the options. objectMeta returns their metadata in a
+// namespace, or without a namespace for the ClusterRole.
+func rolesFor(account client.Object, objectMeta func(namespace string) metav1.ObjectMeta, resources []rbac.Resource, options rbac.Options) []client.Object {
+	objects := roleWithBinding(account, objectMeta(metav1.NamespaceNone), rbac.ClusterRoleRules(resources, options))
 	for _, namespace := range options.Namespaces {
-		objects = append(objects, i.roleAndBinding(namespace, rbac.RoleRules(resources, options))...)
+		objects = append(objects, roleWithBinding(account, objectMeta(namespace), rbac.RoleRules(resources, options))...)
 	}
 	return objects
 }
 
-// roleAndBinding returns a Role in a namespace, and the RoleBinding of the identity.
-func (i Identity) roleAndBinding(namespace string, rules []rbacv1.PolicyRule) []client.Object {
+// roleWithBinding returns a role and its binding to a ServiceAccount.
+func roleWithBinding(account client.Object, metadata metav1.ObjectMeta, rules []rbacv1.PolicyRule) []client.Object {
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.GetNamespace(), Name: account.GetName()}}
+	reference := func(kind string) rbacv1.RoleRef {
+		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: metadata.Name}
+	}
+	if metadata.Namespace == metav1.NamespaceNone {
+		return []client.Object{
+			&rbacv1.ClusterRole{TypeMeta: rbacTypeMeta("ClusterRole"), ObjectMeta: metadata, Rules: rules},
+			&rbacv1.ClusterRoleBinding{TypeMeta: rbacTypeMeta("ClusterRoleBinding"), ObjectMeta: metadata, Subjects: subjects, RoleRef: reference("ClusterRole")},
+		}
+	}
 	return []client.Object{
-		&rbacv1.Role{TypeMeta: rbacTypeMeta("Role"), ObjectMeta: i.objectMeta(namespace), Rules: rules},
-		&rbacv1.RoleBinding{
-			TypeMeta: rbacTypeMeta("RoleBinding"), ObjectMeta: i.objectMeta(namespace),
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: i.Name()}},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: i.Name()},
-		},
+		&rbacv1.Role{TypeMeta: rbacTypeMeta("Role"), ObjectMeta: metadata, Rules: rules},
+		&rbacv1.RoleBinding{TypeMeta: rbacTypeMeta("RoleBinding"), ObjectMeta: metadata, Subjects: subjects, RoleRef: reference("Role")},
 	}
 }
 

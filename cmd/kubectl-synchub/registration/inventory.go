@@ -18,21 +18,19 @@ package registration
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
@@ -57,39 +55,31 @@ func (i *Inventory) SyncTarget(ctx context.Context, name string) (*edgev2alpha1.
 	case err != nil:
 		return nil, i.describeError(err)
 	}
-	syncTarget.SetGroupVersionKind(edgev2alpha1.GroupVersion.WithKind("SyncTarget"))
 	return &syncTarget, nil
 }
 
-// DesiredSyncTarget returns the manifest of a new SyncTarget.
-func (i *Inventory) DesiredSyncTarget(name string, labels map[string]string) *edgev2alpha1.SyncTarget {
-	return &edgev2alpha1.SyncTarget{
-		TypeMeta:   metav1.TypeMeta{APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SyncTarget"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(labels)},
-		Spec: edgev2alpha1.SyncTargetSpec{KubeconfigSecretRef: &edgev2alpha1.SecretReference{
-			Namespace: i.Namespace, Name: name + "-kubeconfig", Key: edgev2alpha1.DefaultCredentialKey,
-		}},
+// EnsureSyncTarget creates the desired SyncTarget, or patches the current one, which is nil if there is none. It sets desired
+// to the result.
+func (i *Inventory) EnsureSyncTarget(ctx context.Context, current, desired *edgev2alpha1.SyncTarget) (err error) {
+	result := Unchanged
+	switch {
+	case current == nil:
+		result, err = Created, i.Client.Create(ctx, desired)
+	case !apiequality.Semantic.DeepEqual(current, desired):
+		before := current.DeepCopy()
+		// So the patch contains the UID, and the server refuses another SyncTarget that has taken the name.
+		before.UID = ""
+		result, err = Changed, i.Client.Patch(ctx, desired, client.MergeFrom(before))
 	}
-}
-
-// EnsureSyncTarget creates the SyncTarget, or sets the labels, adoption and namespaces of the existing one. It sets the
-// reference to the Secret only if there is none or the cluster is connected in another way now, and changes nothing else.
-func (i *Inventory) EnsureSyncTarget(ctx context.Context, desired *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
-	always := func(client.Object) bool { return true }
-	change, err := createOrPatch(ctx, i.Client, desired, always, func(_, to client.Object) {
-		spec := &to.(*edgev2alpha1.SyncTarget).Spec
-		existing := edgev2alpha1.SyncTarget{Spec: *spec}
-		if spec.KubeconfigSecretRef == nil || IsTunnel(&existing) != IsTunnel(desired) {
-			spec.KubeconfigSecretRef = desired.Spec.KubeconfigSecretRef
-		}
-		spec.Connection = desired.Spec.Connection
-		spec.Adoption, spec.Namespaces = desired.Spec.Adoption, desired.Spec.Namespaces
-	})
 	if err != nil {
-		return nil, i.describeError(err)
+		return i.describeError(err)
 	}
-	i.report(change)
-	return change.Object.(*edgev2alpha1.SyncTarget), nil
+	if i.DryRun && current == nil {
+		// The server has made a UID up. A manifest names the SyncTarget without it.
+		desired.UID = ""
+	}
+	i.report(Change{Object: desired, Result: result})
+	return nil
 }
 
 func (i *Inventory) report(change Change) {
@@ -98,69 +88,52 @@ func (i *Inventory) report(change Change) {
 	}
 }
 
-// Kubeconfig returns the kubeconfig in the Secret of the SyncTarget, or nil if there is none.
-func (i *Inventory) Kubeconfig(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) ([]byte, error) {
-	_, field := secretKeyOf(syncTarget)
-	data, err := i.secretData(ctx, syncTarget)
-	return data[field], err
+// secret returns the Secret of the SyncTarget, or nil if there is none.
+func (i *Inventory) secret(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (*corev1.Secret, error) {
+	key, _ := secretKeyOf(syncTarget)
+	secret := &corev1.Secret{}
+	err := i.Client.Get(ctx, key, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // a missing Secret is no error
+	case err != nil:
+		return nil, i.describeError(err)
+	}
+	return secret, nil
 }
 
-// secretData returns the data of the SyncTarget's Secret, or nil if there is none.
-func (i *Inventory) secretData(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (map[string][]byte, error) {
-	key, _ := secretKeyOf(syncTarget)
-	var secret corev1.Secret
-	if err := i.Client.Get(ctx, key, &secret); err != nil {
-		return nil, i.describeError(client.IgnoreNotFound(err))
+// Kubeconfig returns the kubeconfig in the Secret of the SyncTarget, or nil if there is none.
+func (i *Inventory) Kubeconfig(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) ([]byte, error) {
+	secret, err := i.secret(ctx, syncTarget)
+	if secret == nil {
+		return nil, err
 	}
-	return secret.Data, nil
+	_, field := secretKeyOf(syncTarget)
+	return secret.Data[field], nil
 }
 
 // tunnelGrants returns the permissions that the last registration gave a tunnel, or nil if none is recorded. The record is on
 // the SyncTarget's Secret, because the plugin cannot read the tunnel's cluster.
-func (i *Inventory) tunnelGrants(ctx context.Context, desired *edgev2alpha1.SyncTarget) (*Grants, error) {
-	key, _ := secretKeyOf(desired)
-	var secret corev1.Secret
-	if err := i.Client.Get(ctx, key, &secret); err != nil {
-		return nil, i.describeError(client.IgnoreNotFound(err))
+func (i *Inventory) tunnelGrants(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (*Grants, error) {
+	secret, err := i.secret(ctx, syncTarget)
+	if secret == nil || !metav1.HasAnnotation(secret.ObjectMeta, resourcesAnnotation) {
+		return nil, err
 	}
-	text, ok := secret.Annotations[resourcesAnnotation]
-	if !ok {
-		return nil, nil //nolint:nilnil // no record is no error
-	}
-	resources, err := rbac.ParseResources(strings.Split(text, ","))
-	if err != nil {
-		return nil, fmt.Errorf("the annotation %s of the Secret %s: %w", resourcesAnnotation, key, err)
-	}
-	var namespaces []string
-	if text := secret.Annotations[namespacesAnnotation]; text != "" {
-		namespaces = strings.Split(text, ",")
-	}
-	return newGrants(resources, namespaces), nil
-}
-
-// recordTunnelGrant records the permissions of a tunnel on the SyncTarget's Secret, for the next registration.
-func (i *Inventory) recordTunnelGrant(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, resources []rbac.Resource, namespaces []string) error {
-	desired, _ := NewSecret(syncTarget)
-	desired.Annotations = map[string]string{resourcesAnnotation: formatResources(resources), namespacesAnnotation: strings.Join(namespaces, ",")}
-	isOurs := func(object client.Object) bool { return isSecretFor(object.(*corev1.Secret), syncTarget.Name) }
-	_, err := createOrPatch(ctx, i.Client, desired, isOurs, func(_, _ client.Object) {})
-	return i.describeError(err)
+	resources, namespaces, err := parseGrant(secret)
+	return newGrants(resources, namespaces), err
 }
 
 // checkExistingSecret returns questions that the operator must confirm before an existing SyncTarget gets the cluster. It
 // returns none if the Secret allows the SyncTarget. Otherwise another user may have created the SyncTarget and granted
 // themselves access to the mailbox. It returns an error if the Secret is not for the SyncTarget.
 func (i *Inventory) checkExistingSecret(ctx context.Context, desired *edgev2alpha1.SyncTarget) (questions []string, err error) {
-	key, _ := secretKeyOf(desired)
-	var secret corev1.Secret
-	err = i.Client.Get(ctx, key, &secret)
+	secret, err := i.secret(ctx, desired)
 	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return nil, i.describeError(err)
-	case err == nil && !isSecretFor(&secret, desired.Name):
-		return nil, &notAllowedError{secret: &secret, syncTarget: desired}
-	}
-	if desired.UID == "" || kubeconfig.Allows(&secret, desired.Name, desired.UID) {
+	case err != nil:
+		return nil, err
+	case secret != nil && !kubeconfig.HasEntryFor(secret, desired.Name):
+		return nil, notAllowed(secret, desired)
+	case desired.UID == "", secret != nil && kubeconfig.Allows(secret, desired.Name, desired.UID):
 		return nil, nil
 	}
 	return confirmationQuestions(desired), nil
@@ -190,109 +163,79 @@ func confirmationQuestions(existing *edgev2alpha1.SyncTarget) (questions []strin
 	return questions
 }
 
-// notAllowedError is returned for a Secret that a SyncTarget refers to and that does not allow the SyncTarget.
-type notAllowedError struct {
-	secret     *corev1.Secret
-	syncTarget *edgev2alpha1.SyncTarget
+// notAllowed returns the error for a Secret that a SyncTarget refers to and that does not allow the SyncTarget.
+func notAllowed(secret *corev1.Secret, syncTarget *edgev2alpha1.SyncTarget) error {
+	return fmt.Errorf("the Secret %s/%s, which spec.kubeconfigSecretRef of the SyncTarget %s names, does not allow this SyncTarget, and is left as it is: name another Secret there, or allow it with %s",
+		secret.Namespace, secret.Name, syncTarget.Name, kubeconfig.AllowCommand(secret, syncTarget.Name, syncTarget.UID))
 }
 
-func (e *notAllowedError) Error() string {
-	return fmt.Sprintf("the Secret %s/%s, which spec.kubeconfigSecretRef of the SyncTarget %s names, does not say that it is this SyncTarget's, and is left as it is: name another one there, or allow it with %s",
-		e.secret.Namespace, e.secret.Name, e.syncTarget.Name, kubeconfig.AllowCommand(e.secret, e.syncTarget.Name, e.syncTarget.UID))
-}
-
-// isSecretFor reports whether a Secret is for the SyncTarget with the name. An older registration did not set the annotation
-// for that; then the owner of the Secret decides.
-func isSecretFor(secret *corev1.Secret, name string) bool {
-	if kubeconfig.HasEntryFor(secret, name) {
-		return true
-	}
-	_, isAnnotated := secret.Annotations[edgev2alpha1.AnnotationAllowedSyncTargets]
-	return !isAnnotated && secret.Labels[managedByLabel] == managerName && slices.ContainsFunc(secret.OwnerReferences, func(owner metav1.OwnerReference) bool {
-		return owner.Kind == "SyncTarget" && owner.Name == name
-	})
-}
-
-// EnsureSecret writes the kubeconfig to the Secret of the SyncTarget.
-func (i *Inventory) EnsureSecret(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, content []byte) error {
-	_, field := secretKeyOf(syncTarget)
-	return i.ensureSecretData(ctx, syncTarget, map[string][]byte{field: content})
-}
-
-// ensureSecretData writes data to the Secret of the SyncTarget, and keeps all other data there.
-func (i *Inventory) ensureSecretData(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, data map[string][]byte) error {
-	desired, _ := NewSecret(syncTarget)
-	// kubeconfig.Allow below adds to the annotation of an existing Secret.
-	desired.Annotations = nil
-	isOurs := func(object client.Object) bool { return isSecretFor(object.(*corev1.Secret), syncTarget.Name) }
-	change, err := createOrPatch(ctx, i.Client, desired, isOurs, func(_, to client.Object) {
-		secret := to.(*corev1.Secret)
-		kubeconfig.Allow(secret, syncTarget.Name, syncTarget.UID)
-		if secret.Data == nil {
-			secret.Data = map[string][]byte{}
+// EnsureSecret writes the credential to the Secret of the SyncTarget, with annotations, and keeps all other data and
+// annotations there. Server-side apply cannot do that: it would remove the annotations that a call omits, and the entries of
+// other SyncTargets are in one value.
+func (i *Inventory) EnsureSecret(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, credential []byte, annotations map[string]string) error {
+	key, field := secretKeyOf(syncTarget)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	done, err := controllerutil.CreateOrPatch(ctx, i.Client, secret, func() error {
+		switch {
+		case secret.ResourceVersion == "":
+			metav1.SetMetaDataLabel(&secret.ObjectMeta, managedByLabel, managerName)
+		case !kubeconfig.HasEntryFor(secret, syncTarget.Name):
+			return notAllowed(secret, syncTarget)
 		}
-		maps.Copy(secret.Data, data)
-		if secret.ResourceVersion == "" {
-			secret.Labels[managedByLabel] = managerName
-		}
-		if secret.Labels[managedByLabel] == managerName {
+		if secret.Labels[managedByLabel] == managerName && syncTarget.UID != "" {
 			// The SyncTarget may have been deleted and created again, with another UID.
 			secret.OwnerReferences = []metav1.OwnerReference{{
 				APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SyncTarget", Name: syncTarget.Name, UID: syncTarget.UID,
 			}}
 		}
+		metav1.SetMetaDataLabel(&secret.ObjectMeta, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
+		kubeconfig.Allow(secret, syncTarget.Name, syncTarget.UID)
+		for name, value := range annotations {
+			metav1.SetMetaDataAnnotation(&secret.ObjectMeta, name, value)
+		}
+		if secret.Data == nil {
+			secret.Data = map[string][]byte{}
+		}
+		secret.Data[field] = credential
+		return nil
 	})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("cannot write the Secret %s: create the namespace %s first, or choose another with --namespace: %w", desired.Name, desired.Namespace, err)
-	}
-	if notOwned, ok := errors.AsType[*NotOwnedError](err); ok {
-		return &notAllowedError{secret: notOwned.Object.(*corev1.Secret), syncTarget: syncTarget}
+		return fmt.Errorf("cannot write the Secret %s: create the namespace %s first, or choose another with --namespace: %w", key.Name, key.Namespace, err)
 	}
 	if err != nil {
 		return i.describeError(err)
 	}
-	// The plugin may print the reported object.
-	change.Object.(*corev1.Secret).Data = nil
-	i.report(change)
+	result := Result(done)
+	if done == controllerutil.OperationResultUpdated {
+		result = Changed
+	}
+	i.reportSecret(secret, result)
 	return nil
+}
+
+// reportSecret reports a Secret without its data, because the plugin may print the reported object.
+func (i *Inventory) reportSecret(secret *corev1.Secret, result Result) {
+	secret.Data = nil
+	i.report(Change{Object: secret, Result: result})
 }
 
 // DeleteSecret deletes the Secret of a deleted SyncTarget, if a registration created the Secret and it allows no other
 // SyncTarget.
 func (i *Inventory) DeleteSecret(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	secret, _ := NewSecret(syncTarget)
-	kind := secret.GroupVersionKind()
-	if err := i.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
-		return i.describeError(client.IgnoreNotFound(err))
-	}
-	if secret.Labels[managedByLabel] != managerName || !isSecretFor(secret, syncTarget.Name) || kubeconfig.HasEntriesForOthers(secret, syncTarget.Name) {
-		return nil
+	secret, err := i.secret(ctx, syncTarget)
+	if secret == nil || secret.Labels[managedByLabel] != managerName || !kubeconfig.HasEntryFor(secret, syncTarget.Name) || kubeconfig.HasEntriesForOthers(secret, syncTarget.Name) {
+		return err
 	}
 	if err := i.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}); err != nil {
 		return i.describeError(client.IgnoreNotFound(err))
 	}
-	secret.Data = nil
-	secret.SetGroupVersionKind(kind)
-	i.report(Change{Object: secret, Result: Deleted})
+	i.reportSecret(secret, Deleted)
 	return nil
 }
 
-// NewSecret returns the manifest of the Secret of a SyncTarget without data, and the key of the kubeconfig in the data.
-func NewSecret(syncTarget *edgev2alpha1.SyncTarget) (*corev1.Secret, string) {
-	key, field := secretKeyOf(syncTarget)
-	secret := &corev1.Secret{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: key.Namespace, Name: key.Name,
-			Labels: map[string]string{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig},
-		},
-	}
-	kubeconfig.Allow(secret, syncTarget.Name, syncTarget.UID)
-	return secret, field
-}
-
+// secretKeyOf returns the name of the Secret of a SyncTarget, and the key of the credential in its data.
 func secretKeyOf(syncTarget *edgev2alpha1.SyncTarget) (key types.NamespacedName, field string) {
-	key = types.NamespacedName{Namespace: edgev2alpha1.DefaultCredentialNamespace, Name: syncTarget.Name + "-kubeconfig"}
+	key = types.NamespacedName{Namespace: edgev2alpha1.DefaultCredentialNamespace, Name: syncTarget.Name + kubeconfigSuffix}
 	field = edgev2alpha1.DefaultCredentialKey
 	if reference := syncTarget.Spec.KubeconfigSecretRef; reference != nil {
 		key.Name = reference.Name

@@ -46,7 +46,7 @@ func (t *Target) ensureNamespace(ctx context.Context, desired client.Object) (Ch
 		return Change{Object: desired, Result: Created}, nil
 	}
 	if apierrors.IsNotFound(err) {
-		err = t.Client.Create(ctx, desired)
+		err = t.Client.Create(ctx, desired.DeepCopyObject().(client.Object))
 		if !apierrors.IsAlreadyExists(err) {
 			return Change{Object: desired, Result: Created}, err
 		}

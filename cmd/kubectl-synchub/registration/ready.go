@@ -42,7 +42,7 @@ var ErrReplaced = errors.New("the SyncTarget was replaced by another one")
 // ctx ends. It returns the last state. The error may be [ErrReplaced].
 func WatchSyncTarget(ctx context.Context, inventory client.WithWatch, syncTarget *edgev2alpha1.SyncTarget, done func(*edgev2alpha1.SyncTarget) bool) (*edgev2alpha1.SyncTarget, error) {
 	last := syncTarget
-	err := WatchObject(ctx, inventory, syncTarget, func() client.ObjectList { return &edgev2alpha1.SyncTargetList{} }, func(current *edgev2alpha1.SyncTarget) (bool, error) {
+	err := WatchObject(ctx, inventory, syncTarget, func(current *edgev2alpha1.SyncTarget) (bool, error) {
 		if current != nil && current.UID != syncTarget.UID {
 			return false, ErrReplaced
 		}
@@ -52,6 +52,16 @@ func WatchSyncTarget(ctx context.Context, inventory client.WithWatch, syncTarget
 	return last, err
 }
 
+// ReadySteps returns a text for each of [ReadyConditions] that is true.
+func ReadySteps(syncTarget *edgev2alpha1.SyncTarget) (steps []string) {
+	for _, step := range ReadyConditions {
+		if condition := meta.FindStatusCondition(syncTarget.Status.Conditions, step); condition != nil && condition.Status == metav1.ConditionTrue {
+			steps = append(steps, step+": "+condition.Message)
+		}
+	}
+	return steps
+}
+
 // DescribeNotReady returns a text with one line for each condition that is not true.
 func DescribeNotReady(syncTarget *edgev2alpha1.SyncTarget) string {
 	var lines []string
@@ -59,7 +69,7 @@ func DescribeNotReady(syncTarget *edgev2alpha1.SyncTarget) string {
 		condition := meta.FindStatusCondition(syncTarget.Status.Conditions, step)
 		switch {
 		case condition == nil:
-			lines = append(lines, step+": the hub has not said anything yet")
+			lines = append(lines, step+": the hub has not reported anything yet")
 		case condition.Status != metav1.ConditionTrue:
 			lines = append(lines, fmt.Sprintf("%s is %s, %s: %s", step, condition.Status, condition.Reason, condition.Message))
 		}

@@ -23,7 +23,9 @@ import (
 	"strings"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,72 +70,69 @@ type Registrar struct {
 // Register creates or updates the SyncTarget, then the identity on the target, then the Secret. After an error, it can be
 // called again.
 func (r *Registrar) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
+	current, desired, err := r.desiredSyncTarget(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if r.Admin == nil {
 		if _, err := kubeconfig.Parse(r.Kubeconfig); err != nil {
 			return nil, err
 		}
+		if err := r.ensureConfirmed(ctx, current, desired, ""); err != nil {
+			return nil, err
+		}
+		return desired, r.Inventory.EnsureSecret(ctx, desired, r.Kubeconfig, nil)
 	}
-	desired, err := r.desiredSyncTarget(ctx)
+	target, err := r.Target(ctx)
 	if err != nil {
 		return nil, err
 	}
-	target, grant, err := r.resolveAndConfirm(ctx, desired)
+	grant, added, err := r.resolveGrant(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	syncTarget, err := r.Inventory.EnsureSyncTarget(ctx, desired)
-	if err != nil {
+	r.restrictAsBefore(desired, grant.Namespaces)
+	if err := r.ensureConfirmed(ctx, current, desired, added); err != nil {
 		return nil, err
-	}
-	if target == nil {
-		return syncTarget, r.Inventory.EnsureSecret(ctx, syncTarget, r.Kubeconfig)
 	}
 	if err := target.Ensure(ctx, grant.resources, grant.Options); err != nil {
 		return nil, err
 	}
-	return syncTarget, r.renewCredentials(ctx, target, syncTarget, true)
-}
-
-// Preflight returns the error that Register would return, as far as access reviews and reads can predict it.
-func (r *Registrar) Preflight(ctx context.Context) error {
-	inventory := *r.Inventory
-	inventory.Client, inventory.DryRun, inventory.Report = newAccessReviewClient(inventory.Client), true, nil
-	preflight := *r
-	preflight.Inventory, preflight.Info, preflight.Confirm = &inventory, nil, nil
-	if r.TargetClient != nil {
-		preflight.TargetClient = newAccessReviewClient(r.TargetClient)
-	}
-	_, err := preflight.Register(ctx)
-	return err
-}
-
-// desiredSyncTarget returns the desired SyncTarget, with the settings of an existing one that the registration does not
-// change.
-func (r *Registrar) desiredSyncTarget(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
-	current, err := r.Inventory.SyncTarget(ctx, r.Name)
+	credential, err := r.Inventory.Kubeconfig(ctx, desired)
 	if err != nil {
 		return nil, err
 	}
-	desired := r.Inventory.DesiredSyncTarget(r.Name, r.Labels)
-	desired.Spec.Connection = r.Connection
-	if r.Connection == edgev2alpha1.ConnectionTunnel {
-		desired.Spec.KubeconfigSecretRef.Name, desired.Spec.KubeconfigSecretRef.Key = r.Name+tunnelSuffix, tunnelField
+	return desired, r.renewCredentials(ctx, target, desired, credential)
+}
+
+// desiredSyncTarget returns the current SyncTarget, which is nil if there is none, and the desired one. The desired one has
+// all settings of the current one that the registration does not change.
+func (r *Registrar) desiredSyncTarget(ctx context.Context) (current, desired *edgev2alpha1.SyncTarget, err error) {
+	if current, err = r.Inventory.SyncTarget(ctx, r.Name); err != nil {
+		return nil, nil, err
 	}
-	if current != nil {
-		if current.DeletionTimestamp != nil {
-			return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or remove it with `kubectl synchub unregister %s --force`", r.Name, r.Name)
+	desired = current.DeepCopy()
+	switch {
+	case current == nil:
+		desired = &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}
+	case current.DeletionTimestamp != nil:
+		return nil, nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or remove it with `kubectl synchub unregister %s --force`", r.Name, r.Name)
+	}
+	for name, value := range r.Labels {
+		metav1.SetMetaDataLabel(&desired.ObjectMeta, name, value)
+	}
+	desired.Spec.Connection = r.Connection
+	if desired.Spec.KubeconfigSecretRef == nil || IsTunnel(current) != IsTunnel(desired) {
+		secret := &edgev2alpha1.SecretReference{Namespace: r.Inventory.Namespace, Name: r.Name + kubeconfigSuffix, Key: edgev2alpha1.DefaultCredentialKey}
+		if IsTunnel(desired) {
+			secret.Name, secret.Key = r.Name+tunnelSuffix, tunnelField
 		}
-		desired.UID, desired.Spec.MailboxAccess, desired.Spec.Adoption = current.UID, current.Spec.MailboxAccess, current.Spec.Adoption
-		desired.Spec.AllowSharedCluster = current.Spec.AllowSharedCluster
-		desired.Spec.Namespaces = current.Spec.Namespaces.DeepCopy()
-		if current.Spec.KubeconfigSecretRef != nil && IsTunnel(current) == IsTunnel(desired) {
-			desired.Spec.KubeconfigSecretRef = current.Spec.KubeconfigSecretRef
-		}
+		desired.Spec.KubeconfigSecretRef = secret
 	}
 	if r.Adoption != nil {
 		desired.Spec.Adoption = *r.Adoption
 	}
-	return desired, r.setNamespaces(desired)
+	return current, desired, r.setNamespaces(desired)
 }
 
 // maxNamespaces is the maximum number of namespaces in spec.namespaces.only, as in the schema.
@@ -167,9 +166,9 @@ func (r *Registrar) setNamespaces(desired *edgev2alpha1.SyncTarget) error {
 	return nil
 }
 
-// resolveAndConfirm returns the target and the permissions for it, and calls Confirm if the registration gives more
-// access than before. It writes nothing. Without an administrator's access, the target is nil.
-func (r *Registrar) resolveAndConfirm(ctx context.Context, desired *edgev2alpha1.SyncTarget) (target *Target, grant grant, err error) {
+// ensureConfirmed creates or updates the SyncTarget. It first calls Confirm if the registration gives more access than before.
+// added describes the permissions that it adds, or is empty. The error may also be that the Secret is not for the SyncTarget.
+func (r *Registrar) ensureConfirmed(ctx context.Context, current, desired *edgev2alpha1.SyncTarget, added string) error {
 	existing := desired.DeepCopy()
 	if r.Adoption != nil {
 		// The operator has requested this adoption policy, so it needs no confirmation.
@@ -177,25 +176,17 @@ func (r *Registrar) resolveAndConfirm(ctx context.Context, desired *edgev2alpha1
 	}
 	questions, err := r.Inventory.checkExistingSecret(ctx, existing)
 	if err != nil {
-		return nil, grant, err
+		return err
 	}
-	if r.Admin != nil {
-		if target, err = r.Target(ctx); err != nil {
-			return nil, grant, err
-		}
-		var added string
-		if grant, added, err = r.resolveGrant(ctx, target); err != nil {
-			return nil, grant, err
-		}
-		r.restrictAsBefore(desired, grant.Namespaces)
-		if added != "" {
-			questions = append(questions, "The hub's rights on the target would grow by: "+added+".")
-		}
+	if added != "" {
+		questions = append(questions, "The hub's rights on the target would grow by: "+added+".")
 	}
 	if len(questions) > 0 && r.Confirm != nil {
-		err = r.Confirm(ctx, strings.Join(questions, "\n"))
+		if err := r.Confirm(ctx, strings.Join(questions, "\n")); err != nil {
+			return err
+		}
 	}
-	return target, grant, err
+	return r.Inventory.EnsureSyncTarget(ctx, current, desired)
 }
 
 // restrictAsBefore restricts a SyncTarget to the namespaces of its permissions, unless the SyncTarget or the operator names
@@ -217,35 +208,9 @@ type grant struct {
 	rbac.Options
 }
 
-// Objects returns the objects that Register would write, without the data of the Secret. It writes nothing.
-func (r *Registrar) Objects(ctx context.Context) ([]client.Object, error) {
-	desired, err := r.desiredSyncTarget(ctx)
-	if err != nil {
-		return nil, err
-	}
-	target, grant, err := r.resolveAndConfirm(ctx, desired)
-	if err != nil {
-		return nil, err
-	}
-	secret, _ := NewSecret(desired)
-	desired.UID = ""
-	objects := []client.Object{desired}
-	if target != nil {
-		objects = append(objects, target.Objects(grant.resources, grant.Options)...)
-	}
-	return append(objects, secret), nil
-}
-
-// RotateToken writes a new token to the Secret. With revoke, it invalidates all existing tokens first, so the hub has
-// none for a moment.
-func (r *Registrar) RotateToken(ctx context.Context, revoke bool) error {
-	syncTarget, err := r.Inventory.SyncTarget(ctx, r.Name)
-	if err != nil {
-		return err
-	}
-	if syncTarget == nil {
-		return NotFound(r.Name)
-	}
+// RotateToken writes a new token to the Secret of a SyncTarget. With revoke, it invalidates all existing tokens first, so the
+// hub has none for a moment.
+func (r *Registrar) RotateToken(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, revoke bool) error {
 	if _, err := r.Inventory.checkExistingSecret(ctx, syncTarget); err != nil {
 		return err
 	}
@@ -258,28 +223,18 @@ func (r *Registrar) RotateToken(ctx context.Context, revoke bool) error {
 			return err
 		}
 	}
-	return r.renewCredentials(ctx, target, syncTarget, false)
+	return r.renewCredentials(ctx, target, syncTarget, nil)
 }
 
-// renewCredentials writes a kubeconfig to the Secret. With keep, it keeps a token that has more than half of its lifetime
-// left.
-func (r *Registrar) renewCredentials(ctx context.Context, target *Target, syncTarget *edgev2alpha1.SyncTarget, keep bool) error {
-	var current []byte
-	if keep {
-		var err error
-		if current, err = r.Inventory.Kubeconfig(ctx, syncTarget); err != nil {
+// renewCredentials writes a kubeconfig to the Secret: the current one, if more than half of the lifetime of its token is
+// left, or one with a new token. A dry run cannot request a token.
+func (r *Registrar) renewCredentials(ctx context.Context, target *Target, syncTarget *edgev2alpha1.SyncTarget, current []byte) (err error) {
+	if !target.DryRun {
+		if current, err = target.Kubeconfig(ctx, r.Admin, current, r.Lifetime, r.Clock.Now()); err != nil {
 			return err
 		}
 	}
-	if target.DryRun {
-		// A dry run cannot request a token.
-		return r.Inventory.EnsureSecret(ctx, syncTarget, current)
-	}
-	kubeconfig, err := target.Kubeconfig(ctx, r.Admin, current, r.Lifetime, r.Clock.Now())
-	if err != nil {
-		return err
-	}
-	return r.Inventory.EnsureSecret(ctx, syncTarget, kubeconfig)
+	return r.Inventory.EnsureSecret(ctx, syncTarget, current, nil)
 }
 
 // Target returns the identity on the target, with the client for it.
@@ -294,7 +249,7 @@ func (r *Registrar) Target(ctx context.Context) (*Target, error) {
 	}, nil
 }
 
-// resolveGrant returns the permissions to grant. added describes the permissions that the hub does not have yet, or is empty.
+// resolveGrant returns the permissions to grant on the target, as selectGrant does.
 func (r *Registrar) resolveGrant(ctx context.Context, target *Target) (chosen grant, added string, err error) {
 	before, err := target.CurrentGrants(ctx)
 	if err != nil {
@@ -307,6 +262,16 @@ func (r *Registrar) resolveGrant(ctx context.Context, target *Target) (chosen gr
 	if request.Additional, err = r.resolveResources(request.Additional); err != nil {
 		return grant{}, "", err
 	}
+	namespaces, err := r.resolveNamespaces(ctx, before)
+	if err != nil {
+		return grant{}, "", err
+	}
+	return r.selectGrant(request, before, namespaces)
+}
+
+// selectGrant returns the permissions for the requested resources in the namespaces. before are the present permissions, or
+// nil. added describes the permissions that the hub does not have yet, or is empty.
+func (r *Registrar) selectGrant(request ResourceRequest, before *Grants, namespaces []string) (chosen grant, added string, err error) {
 	var granted []rbac.Resource
 	if before != nil {
 		granted = before.Resources
@@ -316,10 +281,8 @@ func (r *Registrar) resolveGrant(ctx context.Context, target *Target) (chosen gr
 		return grant{}, "", err
 	}
 	chosen.Options = r.RBACOptions
-	if chosen.Namespaces, err = r.resolveNamespaces(ctx, before); err != nil {
-		return grant{}, "", err
-	}
-	if chosen.resources, err = r.filterNamespaced(chosen.Namespaces, resources); err != nil {
+	chosen.Namespaces = namespaces
+	if chosen.resources, err = r.filterNamespaced(namespaces, resources); err != nil {
 		return grant{}, "", err
 	}
 	r.describeGrant(chosen, source)
@@ -358,12 +321,7 @@ func (r *Registrar) info(text string) {
 }
 
 func includesRBAC(resources []rbac.Resource) bool {
-	for _, resource := range resources {
-		if resource.Group == "rbac.authorization.k8s.io" && resource.Down {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(resources, func(resource rbac.Resource) bool { return resource.Group == rbacv1.GroupName && resource.Down })
 }
 
 // resolveResources returns the resources with the group and the plural name that the target serves. A resource that the

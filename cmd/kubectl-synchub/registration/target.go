@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -29,6 +28,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,14 +52,15 @@ func (t *Target) CurrentGrants(ctx context.Context) (*Grants, error) {
 	if err := t.Client.Get(ctx, types.NamespacedName{Name: t.Name()}, &role); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
+	role.TypeMeta = rbacTypeMeta("ClusterRole")
 	if !t.isOurs(&role) {
-		role.TypeMeta = rbacTypeMeta("ClusterRole")
 		return nil, &NotOwnedError{Object: &role}
 	}
-	found := &Grants{clusterRules: role.Rules, namespaceRules: map[string][]rbacv1.PolicyRule{}}
-	if text := role.Annotations[namespacesAnnotation]; text != "" {
-		found.Namespaces = strings.Split(text, ",")
+	listed, namespaces, err := parseGrant(&role)
+	if err != nil {
+		return nil, err
 	}
+	found := &Grants{Namespaces: namespaces, clusterRules: role.Rules, namespaceRules: map[string][]rbacv1.PolicyRule{}}
 	objects, err := t.listNamespacedRoles(ctx)
 	if err != nil {
 		return nil, err
@@ -69,37 +70,22 @@ func (t *Target) CurrentGrants(ctx context.Context) (*Grants, error) {
 			found.namespaceRules[role.Namespace] = role.Rules
 		}
 	}
-	if text := role.Annotations[resourcesAnnotation]; text != "" {
-		listed, err := rbac.ParseResources(strings.Split(text, ","))
-		if err != nil {
-			return nil, fmt.Errorf("the annotation %s of the ClusterRole %s: %w", resourcesAnnotation, role.Name, err)
-		}
-		found.Resources = slices.DeleteFunc(listed, func(one rbac.Resource) bool { return !found.allows(one) })
-	}
+	found.Resources = slices.DeleteFunc(listed, func(one rbac.Resource) bool { return !found.allows(one) })
 	return found, nil
 }
 
 // listNamespacedRoles returns the identity's RoleBindings and then its Roles, in all namespaces but [Namespace].
-func (t *Target) listNamespacedRoles(ctx context.Context) ([]client.Object, error) {
-	var found []client.Object
-	add := func(object client.Object, kind string) {
-		if object.GetNamespace() != Namespace && object.GetName() == t.Name() && t.isOurs(object) {
-			object.GetObjectKind().SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
-			found = append(found, object)
-		}
-	}
-	var bindings rbacv1.RoleBindingList
-	var roles rbacv1.RoleList
-	for _, list := range []client.ObjectList{&bindings, &roles} {
+func (t *Target) listNamespacedRoles(ctx context.Context) (found []client.Object, err error) {
+	for _, list := range []client.ObjectList{&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}} {
 		if err := t.Client.List(ctx, list, client.MatchingLabels{managedByLabel: managerName}); err != nil {
 			return nil, err
 		}
-	}
-	for i := range bindings.Items {
-		add(&bindings.Items[i], "RoleBinding")
-	}
-	for i := range roles.Items {
-		add(&roles.Items[i], "Role")
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			if object := item.(client.Object); object.GetNamespace() != Namespace && object.GetName() == t.Name() && t.isOurs(object) {
+				found = append(found, object)
+			}
+			return nil
+		})
 	}
 	return found, nil
 }
@@ -141,16 +127,7 @@ func (t *Target) deleteNamespacedRolesExcept(ctx context.Context, except []strin
 
 func (t *Target) ensureAll(ctx context.Context, objects []client.Object) error {
 	for _, desired := range objects {
-		var change Change
-		var err error
-		switch desired.(type) {
-		case *corev1.Namespace:
-			change, err = t.ensureNamespace(ctx, desired)
-		case *corev1.ServiceAccount:
-			change, err = t.ensureServiceAccount(ctx)
-		default:
-			change, err = createOrPatch(ctx, t.Client, desired, t.isOurs, copyContent)
-		}
+		change, err := t.ensure(ctx, desired)
 		if t.DryRun && desired.GetNamespace() == Namespace && isNamespaceMissing(err) {
 			// The dry run did not create the namespace.
 			change, err = Change{Object: desired, Result: Created}, nil
@@ -169,31 +146,16 @@ func (t *Target) report(change Change) {
 	}
 }
 
-// ensureServiceAccount creates or updates the identity's ServiceAccount.
-func (t *Target) ensureServiceAccount(ctx context.Context) (Change, error) {
-	change, err := createOrPatch(ctx, t.Client, t.serviceAccount(), t.isOurs, copyContent)
-	if err == nil && change.Result == Created && !t.DryRun {
+// ensure creates or updates one object of the identity.
+func (t *Target) ensure(ctx context.Context, desired client.Object) (Change, error) {
+	if _, isNamespace := desired.(*corev1.Namespace); isNamespace {
+		return t.ensureNamespace(ctx, desired)
+	}
+	change, err := apply(ctx, t.Client, desired, t.isOurs)
+	if _, isAccount := desired.(*corev1.ServiceAccount); isAccount && err == nil && change.Result == Created && !t.DryRun {
 		err = t.markNamespace(ctx, change.Object.GetUID())
 	}
 	return change, err
-}
-
-// copyContent copies all fields but the metadata from one RBAC object to another one of its kind.
-func copyContent(from, to client.Object) {
-	switch to := to.(type) {
-	case *rbacv1.ClusterRole:
-		to.Rules = from.(*rbacv1.ClusterRole).Rules
-		to.AggregationRule = nil
-		if _, isRestricted := from.GetAnnotations()[namespacesAnnotation]; !isRestricted {
-			delete(to.Annotations, namespacesAnnotation)
-		}
-	case *rbacv1.Role:
-		to.Rules = from.(*rbacv1.Role).Rules
-	case *rbacv1.ClusterRoleBinding:
-		to.Subjects, to.RoleRef = from.(*rbacv1.ClusterRoleBinding).Subjects, from.(*rbacv1.ClusterRoleBinding).RoleRef
-	case *rbacv1.RoleBinding:
-		to.Subjects, to.RoleRef = from.(*rbacv1.RoleBinding).Subjects, from.(*rbacv1.RoleBinding).RoleRef
-	}
 }
 
 // getServiceAccount returns the identity's ServiceAccount.
@@ -244,10 +206,10 @@ func (t *Target) RevokeTokens(ctx context.Context) error {
 	if err := t.remove(ctx, account); err != nil {
 		return err
 	}
-	change, err := t.ensureServiceAccount(ctx)
 	if t.DryRun {
 		return nil
 	}
+	change, err := t.ensure(ctx, t.serviceAccount())
 	if err != nil {
 		return describeTargetError(err)
 	}

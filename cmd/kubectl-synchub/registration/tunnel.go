@@ -20,21 +20,21 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 )
 
 const (
-	// tunnelSuffix ends the name of the Secret with the token in the inventory workspace, and tunnelField is its key there.
-	tunnelSuffix = "-tunnel"
-	tunnelField  = "tunnel"
+	// kubeconfigSuffix ends the name of the Secret with a kubeconfig in the inventory workspace, and tunnelSuffix the name of
+	// the Secret with the token of a tunnel. tunnelField is the key of the token there.
+	kubeconfigSuffix = "-kubeconfig"
+	tunnelSuffix     = "-tunnel"
+	tunnelField      = "tunnel"
 	// tunnelPollInterval is the interval of the requests for the address of the hub.
 	tunnelPollInterval = 500 * time.Millisecond
 	// tunnelGracePeriod is how long the former token is accepted after a rotation, so that the new one can be brought to the cluster.
@@ -57,37 +57,35 @@ type Tunnel struct {
 // Register creates or updates the SyncTarget and its Secret, and returns the manifest for the cluster. After an error, it can
 // be called again: an existing token stays.
 func (t *Tunnel) Register(ctx context.Context) ([]client.Object, error) {
-	desired, chosen, err := t.resolveAndConfirm(ctx)
+	current, desired, err := t.desiredSyncTarget(ctx)
 	if err != nil {
 		return nil, err
 	}
-	syncTarget, err := t.Inventory.EnsureSyncTarget(ctx, desired)
+	before, err := t.Inventory.tunnelGrants(ctx, desired)
 	if err != nil {
 		return nil, err
 	}
-	credential, err := t.ensureCredential(ctx, syncTarget)
+	chosen, added, err := t.resolveTunnelGrant(desired, before)
 	if err != nil {
+		return nil, err
+	}
+	if err := t.ensureConfirmed(ctx, current, desired, added); err != nil {
+		return nil, err
+	}
+	credential, err := t.credential(ctx, desired)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.store(ctx, desired, credential, grantAnnotations(chosen.Requested.Resources, chosen.Namespaces)); err != nil {
 		return nil, err
 	}
 	if t.Inventory.DryRun {
-		return chosen.Manifest(syncTarget, nil)
+		return chosen.Manifest(desired, nil)
 	}
-	if err := t.Inventory.recordTunnelGrant(ctx, syncTarget, chosen.Requested.Resources, chosen.Namespaces); err != nil {
+	if err := chosen.findHub(ctx, desired); err != nil {
 		return nil, err
 	}
-	if err := chosen.findHub(ctx, syncTarget); err != nil {
-		return nil, err
-	}
-	return chosen.Manifest(syncTarget, &credential)
-}
-
-// Objects returns the manifest without the token. It writes nothing.
-func (t *Tunnel) Objects(ctx context.Context) ([]client.Object, error) {
-	desired, chosen, err := t.resolveAndConfirm(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return chosen.Manifest(desired, nil)
+	return chosen.Manifest(desired, &credential)
 }
 
 // Rotate replaces the token, and returns the Secret for the cluster. The former token is accepted for an hour, unless it is revoked.
@@ -95,20 +93,16 @@ func (t *Tunnel) Rotate(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget
 	if _, err := t.Inventory.checkExistingSecret(ctx, syncTarget); err != nil {
 		return nil, err
 	}
-	stored, err := t.Inventory.Kubeconfig(ctx, syncTarget)
-	if err != nil {
-		return nil, err
-	}
-	var next tunnel.Credential
-	if former, parseErr := tunnel.ParseCredential(stored); parseErr == nil && !revoke {
-		next, err = former.Rotate(t.Clock.Now().Add(tunnelGracePeriod))
-	} else {
-		next, err = tunnel.NewCredential()
+	next, err := tunnel.NewCredential()
+	if !revoke {
+		if next, err = t.credential(ctx, syncTarget); err == nil {
+			next, err = next.Rotate(t.Clock.Now().Add(tunnelGracePeriod))
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := t.storeCredential(ctx, syncTarget, next); err != nil || t.Inventory.DryRun {
+	if err := t.store(ctx, syncTarget, next, nil); err != nil || t.Inventory.DryRun {
 		return nil, err
 	}
 	if err := t.findHub(ctx, syncTarget); err != nil {
@@ -117,27 +111,25 @@ func (t *Tunnel) Rotate(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget
 	return t.secret(&next), nil
 }
 
-// ensureCredential returns the credential in the Secret of the SyncTarget, and makes one if there is none.
-func (t *Tunnel) ensureCredential(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (tunnel.Credential, error) {
+// credential returns the credential in the Secret of the SyncTarget, or a new one if there is none.
+func (t *Tunnel) credential(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (tunnel.Credential, error) {
 	stored, err := t.Inventory.Kubeconfig(ctx, syncTarget)
 	if err != nil {
 		return tunnel.Credential{}, err
 	}
-	credential, err := tunnel.ParseCredential(stored)
-	if err != nil {
-		if credential, err = tunnel.NewCredential(); err != nil {
-			return tunnel.Credential{}, err
-		}
+	if credential, err := tunnel.ParseCredential(stored); err == nil {
+		return credential, nil
 	}
-	return credential, t.storeCredential(ctx, syncTarget, credential)
+	return tunnel.NewCredential()
 }
 
-func (t *Tunnel) storeCredential(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, credential tunnel.Credential) error {
+// store writes the credential to the Secret of the SyncTarget, with annotations.
+func (t *Tunnel) store(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, credential tunnel.Credential, annotations map[string]string) error {
 	content, err := credential.Marshal()
 	if err != nil {
 		return fmt.Errorf("cannot encode the token: %w", err)
 	}
-	return t.Inventory.EnsureSecret(ctx, syncTarget, content)
+	return t.Inventory.EnsureSecret(ctx, syncTarget, content, annotations)
 }
 
 // findHub waits until the hub reports its address for tunnels in the status of the SyncTarget, unless the operator gave a
@@ -166,65 +158,28 @@ func (t *Tunnel) findHub(ctx context.Context, syncTarget *edgev2alpha1.SyncTarge
 	return err
 }
 
-// resolveAndConfirm returns the desired SyncTarget, and the tunnel with the resolved rights. It calls Confirm if the registration gives
-// more access than before.
-func (t *Tunnel) resolveAndConfirm(ctx context.Context) (*edgev2alpha1.SyncTarget, *Tunnel, error) {
-	desired, err := t.desiredSyncTarget(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	questions, err := t.Inventory.checkExistingSecret(ctx, desired)
-	if err != nil {
-		return nil, nil, err
-	}
-	before, err := t.Inventory.tunnelGrants(ctx, desired)
-	if err != nil {
-		return nil, nil, err
-	}
-	chosen, added, err := t.resolveTunnelGrant(desired, before)
-	if err != nil {
-		return nil, nil, err
-	}
-	if added != "" {
-		questions = append(questions, "The hub's rights on the target would grow by: "+added+".")
-	}
-	if len(questions) > 0 && t.Confirm != nil {
-		err = t.Confirm(ctx, strings.Join(questions, "\n"))
-	}
-	return desired, chosen, err
-}
-
 // resolveTunnelGrant returns the tunnel with the resources and namespaces to grant. added describes the resources and
 // namespaces that were not granted before.
 func (t *Tunnel) resolveTunnelGrant(desired *edgev2alpha1.SyncTarget, before *Grants) (chosen *Tunnel, added string, err error) {
 	if desired.UID != "" && before == nil && len(t.Requested.Resources) == 0 {
 		return nil, "", fmt.Errorf("the SyncTarget %s is there already, and its Secret does not contain the rights of its tunnel: name all its resources with --resources, and its namespaces with --namespaces if it is limited to some", t.Name)
 	}
-	var granted []rbac.Resource
 	if before != nil {
-		granted = before.Resources
 		t.restrictAsBefore(desired, before.Namespaces)
 	}
-	resources, source, err := SelectResources(t.Requested, granted)
+	var namespaces []string
+	if restrictions := desired.Spec.Namespaces; restrictions != nil {
+		namespaces = slices.Sorted(slices.Values(restrictions.Only))
+	}
+	granted, added, err := t.selectGrant(t.Requested, before, namespaces)
 	if err != nil {
 		return nil, "", err
 	}
-	options := t.RBACOptions
-	options.Namespaces = nil
-	if restrictions := desired.Spec.Namespaces; restrictions != nil {
-		options.Namespaces = slices.Sorted(slices.Values(restrictions.Only))
-	}
-	if resources, err = t.filterNamespaced(options.Namespaces, resources); err != nil {
-		return nil, "", err
-	}
-	t.describeGrant(grant{resources, options}, source)
 	if before != nil {
-		more := before.missing(resources, options)
-		added = rbac.DescribeAttributes(more, len(more))
-		t.describeRemaining(before.Namespaces, options.Namespaces)
+		t.describeRemaining(before.Namespaces, namespaces)
 	}
 	resolved := *t
-	resolved.Requested, resolved.Namespaces = ResourceRequest{Resources: resources}, options.Namespaces
+	resolved.Requested, resolved.Namespaces = ResourceRequest{Resources: granted.resources}, namespaces
 	return &resolved, added, nil
 }
 

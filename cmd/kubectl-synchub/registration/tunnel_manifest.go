@@ -19,14 +19,12 @@ package registration
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 )
 
@@ -59,25 +57,11 @@ func (t *Tunnel) Manifest(syncTarget *edgev2alpha1.SyncTarget, credential *tunne
 	if len(t.Namespaces) > 0 && t.Namespaces[0] != AllNamespaces {
 		options.Namespaces = t.Namespaces
 	}
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: t.Namespace, Name: tunnelName}}
-	clusterName := t.clusterName()
-	objects := []client.Object{
-		&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: tunnelMeta("", t.Namespace)},
-		&corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: tunnelMeta(t.Namespace, tunnelName)},
-		&rbacv1.ClusterRole{TypeMeta: rbacTypeMeta("ClusterRole"), ObjectMeta: tunnelMeta("", clusterName), Rules: rbac.ClusterRoleRules(resources, options)},
-		&rbacv1.ClusterRoleBinding{
-			TypeMeta: rbacTypeMeta("ClusterRoleBinding"), ObjectMeta: tunnelMeta("", clusterName), Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterName},
-		},
-	}
-	for _, namespace := range options.Namespaces {
-		objects = append(objects,
-			&rbacv1.Role{TypeMeta: rbacTypeMeta("Role"), ObjectMeta: tunnelMeta(namespace, clusterName), Rules: rbac.RoleRules(resources, options)},
-			&rbacv1.RoleBinding{
-				TypeMeta: rbacTypeMeta("RoleBinding"), ObjectMeta: tunnelMeta(namespace, clusterName), Subjects: subjects,
-				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: clusterName},
-			})
-	}
+	account := &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: tunnelMeta(t.Namespace, tunnelName)}
+	roleMeta := func(namespace string) metav1.ObjectMeta { return tunnelMeta(namespace, t.clusterName()) }
+	objects := append([]client.Object{
+		&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: tunnelMeta("", t.Namespace)}, account,
+	}, rolesFor(account, roleMeta, resources, options)...)
 	if credential != nil {
 		objects = append(objects, t.secret(credential))
 	}

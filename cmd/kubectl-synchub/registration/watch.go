@@ -21,7 +21,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -29,22 +28,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// WatchObject calls done with each state of a cluster-scoped object, or with nil after its deletion, until done returns
-// true or an error, or ctx ends. The object is found by its name, so its states may belong to a later object. newList
-// returns an empty list of the kind.
-func WatchObject[T client.Object](ctx context.Context, workspace client.WithWatch, object T, newList func() client.ObjectList, done func(T) (bool, error)) error {
-	only := &client.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, object.GetName())}
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list := newList()
-			return list, workspace.List(ctx, list, only, &client.ListOptions{Raw: &options})
+// ListWatch returns the source for a watch of the objects of a list's kind.
+func ListWatch(workspace client.WithWatch, list client.ObjectList, options ...client.ListOption) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
+			listed := list.DeepCopyObject().(client.ObjectList)
+			return listed, workspace.List(ctx, listed, append(options, &client.ListOptions{Raw: &raw})...)
 		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return workspace.Watch(ctx, newList(), only, &client.ListOptions{Raw: &options})
+		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+			return workspace.Watch(ctx, list.DeepCopyObject().(client.ObjectList), append(options, &client.ListOptions{Raw: &raw})...)
 		},
 	}
+}
+
+// WatchObject calls done with each state of a cluster-scoped object, or with nil after its deletion, until done returns
+// true or an error, or ctx ends. The object is found by its name, so its states may belong to a later object.
+func WatchObject[T client.Object](ctx context.Context, workspace client.WithWatch, object T, done func(T) (bool, error)) error {
+	kind, err := workspace.GroupVersionKindFor(object)
+	if err != nil {
+		return err
+	}
+	list, err := workspace.Scheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err != nil {
+		return err
+	}
+	source := ListWatch(workspace, list.(client.ObjectList), client.MatchingFields{metav1.ObjectNameField: object.GetName()})
 	var none T
-	_, err := toolswatch.UntilWithSync(ctx, source, object.DeepCopyObject(), func(store cache.Store) (bool, error) {
+	_, err = toolswatch.UntilWithSync(ctx, source, object.DeepCopyObject(), func(store cache.Store) (bool, error) {
 		if len(store.List()) == 0 {
 			return done(none)
 		}

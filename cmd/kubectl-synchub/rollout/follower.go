@@ -23,43 +23,35 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
-	toolswatch "k8s.io/client-go/tools/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
 
-// Follower prints the progress of the rollout of an EdgePlacement.
-type Follower struct {
-	workspace client.WithWatch
-	reader    *cli.Reader
-	out       io.Writer
+// follower prints the progress of the rollout of an EdgePlacement.
+type follower struct {
+	*cli.Reader
+	out io.Writer
 	// shown is the last line that was printed.
 	shown string
 }
 
-// NewFollower returns a follower, which prints to out. It sends no requests.
-func NewFollower(config *rest.Config, out io.Writer) (*Follower, error) {
-	workspace, err := cli.ClientOf(config)
-	if err != nil {
-		return nil, err
-	}
+// Wait prints to out the progress of the rollout of an EdgePlacement until it is complete.
+func Wait(ctx context.Context, config *rest.Config, out io.Writer, name string, flags cli.WaitFlags) error {
 	reader, err := cli.NewReader(config)
-	return &Follower{workspace: workspace, reader: reader, out: out}, err
+	if err != nil {
+		return err
+	}
+	return (&follower{Reader: reader, out: out}).wait(ctx, name, flags)
 }
 
-// observe prints a state of the EdgePlacement, if it says something new. The error says why the rollout does not come to its end.
-func (f *Follower) observe(ctx context.Context, seen *edgev2alpha1.EdgePlacement) (done bool, err error) {
-	objects, fingerprint, err := PlacedObjects(ctx, f.reader, f.workspace, seen)
+// observe prints the progress at a state of the EdgePlacement, if it has changed. The error is the reason why the rollout cannot end.
+func (f *follower) observe(ctx context.Context, seen *edgev2alpha1.EdgePlacement) (done bool, err error) {
+	objects, fingerprint, err := PlacedObjects(ctx, f.Reader, seen)
 	if err != nil {
-		return false, fmt.Errorf("cannot tell whether the hub has seen all objects: %w", err)
+		return false, fmt.Errorf("cannot compare the objects with the hub's status: %w", err)
 	}
 	line, done, err := rolloutProgress(seen, len(objects), fingerprint.String())
 	f.show(line)
@@ -67,35 +59,20 @@ func (f *Follower) observe(ctx context.Context, seen *edgev2alpha1.EdgePlacement
 }
 
 // show prints a line, unless it was the last one. It may hold texts of clusters.
-func (f *Follower) show(line string) {
+func (f *follower) show(line string) {
 	if line != f.shown {
 		f.shown = line
 		fmt.Fprintln(f.out, cli.SanitizeLine(line))
 	}
 }
 
-// Wait observes each state of the EdgePlacement until the rollout is complete. A timeout of zero waits for ever.
-func (f *Follower) Wait(ctx context.Context, name string, flags cli.WaitFlags) error {
+// wait observes each state of the EdgePlacement until the rollout is complete. A timeout of zero waits for ever.
+func (f *follower) wait(ctx context.Context, name string, flags cli.WaitFlags) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, flags.Limit(), fmt.Errorf("the rollout of %s was not complete after %s", name, flags.Timeout.Round(time.Millisecond)))
 	defer cancel()
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = only
-			list := &edgev2alpha1.EdgePlacementList{}
-			return list, f.workspace.List(ctx, list, &client.ListOptions{Raw: &options})
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = only
-			return f.workspace.Watch(ctx, &edgev2alpha1.EdgePlacementList{}, &client.ListOptions{Raw: &options})
-		},
-	}
-	_, err := toolswatch.UntilWithSync(ctx, source, &edgev2alpha1.EdgePlacement{}, nil, func(event watch.Event) (bool, error) {
-		seen, ok := event.Object.(*edgev2alpha1.EdgePlacement)
-		switch {
-		case !ok:
-			return false, nil
-		case event.Type == watch.Deleted:
+	named := &edgev2alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	err := registration.WatchObject(ctx, f.Client, named, func(seen *edgev2alpha1.EdgePlacement) (bool, error) {
+		if seen == nil {
 			return false, fmt.Errorf("the EdgePlacement %s was deleted", name)
 		}
 		return f.observe(ctx, seen)

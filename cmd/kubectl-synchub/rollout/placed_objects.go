@@ -30,7 +30,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -44,12 +43,12 @@ import (
 
 // PlacedObjects returns the objects of the workspace that an EdgePlacement selects, sorted, with the fingerprint of their content. It reads
 // only their metadata.
-func PlacedObjects(ctx context.Context, r *cli.Reader, workspace client.Client, placement *edgev2alpha1.EdgePlacement) (found []placed.Object, fingerprint rules.Fingerprint, err error) {
+func PlacedObjects(ctx context.Context, r *cli.Reader, placement *edgev2alpha1.EdgePlacement) (found []placed.Object, fingerprint rules.Fingerprint, err error) {
 	compiled, err := rules.Compile(placement)
 	if err != nil {
 		return nil, fingerprint, err
 	}
-	resources, err := placeableResources(ctx, workspace, placement.Status.UnplacedResources)
+	resources, err := placeableResources(ctx, r.Client, placement.Status.UnplacedResources)
 	if err != nil {
 		return nil, fingerprint, err
 	}
@@ -66,11 +65,14 @@ func PlacedObjects(ctx context.Context, r *cli.Reader, workspace client.Client, 
 		if err != nil {
 			return nil, fingerprint, err
 		}
-		err = eachMetadata(ctx, r, served, func(object *unstructured.Unstructured) {
-			if object.GetDeletionTimestamp() == nil && selects(compiled, served, object, namespaceLabels) {
+		err = r.EachMetadata(ctx, served, metav1.ListOptions{}, func(item *metav1.PartialObjectMetadata) error {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
+			object := &unstructured.Unstructured{Object: content}
+			if err == nil && item.DeletionTimestamp == nil && selects(compiled, served, object, namespaceLabels) {
 				found = append(found, placed.Object{GroupResource: resource, NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}})
 				fingerprint.Add(rules.ContentHash(resource, object))
 			}
+			return err
 		})
 		if err != nil {
 			return nil, fingerprint, fmt.Errorf("cannot list %s: %w", resource, err)
@@ -103,21 +105,7 @@ func namespaceLabels(ctx context.Context, r *cli.Reader) func(name string) (set 
 	}
 }
 
-// eachMetadata calls a function for each object of a resource. The objects have metadata only.
-func eachMetadata(ctx context.Context, r *cli.Reader, resource schema.GroupVersionResource, call func(*unstructured.Unstructured)) error {
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.Metadata.Resource(resource).List(ctx, options)
-	})
-	return pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
-		if err == nil {
-			call(&unstructured.Unstructured{Object: content})
-		}
-		return err
-	})
-}
-
-// placeableResources returns the resources of which placements may select objects: the workspace has them through the workload
+// placeableResources returns the resources whose objects placements may select: the workspace has them through the workload
 // export, as its own or by an accepted claim that the export still makes, and they are none of unplaced.
 func placeableResources(ctx context.Context, workspace client.Client, unplaced []string) (found []schema.GroupResource, err error) {
 	var bindings apisv1alpha2.APIBindingList

@@ -26,14 +26,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
-const rolloutStatusLong = `Show how far the rollout of an EdgePlacement of the current workspace has come, and wait for its end.
+const rolloutStatusLong = `Show the progress of the rollout of an EdgePlacement of the current workspace, and wait for its end.
 
 The rollout is complete when the clusters of all destinations have all objects as they are in the workspace, and these are
 healthy. The command fails if the rollout is paused, if it has stopped because of failures, or after --timeout.`
@@ -43,7 +42,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return cli.NewParentCommand("rollout", "Follow, pause, resume or undo the rollout of an EdgePlacement", nil,
 		newRolloutStatusCommand(streams),
 		newPauseCommand(streams, pauseCommand{name: "pause", done: "paused", paused: true, short: "Let no change of an EdgePlacement's objects go to any cluster"}),
-		newPauseCommand(streams, pauseCommand{name: "resume", done: "resumed", short: "Let a paused rollout go on"}),
+		newPauseCommand(streams, pauseCommand{name: "resume", done: "resumed", short: "Continue a paused rollout"}),
 		newRolloutUndoCommand(streams),
 		newRolloutHistoryCommand(streams),
 	)
@@ -63,7 +62,7 @@ func newRolloutStatusCommand(streams genericiooptions.IOStreams) *cobra.Command 
 	options := &rolloutOptions{WorkspaceOptions: cli.NewWorkspaceOptions(streams)}
 	command := &cobra.Command{
 		Use:     "status PLACEMENT",
-		Short:   "Show how far a rollout has come, and wait for its end",
+		Short:   "Show the progress of a rollout, and wait for its end",
 		Long:    rolloutStatusLong,
 		Example: "  kubectl synchub rollout status shop --timeout=10m",
 		Args:    OneEdgePlacement,
@@ -90,27 +89,24 @@ func (o *rolloutOptions) run(ctx context.Context, name string) error {
 	if err := o.CheckTimeout(); err != nil {
 		return err
 	}
-	config, err := o.Cluster.ToRESTConfig()
+	reader, err := o.Reader()
 	if err != nil {
 		return err
 	}
-	follower, err := NewFollower(config, o.Out)
+	found, _, err := GetEdgePlacement(ctx, reader.Client, name)
 	if err != nil {
 		return err
 	}
-	found, _, err := GetEdgePlacement(ctx, follower.workspace, name)
-	if err != nil {
-		return err
-	}
+	follower := &follower{Reader: reader, out: o.Out}
 	if !o.watch {
 		_, err := follower.observe(ctx, found)
 		return err
 	}
-	return follower.Wait(ctx, name, o.WaitFlags)
+	return follower.wait(ctx, name, o.WaitFlags)
 }
 
-// rolloutProgress tells how far a rollout has come, for the objects as they are now: their number, and the text of their fingerprint. The
-// error is why the rollout does not come to its end by itself.
+// rolloutProgress describes the progress of a rollout for the present objects: their number, and the text of their fingerprint. The
+// error is the reason why the rollout cannot end by itself.
 func rolloutProgress(of *edgev2alpha1.EdgePlacement, objects int, fingerprint string) (line string, done bool, err error) {
 	status := &of.Status
 	switch {
@@ -134,12 +130,12 @@ func rolloutProgress(of *edgev2alpha1.EdgePlacement, objects int, fingerprint st
 	}
 }
 
-// progressOfAll tells how far a rollout to all destinations at once has come.
+// progressOfAll describes the progress of a rollout to all destinations at once.
 func progressOfAll(of *edgev2alpha1.EdgePlacement) (line string, done bool, err error) {
 	for _, kind := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionHealthy} {
 		condition := meta.FindStatusCondition(of.Status.Conditions, kind)
 		if condition == nil {
-			return fmt.Sprintf("Waiting for the hub to tell whether %s is %s...", of.Name, kind), false, nil
+			return fmt.Sprintf("Waiting for the hub to report whether %s is %s...", of.Name, kind), false, nil
 		}
 		if condition.Status == metav1.ConditionTrue {
 			continue
@@ -195,11 +191,7 @@ func awaitRollout(ctx context.Context, o *cli.InventoryOptions, name string, wai
 	if err != nil {
 		return err
 	}
-	follower, err := NewFollower(config, o.ErrOut)
-	if err != nil {
-		return err
-	}
-	return follower.Wait(ctx, name, wait)
+	return Wait(ctx, config, o.ErrOut, name, wait)
 }
 
 // setPaused sets spec.paused of an EdgePlacement, unless it has the value.
@@ -215,19 +207,5 @@ func setPaused(ctx context.Context, o *cli.InventoryOptions, name string, to pau
 	if err != nil {
 		return err
 	}
-	found.SetGroupVersionKind(edgev2alpha1.SchemeGroupVersion.WithKind("EdgePlacement"))
-	if found.Spec.Paused == to.paused {
-		return o.Print(found, "already "+to.done)
-	}
-	before := found.DeepCopy()
-	found.Spec.Paused = to.paused
-	if o.DryRun != cli.DryRunClient {
-		kind := found.GroupVersionKind()
-		if err := o.WithDryRun(workspace).Patch(ctx, found, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("cannot change the EdgePlacement %s: %w", name, err)
-		}
-		// The printers need the kind, which the client removes.
-		found.SetGroupVersionKind(kind)
-	}
-	return o.Print(found, to.done)
+	return o.Change(ctx, workspace, found, to.done, func() { found.Spec.Paused = to.paused })
 }

@@ -73,7 +73,7 @@ func TestRolloutProgress(t *testing.T) {
 func TestProgressIsSanitized(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	follower := &Follower{out: &out}
+	follower := &follower{out: &out}
 	follower.show("ok\x1b[2J\r\nReady:  True")
 	if text := out.String(); !strings.Contains(text, "ok") || strings.ContainsAny(text, "\x1b\r") || strings.Contains(text, "\nReady") {
 		t.Errorf("it is shown as %q", text)

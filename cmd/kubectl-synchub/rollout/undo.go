@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,13 +40,14 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
-const rolloutUndoLong = `Give the objects of an EdgePlacement of the current workspace the content that they had before.
+const rolloutUndoLong = `Give the objects of an EdgePlacement of the current workspace their former content.
 
 The hub keeps the objects in a PlacementRevision each time a rollout is complete, if the EdgePlacement has a rolloutStrategy.
-The command takes the newest revision that differs from the workspace, or that of --to-revision, and changes the objects there
+The command takes the newest revision that differs from the workspace, or the revision of --to-revision. It changes the objects
 with your own rights. The change then rolls out as any other.
 
-Deleted objects are made again. Objects that were added since stay. Secrets are not kept, and stay as they are.`
+The command creates deleted objects again. Objects that were added since stay. Revisions have no Secrets, so Secrets stay as
+they are.`
 
 // undoOptions are the flags of rollout undo.
 type undoOptions struct {
@@ -103,10 +103,10 @@ func (o *historyOptions) history(ctx context.Context, name string) error {
 		_, _ = fmt.Fprintf(o.ErrOut, "The hub keeps no revision of %s yet.\n", name)
 		return nil
 	}
-	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "REVISION\tOBJECTS\tAGE")
+	table := cli.NewColumns(o.Out)
+	table.Line("REVISION\tOBJECTS\tAGE")
 	for _, of := range revisions {
-		_, _ = fmt.Fprintf(table, "%d\t%d\t%s\n", of.Revision, len(of.Objects), duration.HumanDuration(time.Since(of.CreationTimestamp.Time)))
+		table.Line("%d\t%d\t%s", of.Revision, len(of.Objects), duration.HumanDuration(time.Since(of.CreationTimestamp.Time)))
 	}
 	return table.Flush()
 }
@@ -133,11 +133,11 @@ func (o *undoOptions) run(ctx context.Context, name string) error {
 	if err := cmp.Or(o.Complete(), o.CheckTimeout()); err != nil {
 		return err
 	}
-	workspace, reader, err := o.Clients()
+	reader, err := o.Reader()
 	if err != nil {
 		return err
 	}
-	placement, revisions, err := placementRevisions(ctx, workspace, name)
+	placement, revisions, err := placementRevisions(ctx, reader.Client, name)
 	if err != nil {
 		return err
 	}
@@ -234,10 +234,7 @@ func differences(ctx context.Context, r *cli.Reader, placement *rules.Placement,
 
 // restore creates or changes one object. A change since the command compared the object is a conflict.
 func (o *undoOptions) restore(ctx context.Context, one restoredObject) (err error) {
-	var dryRun []string
-	if o.DryRun == cli.DryRunServer {
-		dryRun = []string{metav1.DryRunAll}
-	}
+	dryRun := cli.DryRunOption(o.DryRun)
 	done := "restored"
 	switch {
 	case o.DryRun == cli.DryRunClient:

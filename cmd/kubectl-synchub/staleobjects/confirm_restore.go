@@ -29,7 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
@@ -41,17 +40,18 @@ import (
 
 const confirmRestoreLong = `Confirm that kcp was restored from a backup, so that the hub removes and overwrites copies on clusters again.
 
-When kcp shows older resourceVersions than the hub has seen, the hub removes nothing from clusters and overwrites nothing there: what
-was made since the backup would go. The condition StoreWentBack of the SyncTarget says so. Put back what is missing in kcp first, from
-Git or from the copies on the cluster. With the confirmation the hub brings the cluster to the present state of kcp.
+When kcp shows older resourceVersions than the hub has seen, the hub removes nothing from clusters and overwrites nothing there:
+that would delete the copies of objects that are newer than the backup. The SyncTarget then has the condition StoreWentBack. First
+restore the missing objects in kcp, from Git or from the copies on the cluster. After the confirmation, the hub makes the cluster
+equal to the present state of kcp.
 
-With --target-kubeconfig, the command lists the copies that differ, instead of the first ones that the status names. Only the hub can
-verify marks: here they are believed.`
+With --target-kubeconfig, the command lists all copies that differ, instead of the first ones in the status. Only the hub can
+verify marks, and the command does not.`
 
 const confirmRestoreExample = `  # List the copies that the hub would remove from a cluster, or overwrite
   kubectl synchub confirm-restore florin --target-kubeconfig florin.kubeconfig --dry-run=client
 
-  # Confirm for one cluster, and then for all of the inventory workspace
+  # Confirm for one cluster, and then for all clusters of the inventory workspace
   kubectl synchub confirm-restore florin
   kubectl synchub confirm-restore --all`
 
@@ -80,7 +80,7 @@ func NewConfirmRestoreCommand(streams genericiooptions.IOStreams) *cobra.Command
 	}
 	options.AddFlags(command)
 	options.target.AddFlags(command)
-	command.Flags().BoolVar(&options.all, "all", false, "confirm for all SyncTargets of the workspace that the hub holds")
+	command.Flags().BoolVar(&options.all, "all", false, "confirm for all SyncTargets of the workspace with the condition StoreWentBack")
 	options.wait.AddWait(command, "the hub removes and overwrites copies again", false, 2*time.Minute)
 	command.MarkFlagsMutuallyExclusive("all", "target-kubeconfig")
 	command.MarkFlagsMutuallyExclusive("all", "wait")
@@ -148,15 +148,12 @@ func (o *confirmRestoreOptions) confirmOne(ctx context.Context, name string) err
 
 // confirm writes the ID that the status shows, so that it does not confirm a restore that the hub notices later.
 func (o *confirmRestoreOptions) confirm(ctx context.Context, inventory *registration.Inventory, syncTarget *edgev2alpha1.SyncTarget) error {
-	before := syncTarget.DeepCopy()
-	metav1.SetMetaDataAnnotation(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationConfirmedRestore, syncTarget.Status.StoreWentBack.ID)
-	if err := o.PatchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
-		return err
-	}
-	return o.Print(syncTarget, "confirmed")
+	return o.Change(ctx, inventory.Client, syncTarget, "confirmed", func() {
+		metav1.SetMetaDataAnnotation(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationConfirmedRestore, syncTarget.Status.StoreWentBack.ID)
+	})
 }
 
-// noteHeld says what the status says about the copies.
+// noteHeld prints what the status contains about the copies.
 func (o *confirmRestoreOptions) noteHeld(syncTarget *edgev2alpha1.SyncTarget) {
 	held := syncTarget.Status.StoreWentBack
 	o.Note(fmt.Sprintf("kcp went back to an earlier state, noticed at %s. On the cluster of %s the hub would remove %d copies and overwrite %d.",
@@ -170,11 +167,7 @@ func (o *confirmRestoreOptions) noteHeld(syncTarget *edgev2alpha1.SyncTarget) {
 
 // listHeld prints the copies on the cluster whose originals kcp lacks, or has in an older version.
 func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	admin, err := registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context)
-	if err != nil {
-		return err
-	}
-	cluster, err := cli.NewTargetReader(admin.Config)
+	cluster, err := o.target.Reader()
 	if err != nil {
 		return err
 	}
@@ -189,8 +182,8 @@ func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2
 	if err != nil {
 		return err
 	}
-	table := printers.GetNewTabWriter(o.Out)
-	fmt.Fprintln(table, "RESOURCE\tNAMESPACE\tNAME\tIN KCP")
+	table := cli.NewColumns(o.Out)
+	table.Line("RESOURCE\tNAMESPACE\tNAME\tIN KCP")
 	for _, copied := range found.Objects {
 		if copied.Annotations[ownership.MarkAnnotation] == "" {
 			// A namespace that the hub only ensured has no original.
@@ -201,7 +194,7 @@ func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2
 			state = "unknown: " + redact.Error(err).Error()
 		}
 		if state != "" {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", copied.Resource, copied.Namespace, copied.Name, state)
+			table.Line("%s\t%s\t%s\t%s", copied.Resource, copied.Namespace, copied.Name, state)
 		}
 	}
 	if err := table.Flush(); err != nil {
@@ -213,7 +206,7 @@ func (o *confirmRestoreOptions) listHeld(ctx context.Context, syncTarget *edgev2
 	return found.complete()
 }
 
-// stateOfSource says how the original of a copy differs from the one for which the copy was written; empty if it does not, or is newer.
+// stateOfSource returns how the original of a copy differs from the version of the copy. It is empty if it is equal or newer.
 func stateOfSource(ctx context.Context, r *cli.Reader, annotation string) (string, error) {
 	mark, err := ownership.ParseMark(annotation)
 	if err != nil {

@@ -21,14 +21,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/tools/pager"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
@@ -59,7 +58,7 @@ type FoundObjects struct {
 // complete returns an error unless all resources could be listed.
 func (s FoundObjects) complete() error {
 	if len(s.unlisted) > 0 {
-		return errors.New("not everything could be looked at: more may be there")
+		return errors.New("not everything could be read: more may be there")
 	}
 	return nil
 }
@@ -79,7 +78,7 @@ func Find(ctx context.Context, r *cli.Reader, uid types.UID, mode cleanup.Mode, 
 		if !discovery.IsGroupDiscoveryFailedError(err) {
 			return found, err
 		}
-		found.unlisted = append(found.unlisted, "Some APIs cannot be looked at: "+redact.Error(err).Error())
+		found.unlisted = append(found.unlisted, "Some APIs cannot be read: "+redact.Error(err).Error())
 	}
 	owners := map[types.UID]ownership.Owner{}
 	var candidates []StaleObject
@@ -122,7 +121,7 @@ type listableAPI struct {
 }
 
 // listableAPIs returns the served resources whose objects can be listed and changed. With only, it returns the named
-// ones among them. The error may concern only some API groups; the result then contains the others.
+// ones among them. The error may concern only some API groups; the result then contains the other groups.
 func listableAPIs(r *cli.Reader, only []string) ([]listableAPI, error) {
 	named := map[schema.GroupResource]bool{}
 	for _, name := range only {
@@ -150,15 +149,11 @@ func listableAPIs(r *cli.Reader, only []string) ([]listableAPI, error) {
 func findCandidates(ctx context.Context, r *cli.Reader, api listableAPI, uid types.UID) (found []StaleObject, err error) {
 	resource := api.resource.GroupResource()
 	isContainer := slices.Contains(containers, resource)
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.Metadata.Resource(api.resource).List(ctx, options)
-	})
 	var options metav1.ListOptions
 	if !isContainer {
 		options.LabelSelector = ownership.OwnerLabel
 	}
-	err = pages.EachListItem(ctx, options, func(item runtime.Object) error {
-		object := item.(*metav1.PartialObjectMetadata)
+	err = r.EachMetadata(ctx, api.resource, options, func(object *metav1.PartialObjectMetadata) error {
 		owner, _ := ownership.ClaimedOwner(object.Annotations[ownership.MarkAnnotation])
 		if _, isEnsured := object.Annotations[ownership.EnsuredAnnotation]; owner.SyncTarget == uid || isContainer && isEnsured {
 			object.ManagedFields = nil
@@ -170,24 +165,21 @@ func findCandidates(ctx context.Context, r *cli.Reader, api listableAPI, uid typ
 	return found, err
 }
 
-// decide returns the action for the object in its current state. It never deletes an object that contains others.
+// decide returns the action for the object in its current state. It never deletes an object that contains other objects.
 func (s StaleObject) decide(now *metav1.PartialObjectMetadata) cleanup.Decision {
 	never := func(schema.GroupResource) bool { return false }
 	return cleanup.Plan(s.mode, s.owner, cleanup.Object{Resource: s.Resource, Kind: s.Kind, PartialObjectMetadata: now}, never)
 }
 
 // ErrChanged means that an object was changed after it was listed, and was left alone.
-var ErrChanged = errors.New("it was changed meanwhile, and left alone: run the command again")
+var ErrChanged = errors.New("it was changed at the same time, and is left as it is: run the command again")
 
 // DeleteOrRelease deletes or releases a stale object, if it is still the listed object and its action is unchanged.
 func DeleteOrRelease(ctx context.Context, r *cli.Reader, one StaleObject, dryRun string) error {
 	if dryRun == cli.DryRunClient {
 		return nil
 	}
-	var dry []string
-	if dryRun == cli.DryRunServer {
-		dry = []string{metav1.DryRunAll}
-	}
+	dry := cli.DryRunOption(dryRun)
 	objects, object := r.Metadata.Resource(one.resource).Namespace(one.Namespace), one.PartialObjectMetadata
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if object == nil {
@@ -233,16 +225,15 @@ func (s StaleObject) pastTense() string {
 	return "released"
 }
 
-// staleObjectsTable returns a table of the stale objects and their actions.
-func staleObjectsTable(objects []StaleObject) *metav1.Table {
-	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
-		{Name: "Resource", Type: "string"}, {Name: "Namespace", Type: "string"}, {Name: "Name", Type: "string"}, {Name: "Then", Type: "string"}, {Name: "Reason", Type: "string"},
-	}}
+// printObjects prints the stale objects and their actions as a table.
+func printObjects(out io.Writer, objects []StaleObject) error {
+	columns := cli.NewColumns(out)
+	columns.Line("RESOURCE\tNAMESPACE\tNAME\tTHEN\tREASON")
 	for _, one := range objects {
 		then := map[cleanup.Action]string{
 			cleanup.ActionDelete: "deleted", cleanup.ActionWait: "is being deleted", cleanup.ActionRelease: "released", cleanup.ActionKeep: "left as it is",
 		}[one.Action]
-		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{one.Resource.String(), one.Namespace, one.Name, then, one.Reason}})
+		columns.Line("%s\t%s\t%s\t%s\t%s", one.Resource, one.Namespace, one.Name, then, one.Reason)
 	}
-	return table
+	return columns.Flush()
 }

@@ -27,7 +27,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
@@ -37,31 +36,32 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets/clusterid"
 )
 
-const staleObjectsLong = `List the objects of a SyncTarget on a cluster that it does not stand for any more, and delete or release them if asked to.
+const staleObjectsLong = `List the objects of a SyncTarget on its former cluster, and delete or release them with the flags.
 
-The hub stops when another cluster takes the place of a SyncTarget's cluster, and never touches the former one again. This command
-reaches that cluster with your own kubeconfig. It lists each object with the hub's label and a mark that names the SyncTarget and
-that very object. Only the hub can verify marks: here they are believed, so read the list before you go on.
+The hub stops when another cluster takes the place of a SyncTarget's cluster, and never writes to the former one again. This
+command uses your own kubeconfig of that cluster. It lists each object with the hub's label and a mark that names the SyncTarget
+and this very object. Only the hub can verify marks, so read the list before you delete objects.
 
---delete does as a SyncTarget does that is deleted with the deletion policy Delete. Objects that were to stay are released, and so
-are Namespaces and CustomResourceDefinitions, always, since others' objects would go with them. --release leaves all of them on the
-cluster and takes label and marks off. Objects that change meanwhile are looked at again; no other object of the same name is touched.
+--delete acts like the deletion of a SyncTarget with the deletion policy Delete. It releases objects with the policy Orphan. It
+also releases all Namespaces and CustomResourceDefinitions, since objects of other owners would be deleted with them. --release
+removes label and marks, and keeps all objects on the cluster. If an object changes at the same time, the command reads it again.
+It never touches another object of the same name.
 
-The cluster that the SyncTarget stands for now is refused: use drain there. To be sure of that, --delete and --release ask the
-cluster to which the SyncTarget's own kubeconfig leads which one it is. Of a SyncTarget that does not exist any more give the
-UID. Make sure then that no other workspace has it: this command only sees the current one.`
+The command refuses the present cluster of the SyncTarget: use drain there. To be sure, --delete and --release read the ID of the
+cluster of the SyncTarget's own kubeconfig. For a deleted SyncTarget give its UID. Then make sure that no other workspace has
+that SyncTarget, since this command only reads the current workspace.`
 
 const staleObjectsExample = `  # List the objects that are left on a former cluster
   kubectl synchub stale-objects florin --target-kubeconfig former.kubeconfig
 
-  # Delete it, after a look at what that would do
+  # Show the effect of a deletion, then delete the objects
   kubectl synchub stale-objects florin --target-kubeconfig former.kubeconfig --delete --dry-run=server
   kubectl synchub stale-objects florin --target-kubeconfig former.kubeconfig --delete
 
-  # Leave it there without the hub's marks, ConfigMaps and Deployments only
+  # Keep the ConfigMaps and Deployments there, without the hub's marks
   kubectl synchub stale-objects florin --target-kubeconfig former.kubeconfig --release --resources configmaps,deployments.apps
 
-  # The SyncTarget was removed by force
+  # For a SyncTarget that was deleted by force
   kubectl synchub stale-objects --uid 5f0e8f6e-3a3b-4a63-9d6e-0d7a52f7c1b9 --target-kubeconfig former.kubeconfig`
 
 // staleObjectsOptions are the flags of stale-objects.
@@ -78,7 +78,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &staleObjectsOptions{InventoryOptions: cli.NewInventoryOptions(streams)}
 	command := &cobra.Command{
 		Use:     "stale-objects (NAME | --uid UID) --target-kubeconfig FILE [--delete | --release]",
-		Short:   "List, delete or release objects on a cluster that a SyncTarget does not stand for any more",
+		Short:   "List, delete or release objects on a former cluster of a SyncTarget",
 		Long:    staleObjectsLong,
 		Example: staleObjectsExample,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -88,10 +88,10 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options.AddFlags(command)
 	options.target.AddFlags(command)
 	flags := command.Flags()
-	flags.StringVar(&options.uid, "uid", "", "the UID of a SyncTarget that does not exist any more")
+	flags.StringVar(&options.uid, "uid", "", "the UID of a deleted SyncTarget")
 	flags.StringSliceVar(&options.resources, "resources", nil, "the resources to look for; by default all that the cluster serves")
-	flags.BoolVar(&options.remove, "delete", false, "delete the objects that were to go with the SyncTarget, and release the others")
-	flags.BoolVar(&options.release, "release", false, "take label and marks off the objects, and leave them on the cluster")
+	flags.BoolVar(&options.remove, "delete", false, "delete the objects with the deletion policy Delete, and release all other ones")
+	flags.BoolVar(&options.release, "release", false, "remove label and marks from the objects, and keep them on the cluster")
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before objects are deleted or released")
 	command.MarkFlagsMutuallyExclusive("delete", "release")
 	command.Args = func(command *cobra.Command, args []string) error {
@@ -107,11 +107,7 @@ func (o *staleObjectsOptions) run(ctx context.Context, name string) error {
 	if err := cmp.Or(o.Complete(), o.target.Required()); err != nil {
 		return err
 	}
-	admin, err := registration.LoadAdminConfig(o.target.Kubeconfig, o.target.Context)
-	if err != nil {
-		return err
-	}
-	cluster, err := cli.NewTargetReader(admin.Config)
+	cluster, err := o.target.Reader()
 	if err != nil {
 		return err
 	}
@@ -161,7 +157,7 @@ func (o *staleObjectsOptions) mode() cleanup.Mode {
 // name without --uid does not exist, or if the SyncTarget stands for the cluster.
 func (o *staleObjectsOptions) formerSyncTarget(ctx context.Context, name, clusterID string) (*edgev2alpha1.SyncTarget, error) {
 	if clusterID == "" {
-		return nil, errors.New("the cluster does not tell its ID, the UID of its namespace kube-system: it cannot be told from the one that the SyncTarget stands for")
+		return nil, errors.New("the cluster does not report its ID, the UID of its namespace kube-system: it may be the cluster that the SyncTarget stands for")
 	}
 	workspace, err := o.Client()
 	if err != nil {
@@ -183,7 +179,7 @@ func (o *staleObjectsOptions) formerSyncTarget(ctx context.Context, name, cluste
 	syncTarget := &list.Items[index]
 	switch syncTarget.Status.ClusterID {
 	case "":
-		return nil, fmt.Errorf("the hub does not say which cluster the SyncTarget %s stands for: it may be this one", syncTarget.Name)
+		return nil, fmt.Errorf("the hub has not reported the cluster that the SyncTarget %s stands for: it may be this one", syncTarget.Name)
 	case clusterID:
 		return nil, fmt.Errorf("the SyncTarget %s stands for this cluster (%s): its objects are not stale; `kubectl synchub drain %s` removes them", syncTarget.Name, clusterID, syncTarget.Name)
 	}
@@ -208,7 +204,7 @@ func (o *staleObjectsOptions) checkOtherCluster(ctx context.Context, syncTarget 
 	case err != nil:
 		return fail(err)
 	case presentID == "":
-		return fail(errors.New("it does not tell its ID"))
+		return fail(errors.New("it does not report its ID"))
 	case presentID == clusterID:
 		return fmt.Errorf("the kubeconfig of the SyncTarget %s leads to this cluster (%s): its objects are not stale; `kubectl synchub drain %s` removes them", syncTarget.Name, clusterID, syncTarget.Name)
 	}
@@ -244,7 +240,7 @@ func (o *staleObjectsOptions) execute(ctx context.Context, cluster *cli.Reader, 
 	if !o.mayChange() {
 		return o.list(objects)
 	}
-	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(cli.SanitizeTable(staleObjectsTable(objects)), o.ErrOut); err != nil {
+	if err := printObjects(o.ErrOut, objects); err != nil {
 		return err
 	}
 	objects = slices.DeleteFunc(objects, func(one StaleObject) bool {
@@ -298,5 +294,5 @@ func (o *staleObjectsOptions) list(objects []StaleObject) error {
 		o.Note("No objects of the SyncTarget are there.")
 		return nil
 	}
-	return printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(cli.SanitizeTable(staleObjectsTable(objects)), o.Out)
+	return printObjects(o.Out, objects)
 }

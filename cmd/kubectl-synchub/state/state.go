@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -41,40 +40,37 @@ type stateCommand struct {
 	change func(*edgev2alpha1.SyncTargetSpec)
 	// until completes "wait until". It is empty for a command that starts nothing that takes time.
 	until string
-	// hasEnded reports whether the hub has done what the command starts.
-	hasEnded func(*edgev2alpha1.SyncTarget) bool
-	// describe describes a state in which it has not. result is the state in which it has.
-	describe func(*edgev2alpha1.SyncTarget) string
-	result   string
-	timeout  time.Duration
-	// notes returns lines to print at the end. It may be nil.
-	notes func(*edgev2alpha1.SyncTarget) []string
+	// wait waits for what the command starts.
+	wait    cli.SyncTargetWait
+	timeout time.Duration
 }
 
 var stateCommands = []stateCommand{
 	{
-		name: "cordon", done: "cordoned", short: "Let nothing new be placed on a cluster",
-		long:   "Let placement engines place nothing new on a cluster. Existing objects stay and are kept in sync.",
+		name: "cordon", done: "cordoned", short: "Place no new objects on a cluster",
+		long:   "Place no new objects on a cluster. The hub keeps existing objects in sync.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Unschedulable = true },
 	},
 	{
 		name: "uncordon", done: "uncordoned", short: "Let a cluster be used again after cordon or drain",
 		long:   "Undo cordon and drain: the hub places the selected objects on the cluster again.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Unschedulable, spec.Drain = false, false },
-		until:  "the SyncTarget is ready", hasEnded: cli.IsReadyNow, describe: cli.DescribeNotReady, result: "ready", timeout: 2 * time.Minute,
+		until:  "the SyncTarget is ready", timeout: 2 * time.Minute,
+		wait: cli.SyncTargetWait{Done: cli.IsReadyNow, Describe: cli.DescribeNotReady, Result: "ready"},
 	},
 	{
-		name: "suspend", done: "suspended", short: "Stop syncing with a cluster, and leave all as it is",
-		long:   "Stop all writes to a cluster and all that comes up from it. Nothing is removed.",
+		name: "suspend", done: "suspended", short: "Stop the sync with a cluster, and keep all objects",
+		long:   "Stop the sync with a cluster in both directions. The hub removes nothing.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = true },
-		until:  "the hub says that nothing is synced", hasEnded: cli.IsSuspendedNow, result: "suspended by the hub", timeout: 2 * time.Minute,
-		describe: func(*edgev2alpha1.SyncTarget) string { return "the hub has not seen the change yet" },
+		until:  "the hub has stopped the sync", timeout: 2 * time.Minute,
+		wait: cli.SyncTargetWait{Done: cli.IsSuspendedNow, Result: "suspended by the hub", Describe: func(*edgev2alpha1.SyncTarget) string { return "the hub has not seen the change yet" }},
 	},
 	{
-		name: "resume", done: "resumed", short: "Go on syncing with a cluster that was suspended",
-		long:   "Undo suspend: the hub then syncs the changes that were made meanwhile.",
+		name: "resume", done: "resumed", short: "Continue the sync with a suspended cluster",
+		long:   "Undo suspend. The hub then syncs the changes of that time.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = false },
-		until:  "the SyncTarget is ready", hasEnded: cli.IsReadyNow, describe: cli.DescribeNotReady, result: "ready", timeout: 2 * time.Minute,
+		until:  "the SyncTarget is ready", timeout: 2 * time.Minute,
+		wait: cli.SyncTargetWait{Done: cli.IsReadyNow, Describe: cli.DescribeNotReady, Result: "ready"},
 	},
 }
 
@@ -82,16 +78,11 @@ var drainCommand = stateCommand{
 	name: "drain", done: "draining", short: "Remove the hub's objects from a cluster",
 	long: `Remove the hub's objects from a cluster, and place none until it is uncordoned.
 
-The mailbox keeps its objects. How far it is, and what stays, is in the SyncTarget's status.cleanup and its condition
-Drained; --wait prints it.`,
+The mailbox keeps its objects. The progress and the remaining objects are in status.cleanup of the SyncTarget and in its
+condition Drained; --wait prints them.`,
 	change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Drain, spec.Unschedulable = true, true },
-	until:  "nothing is left that the hub may remove, and print what stays", hasEnded: isDrained, describe: notDrained, result: "drained", timeout: 10 * time.Minute,
-	notes: func(syncTarget *edgev2alpha1.SyncTarget) []string {
-		if syncTarget.Status.Cleanup == nil {
-			return nil
-		}
-		return register.RemainingLines(syncTarget.Status.Cleanup)
-	},
+	until:  "the hub has removed all objects that it may remove, and print the remaining ones", timeout: 10 * time.Minute,
+	wait: cli.SyncTargetWait{Done: isDrained, Describe: notDrained, Result: "drained", Notes: register.RemainingLines},
 }
 
 // NewCommands returns the commands that change the state of a SyncTarget.
@@ -121,7 +112,8 @@ func newStateCommand(streams genericiooptions.IOStreams, state stateCommand) *co
 			if err != nil {
 				return err
 			}
-			waiting := &cli.SyncTargetWait{InventoryOptions: options, WaitFlags: wait, Done: state.hasEnded, Describe: state.describe, Result: state.result, Notes: state.notes}
+			waiting := state.wait
+			waiting.InventoryOptions, waiting.WaitFlags = options, wait
 			return waiting.Run(command.Context(), syncTarget)
 		},
 	}
@@ -138,15 +130,7 @@ func setState(ctx context.Context, o *cli.InventoryOptions, name string, state s
 	if err != nil {
 		return nil, err
 	}
-	before := syncTarget.DeepCopy()
-	state.change(&syncTarget.Spec)
-	if apiequality.Semantic.DeepEqual(before.Spec, syncTarget.Spec) {
-		return syncTarget, o.Print(syncTarget, "already "+state.done)
-	}
-	if err := o.PatchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
-		return nil, err
-	}
-	return syncTarget, o.Print(syncTarget, state.done)
+	return syncTarget, o.Change(ctx, inventory.Client, syncTarget, state.done, func() { state.change(&syncTarget.Spec) })
 }
 
 // isDrained reports whether the hub has set Drained for the current generation of the SyncTarget.

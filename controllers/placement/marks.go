@@ -1,0 +1,91 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"strings"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
+)
+
+// marks creates and verifies what only the hub can write: the marks of copies, and seals.
+type marks struct {
+	hub    types.UID
+	sealer *ownership.Sealer
+}
+
+// ownerOf returns the owner of the copies in the mailbox of a SyncTarget.
+func (m marks) ownerOf(syncTarget types.UID) ownership.Owner {
+	return ownership.Owner{Hub: m.hub, SyncTarget: syncTarget, Sealer: m.sealer}.ForPlacements()
+}
+
+// creatorOf returns the creator of a workspace's copies that the hub has released. Only the same workspace may take
+// them over. The creator of Namespaces and CustomResourceDefinitions is [marks.ownerOf].
+func (m marks) creatorOf(syncTarget types.UID, workspace logicalcluster.Name) ownership.Owner {
+	creator := m.ownerOf(syncTarget)
+	creator.SyncTarget += "/" + types.UID(workspace)
+	return creator
+}
+
+// statusOwner returns the owner of the statuses that the hub wrote in a workspace. Only the hub can create its
+// annotation, which is valid for one object of one workspace. A user who copies the annotation, or sets
+// KubeStellar's, cannot make the hub remove a status.
+func (m marks) statusOwner(workspace logicalcluster.Name) ownership.Owner {
+	return ownership.Owner{Hub: m.hub, SyncTarget: types.UID("status/" + workspace), Sealer: m.sealer}
+}
+
+// hasReturnedStatus reports whether the hub has written the status of an object of a workspace.
+func (m marks) hasReturnedStatus(workspace logicalcluster.Name, source *unstructured.Unstructured) bool {
+	text, found := plan.Annotation(source, ownership.StatusAnnotation)
+	return found && m.statusOwner(workspace).HasEnsured(text, transform.SelfOf(source))
+}
+
+// purpose returns the purpose of seals of a kind. A seal is valid only for the same kind, hub and parts.
+func (m marks) purpose(kind string, parts ...string) string {
+	return strings.Join(append([]string{kind, string(m.hub)}, parts...), "/")
+}
+
+// workspaceOf returns the workspace that a copy came from; ok is false for other objects. Only the hub can seal
+// a mark, so users cannot make the hub keep state for a workspace.
+func (m marks) workspaceOf(object *unstructured.Unstructured) (workspace logicalcluster.Name, ok bool) {
+	if object == nil {
+		return "", false
+	}
+	text := markOf(object)
+	if !ownership.MayBeForPlacements(text) {
+		// The marks of upsynced objects are not parsed.
+		return "", false
+	}
+	claimed, _ := ownership.ClaimedOwner(text)
+	if claimed.Hub != m.hub || !claimed.IsForPlacements() {
+		return "", false
+	}
+	claimed.Sealer = m.sealer
+	mark, err := claimed.VerifyMark(text, transform.SelfOf(object), ownership.DirectionUp)
+	return logicalcluster.Name(mark.Mailbox), err == nil
+}
+
+func markOf(object *unstructured.Unstructured) string {
+	text, _ := plan.Annotation(object, ownership.MarkAnnotation)
+	return text
+}

@@ -1,0 +1,81 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
+	"github.com/synchub-dev/synchub/provider/requestclass"
+)
+
+// verifier finds out from kcp itself which SyncTargets placements no longer select.
+type verifier struct{ fleet *fleetcache.Fleet }
+
+// isGone reports whether none of the placements selects the SyncTarget of a mailbox any more or, if forUpsync is true, none may upsync
+// from its cluster. The error is why that is unknown.
+func (v verifier) isGone(ctx context.Context, mailbox logicalcluster.Name, placements []*resolvedPlacement, forUpsync bool) (bool, error) {
+	syncTarget, inventory, err := v.syncTargetOf(ctx, mailbox)
+	if inventory == nil || err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(placements, func(one *resolvedPlacement) bool {
+		selected, mayUpsync := one.verifiedSelects(inventory, &syncTarget)
+		return selected && (mayUpsync || !forUpsync)
+	}), nil
+}
+
+// syncTargetOf returns the SyncTarget of a mailbox with its verified inventory; the inventory is nil if
+// the hub does not know it.
+func (v verifier) syncTargetOf(ctx context.Context, mailbox logicalcluster.Name) (fleet.SyncTarget, *fleet.Inventory, error) {
+	view := v.fleet.Snapshot()
+	if syncTarget, ok := view.SyncTargetOf(mailbox); ok && !view.IsVerified(mailbox) {
+		if err := v.fleet.Verify(requestclass.With(ctx, requestclass.Extra), syncTarget.Inventory); err != nil {
+			return syncTarget, nil, fmt.Errorf("cannot withdraw anything from the mailbox of %s now, because it is not certain which Locations select it: %w", syncTarget.Name, err)
+		}
+		view = v.fleet.Snapshot()
+	}
+	syncTarget, ok := view.SyncTargetOf(mailbox)
+	if !ok || !view.IsVerified(mailbox) {
+		return syncTarget, nil, nil
+	}
+	return syncTarget, view.Inventory(syncTarget.Inventory), nil
+}
+
+// isUnmatched reports whether a placement does not match a SyncTarget of an inventory.
+func (v verifier) isUnmatched(ctx context.Context, one *resolvedPlacement, inventory logicalcluster.Name, syncTarget types.UID) bool {
+	if err := v.fleet.Verify(requestclass.With(ctx, requestclass.Extra), inventory); err != nil {
+		return false
+	}
+	verified := v.fleet.Snapshot().Inventory(inventory)
+	if verified == nil || !verified.Verified {
+		return false
+	}
+	position := slices.IndexFunc(verified.SyncTargets, func(other fleet.SyncTarget) bool { return other.UID == syncTarget })
+	if position < 0 {
+		return true
+	}
+	found := &verified.SyncTargets[position]
+	matches, _ := one.SelectsSyncTarget(verified, found, one.workspace, one.inventories)
+	return !matches && !found.LabelsUnknown
+}
