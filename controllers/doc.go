@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package controllers wires the hub together. [Setup] creates the caches, the registries and every controller, and adds them to
-// the manager of the hosting cluster. [Scheme] lists the Go types that clients of the hub can read and write.
+// Package controllers wires the hub together. [Setup] makes the clients, caches and connections of this replica (hub.go) and all
+// controllers (controllers.go), and adds them to the manager of the hosting cluster.
 //
 // The package contains no reconcile logic: each controller is in a package of its own below this directory.
 package controllers

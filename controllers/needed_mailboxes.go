@@ -32,11 +32,7 @@ import (
 // mailboxes of its own SyncTargets. The leader needs all mailboxes, since it places copies there and counts
 // objects.
 type neededMailboxes struct {
-	role   leadership.Role
-	ledger *ledger.Store
-	// recheck is called with the mailboxes whose result may have changed; without arguments it means all
-	// mailboxes. recheckWorkloads is the same for workload workspaces.
-	recheck, recheckWorkloads func(...logicalcluster.Name)
+	role leadership.Role
 
 	lock sync.RWMutex
 	// syncTargets contains the SyncTarget of each mailbox in the ledger, and mailboxes is the inverse.
@@ -63,33 +59,6 @@ func (n *neededMailboxes) needs(mailbox logicalcluster.Name) bool {
 // needsWorkload reports whether this replica needs the objects of a workload workspace: only the leader places them.
 func (n *neededMailboxes) needsWorkload(logicalcluster.Name) bool { return n.role.Leads() }
 
-// NeedLeaderElection returns false: each replica needs other mailboxes.
-func (n *neededMailboxes) NeedLeaderElection() bool { return false }
-
-// Start observes the ledger, the shards and the leadership until ctx ends.
-func (n *neededMailboxes) Start(ctx context.Context) error {
-	n.ledger.Subscribe(ctx, n.entryChanged)
-	n.role.Changed.Subscribe(ctx, n.shardsChanged)
-	n.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) { n.set(syncTarget, logicalcluster.Name(entry.Mailbox)) })
-	n.recheck()
-	select {
-	case <-n.role.Elected:
-		n.recheck()
-		n.recheckWorkloads()
-	case <-ctx.Done():
-		return nil
-	}
-	<-ctx.Done()
-	return nil
-}
-
-func (n *neededMailboxes) entryChanged(syncTarget types.UID) {
-	mailbox := logicalcluster.Name(n.ledger.Get(syncTarget).Mailbox)
-	if n.set(syncTarget, mailbox) && mailbox != "" {
-		n.recheck(mailbox)
-	}
-}
-
 // set records the mailbox of a SyncTarget, and reports whether it has changed.
 func (n *neededMailboxes) set(syncTarget types.UID, mailbox logicalcluster.Name) (changed bool) {
 	n.lock.Lock()
@@ -108,16 +77,55 @@ func (n *neededMailboxes) set(syncTarget types.UID, mailbox logicalcluster.Name)
 	return true
 }
 
-func (n *neededMailboxes) shardsChanged(changed shards.Set) {
+// ofShards returns the mailboxes of the SyncTargets of shards.
+func (n *neededMailboxes) ofShards(changed shards.Set) (mailboxes []logicalcluster.Name) {
 	n.lock.RLock()
-	var concerned []logicalcluster.Name
+	defer n.lock.RUnlock()
 	for syncTarget, mailbox := range n.mailboxes {
 		if changed.Has(syncTarget) {
-			concerned = append(concerned, mailbox)
+			mailboxes = append(mailboxes, mailbox)
 		}
 	}
-	n.lock.RUnlock()
-	if len(concerned) > 0 {
-		n.recheck(concerned...)
+	return mailboxes
+}
+
+// neededUpdater makes the caches follow which mailboxes this replica needs.
+type neededUpdater struct {
+	needed *neededMailboxes
+	ledger *ledger.Store
+	// recheck is called with the mailboxes whose result may have changed; without arguments it means all
+	// mailboxes. recheckWorkloads is the same for workload workspaces.
+	recheck, recheckWorkloads func(...logicalcluster.Name)
+}
+
+// run observes the ledger, the shards and the leadership until ctx ends.
+func (u neededUpdater) run(ctx context.Context) error {
+	u.ledger.Changes().Subscribe(ctx, u.entryChanged)
+	u.needed.role.Changed.Subscribe(ctx, u.shardsChanged)
+	u.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) {
+		u.needed.set(syncTarget, logicalcluster.Name(entry.Mailbox))
+	})
+	u.recheck()
+	select {
+	case <-u.needed.role.Elected:
+		u.recheck()
+		u.recheckWorkloads()
+	case <-ctx.Done():
+		return nil
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (u neededUpdater) entryChanged(syncTarget types.UID) {
+	mailbox := logicalcluster.Name(u.ledger.Get(syncTarget).Mailbox)
+	if u.needed.set(syncTarget, mailbox) && mailbox != "" {
+		u.recheck(mailbox)
+	}
+}
+
+func (u neededUpdater) shardsChanged(changed shards.Set) {
+	if concerned := u.needed.ofShards(changed); len(concerned) > 0 {
+		u.recheck(concerned...)
 	}
 }

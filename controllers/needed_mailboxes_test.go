@@ -38,7 +38,7 @@ func TestNeededMailboxes(t *testing.T) {
 	elected := make(chan struct{})
 	needed := newNeededMailboxes(leadership.Role{Elected: elected, Shards: heldShard(shards.Of("own"))})
 	var rechecked []logicalcluster.Name
-	needed.recheck = func(mailboxes ...logicalcluster.Name) { rechecked = append(rechecked, mailboxes...) }
+	updater := neededUpdater{needed: needed, recheck: func(mailboxes ...logicalcluster.Name) { rechecked = append(rechecked, mailboxes...) }}
 	other := types.UID("other")
 	for shards.Of(other) == shards.Of("own") {
 		other += "x"
@@ -55,7 +55,7 @@ func TestNeededMailboxes(t *testing.T) {
 	}
 	expect("an own one", "m1", true)
 	expect("a foreign one", "m2", false)
-	needed.shardsChanged(shards.SetOf(shards.Of(other)))
+	updater.shardsChanged(shards.SetOf(shards.Of(other)))
 	if !slices.Equal(rechecked, []logicalcluster.Name{"m2"}) {
 		t.Errorf("rechecked %v", rechecked)
 	}

@@ -19,17 +19,29 @@ package controllers
 import (
 	"errors"
 	"net/http"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// cachesReadyCheck returns a readiness check that fails while the caches of the mailboxes are not synced. It passes on a cold standby,
+// cachesReadyCheck is a readiness check that fails while the caches of the mailboxes are not synced. It passes on a cold standby,
 // which has no caches. Targets never count: one broken cluster does not make the hub unready.
-func cachesReadyCheck(leads func() bool, sync interface{ HasPublished() bool }, mailboxes interface{ HasSynced() bool }, coldStandby bool) func(*http.Request) error {
-	return func(*http.Request) error {
-		if coldStandby && !leads() || haveCachesSynced(sync, mailboxes) {
-			return nil
-		}
-		return errors.New("the caches of the mailboxes are being filled")
+type cachesReadyCheck struct {
+	sync          interface{ HasPublished() bool }
+	mailboxes     interface{ HasSynced() bool }
+	role          interface{ Leads() bool }
+	isColdStandby bool
+}
+
+// Register adds the check to the manager of the hosting cluster.
+func (c cachesReadyCheck) Register(hosting manager.Manager) error {
+	return hosting.AddReadyzCheck("kcp-caches", c.check)
+}
+
+func (c cachesReadyCheck) check(*http.Request) error {
+	if c.isColdStandby && !c.role.Leads() || haveCachesSynced(c.sync, c.mailboxes) {
+		return nil
 	}
+	return errors.New("the caches of the mailboxes are being filled")
 }
 
 // haveCachesSynced reports whether the caches of all published resources have synced. Before the resources are known there are only the

@@ -22,6 +22,7 @@ type readyFake bool
 
 func (f readyFake) HasPublished() bool { return bool(f) }
 func (f readyFake) HasSynced() bool    { return bool(f) }
+func (f readyFake) Leads() bool        { return bool(f) }
 
 // An upgrade ends the former replica once the next one is ready, so a replica must not be ready before it can
 // lead.
@@ -38,8 +39,8 @@ func TestCachesReadyCheck(t *testing.T) {
 		"a cold standby that has begun to lead":              {cold: true, leads: true},
 		"it has filled its caches":                           {cold: true, leads: true, published: true, synced: true, want: true},
 	} {
-		check := cachesReadyCheck(func() bool { return test.leads }, readyFake(test.published), readyFake(test.synced), test.cold)
-		if err := check(nil); (err == nil) != test.want {
+		check := cachesReadyCheck{readyFake(test.published), readyFake(test.synced), readyFake(test.leads), test.cold}
+		if err := check.check(nil); (err == nil) != test.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -20,47 +20,48 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/placement/copystates"
-	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/controllers/synctarget"
+	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/shards"
 )
 
-// Labels on the Lease of the leader. They contain the value [CoordinationSharded] if the leader shards
-// SyncTargets, and a digest of its provider workspace. Replicas with another setting wait until the setting has
-// changed everywhere, and replicas of another hub wait as long as this Lease exists.
+// LeaseName is the name of the Lease that the leader holds.
+const LeaseName = "synchub"
+
+// Labels on the Lease of the leader: its setting for coordination, and a digest of its provider workspace. Replicas with another setting
+// wait until the setting has changed everywhere, and replicas of another hub wait as long as this Lease exists.
 const (
-	LabelCoordination   = "synchub.dev/coordination"
-	LabelProvider       = "synchub.dev/provider-workspace"
-	CoordinationSharded = "sharded"
+	LabelCoordination = "synchub.dev/coordination"
+	LabelProvider     = "synchub.dev/provider-workspace"
 )
 
 // readyPollInterval is how often a starting replica checks whether its caches have synced. They cause no event.
 const readyPollInterval = time.Second
 
 // LeaderLabels returns the labels of the leader's Lease.
-func LeaderLabels(coordination, workspace string) map[string]string {
-	return map[string]string{LabelCoordination: coordination, LabelProvider: digestOf(workspace)}
+func LeaderLabels(settings *configv1alpha1.HubConfiguration) map[string]string {
+	return map[string]string{LabelCoordination: string(settings.Coordination), LabelProvider: digestOf(settings.KCP.ProviderWorkspace)}
 }
 
 // ReplicaGroup returns the name of the group of replicas that shard the SyncTargets of a provider workspace.
 // Other replicas do not count as members.
-func ReplicaGroup(workspace string) string { return CoordinationSharded + "-" + digestOf(workspace) }
+func ReplicaGroup(workspace string) string {
+	return string(configv1alpha1.CoordinationSharded) + "-" + digestOf(workspace)
+}
 
 // digestOf returns a digest of a workspace that is a valid label value.
 func digestOf(workspace string) string {
@@ -68,109 +69,76 @@ func digestOf(workspace string) string {
 	return hex.EncodeToString(sum[:5])
 }
 
-// newRole returns this replica's role. The shards are nil unless SyncTargets are sharded. stop ends this
-// replica's work for a shard.
-func newRole(hosting manager.Manager, changed *changes, stop func(shard int), options Options) (leadership.Role, *shards.Shards, error) {
-	role := leadership.OfLeader(hosting.Elected(), options.Fence)
-	role.Changed = &changed.shardsChanged
-	if !options.Sharded {
-		return role, nil, hosting.Add(electionPublisher{role})
+// newRole returns this replica's role. The shards are nil unless SyncTargets are sharded.
+func newRole(elected leadership.Elected, leader *fence.Fence, isSharded bool) (leadership.Role, *shards.Shards) {
+	if !isSharded {
+		return leadership.OfLeader(elected, leader), nil
 	}
-	config := rest.CopyConfig(hosting.GetConfig())
+	owned := shards.New(clock.RealClock{})
+	return leadership.Role{Elected: elected, Shards: owned, Changed: &owned.Changed}, owned
+}
+
+// publishElection publishes that this replica owns all shards once it leads, if SyncTargets are not sharded.
+func publishElection(role leadership.Role) onEachReplica {
+	return func(ctx context.Context) error {
+		select {
+		case <-role.Elected:
+			role.Changed.Publish(shards.All)
+		case <-ctx.Done():
+		}
+		return nil
+	}
+}
+
+// newElector returns the runnable that acquires this replica's share of the shards, and stops the work for those that it releases.
+func newElector(h *hub, syncTargets *synctarget.Controller) (*shards.Elector, error) {
+	config, settings := rest.CopyConfig(h.hosting.GetConfig()), h.settings.LeaderElection
 	// Elections have deadlines, so their requests must not wait for the requests of controllers.
-	config.QPS, config.Timeout = -1, options.RenewDeadline/2
+	config.QPS, config.Timeout = -1, settings.RenewDeadline.Duration/2
 	client, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
-		return role, nil, fmt.Errorf("cannot make a client for the Leases of shards: %w", err)
+		return nil, fmt.Errorf("cannot make a client for the Leases of shards: %w", err)
 	}
-	sharded := shards.New(shards.Options{
-		Leases: client, Watcher: options.Leases, Namespace: options.Lease.Namespace, Replica: options.Replica, LiveReplicas: options.LiveReplicas,
-		LeaseDuration: options.LeaseDuration, RenewDeadline: options.RenewDeadline, RenewPeriod: options.RenewPeriod,
+	wanted := labels.SelectorFromSet(LeaderLabels(h.settings))
+	return shards.NewElector(h.shards, shards.Options{
+		Leases: client, Watcher: h.Leases, Replica: h.Replica, LiveReplicas: h.LiveReplicas, Settings: settings,
 		LeaderShards: func(ctx context.Context) (bool, error) {
-			wanted := labels.SelectorFromSet(LeaderLabels(CoordinationSharded, options.Workspace))
-			if observed, ok := options.Leases.Labels(options.Lease.Name, 2*options.RenewPeriod); ok {
+			if observed, ok := h.Leases.Labels(LeaseName, 2*settings.RetryPeriod.Duration); ok {
 				return wanted.Matches(labels.Set(observed)), nil
 			}
-			lease, err := client.Leases(options.Lease.Namespace).Get(ctx, options.Lease.Name, metav1.GetOptions{})
+			lease, err := client.Leases(settings.Namespace).Get(ctx, LeaseName, metav1.GetOptions{})
 			if err != nil {
 				return false, err
 			}
 			return wanted.Matches(labels.Set(lease.Labels)), nil
 		},
-		Stop: stop, OnChange: func(shard int) { role.Changed.Publish(shards.SetOf(shard)) }, Clock: clock.RealClock{}, Log: options.Log.WithName("shards"),
-	})
-	role.Shards = sharded
-	return role, sharded, nil
+		Stop: syncTargets.StopShard, Clock: h.clock, Log: h.Log.WithName("shards"),
+	}), nil
 }
 
-// electionPublisher publishes that this replica owns all shards once it leads, if SyncTargets are not sharded.
-type electionPublisher struct{ leadership.Role }
-
-// NeedLeaderElection implements [manager.LeaderElectionRunnable].
-func (electionPublisher) NeedLeaderElection() bool { return false }
-
-// Start implements [manager.Runnable].
-func (p electionPublisher) Start(ctx context.Context) error {
-	select {
-	case <-p.Elected:
-		p.Changed.Publish(shards.All)
-	case <-ctx.Done():
-	}
-	return nil
-}
-
-// division adds the runnables that replicas need to shard SyncTargets.
-type division struct {
-	hosting manager.Manager
-	// shards is nil if SyncTargets are not sharded.
-	shards   *shards.Shards
-	clusters *clusters
-	sync     *syncmanager.Manager
-	changed  *changes
-	role     leadership.Role
-	// ready is set once this replica can hold SyncTargets.
-	ready *atomic.Bool
-	log   logr.Logger
-}
-
-// add makes each replica acquire its share of the shards, and store the facts about their SyncTargets that the
-// leader needs.
-func (d division) add(states *copystates.Store, sealer *ownership.Sealer) error {
-	if d.shards == nil {
+// setReady sets Ready once the ledger is loaded and the mailbox caches have synced. Until then the other
+// replicas keep their shards.
+func setReady(h *hub, syncManager *syncmanager.Manager) onEachReplica {
+	return func(ctx context.Context) error {
+		hasAll := func(context.Context) (bool, error) {
+			return h.ledger.IsLoaded() && haveCachesSynced(syncManager, h.mailboxes), nil
+		}
+		h.Ready.Store(wait.PollUntilContextCancel(ctx, readyPollInterval, true, hasAll) == nil)
 		return nil
 	}
-	summaries := syncmanager.NewSyncSummaryWriter(d.sync, d.clusters.ledger, &d.changed.readiness, d.log.WithName("answers"))
-	return errors.Join(d.hosting.Add(readySetter{d}), d.hosting.Add(d.shards), summaries.Register(d.hosting), d.addCopyStates(states, sealer))
 }
 
-// readySetter sets ready once the ledger is loaded and the mailbox caches have synced. Until then the other
-// replicas keep their shards.
-type readySetter struct{ division }
-
-// NeedLeaderElection implements [manager.LeaderElectionRunnable].
-func (readySetter) NeedLeaderElection() bool { return false }
-
-// Start implements [manager.Runnable].
-func (d readySetter) Start(ctx context.Context) error {
-	hasAll := func(context.Context) (bool, error) {
-		return d.clusters.ledger.IsLoaded() && haveCachesSynced(d.sync, d.clusters.mailboxes), nil
-	}
-	d.ready.Store(wait.PollUntilContextCancel(ctx, readyPollInterval, true, hasAll) == nil)
-	return nil
+// newCopiesWriter returns the controller that stores the sync status of the copies of placements on the SyncTargets of this replica.
+func newCopiesWriter(h *hub, syncManager *syncmanager.Manager) *copystates.Writer {
+	return copystates.NewWriter(copystates.WriterOptions{
+		ConfigMaps: h.configMaps, Sync: syncManager, Sealer: h.sealer, ObjectStateChanged: &syncManager.ObjectStateChanged, Owner: h.role,
+		Clock: h.clock, Log: h.Log.WithName("copystates"),
+	})
 }
 
-// addCopyStates makes each replica store the sync status of the copies of placements on its SyncTargets, and
-// makes the leader read what the other replicas have stored.
-func (d division) addCopyStates(states *copystates.Store, sealer *ownership.Sealer) error {
-	configMaps, log := d.clusters.configMaps, d.log.WithName("copystates")
-	watcher, err := copystates.NewWatcher(copystates.WatcherOptions{
-		ConfigMaps: configMaps, Store: states, Sealer: sealer, KnownSyncTargets: d.clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
+// newCopiesWatcher returns the runnable that makes the leader read what the other replicas have stored.
+func newCopiesWatcher(h *hub, copies *copystates.Store) (*copystates.Watcher, error) {
+	return copystates.NewWatcher(copystates.WatcherOptions{
+		ConfigMaps: h.configMaps, Store: copies, Sealer: h.sealer, KnownSyncTargets: h.ledger.SyncTargets, Clock: h.clock, Log: h.Log.WithName("copystates"),
 	})
-	if err != nil {
-		return err
-	}
-	writer := copystates.NewWriter(copystates.WriterOptions{
-		ConfigMaps: configMaps, Sync: d.sync, Sealer: sealer, ObjectStateChanged: &d.changed.objectStateChanged, Owner: d.role, Clock: clock.RealClock{}, Log: log,
-	})
-	return errors.Join(d.hosting.Add(watcher), writer.Register(d.hosting))
 }

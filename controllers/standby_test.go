@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -32,12 +33,16 @@ import (
 // NeedLeaderElection, the manager would run them on the leader only.
 func TestRunsOnReplicasThatDoNotLead(t *testing.T) {
 	for _, leaderOnly := range []bool{false, true} {
+		settings := &configv1alpha1.HubConfiguration{}
+		if leaderOnly {
+			settings.LeaderElection.Standby = configv1alpha1.StandbyCold
+		}
 		for name, runnable := range map[string]any{
-			"ledger":           ledger.New(ledger.Options{LeaderOnly: leaderOnly}),
-			"mailboxes":        mailboxes.New(mailboxes.Options{LeaderOnly: leaderOnly, Clock: clock.RealClock{}}),
-			"targets":          targets.NewRegistry(targets.Options{LeaderOnly: leaderOnly, Clock: clock.RealClock{}}),
-			"sync manager":     syncmanager.New(syncmanager.Options{LeaderOnly: leaderOnly}),
-			"inventory finder": &inventoryFinder{leaderOnly: leaderOnly},
+			"ledger":               ledger.New(ledger.Options{LeaderOnly: leaderOnly}),
+			"mailboxes":            mailboxes.New(mailboxes.Options{LeaderOnly: leaderOnly, Clock: clock.RealClock{}}),
+			"targets":              targets.NewRegistry(targets.Options{LeaderOnly: leaderOnly, Clock: clock.RealClock{}}),
+			"sync manager":         syncmanager.New(syncmanager.Dependencies{}, settings),
+			"inventory workspaces": &inventoryWorkspaces{leaderOnly: leaderOnly},
 		} {
 			one, ok := runnable.(manager.LeaderElectionRunnable)
 			if !ok || one.NeedLeaderElection() != leaderOnly {

@@ -30,7 +30,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/cert"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -44,15 +43,15 @@ import (
 const tunnelsOff = "0"
 
 // tunnelOptions returns the options of the registry for tunnels; nil if the hub accepts none.
-func tunnelOptions(options Options) *targets.TunnelOptions {
-	if address := options.Tunnel.BindAddress; address == "" || address == tunnelsOff {
+func tunnelOptions(r *replica) *targets.TunnelOptions {
+	if address := r.settings.Tunnel.BindAddress; address == "" || address == tunnelsOff {
 		return nil
 	}
-	return &targets.TunnelOptions{Replica: options.Replica, Replicas: func() int {
-		if options.LiveReplicas == nil {
+	return &targets.TunnelOptions{Replica: r.Replica, Replicas: func() int {
+		if r.LiveReplicas == nil {
 			return 1
 		}
-		return len(options.LiveReplicas())
+		return len(r.LiveReplicas())
 	}}
 }
 
@@ -70,23 +69,23 @@ type tunnelListener struct {
 }
 
 // newTunnelListener loads the certificate of the port, or the authority that signs it.
-func newTunnelListener(ctx context.Context, hosting manager.Manager, server *tunnel.Server, options Options) (*tunnelListener, error) {
+func newTunnelListener(ctx context.Context, r *replica, server *tunnel.Server) (*tunnelListener, error) {
 	if server == nil {
 		return nil, nil //nolint:nilnil // no listener is a valid one
 	}
-	listener := &tunnelListener{server: server, settings: options.Tunnel, log: options.Log.WithName("tunnel")}
-	if options.Tunnel.CertDir != "" {
+	listener := &tunnelListener{server: server, settings: r.settings.Tunnel, log: r.Log.WithName("tunnel")}
+	if listener.settings.CertDir != "" {
 		return listener, listener.watchCertificate()
 	}
-	hub, err := url.Parse(options.Tunnel.URL)
+	hub, err := url.Parse(listener.settings.URL)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the URL for tunnels: %w", err)
 	}
-	secrets, err := corev1client.NewForConfigAndClient(hosting.GetConfig(), hosting.GetHTTPClient())
+	secrets, err := corev1client.NewForConfigAndClient(r.hosting.GetConfig(), r.hosting.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the certificate authority of tunnels: %w", err)
 	}
-	authority, err := tunnel.LoadAuthority(ctx, secrets.Secrets(options.Namespace), hub.Hostname(), clock.RealClock{})
+	authority, err := tunnel.LoadAuthority(ctx, secrets.Secrets(r.settings.Namespace), hub.Hostname(), r.clock)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +122,8 @@ func (l *tunnelListener) status() *edgev2alpha1.TunnelStatus {
 	return &edgev2alpha1.TunnelStatus{URL: l.settings.URL, CertificateAuthority: string(l.authority)}
 }
 
-func (l *tunnelListener) addTo(hosting manager.Manager) error {
+// Register adds the listener to the manager of the hosting cluster.
+func (l *tunnelListener) Register(hosting manager.Manager) error {
 	if l == nil {
 		return nil
 	}

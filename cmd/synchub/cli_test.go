@@ -53,7 +53,7 @@ func TestCompletion(t *testing.T) {
 // The test process does not run in a Pod.
 func TestNamespaceOutsideACluster(t *testing.T) {
 	options := completeRun(t)
-	if options.hub.Namespace != "default" || options.hub.Lease.Namespace != "default" {
-		t.Errorf("got %q and %q", options.hub.Namespace, options.hub.Lease.Namespace)
+	if settings := options.settings; settings.Namespace != "default" || settings.LeaderElection.Namespace != "default" {
+		t.Errorf("got %q and %q", settings.Namespace, settings.LeaderElection.Namespace)
 	}
 }

@@ -42,7 +42,6 @@ import (
 
 	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers"
-	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/leases"
 	"github.com/synchub-dev/synchub/provider/replicas"
@@ -50,38 +49,39 @@ import (
 )
 
 // newLeaseWatcher returns a watcher of the leader's Lease or, if SyncTargets are sharded, of all Leases in the namespace.
-func newLeaseWatcher(hosting *rest.Config, settings v1alpha1.LeaderElectionConfiguration, sharded bool, log logr.Logger) (*leases.Watcher, error) {
+func newLeaseWatcher(hosting *rest.Config, log logr.Logger, settings *v1alpha1.HubConfiguration) (*leases.Watcher, error) {
 	client, err := coordinationv1client.NewForConfig(rest.AddUserAgent(hosting, "leader-election"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for Leases: %w", err)
 	}
-	name := leaseName
-	if sharded {
+	name := controllers.LeaseName
+	if settings.Coordination == v1alpha1.CoordinationSharded {
 		name = ""
 	}
-	return leases.NewWatcher(leases.Options{Leases: client.Leases(settings.Namespace), Name: name, Clock: clock.RealClock{}, Log: log.WithName("leases")}), nil
+	return leases.NewWatcher(leases.Options{Leases: client.Leases(settings.LeaderElection.Namespace), Name: name, Clock: clock.RealClock{}, Log: log.WithName("leases")}), nil
 }
 
 // newLeaseLock returns the lock of the Lease that the leader holds. The fence is open while this replica holds it. Between the
 // renew deadline, when the fence closes, and the lease duration, when another replica may lead, running requests end.
-func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha1.LeaderElectionConfiguration, labels map[string]string, watcher *leases.Watcher, fence *fence.Fence, history *storehistory.Guard) (resourcelock.Interface, error) {
+func newLeaseLock(hosting *rest.Config, dependencies controllers.Dependencies, settings *v1alpha1.HubConfiguration) (resourcelock.Interface, error) {
+	election := settings.LeaderElection
 	client, err := corev1client.NewForConfig(rest.AddUserAgent(hosting, "leader-election"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for events of the Lease: %w", err)
 	}
 	broadcaster := record.NewBroadcaster()
-	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.Events(settings.Namespace)})
-	lock, err := leaderelection.NewResourceLock(hosting, leaseEvents{broadcaster: broadcaster, scheme: scheme}, leaderelection.Options{
-		LeaderElection: true, LeaderElectionID: leaseName, LeaderElectionNamespace: settings.Namespace, RenewDeadline: settings.RenewDeadline.Duration,
-		LeaderLabels: labels,
+	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.Events(election.Namespace)})
+	lock, err := leaderelection.NewResourceLock(hosting, leaseEvents{broadcaster: broadcaster, scheme: controllers.Scheme()}, leaderelection.Options{
+		LeaderElection: true, LeaderElectionID: controllers.LeaseName, LeaderElectionNamespace: election.Namespace, RenewDeadline: election.RenewDeadline.Duration,
+		LeaderLabels: controllers.LeaderLabels(settings),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the lock of the Lease: %w", err)
 	}
 	if leaseLock, ok := lock.(*resourcelock.LeaseLock); ok {
-		leaseLock.Client = storehistory.LeasesGetter{LeasesGetter: leaseLock.Client, Guard: history}
+		leaseLock.Client = storehistory.LeasesGetter{LeasesGetter: leaseLock.Client, Guard: dependencies.History}
 	}
-	return watcher.Lock(fence.Lock(lock, settings.RenewDeadline.Duration), leaseName, settings.RetryPeriod.Duration), nil
+	return dependencies.Leases.Lock(dependencies.Fence.Lock(lock, election.RenewDeadline.Duration), controllers.LeaseName, election.RetryPeriod.Duration), nil
 }
 
 // leaseEvents makes the recorder of the Lease's events. The manager's own recorders exist only when the manager does.
@@ -98,7 +98,7 @@ func (l leaseEvents) GetEventRecorderFor(name string) record.EventRecorder {
 
 // newReplicaMonitor returns a monitor that announces in the hosting cluster that this replica reaches kcp, and that ends a
 // replica with work that does not reach kcp.
-func newReplicaMonitor(hosting manager.Manager, replica replicaIdentity, settings v1alpha1.LeaderElectionConfiguration, hub controllers.Options, log logr.Logger) (*replicas.Monitor, error) {
+func newReplicaMonitor(hosting manager.Manager, replica replicaIdentity, dependencies controllers.Dependencies, settings *v1alpha1.HubConfiguration) (*replicas.Monitor, error) {
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -107,18 +107,19 @@ func newReplicaMonitor(hosting manager.Manager, replica replicaIdentity, setting
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the Leases of replicas: %w", err)
 	}
+	workspace := settings.KCP.ProviderWorkspace
 	working, group, isReady := hosting.Elected(), "", (func() bool)(nil)
-	if hub.Sharded {
-		group, isReady = controllers.ReplicaGroup(hub.Workspace), hub.Ready.Load
+	if settings.Coordination == v1alpha1.CoordinationSharded {
+		group, isReady = controllers.ReplicaGroup(workspace), dependencies.Ready.Load
 		always := make(chan struct{})
 		close(always)
 		working = always
 	}
 	return replicas.New(replicas.Options{
-		Hosting: hostingClient, Namespace: settings.Namespace, Name: replica.name, Group: group, Pod: replica.pod, Elected: working, Clock: clock.RealClock{}, Log: log.WithName("replicas"),
+		Hosting: hostingClient, Namespace: settings.LeaderElection.Namespace, Name: replica.name, Group: group, Pod: replica.pod, Elected: working, Clock: clock.RealClock{}, Log: dependencies.Log.WithName("replicas"),
 		IsReady: isReady,
 		Reach: func(ctx context.Context) error {
-			_, err := kcp.WhoAmI(ctx, hub.Access.WorkspaceConfig(hub.Workspace))
+			_, err := kcp.WhoAmI(ctx, dependencies.Access.WorkspaceConfig(workspace))
 			return err
 		},
 	}), nil

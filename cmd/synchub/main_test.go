@@ -32,6 +32,7 @@ import (
 	"github.com/spf13/pflag"
 
 	hubconfig "github.com/synchub-dev/synchub/cmd/synchub/config"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
@@ -300,8 +301,9 @@ func completeRun(t *testing.T, args ...string) *runOptions {
 func TestTheHubsOwnNamespaceIsProtected(t *testing.T) {
 	for namespace, want := range map[string]bool{"hub-of-ours": true, "default": false} {
 		options := completeRun(t, "--namespace", namespace, "--protected-namespaces", "kube-*")
-		if got := options.hub.ProtectedNamespaces.Match(namespace); got != want || !options.hub.ProtectedNamespaces.Match("kube-system") || options.hub.ProtectedNamespaces.Match("shop") {
-			t.Errorf("%s: %v, of %v", namespace, got, options.hub.ProtectedNamespaces)
+		protected := policy.NamespacePatterns(options.settings.Targets.ProtectedNamespaces)
+		if got := protected.Match(namespace); got != want || !protected.Match("kube-system") || protected.Match("shop") {
+			t.Errorf("%s: %v, of %v", namespace, got, protected)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func serveMetrics(t *testing.T, config *rest.Config, flags ...string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(httpClient.CloseIdleConnections)
-	server, err := metricsserver.NewServer(options.managerOptions(logr.Discard()).Metrics, config, httpClient)
+	server, err := metricsserver.NewServer(managerOptions(logr.Discard(), options.settings).Metrics, config, httpClient)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -42,6 +41,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -53,25 +53,21 @@ import (
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/placement"
-	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/leases"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
-	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/tracing/otlp"
 )
 
 const (
-	// leaseName is the Lease that the leader holds.
-	leaseName = "synchub"
 	// startTimeout bounds the first requests, so that a wrong configuration fails early.
 	startTimeout = 30 * time.Second
 	// drainTimeout is the time that running reconciles have after SIGTERM.
@@ -82,10 +78,8 @@ const (
 type runOptions struct {
 	// configFile is empty if there are only flags.
 	configFile string
-	// settings are the settings from the flags and the file.
+	// settings are the settings from the flags and the file. The method complete adds what follows from the environment.
 	settings *v1alpha1.HubConfiguration
-	// hub has the options of the controllers. The method complete derives them from the settings.
-	hub controllers.Options
 }
 
 func newRunCommand() *cobra.Command {
@@ -124,7 +118,7 @@ func (o *runOptions) flags() *cliflag.NamedFlagSets {
 	return groups
 }
 
-// complete reads the file, validates the settings, and derives the options of the controllers from them.
+// complete reads the file, validates the settings, and sets the namespaces that follow from the environment.
 func (o *runOptions) complete(flags *pflag.FlagSet) error {
 	if o.configFile != "" {
 		file, err := hubconfig.Load(o.configFile)
@@ -139,60 +133,26 @@ func (o *runOptions) complete(flags *pflag.FlagSet) error {
 	if err := hubconfig.Explain(problems, o.configFile, flags); err != nil {
 		return err
 	}
-	return o.completeHub()
-}
-
-func (o *runOptions) completeHub() error {
-	s := o.settings
-	if s.Namespace == "" {
-		s.Namespace = podNamespace()
-	}
-	if s.LeaderElection.Namespace == "" {
-		s.LeaderElection.Namespace = s.Namespace
-	}
-	denied, err := kubeconfig.ParseDeniedNetworks(s.Targets.DeniedNetworks)
-	if err != nil {
-		return err
-	}
-	protected, err := policy.ParseNamespacePatterns(s.Targets.ProtectedNamespaces)
-	if err != nil {
-		return err
-	}
-	// Outside a cluster the namespace is "default", which is not the hub's own.
-	if s.Namespace != corev1.NamespaceDefault {
-		protected = append(slices.Clone(protected), s.Namespace)
-	}
-	o.hub = controllers.Options{
-		Workspace:           s.KCP.ProviderWorkspace,
-		Namespace:           s.Namespace,
-		TargetLimits:        kcp.Limits{QPS: s.Targets.QPS, Burst: s.Targets.Burst},
-		MailboxLimits:       mailboxes.Limits{Objects: s.Mailboxes.MaxObjects, Bytes: s.Mailboxes.MaxBytes},
-		MailboxesBytes:      s.Mailboxes.TotalBytes,
-		AbsenceDelays:       absence.Delays{BindingSettle: s.Mailboxes.BindingSettlePeriod.Duration, MassDeletion: s.Mailboxes.MassDeletionDelay.Duration},
-		TargetCacheLimits:   targets.CacheLimits{Objects: s.Targets.CacheObjects, Bytes: s.Targets.CacheBytes},
-		TargetsBytes:        s.Targets.TotalBytes,
-		MaxMailboxes:        s.Mailboxes.MaxPerInventory,
-		MaxPlacedObjects:    s.Placement.MaxObjects,
-		DeniedNetworks:      denied,
-		ProtectedNamespaces: protected,
-		AggregateMetrics:    !s.Metrics.PerResource,
-		Sharded:             s.Coordination == v1alpha1.CoordinationSharded,
-		Ready:               &atomic.Bool{},
-		Tunnel:              s.Tunnel,
-		ColdStandby:         s.LeaderElection.Standby == v1alpha1.StandbyCold,
-	}
-	if s.LeaderElection.LeaderElect {
-		o.hub.Lease = types.NamespacedName{Namespace: s.LeaderElection.Namespace, Name: leaseName}
-		o.hub.LeaseDuration, o.hub.RenewDeadline = s.LeaderElection.LeaseDuration.Duration, s.LeaderElection.RenewDeadline.Duration
-		o.hub.RenewPeriod = s.LeaderElection.RetryPeriod.Duration
-	}
+	setNamespaces(o.settings)
 	return nil
 }
 
-// completeBytes sets the bounds of the caches that follow from the memory that Go may take.
-func (o *runOptions) completeBytes() {
-	o.hub.MailboxesBytes = cmp.Or(o.hub.MailboxesBytes, defaultMailboxesBytes())
-	o.hub.TargetsBytes = cmp.Or(o.hub.TargetsBytes, defaultTargetsBytes())
+// setNamespaces sets the namespaces that the user left out, and protects the hub's own namespace.
+func setNamespaces(s *v1alpha1.HubConfiguration) {
+	if s.Namespace == "" {
+		s.Namespace = podNamespace()
+	}
+	s.LeaderElection.Namespace = cmp.Or(s.LeaderElection.Namespace, s.Namespace)
+	// Outside a cluster the namespace is "default", which is not the hub's own.
+	if s.Namespace != corev1.NamespaceDefault {
+		s.Targets.ProtectedNamespaces = append(slices.Clone(s.Targets.ProtectedNamespaces), s.Namespace)
+	}
+}
+
+// setCacheBytes sets the bounds of the caches that follow from the memory that Go may take.
+func setCacheBytes(s *v1alpha1.HubConfiguration) {
+	s.Mailboxes.TotalBytes = cmp.Or(s.Mailboxes.TotalBytes, defaultMailboxesBytes())
+	s.Targets.TotalBytes = cmp.Or(s.Targets.TotalBytes, defaultTargetsBytes())
 }
 
 // podNamespace returns the namespace of the hub's Pod, or "default" outside a cluster.
@@ -211,36 +171,23 @@ func (o *runOptions) run(ctx context.Context) error {
 	klog.SetLogger(log.WithName("client-go"))
 	redirectStandardLog(log)
 	configureGC(s.MemoryLimit)
-	o.completeBytes()
+	setCacheBytes(s)
 	if s.Profiling.BindAddress != "" {
 		enableContentionProfiles()
 	}
-
-	kcpLimits := kcp.Limits{QPS: s.KCP.QPS, Burst: s.KCP.Burst}
-	access, err := kcp.Load(s.KCP.Kubeconfig, kcpLimits)
+	hostingConfig, dependencies, err := newDependencies(log, s)
 	if err != nil {
 		return err
 	}
-	// client-go's default of 5 requests per second is meant for interactive clients.
-	hostingConfig, err := hostingConfig(s.Hosting.Kubeconfig, kcpLimits)
-	if err != nil {
-		return err
-	}
-	boundClientMetrics(hostingConfig.Host, access.Host())
+	boundClientMetrics(hostingConfig.Host, dependencies.Access.Host())
 	ctrlmetrics.Registry.MustRegister(collectors()...)
-	managerOptions := o.managerOptions(log)
-	o.hub.History = storehistory.New(storehistory.Options{Clock: clock.RealClock{}, Log: log.WithName("history"), RestartWatches: access.Watches.Restart})
+	options := managerOptions(log, s)
 	if s.LeaderElection.LeaderElect {
-		o.hub.Fence = fence.New(clock.RealClock{})
-		if o.hub.Leases, err = newLeaseWatcher(hostingConfig, s.LeaderElection, o.hub.Sharded, log); err != nil {
-			return err
-		}
-		if managerOptions.LeaderElectionResourceLockInterface, err = newLeaseLock(hostingConfig, managerOptions.Scheme, s.LeaderElection, controllers.LeaderLabels(string(s.Coordination), s.KCP.ProviderWorkspace), o.hub.Leases, o.hub.Fence, o.hub.History); err != nil {
+		if options.LeaderElectionResourceLockInterface, err = newLeaseLock(hostingConfig, dependencies, s); err != nil {
 			return err
 		}
 	}
-	access.Fence = o.hub.Fence
-	hosting, err := newHostingManager(hostingConfig, managerOptions)
+	hosting, err := newHostingManager(hostingConfig, options)
 	if err != nil {
 		return err
 	}
@@ -249,31 +196,61 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	replica := newReplicaIdentity()
-	o.hub.Access, o.hub.Log, o.hub.Replica = access, log, replica.name
 	exporter, err := newTraceExporter(starting, s.Tracing, log)
 	if err != nil {
 		return err
 	}
 	if exporter != nil {
-		o.hub.Tracer = exporter.Tracer()
+		dependencies.Tracer = exporter.Tracer()
 		defer flushTraces(exporter, log)
 	}
+	replica := newReplicaIdentity()
+	dependencies.Replica = replica.name
 	if s.LeaderElection.LeaderElect {
-		monitor, err := newReplicaMonitor(hosting, replica, s.LeaderElection, o.hub, log)
+		monitor, err := newReplicaMonitor(hosting, replica, dependencies, s)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(hosting.Add(o.hub.Leases), hosting.Add(monitor)); err != nil {
+		if err := errors.Join(hosting.Add(dependencies.Leases), hosting.Add(monitor)); err != nil {
 			return err
 		}
-		o.hub.Replica, o.hub.LiveReplicas = monitor.ID(), monitor.LiveReplicas
+		dependencies.Replica, dependencies.LiveReplicas = monitor.ID(), monitor.LiveReplicas
 	}
-	if err := controllers.Setup(starting, hosting, o.hub); err != nil {
+	if err := controllers.Setup(starting, hosting, dependencies, s); err != nil {
 		return err
 	}
-	log.Info("starting", "version", version, "commit", commit, "kcp", access.Host(), "providerWorkspace", o.hub.Workspace)
+	log.Info("starting", "version", version, "commit", commit, "kcp", dependencies.Access.Host(), "providerWorkspace", s.KCP.ProviderWorkspace)
 	return hosting.Start(ctx)
+}
+
+// newDependencies returns the client configuration of the hosting cluster, and the dependencies of the controllers that exist before its
+// manager.
+func newDependencies(log logr.Logger, s *v1alpha1.HubConfiguration) (hosting *rest.Config, made controllers.Dependencies, err error) {
+	limits := kcp.Limits{QPS: s.KCP.QPS, Burst: s.KCP.Burst}
+	made = controllers.Dependencies{Ready: &atomic.Bool{}, Log: log}
+	if made.Access, err = kcp.Load(s.KCP.Kubeconfig, limits); err != nil {
+		return nil, made, err
+	}
+	// client-go's default of 5 requests per second is meant for interactive clients.
+	if hosting, err = hostingConfig(s.Hosting.Kubeconfig, limits); err != nil {
+		return nil, made, err
+	}
+	if s.LeaderElection.LeaderElect {
+		made.Fence = fence.New(clock.RealClock{})
+		if made.Leases, err = newLeaseWatcher(hosting, log, s); err != nil {
+			return nil, made, err
+		}
+	}
+	made.Access.Fence = made.Fence
+	made.Provider, err = cluster.New(made.Access.WorkspaceConfig(s.KCP.ProviderWorkspace), func(o *cluster.Options) { o.Scheme = controllers.Scheme() })
+	if err != nil {
+		return nil, made, fmt.Errorf("cannot reach the provider workspace %s: %w", s.KCP.ProviderWorkspace, err)
+	}
+	made.History = storehistory.New(storehistory.Options{
+		Client: made.Provider.GetClient(), Reader: made.Provider.GetAPIReader(), Namespace: ledger.Namespace, RestartWatches: made.Access.Watches.Restart,
+		Clock: clock.RealClock{}, Log: log.WithName("history"),
+	})
+	return hosting, made, nil
 }
 
 // newHostingManager returns the manager of the hosting cluster. Its errors name the flag to check.
@@ -290,14 +267,13 @@ func newHostingManager(config *rest.Config, options manager.Options) (manager.Ma
 }
 
 // managerOptions returns the options of the manager of the hosting cluster.
-func (o *runOptions) managerOptions(log logr.Logger) manager.Options {
-	s := o.settings
+func managerOptions(log logr.Logger, s *v1alpha1.HubConfiguration) manager.Options {
 	electionDeadline, tryPeriod := leases.Timing(s.LeaderElection.RenewDeadline.Duration, s.LeaderElection.RetryPeriod.Duration)
 	return manager.Options{
 		Scheme:                        controllers.Scheme(),
 		Logger:                        log,
 		LeaderElection:                s.LeaderElection.LeaderElect,
-		LeaderElectionID:              leaseName,
+		LeaderElectionID:              controllers.LeaseName,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &s.LeaderElection.LeaseDuration.Duration,
 		RenewDeadline:                 &electionDeadline,

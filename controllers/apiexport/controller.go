@@ -90,7 +90,7 @@ type Placer interface {
 	SetResources(resources []plan.Resource)
 }
 
-// Syncer is the part of [syncmanager.FleetCounter] that the controller uses.
+// Syncer is the part of [syncmanager.Manager] that the controller uses.
 type Syncer interface {
 	// Publish replaces the list of synced resources, and Published returns the list.
 	Publish(resources []plan.Resource)
@@ -99,6 +99,10 @@ type Syncer interface {
 	SetSchemas(schemas map[schema.GroupResource]schemacheck.Schema)
 	// HasPublished reports whether Publish was ever called.
 	HasPublished() bool
+}
+
+// Counter is the part of [syncmanager.FleetCounter] that the controller uses.
+type Counter interface {
 	// IsUnpublished reports whether no mailbox object of a resource that is published with Unpublishing carries the
 	// finalizer any more.
 	IsUnpublished(resource schema.GroupResource) bool
@@ -111,7 +115,8 @@ type Syncer interface {
 
 var (
 	_ Mailboxes = &mailboxes.Mailboxes{}
-	_ Syncer    = &syncmanager.FleetCounter{}
+	_ Syncer    = &syncmanager.Manager{}
+	_ Counter   = &syncmanager.FleetCounter{}
 )
 
 // Options configure a [Controller].
@@ -127,6 +132,7 @@ type Options struct {
 	WorkloadExport string
 	Mailboxes      Mailboxes
 	Sync           Syncer
+	Counter        Counter
 	// Workloads and Placement receive the published resources too; nil without placement.
 	Workloads Workloads
 	Placement Placer

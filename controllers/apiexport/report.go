@@ -82,10 +82,10 @@ func (c *Controller) updateCounts(candidate *resourcePlan) (requeueAfter time.Du
 	var missing []string
 	if candidate.notExported == nil {
 		var known bool
-		if counts, known = c.Sync.Count(candidate.groupResource); !known {
+		if counts, known = c.Counter.Count(candidate.groupResource); !known {
 			return pollInterval
 		}
-		missing = c.Sync.SyncTargetsMissingAPI(candidate.groupResource)
+		missing = c.Counter.SyncTargetsMissingAPI(candidate.groupResource)
 	}
 	resource := candidate.published
 	setAPIsMissing(resource, candidate.groupResource, missing)
@@ -128,7 +128,7 @@ func (c *Controller) findUnpublished(plan *exportPlan) []unpublished {
 			continue
 		}
 		state := unpublished{publishedState: previous, uid: uid}
-		state.counts, _ = c.Sync.Count(previous.groupResource)
+		state.counts, _ = c.Counter.Count(previous.groupResource)
 		for _, resource := range plan.resources {
 			if resource.notExported == nil && resource.groupResource == previous.groupResource {
 				state.successor = resource.published.Name

@@ -32,7 +32,7 @@ import (
 
 // schemaSink is a fake sync manager that only takes schemas.
 type schemaSink struct {
-	*syncmanager.FleetCounter
+	*syncmanager.Manager
 	taken []map[schema.GroupResource]schemacheck.Schema
 }
 

@@ -218,13 +218,13 @@ func TestMirrorOfRefusedEntries(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("cannot create the APIResourceSchema wb1")))
 }
 
-// fakeSyncer is a sync manager that has removed the hub's finalizer from all mailbox objects, or not.
-type fakeSyncer struct {
-	Syncer
+// fakeCounter reports that the hub's finalizer is removed from all mailbox objects, or not.
+type fakeCounter struct {
+	Counter
 	unpublished bool
 }
 
-func (s *fakeSyncer) IsUnpublished(schema.GroupResource) bool { return s.unpublished }
+func (c *fakeCounter) IsUnpublished(schema.GroupResource) bool { return c.unpublished }
 
 // A PublishedResource keeps the hub's finalizer while mailbox objects wait for their targets: afterwards nobody
 // would remove the objects' finalizers.
@@ -262,7 +262,7 @@ func TestFinalizerOfAPublishedResource(t *testing.T) {
 			if test.duplicate {
 				candidate.notExported = &problem{reason: ReasonDuplicate}
 			}
-			controller := &Controller{Options: Options{Hosting: hosting.server, Sync: &fakeSyncer{unpublished: test.unpublished}}}
+			controller := &Controller{Options: Options{Hosting: hosting.server, Counter: &fakeCounter{unpublished: test.unpublished}}}
 			g.Expect(controller.reconcileFinalizer(t.Context(), candidate)).To(Succeed())
 			after := &synchubv1alpha1.PublishedResource{}
 			g.Expect(hosting.server.Get(t.Context(), client.ObjectKeyFromObject(resource), after)).To(Succeed())

@@ -43,12 +43,13 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/apis/schemas"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
-	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -152,17 +153,17 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 	w.boxes = mailboxes.New(mailboxes.Options{
 		Access: access, Workspace: providerPath, Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
-	w.sync = syncmanager.New(syncmanager.Options{Mailboxes: w.boxes, Clock: clock.RealClock{}, Log: logr.Discard()})
+	w.sync = syncmanager.New(syncmanager.Dependencies{Mailboxes: w.boxes, Clock: clock.RealClock{}, Log: logr.Discard()}, &configv1alpha1.HubConfiguration{})
 	recorder := manager.GetEventRecorder("synchub")
 	err = errors.Join(
 		manager.Add(provider), manager.Add(w.boxes),
 		apiresourceschema.NewController(apiresourceschema.Options{
 			Hosting: manager.GetClient(), HostingDiscovery: hostingDiscovery, Namespace: metav1.NamespaceDefault, Provider: provider,
-			CRDs: publishedresource.NewCRDStore(func([]publishedresource.CRDInstallation) {}), Recorder: recorder, Clock: clock.RealClock{},
+			CRDs: &crd.Store{}, Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
 		apiexport.NewController(apiexport.Options{
 			Hosting: manager.GetClient(), Provider: provider, Export: bootstrap.MailboxExport, WorkloadExport: bootstrap.WorkloadExport,
-			Mailboxes: w.boxes, Sync: syncmanager.NewFleetCounter(w.sync, noEntries{}), Recorder: recorder, Clock: clock.RealClock{},
+			Mailboxes: w.boxes, Sync: w.sync, Counter: syncmanager.NewFleetCounter(w.sync, noEntries{}), Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
 	)
 	if err != nil {

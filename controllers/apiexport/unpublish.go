@@ -64,7 +64,7 @@ func (c *Controller) reconcileFinalizer(ctx context.Context, candidate *resource
 	switch {
 	case !candidate.isUnpublishing() && !has && candidate.synced != nil && candidate.synced.WaitForTarget:
 		controllerutil.AddFinalizer(changed, Finalizer)
-	case candidate.isUnpublishing() && (candidate.hasNoWaitingObjects() || c.Sync.IsUnpublished(candidate.groupResource)):
+	case candidate.isUnpublishing() && (candidate.hasNoWaitingObjects() || c.Counter.IsUnpublished(candidate.groupResource)):
 		controllerutil.RemoveFinalizer(changed, Finalizer)
 	default:
 		return nil

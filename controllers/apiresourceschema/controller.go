@@ -50,9 +50,10 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 // workers is the number of concurrent reconciles: a request to the hosting cluster may be slow. No worker waits for a target.
@@ -73,7 +74,7 @@ type Options struct {
 	// ConnectionChanged carries the SyncTargets whose target was connected, came up or went down.
 	ConnectionChanged *topic.Topic[types.UID]
 	// CRDs receives the CRDs to install on targets.
-	CRDs *publishedresource.CRDStore
+	CRDs *crd.Store
 	// Elected is closed when this replica leads; nil means that it leads. Another replica only finds the CRDs
 	// to install.
 	Elected leadership.Elected

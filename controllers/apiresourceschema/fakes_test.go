@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -37,7 +36,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/fixtures"
@@ -56,24 +55,13 @@ func (w *testEnv) connect(t testing.TB, registry *targets.Registry) {
 }
 
 // installations are the CRDs to install that a replica has found.
-type installations struct {
-	lock sync.Mutex
-	all  []publishedresource.CRDInstallation
-}
-
-func (i *installations) set(all []publishedresource.CRDInstallation) {
-	i.lock.Lock()
-	defer i.lock.Unlock()
-	i.all = all
-}
+type installations struct{ crd.Store }
 
 // installed returns the CRD to install for a PublishedResource, or nil.
-func (i *installations) installed(name string) *publishedresource.CRDInstallation {
-	i.lock.Lock()
-	defer i.lock.Unlock()
-	for index := range i.all {
-		if i.all[index].PublishedResource == name {
-			return &i.all[index]
+func (i *installations) installed(name string) *crd.Installation {
+	for _, one := range i.All() {
+		if one.PublishedResource == name {
+			return &one
 		}
 	}
 	return nil

@@ -33,6 +33,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/connections"
@@ -157,7 +158,7 @@ type recordingCluster struct {
 func (c recordingCluster) GetClient() client.Client { return c.client }
 
 // fieldsOf returns the fields of the spec in the first version of a CRD to install.
-func fieldsOf(g Gomega, found *publishedresource.CRDInstallation) any {
+func fieldsOf(g Gomega, found *crd.Installation) any {
 	g.Expect(found).NotTo(BeNil())
 	return found.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
 }

@@ -33,6 +33,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/schemas"
@@ -248,7 +249,7 @@ func (c *Controller) updateInstallation(resource *synchubv1alpha1.PublishedResou
 	if notInstallable != nil {
 		return notInstallable
 	}
-	c.CRDs.Set(publishedresource.CRDInstallation{
+	c.CRDs.Set(crd.Installation{
 		PublishedResource: resource.Name, UID: resource.UID, Created: resource.CreationTimestamp,
 		CRD: definition, Version: resource.Spec.Resource.Version,
 	})

@@ -26,7 +26,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 )
 
 // newTestController returns a controller without clients.
@@ -34,7 +34,7 @@ func newTestController(t *testing.T) *Controller {
 	t.Helper()
 	return NewController(Options{
 		Clock: clocktesting.NewFakeClock(now),
-		CRDs:  publishedresource.NewCRDStore(func([]publishedresource.CRDInstallation) {}),
+		CRDs:  &crd.Store{},
 	})
 }
 

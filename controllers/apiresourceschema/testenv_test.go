@@ -41,11 +41,11 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/topic"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
@@ -167,7 +167,7 @@ func (w *testEnv) newReplica(found *installations) (*replica, error) {
 		ConnectionChanged: connectionChanged,
 		Hub:               publishedresource.Hub{UID: "this-hub", Workspace: "root:provider"},
 		Hosting:           manager.GetClient(), HostingDiscovery: w.hostingDiscovery, Namespace: metav1.NamespaceDefault, Provider: provider,
-		Targets: sources, CRDs: publishedresource.NewCRDStore(found.set), Recorder: manager.GetEventRecorder("synchub"), Clock: clock.RealClock{},
+		Targets: sources, CRDs: &found.Store, Recorder: manager.GetEventRecorder("synchub"), Clock: clock.RealClock{},
 	}, manager, registry, sources}, errors.Join(manager.Add(provider), manager.Add(registry))
 }
 

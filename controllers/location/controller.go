@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -66,8 +67,8 @@ func NewController(manager mcmanager.Manager, clock clock.Clock) *Controller {
 	return &Controller{manager: manager, clock: clock}
 }
 
-// Register adds the controller to the manager.
-func (c *Controller) Register() error {
+// Register adds the controller to the manager of the inventory workspaces.
+func (c *Controller) Register(hosting manager.Manager) error {
 	// A workspace's admission webhook can delay the hub's events.
 	slow := lanes.PerKey(mcreconcile.NewClusterNotFoundWrapper(c), reconcileTimeout, c.clock)
 	controller, err := mcbuilder.ControllerManagedBy(c.manager).
@@ -85,7 +86,7 @@ func (c *Controller) Register() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.manager.GetLocalManager().Add(slow), controller.MultiClusterWatch(inventoryrequest.Engagement()))
+	return errors.Join(hosting.Add(slow), controller.MultiClusterWatch(inventoryrequest.Engagement()))
 }
 
 // Reconcile creates the default Location of a workspace if it has none, and writes the status of all Locations that

@@ -55,7 +55,7 @@ const (
 func (c *Controller) reconcileAccess(
 	ctx context.Context, inventory cluster.Cluster, syncTarget, stored *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus,
 ) (*edgev2alpha1.SyncTarget, *metav1.Condition) {
-	if !c.ledger.Get(syncTarget.UID).MailboxBindings && len(syncTarget.Spec.MailboxAccess) == 0 {
+	if !c.Ledger.Get(syncTarget.UID).MailboxBindings && len(syncTarget.Spec.MailboxAccess) == 0 {
 		// The ledger records that the mailbox has no bindings. So the hub needs no request to such mailboxes when it starts.
 		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionUndeclaredAccess)
 		return stored, nil
@@ -67,7 +67,7 @@ func (c *Controller) reconcileAccess(
 	}()
 	var outcome accessOutcome
 	for isReported, isDone := false, false; !isDone; {
-		wait := c.clock.After(slowAccess)
+		wait := c.Clock.After(slowAccess)
 		if isReported {
 			wait = nil
 		}
@@ -107,16 +107,16 @@ type accessOutcome struct {
 // ledger that the mailbox may have bindings before it creates the first, and clears the record when there are none.
 func (c *Controller) updateAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) (undeclared []string, err error) {
 	record := func(bindings bool) error {
-		return c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) { entry.MailboxBindings = bindings })
+		return c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) { entry.MailboxBindings = bindings })
 	}
-	if !c.ledger.Get(syncTarget.UID).MailboxBindings {
+	if !c.Ledger.Get(syncTarget.UID).MailboxBindings {
 		if err := record(true); err != nil {
 			return nil, err
 		}
 	}
-	client := c.dependencies.Workspaces.RBAC.Cluster(logicalcluster.NewPath(mailbox.Cluster))
+	client := c.Workspaces.RBAC.Cluster(logicalcluster.NewPath(mailbox.Cluster))
 	grants := syncTarget.Spec.MailboxAccess
-	if err := reconcileBindings(ctx, c.clock, client.ClusterRoleBindings(), grants); err != nil {
+	if err := reconcileBindings(ctx, c.Clock, client.ClusterRoleBindings(), grants); err != nil {
 		return nil, err
 	}
 	owner, err := c.mailboxOwner(ctx, syncTarget)

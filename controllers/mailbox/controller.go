@@ -40,6 +40,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
@@ -106,20 +107,22 @@ const (
 
 // Controller reconciles the mailbox workspaces of SyncTargets.
 type Controller struct {
-	Locator
-	manager         mcmanager.Manager
-	ledger          *ledger.Store
-	dependencies    Dependencies
+	Dependencies
 	creationLimiter *creationLimiter
 	// lanes continue the reconciles of slow mailboxes without one of the shared workers.
 	lanes *lanes.Reconciler[mcreconcile.Request, mcreconcile.Request]
 	// accessRetries delays the attempts to grant access by SyncTarget.
 	accessRetries workqueue.TypedRateLimiter[types.UID]
-	clock         clock.Clock
 }
 
-// Dependencies are functions of other packages that the controller calls.
+// Dependencies are the dependencies of a [Controller].
 type Dependencies struct {
+	// Locator locates the mailboxes in the provider workspace, in which the controller creates them, and has their Quota.
+	Locator
+	// Inventories is the manager of the inventory workspaces.
+	Inventories mcmanager.Manager
+	// Ledger records the mailboxes.
+	Ledger *ledger.Store
 	// StopSync stops all sync controllers of a SyncTarget, and returns after they stopped.
 	StopSync func(syncTarget types.UID)
 	// IsCleanedUp reports whether the cleanup of a terminating SyncTarget on its target is done.
@@ -128,21 +131,23 @@ type Dependencies struct {
 	RemoveFinalizers func(ctx context.Context, mailbox logicalcluster.Name) error
 	// Workspaces are clients for workspaces with the hub's own rights, not through an export.
 	Workspaces kcp.WorkspaceClients
+	Clock      clock.Clock
 }
 
-// NewController returns a controller that creates mailboxes in the workspace of the locator and records them in the ledger.
-func NewController(manager mcmanager.Manager, locator Locator, ledger *ledger.Store, clock clock.Clock, dependencies Dependencies) *Controller {
+// NewController returns a controller that creates mailboxes and records them in the ledger.
+func NewController(dependencies Dependencies) *Controller {
 	c := &Controller{
-		Locator: locator, manager: manager, ledger: ledger, clock: clock, dependencies: dependencies, creationLimiter: newCreationLimiter(clock),
+		Dependencies: dependencies, creationLimiter: newCreationLimiter(dependencies.Clock),
 		accessRetries: workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](requeueInterval, accessResyncInterval),
 	}
-	c.lanes = lanes.PerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, clock)
+	c.lanes = lanes.PerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, dependencies.Clock)
 	return c
 }
 
-// Register adds the controller to the manager.
-func (c *Controller) Register() error {
-	return errors.Join(c.manager.GetLocalManager().Add(c.lanes), mcbuilder.ControllerManagedBy(c.manager).
+// Register adds the controller and the quota to the manager of the hosting cluster, and the controller to the manager of the inventory
+// workspaces.
+func (c *Controller) Register(hosting manager.Manager) error {
+	return errors.Join(hosting.Add(c.Quota), hosting.Add(c.lanes), mcbuilder.ControllerManagedBy(c.Inventories).
 		Named("mailbox").
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicates.IgnoreHeartbeats())).
 		WatchesRawSource(source.TypedKind(c.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
@@ -192,7 +197,7 @@ func (c *Controller) endCreation(request mcreconcile.Request, isReady bool) {
 
 // reconcile also returns the reason of the condition MailboxReady, or an empty string if there is none.
 func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request) (result reconcile.Result, reason string, err error) {
-	if err := errors.Join(c.ledger.WaitForLoad(ctx), c.Quota.Wait(ctx)); err != nil {
+	if err := errors.Join(c.Ledger.WaitForLoad(ctx), c.Quota.Wait(ctx)); err != nil {
 		return reconcile.Result{}, "", err
 	}
 	inventory, syncTarget, err := c.get(ctx, request)
@@ -249,7 +254,7 @@ func (c *Controller) requeueDelay(reason string, syncTarget *edgev2alpha1.SyncTa
 	case ReasonWorkspaceDeleted, ReasonWorkspaceLost, ReasonNamespaceFailed:
 		return requeueInterval
 	}
-	if len(syncTarget.Spec.MailboxAccess) > 0 || c.ledger.Get(syncTarget.UID).MailboxBindings {
+	if len(syncTarget.Spec.MailboxAccess) > 0 || c.Ledger.Get(syncTarget.UID).MailboxBindings {
 		return accessResyncInterval
 	}
 	return 0
@@ -257,7 +262,7 @@ func (c *Controller) requeueDelay(reason string, syncTarget *edgev2alpha1.SyncTa
 
 // get returns the inventory and the SyncTarget of a request. The SyncTarget is nil if it does not exist.
 func (c *Controller) get(ctx context.Context, request mcreconcile.Request) (cluster.Cluster, *edgev2alpha1.SyncTarget, error) {
-	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
+	inventory, err := c.Inventories.GetCluster(ctx, request.ClusterName)
 	if err != nil {
 		c.Quota.cancelReservation(request)
 		return nil, nil, err
@@ -296,7 +301,7 @@ func notReady(reason, format string, values ...any) metav1.Condition {
 func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget, stored *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) (reconcile.Result, error) {
 	condition.Type, condition.ObservedGeneration = edgev2alpha1.ConditionMailboxReady, syncTarget.Generation
 	meta.SetStatusCondition(&syncTarget.Status.Conditions, condition)
-	former := c.ledger.Get(syncTarget.UID).Mailbox
+	former := c.Ledger.Get(syncTarget.UID).Mailbox
 	if former != "" && (condition.Reason == ReasonWorkspaceLost || mailbox != nil && former != mailbox.Cluster) {
 		if err := c.warnWorkspaceLost(ctx, inventory.GetClient(), syncTarget, former); err != nil {
 			return reconcile.Result{}, err
@@ -316,7 +321,7 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 
 // updateLedger records the mailbox of a SyncTarget in the ledger; nil for none.
 func (c *Controller) updateLedger(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) error {
-	return c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
+	return c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
 		entry.Name, entry.Inventory, entry.Mailbox = syncTarget.Name, logicalcluster.From(syncTarget).String(), ""
 		if mailbox != nil {
 			entry.Mailbox = mailbox.Cluster
@@ -331,7 +336,7 @@ func (c *Controller) ensureWorkspace(ctx context.Context, request mcreconcile.Re
 	var workspace tenancyv1alpha1.Workspace
 	err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	if apierrors.IsNotFound(err) {
-		if !c.Quota.reserve(request, name, c.ledger.Get(syncTarget.UID).Mailbox != "") {
+		if !c.Quota.reserve(request, name, c.Ledger.Get(syncTarget.UID).Mailbox != "") {
 			return notReady(ReasonTooManyMailboxes, "%s", c.Quota.ExceededMessage()), nil, nil
 		}
 		if !c.creationLimiter.acquire(request) {
@@ -343,7 +348,7 @@ func (c *Controller) ensureWorkspace(ctx context.Context, request mcreconcile.Re
 			// The cache is stale; its event causes the next reconcile.
 			return initializingCondition(name), nil, nil
 		}
-		if err == nil && c.ledger.Get(syncTarget.UID).Mailbox != "" {
+		if err == nil && c.Ledger.Get(syncTarget.UID).Mailbox != "" {
 			return notReady(ReasonWorkspaceLost, "The workspace %s was deleted; kcp is preparing a new one.", name), nil, nil
 		}
 	}
@@ -366,7 +371,7 @@ func (c *Controller) observeWorkspace(
 		return notReady(ReasonForeignWorkspace, "The workspace %s:%s exists and %s: remove it.", c.Workspace, name, why), nil, nil
 	}
 	if workspace.DeletionTimestamp != nil {
-		if err := c.dependencies.RemoveFinalizers(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil {
+		if err := c.RemoveFinalizers(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil {
 			log.FromContext(ctx).Info("cannot free the objects of a mailbox that is being deleted", "error", err.Error())
 		}
 		return notReady(ReasonWorkspaceDeleted, "The workspace %s:%s is being deleted. Its objects stay on the target; the hub creates a new workspace afterwards.", c.Workspace, name), nil, nil
@@ -379,7 +384,7 @@ func (c *Controller) observeWorkspace(
 			&edgev2alpha1.MailboxStatus{Workspace: c.workspacePath(name), Cluster: workspace.Spec.Cluster}, nil
 	}
 	before := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxReady)
-	if c.clock.Since(c.creationLimiter.markCreating(request)) >= initializationTimeout || before != nil && before.Reason == ReasonInitializationStuck {
+	if c.Clock.Since(c.creationLimiter.markCreating(request)) >= initializationTimeout || before != nil && before.Reason == ReasonInitializationStuck {
 		return stuckCondition(c.Workspace+":"+name, workspace.Status.Phase), nil, nil
 	}
 	return initializingCondition(name), nil, nil
@@ -388,11 +393,11 @@ func (c *Controller) observeWorkspace(
 // ensureDefaultNamespace creates the namespace default, which users expect, in a new mailbox: kcp creates it only in universal
 // workspaces. The ledger has the mailbox after that, so a start of the hub and an older mailbox need no request.
 func (c *Controller) ensureDefaultNamespace(ctx context.Context, syncTarget types.UID, mailbox string) error {
-	if c.ledger.Get(syncTarget).Mailbox == mailbox {
+	if c.Ledger.Get(syncTarget).Mailbox == mailbox {
 		return nil
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}}
-	_, err := c.dependencies.Workspaces.Core.Cluster(logicalcluster.NewPath(mailbox)).Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	_, err := c.Workspaces.Core.Cluster(logicalcluster.NewPath(mailbox)).Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
@@ -420,7 +425,7 @@ func (c *Controller) desiredWorkspace(name, syncTarget string) tenancyv1alpha1.W
 
 // warnWorkspaceLost records an event that a mailbox was deleted by hand.
 func (c *Controller) warnWorkspaceLost(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget, former string) error {
-	return events.WarnSyncTarget(ctx, inventory, c.clock.Now(), syncTarget, ReasonWorkspaceLost, fmt.Sprintf(
+	return events.WarnSyncTarget(ctx, inventory, c.Clock.Now(), syncTarget, ReasonWorkspaceLost, fmt.Sprintf(
 		"The mailbox %s (%s) was deleted, and the hub creates it again, empty. Objects from it stay on the target until the new mailbox selects them again or the target is drained.",
 		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID)), former))
 }
@@ -428,10 +433,10 @@ func (c *Controller) warnWorkspaceLost(ctx context.Context, inventory client.Cli
 // warnStateLost records an event if the mailbox of a SyncTarget exists but the ledger has no entry. The hub then cannot
 // know whether the cluster behind the kubeconfig is still the same.
 func (c *Controller) warnStateLost(ctx context.Context, inventory client.Client, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) error {
-	if c.ledger.Get(syncTarget.UID).Mailbox != "" || c.creationLimiter.isCreating(request) {
+	if c.Ledger.Get(syncTarget.UID).Mailbox != "" || c.creationLimiter.isCreating(request) {
 		return nil
 	}
-	return events.WarnSyncTarget(ctx, inventory, c.clock.Now(), syncTarget, ReasonStateLost, fmt.Sprintf(
+	return events.WarnSyncTarget(ctx, inventory, c.Clock.Now(), syncTarget, ReasonStateLost, fmt.Sprintf(
 		"The ledger in the provider workspace has no entry for this SyncTarget, although its mailbox %s exists: the entry was deleted, or not written yet. The hub accepts the cluster that answers now, "+
 			"and does not know resources there that nothing selects any more. Check that status.clusterID is the intended cluster, and run `kubectl synchub stale-objects` on other clusters.",
 		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID))))

@@ -52,9 +52,9 @@ func (c *Controller) reconcileDelete(ctx context.Context, inventory cluster.Clus
 	}
 	switch {
 	case terminatingReason != "":
-		c.dependencies.StopSync(syncTarget.UID)
-		log.FromContext(ctx).Info("keeping the mailbox of a SyncTarget that goes only because "+terminatingReason, "mailbox", c.ledger.Get(syncTarget.UID).Mailbox)
-	case !c.dependencies.IsCleanedUp(syncTarget.UID):
+		c.StopSync(syncTarget.UID)
+		log.FromContext(ctx).Info("keeping the mailbox of a SyncTarget that goes only because "+terminatingReason, "mailbox", c.Ledger.Get(syncTarget.UID).Mailbox)
+	case !c.IsCleanedUp(syncTarget.UID):
 		// The status event of the cleanup causes a reconcile, unless the status was written before this hub became the
 		// leader.
 		return reconcile.Result{RequeueAfter: requeueInterval}, nil
@@ -63,7 +63,7 @@ func (c *Controller) reconcileDelete(ctx context.Context, inventory cluster.Clus
 		if err := c.deleteWorkspace(ctx, name, syncTarget, syncTarget.Annotations[edgev2alpha1.AnnotationForceRemoval] == "true"); err != nil {
 			return c.reportRemovalBlocked(ctx, inventory, syncTarget, name, err)
 		}
-		if err := c.ledger.Delete(ctx, syncTarget.UID); err != nil {
+		if err := c.Ledger.Delete(ctx, syncTarget.UID); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -105,7 +105,7 @@ func (c *Controller) deleteWorkspace(ctx context.Context, name string, syncTarge
 	}
 	if workspace.Spec.Cluster != "" {
 		// kcp could never delete objects that still have our finalizer.
-		err := c.dependencies.RemoveFinalizers(ctx, logicalcluster.Name(workspace.Spec.Cluster))
+		err := c.RemoveFinalizers(ctx, logicalcluster.Name(workspace.Spec.Cluster))
 		if err != nil && !forced {
 			return fmt.Errorf("cannot free the objects of the mailbox %s: %w", name, err)
 		}

@@ -133,10 +133,10 @@ func TestDesiredWorkspaceIsAMailbox(t *testing.T) {
 	memory := ledger.New(ledger.Options{})
 	requests := 0
 	self := authenticationv1.UserInfo{Username: "former"}
-	controller := &Controller{Locator: Locator{Workspace: "root:synchub", OwnerChecker: &OwnerChecker{Ledger: memory, WhoAmI: func(context.Context) (authenticationv1.UserInfo, error) {
+	controller := &Controller{Dependencies: Dependencies{Locator: Locator{Workspace: "root:synchub", OwnerChecker: &OwnerChecker{Ledger: memory, WhoAmI: func(context.Context) (authenticationv1.UserInfo, error) {
 		requests++
 		return self, nil
-	}}}}
+	}}}}}
 	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: "def"}}
 	whyForeign := func(workspace *tenancyv1alpha1.Workspace) string {
 		why, err := controller.foreignReason(t.Context(), workspace, syncTarget)

@@ -30,6 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 )
 
 // QuotaState is whether a SyncTarget gets a mailbox.
@@ -71,9 +73,9 @@ type inventoryQuota struct {
 
 func (q *inventoryQuota) count() int { return len(q.existing) + len(q.reserved) }
 
-// NewQuota returns a quota with the given limit for each inventory workspace.
-func NewQuota(provider cluster.Cluster, limit int, log logr.Logger) *Quota {
-	return &Quota{provider: provider, limit: limit, log: log, synced: make(chan struct{}), byInventory: map[multicluster.ClusterName]*inventoryQuota{}}
+// NewQuota returns a quota with the limit of the settings for each inventory workspace.
+func NewQuota(provider cluster.Cluster, log logr.Logger, settings configv1alpha1.MailboxesConfiguration) *Quota {
+	return &Quota{provider: provider, limit: settings.MaxPerInventory, log: log, synced: make(chan struct{}), byInventory: map[multicluster.ClusterName]*inventoryQuota{}}
 }
 
 // Start counts the mailboxes in the provider workspace until ctx ends.

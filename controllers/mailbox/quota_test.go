@@ -31,13 +31,14 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
 func newQuotaWithQueue(t *testing.T, limit int) (*Quota, workqueue.TypedInterface[mcreconcile.Request]) {
 	queue := workqueue.NewTyped[mcreconcile.Request]()
 	t.Cleanup(queue.ShutDown)
-	quota := NewQuota(nil, limit, logr.Discard())
+	quota := NewQuota(nil, logr.Discard(), configv1alpha1.MailboxesConfiguration{MaxPerInventory: limit})
 	quota.setQueue(queue)
 	return quota, queue
 }

@@ -40,11 +40,11 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requestclass"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 // ConfigName is the name of the SyncerConfig that selects the copies of placements in a mailbox. Each workload

@@ -36,7 +36,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -44,6 +43,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/storehistory"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 const (
@@ -247,6 +247,7 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 func (c *Controller) Start(ctx context.Context) error {
 	// The first pass for each pair reads the state.
 	c.options.ObjectStates.Subscribe(ctx, c.mailboxes.onObjectState)
+	c.options.History.Changes().Subscribe(ctx, func(struct{}) { c.reportAll() })
 	c.startup.begin()
 	for _, w := range c.workspaces.start(ctx) {
 		// Earlier events were not queued. The next resolve finds their changes.
@@ -269,9 +270,9 @@ func (c *Controller) SetResources(resources []plan.Resource) {
 	c.fleetChanged()
 }
 
-// ReportAll requests a report of all workspaces, after the hub has found that kcp went back to an earlier
+// reportAll requests a report of all workspaces, after the hub has found that kcp went back to an earlier
 // state.
-func (c *Controller) ReportAll() { c.workspaces.publish(&c.requests.report) }
+func (c *Controller) reportAll() { c.workspaces.publish(&c.requests.report) }
 
 // resolve resolves and activates the placements of a workspace.
 func (c *Controller) resolve(ctx context.Context, w *workspace) (reconcile.Result, error) {

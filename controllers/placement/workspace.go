@@ -29,8 +29,8 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 // workspaces are the known workload workspaces.

@@ -18,6 +18,6 @@ limitations under the License.
 // the API: by a claim, or by a schema that the hub exports. [BuildSchema] creates that schema from a CRD. A
 // [Compiler] compiles the rules for syncing the objects.
 //
-// The package is pure, except that a [CRDStore] keeps the CRDs to install on targets. The packages apiresourceschema and
-// apiexport reconcile PublishedResources with it, and kubectl-synchub uses it without a hub.
+// The package is pure. The packages apiresourceschema and apiexport reconcile PublishedResources with it, and kubectl-synchub uses it
+// without a hub.
 package publishedresource

@@ -39,16 +39,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/lanes"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requestclass"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 const (
@@ -126,15 +125,12 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	changed := topic.Source(c.manager.ObjectsChanged, c.enqueue)
-	return errors.Join(hosting.Add(slow), worker.Watch(slow.Source()), worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
-		err := changed.Start(ctx, queue)
-		// Changes before the start of the controller are found here.
+	changed := topic.Source(&c.manager.ObjectsChanged, c.enqueue, func(queue workqueue.TypedRateLimitingInterface[types.UID]) {
 		for _, syncTarget := range c.manager.SyncTargets() {
 			c.enqueue(queue, syncTarget)
 		}
-		return err
-	})))
+	})
+	return errors.Join(hosting.Add(slow), worker.Watch(slow.Source()), worker.Watch(changed))
 }
 
 // enqueue enqueues a SyncTarget for the time when the status of its configs may be written again.

@@ -45,7 +45,7 @@ func TestAnnouncedKindsAreResolvedAgain(t *testing.T) {
 	if again := reconcile("Valve.old"); again != 0 {
 		t.Errorf("a kind without an event is requested again after %s", again)
 	}
-	held.lastCRDEvent.Store(new(clock.Now()))
+	held.apiEvents.lastCRDEvent.Store(new(clock.Now()))
 	if again := reconcile("Valve.old"); again != requeueDelay {
 		t.Errorf("a kind that may be served now is requested again after %s", again)
 	}

@@ -17,9 +17,6 @@ limitations under the License.
 package syncmanager
 
 import (
-	"cmp"
-	"fmt"
-	"strings"
 	gosync "sync"
 	"sync/atomic"
 
@@ -28,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -172,48 +168,4 @@ func (p *CachePolicy) forget(mailbox logicalcluster.Name) { p.mailboxes.Delete(m
 // publish sets the resources that mailboxes have. All cached objects must be reviewed then.
 func (p *CachePolicy) publish(published []plan.Resource) {
 	p.published.Store(&published)
-}
-
-// beyondLimits returns a message about the objects of a mailbox that are not synced because of limits, and which limit is exceeded first.
-func (m *Manager) beyondLimits(mailbox logicalcluster.Name) (reason, message string) {
-	var sentences []string
-	objects := m.Mailboxes.MailboxLimitError(mailbox)
-	beyond := []*mailboxes.LimitError{objects}
-	if !objects.Evicted {
-		beyond = append(beyond, m.Mailboxes.ResourceLimitErrors(mailbox)...)
-	}
-	for _, one := range beyond {
-		if one.IdentityOnly > 0 {
-			// The limit of the whole mailbox is the first of these, and takes precedence as the reason.
-			reason = cmp.Or(reason, limitReason(one))
-			text := one.Error()
-			sentences = append(sentences, strings.ToUpper(text[:1])+text[1:]+".")
-		}
-	}
-	if configs := m.Mailboxes.ConfigLimitError(mailbox); configs.IdentityOnly > 0 {
-		reason = cmp.Or(reason, plan.ReasonConfigLimitExceeded)
-		sentences = append(sentences, fmt.Sprintf("Of the configs, the youngest %d are not in force: the hub acts upon %d of a mailbox, which may take %d bytes. "+
-			"Nothing is removed because no config selects it.", configs.IdentityOnly, configs.Limits.Objects, configs.Limits.Bytes))
-	}
-	return reason, strings.Join(sentences, " ")
-}
-
-func limitReason(beyond *mailboxes.LimitError) string {
-	if beyond.Resource.Empty() {
-		return plan.ReasonMailboxLimitExceeded
-	}
-	return plan.ReasonResourceLimitExceeded
-}
-
-// matcherOf compiles the active configs.
-func matcherOf(log logr.Logger, configs configs) *selection.Matcher {
-	inForce, all := configs.withinLimits()
-	matcher := selection.CompileWithin(MaxMatcherSize,
-		decodeConfigs[edgev2alpha1.SyncerConfig](log, inForce[ConfigResources[0]]),
-		decodeConfigs[edgev2alpha1.EdgeSyncConfig](log, inForce[ConfigResources[1]]),
-	)
-	if !all {
-		return matcher.AsPartial()
-	}
-	return matcher
 }

@@ -18,12 +18,17 @@ package syncmanager
 
 import (
 	"cmp"
+	gosync "sync"
 
+	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
@@ -136,33 +141,98 @@ func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// configSubscriber marks the configs of a mailbox stale, and enqueues the SyncTarget, when they may have changed.
-type configSubscriber struct {
-	manager    *Manager
-	state      *targetState
-	syncTarget types.UID
+// configEvents records whether the configs of a mailbox may have changed since they were read.
+type configEvents struct {
+	// enqueue enqueues the SyncTarget.
+	enqueue func()
+
+	lock gosync.Mutex
+	// stale is true when the configs must be read again. verifyMissing is true if the absence of missing ones must be verified.
+	stale, verifyMissing bool
 }
 
 // OnEvent is called for each change of a config.
-func (s *configSubscriber) OnEvent(event mailboxes.Event) {
+func (e *configEvents) OnEvent(event mailboxes.Event) {
 	if event.Old != nil && event.New != nil && event.Old.GetUID() == event.New.GetUID() && event.Old.GetGeneration() == event.New.GetGeneration() &&
 		mailboxes.ProjectionOf(event.Old) == mailboxes.ProjectionOf(event.New) {
 		return // only the status changed, which the hub itself writes
 	}
-	s.markStale(true)
+	e.markStale(true)
 }
 
 // OnAbsenceDecided is called when the absence of a config has been verified or refuted. If the config exists
 // after all, its event is still to come, and until then a further verification would bring nothing new.
-func (s *configSubscriber) OnAbsenceDecided(types.NamespacedName) { s.markStale(false) }
+func (e *configEvents) OnAbsenceDecided(types.NamespacedName) { e.markStale(false) }
 
 // OnReset is called after a relist of the mailbox, or a change of its binding.
-func (s *configSubscriber) OnReset() { s.markStale(true) }
+func (e *configEvents) OnReset() { e.markStale(true) }
 
-func (s *configSubscriber) markStale(verify bool) {
-	s.manager.lock.Lock()
-	s.state.configsStale = true
-	s.state.verifyMissing = s.state.verifyMissing || verify
-	s.manager.lock.Unlock()
-	s.manager.enqueue(s.syncTarget)
+func (e *configEvents) markStale(verify bool) {
+	e.lock.Lock()
+	e.stale, e.verifyMissing = true, e.verifyMissing || verify
+	e.lock.Unlock()
+	e.enqueue()
+}
+
+// take returns whether the configs are stale, and whether the absence of missing ones must be verified, and resets both.
+func (e *configEvents) take() (stale, verifyMissing bool) {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	stale, verifyMissing = e.stale, e.verifyMissing
+	e.stale, e.verifyMissing = false, false
+	return stale, verifyMissing
+}
+
+// updateConfigs compiles the configs of the mailbox if they are stale, and reports whether they are known.
+func (p *pass) updateConfigs() bool {
+	m, state := p.manager, p.state
+	stale, verify := state.configEvents.take()
+	if !stale {
+		return state.configsKnown
+	}
+	configs, ok := state.configs.observe(m.Mailboxes, p.target.Mailbox, verify)
+	if !ok {
+		return state.configsKnown
+	}
+	state.configs = configs
+	matcher := matcherOf(m.Log, configs)
+	state.lock.Lock()
+	before := state.configsKnown
+	state.configsKnown, state.matcher = true, matcher
+	state.lock.Unlock()
+	m.updateCachePolicy(state)
+	if !before {
+		m.StateChanged.Publish(p.target.UID)
+	}
+	for _, controller := range state.controllers() {
+		controller.SetMatcher(matcher)
+	}
+	return true
+}
+
+// matcherOf compiles the active configs.
+func matcherOf(log logr.Logger, configs configs) *selection.Matcher {
+	inForce, all := configs.withinLimits()
+	matcher := selection.CompileWithin(MaxMatcherSize,
+		decodeConfigs[edgev2alpha1.SyncerConfig](log, inForce[ConfigResources[0]]),
+		decodeConfigs[edgev2alpha1.EdgeSyncConfig](log, inForce[ConfigResources[1]]),
+	)
+	if !all {
+		return matcher.AsPartial()
+	}
+	return matcher
+}
+
+// decodeConfigs converts config objects into their Go type.
+func decodeConfigs[T any](log logr.Logger, objects []*unstructured.Unstructured) (configs []*T) {
+	for _, object := range objects {
+		config := new(T)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, config); err != nil {
+			// This cannot happen: the schema that kcp enforces is generated from this type.
+			log.Error(err, "cannot read a config", "kind", object.GetKind(), "name", object.GetName())
+			continue
+		}
+		configs = append(configs, config)
+	}
+	return configs
 }

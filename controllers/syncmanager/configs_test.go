@@ -183,11 +183,11 @@ func TestConfigEvents(t *testing.T) {
 		object.SetGeneration(generation)
 		return object
 	}
-	event := func(event mailboxes.Event) func(*configSubscriber) {
-		return func(s *configSubscriber) { s.OnEvent(event) }
+	event := func(event mailboxes.Event) func(*configEvents) {
+		return func(e *configEvents) { e.OnEvent(event) }
 	}
 	for name, test := range map[string]struct {
-		happens    func(*configSubscriber)
+		happens    func(*configEvents)
 		stale, ask bool
 	}{
 		"a new config":              {event(mailboxes.Event{New: config("a", 1)}), true, true},
@@ -196,18 +196,16 @@ func TestConfigEvents(t *testing.T) {
 		"a written status":          {event(mailboxes.Event{Old: config("a", 1), New: config("a", 1)}), false, false},
 		"one replaced by another":   {event(mailboxes.Event{Old: config("a", 1), New: config("b", 1)}), true, true},
 		"at the beginning":          {event(mailboxes.Event{New: config("a", 1), Initial: true}), true, true},
-		"the cache is filled anew":  {(*configSubscriber).OnReset, true, true},
-		"a suspicion is decided":    {func(s *configSubscriber) { s.OnAbsenceDecided(types.NamespacedName{}) }, true, false},
-		"decided after an event":    {func(s *configSubscriber) { s.OnReset(); s.OnAbsenceDecided(types.NamespacedName{}) }, true, true},
-		"an event after a decision": {func(s *configSubscriber) { s.OnAbsenceDecided(types.NamespacedName{}); s.OnReset() }, true, true},
+		"the cache is filled anew":  {(*configEvents).OnReset, true, true},
+		"a suspicion is decided":    {func(e *configEvents) { e.OnAbsenceDecided(types.NamespacedName{}) }, true, false},
+		"decided after an event":    {func(e *configEvents) { e.OnReset(); e.OnAbsenceDecided(types.NamespacedName{}) }, true, true},
+		"an event after a decision": {func(e *configEvents) { e.OnAbsenceDecided(types.NamespacedName{}); e.OnReset() }, true, true},
 	} {
-		manager, _ := newManager(t)
-		manager.StartSync(Target{UID: florin, Connection: connection(t), Mailbox: "m"})
-		setMatcher(manager, nil)
-		found, _ := manager.get(florin)
-		test.happens(&configSubscriber{manager: manager, state: found, syncTarget: florin})
-		if found.configsStale != test.stale || found.verifyMissing != test.ask {
-			t.Errorf("%s: configsStale is %v, and verifyMissing %v; want %v, %v", name, found.configsStale, found.verifyMissing, test.stale, test.ask)
+		enqueued := false
+		events := &configEvents{enqueue: func() { enqueued = true }}
+		test.happens(events)
+		if stale, verify := events.take(); stale != test.stale || verify != test.ask || enqueued != test.stale {
+			t.Errorf("%s: stale is %v, verifyMissing %v, enqueued %v; want %v, %v", name, stale, verify, enqueued, test.stale, test.ask)
 		}
 	}
 }

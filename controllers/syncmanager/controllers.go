@@ -19,74 +19,33 @@ package syncmanager
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
+	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/plan/waves"
 )
 
-// reconcileControllers starts the needed sync controllers and stops the other ones.
-func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, published []plan.Resource, publication int) error {
-	resolved, err := m.resolveTargetAPIs(state, published)
-	errs := []error{err}
-	unpublishing := m.unpublishing(state, published)
-	wanted, err := desiredResources(state, published, resolved, func(resource plan.Resource) (bool, error) { return m.isEmptied(state, resource) })
-	errs = append(errs, err)
-	m.updateSchemaCheck(state, wanted)
-	if err := m.storeWrittenResources(ctx, state, wanted, published, resolved); err != nil {
-		return err
-	}
-	wanted = append(wanted, unpublishing...)
-	m.stopControllers(state, wanted, resolved)
-	state.updatePrimaries(wanted)
-	m.updateCRDs(state, wanted)
-	unstarted := m.startControllers(state, wanted, resolved)
-	if state.markApplied(publication, unstarted) {
-		m.ObjectsChanged.Publish(state.currentTarget().UID)
-	}
-	m.reportStates(state)
-	return errors.Join(errs...)
-}
-
-// resolveTargetAPIs returns the APIs of all published resources. The error is only for the log. The caller holds reconcileMutex.
-func (m *Manager) resolveTargetAPIs(state *targetState, published []plan.Resource) (map[schema.GroupResource]resolvedAPIs, error) {
-	state.hasUnresolved.Store(false)
-	resolved := map[schema.GroupResource]resolvedAPIs{}
-	var errs []error
-	for _, resource := range published {
-		found, err := m.resolveTargetAPIsOf(state, resource, relationsTo(published, resource), published)
-		errs = append(errs, err)
-		resolved[resource.GroupResource()] = found
-	}
-	state.awaitAPIs(state.hasUnresolved.Load())
-	return resolved, errors.Join(errs...)
-}
-
-// stopControllers stops the controllers that are not wanted, or not in this way. The caller holds reconcileMutex.
-func (m *Manager) stopControllers(state *targetState, wanted []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs) {
-	connection := state.currentTarget().Connection
-	for groupResource, running := range state.syncControllers {
+// stopControllers stops the controllers that are not wanted, or not in this way.
+func (p *pass) stopControllers(wanted []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs) {
+	for groupResource, running := range p.state.syncControllers {
 		controller := running.controller
-		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !resolved[groupResource].equal(controller.Options) || m.isIncompatible(state, controller.Resource) || controller.Pruner != m.prunerFor(controller.Resource) {
-			state.stopController(groupResource)
+		if controller.Connection != p.target.Connection || !slices.Contains(wanted, controller.Resource) || !resolved[groupResource].equal(controller.Options) || p.isIncompatible(controller.Resource) || controller.Pruner != p.manager.catalog.prunerFor(controller.Resource) {
+			p.state.stopController(groupResource)
 			// The status of the configs names resources that are no longer published.
-			m.ObjectsChanged.Publish(state.currentTarget().UID)
+			p.manager.ObjectsChanged.Publish(p.target.UID)
 		}
 	}
 }
 
 // startControllers starts the wanted controllers that do not run. It returns the resources of the controllers
-// that cannot start before the target has responded. The caller holds reconcileMutex.
-func (m *Manager) startControllers(state *targetState, wanted []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs) (unstarted []schema.GroupResource) {
+// that cannot start before the target has responded.
+func (p *pass) startControllers(wanted []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs) (unstarted []schema.GroupResource) {
 	// Controllers of earlier waves start first, so that later waves can wait for them.
 	slices.SortStableFunc(wanted, func(a, b plan.Resource) int {
 		return int(waves.Of(a.GroupResource()) - waves.Of(b.GroupResource()))
@@ -94,14 +53,68 @@ func (m *Manager) startControllers(state *targetState, wanted []plan.Resource, r
 	for _, resource := range wanted {
 		groupResource := resource.GroupResource()
 		switch {
-		case !state.lacksController(resource) || m.isIncompatible(state, resource):
+		case !p.state.lacksController(resource) || p.isIncompatible(resource):
 		case resolved[groupResource].unknown:
 			unstarted = append(unstarted, groupResource)
 		default:
-			m.startController(state, resource, resolved[groupResource])
+			p.startController(resource, resolved[groupResource])
 		}
 	}
 	return unstarted
+}
+
+func (p *pass) startController(resource plan.Resource, resolved resolvedAPIs) {
+	m, state, target := p.manager, p.state, p.target
+	log := m.Log.WithValues("syncTarget", target.Name, "resource", resource.GroupResource().String())
+	controller := objectsync.New(objectsync.Options{
+		Resource:            resource,
+		TargetAPIs:          resolved.apis,
+		UnresolvedKinds:     resolved.unresolved,
+		Mailbox:             target.Mailbox,
+		Mailboxes:           m.Mailboxes,
+		Connection:          target.Connection,
+		Owner:               m.Owner(target.UID),
+		Hasher:              m.Hasher,
+		SyncTarget:          target.Name,
+		SyncTargetInput:     func() map[string]any { return state.rules.mutationInput.Load().value },
+		Registry:            state.registry,
+		Relations:           resolved.relations,
+		Pruner:              m.catalog.prunerFor(resource),
+		Cordoned:            state.rules.cordoned.Load,
+		Held:                func() bool { return m.History.Holds(target.UID) },
+		Lost:                m.History.Lost,
+		Adoption:            state.rules.adoptionPolicy,
+		NamespacePolicy:     state.rules.namespaces.Load,
+		IsPublished:         m.catalog.isPublished,
+		RequestCompleteness: func(answered func() bool) { state.requestCompleteness(resource, answered) },
+		RequeueRelated:      func() { state.requeueRelated(resource) },
+		WaitFor:             slices.Concat([]<-chan struct{}{state.writesAllowed}, p.predecessors(resource), p.unblockedChannels(resource)),
+		OnChange: func() {
+			m.ObjectsChanged.Publish(target.UID)
+			// The delayed reconcile stops a sync controller whose resource is empty.
+			m.enqueueAfter(requeueDelay, target.UID)
+		},
+		ObjectStates:     &m.ObjectStateChanged,
+		AggregateMetrics: !m.settings.Metrics.PerResource,
+		Tracer:           m.Tracer,
+		Clock:            m.Clock,
+		Log:              log,
+	}, state.matcher)
+	state.lock.Lock()
+	state.syncControllers[resource.GroupResource()] = &syncController{controller, m.Clock.Now(), p.start(controller.Run, log)}
+	state.lock.Unlock()
+	state.forwardCompletenessRequests(controller)
+}
+
+// predecessors returns the channels that close when the controllers of earlier waves have tried all their objects once.
+func (p *pass) predecessors(resource plan.Resource) []<-chan struct{} {
+	var before []<-chan struct{}
+	for group, running := range p.state.syncControllers {
+		if waves.Of(group) < waves.Of(resource.GroupResource()) {
+			before = append(before, running.controller.FirstPassDone())
+		}
+	}
+	return before
 }
 
 // desiredResources returns the published resources that need a controller: the selected ones, resources related
@@ -120,7 +133,7 @@ func desiredResources(state *targetState, published []plan.Resource, resolved ma
 	}
 	chosen = withRelated(chosen, published)
 	for _, resource := range published {
-		if resource.Unpublishing || slices.Contains(chosen, resource) || !state.mayHaveWritten(resource.GroupResource()) {
+		if resource.Unpublishing || slices.Contains(chosen, resource) || !state.writtenResources.mayContain(resource.GroupResource()) {
 			state.emptinessChecks.forget(resource.GroupResource())
 			continue
 		}
@@ -142,127 +155,36 @@ func isSelected(matcher *selection.Matcher, resource plan.Resource, targets []pl
 		slices.ContainsFunc(targets, func(target plan.TargetAPI) bool { return matcher.SelectsUp(target.GroupResource(), target.Kind) })
 }
 
-// isEmptied reports whether an unselected pair has no object on the target or in the mailbox. Both the caches
-// and a list on the target, which does not depend on the caches, must be empty.
-func (m *Manager) isEmptied(state *targetState, resource plan.Resource) (bool, error) {
-	running, ok := state.syncControllers[resource.GroupResource()]
-	if !ok {
-		return m.isIncompatibleEmpty(state, resource)
-	}
-	// If the target does not serve the API, its objects may reappear together with the API.
-	if !running.controller.IsEmpty() || !running.controller.Status.IsServed() {
-		state.emptinessChecks.forget(resource.GroupResource())
-		return false, nil
-	}
-	return m.isListedEmpty(state, resource)
+// runner is the goroutine of a controller. The zero value means none.
+type runner struct {
+	cancel context.CancelFunc
+	done   chan struct{}
 }
 
-// storeWrittenResources records, if that changed, which resources of the target the hub may write, and whether
-// objects fit there. Entries of resources that are no longer published stay, because their objects are still on
-// the target.
-func (m *Manager) storeWrittenResources(ctx context.Context, state *targetState, wanted, published []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs) error {
-	next := WrittenResources{}
-	for _, resource := range wanted {
-		groupResource := resource.GroupResource()
-		for _, target := range resolved[groupResource].apis {
-			if target.GroupResource() == groupResource {
-				next[groupResource] = WrittenResource{Version: target.Version, Direct: true, ConvertedFrom: next[groupResource].ConvertedFrom}
-			} else {
-				next[target.GroupResource()] = next[target.GroupResource()].withSource(groupResource, target.Version)
-			}
+// start runs a controller until [runner.stop], or until the manager ends.
+func (p *pass) start(controller func(context.Context) error, log logr.Logger) runner {
+	ctx, cancel := context.WithCancel(p.manager.Role.Context(p.manager.ctx, p.target.UID))
+	started := runner{cancel, make(chan struct{})}
+	go func() {
+		defer close(started.done)
+		if err := controller(ctx); err != nil {
+			log.Error(err, "a controller ended")
 		}
-	}
-	isPublished := func(groupResource schema.GroupResource) bool {
-		return slices.ContainsFunc(published, func(r plan.Resource) bool { return !r.Unpublishing && r.GroupResource() == groupResource })
-	}
-	for groupResource, record := range state.writtenResources {
-		if record.Direct && !isPublished(groupResource) {
-			kept := next[groupResource]
-			kept.Direct, kept.Version = true, record.Version
-			next[groupResource] = kept
-		}
-		for _, source := range record.ConvertedFrom {
-			if !isPublished(source) {
-				next[groupResource] = next[groupResource].withSource(source, record.Version)
-			}
-		}
-	}
-	state.addCompatibility(next)
-	if maps.EqualFunc(next, state.writtenResources, WrittenResource.equal) {
-		return nil
-	}
-	if err := m.WrittenResourceStore.StoreWrittenResources(ctx, state.currentTarget().UID, next); err != nil {
-		return fmt.Errorf("cannot record the synced resources: %w", err)
-	}
-	state.writtenResources = next
-	m.StateChanged.Publish(state.currentTarget().UID)
-	return nil
+	}()
+	return started
 }
 
-// addCompatibility adds the known compatibility states to the records.
-func (t *targetState) addCompatibility(records WrittenResources) {
-	for group, record := range records {
-		if state := t.compatibilityStates[group]; record.Direct && state.SyncedResourceState != edgev2alpha1.SyncedResourcePending {
-			record.Compatibility = state
-			record.Served = t.writtenResources[group].Served || state.SyncedResourceState == edgev2alpha1.SyncedResourceAccepted
-			records[group] = record
-		}
+// stop returns when the controller has ended.
+func (r runner) stop() {
+	if r.cancel != nil {
+		r.cancel()
+		<-r.done
 	}
 }
 
-func (m *Manager) startController(state *targetState, resource plan.Resource, resolved resolvedAPIs) {
-	target := state.currentTarget()
-	log := m.Log.WithValues("syncTarget", target.Name, "resource", resource.GroupResource().String())
-	controller := objectsync.New(objectsync.Options{
-		Resource:            resource,
-		TargetAPIs:          resolved.apis,
-		UnresolvedKinds:     resolved.unresolved,
-		Mailbox:             target.Mailbox,
-		Mailboxes:           m.Mailboxes,
-		Connection:          target.Connection,
-		Owner:               m.Owner(target.UID),
-		Hasher:              m.Hasher,
-		SyncTarget:          target.Name,
-		SyncTargetInput:     func() map[string]any { return state.mutationInput.Load().value },
-		Registry:            state.registry,
-		Relations:           resolved.relations,
-		Pruner:              m.prunerFor(resource),
-		Cordoned:            state.cordoned.Load,
-		Held:                func() bool { return m.History.Holds(target.UID) },
-		Lost:                m.History.Lost,
-		Adoption:            func() synchubv1alpha1.AdoptionPolicy { return state.adoption.Load().(synchubv1alpha1.AdoptionPolicy) },
-		NamespacePolicy:     state.namespaces.Load,
-		IsPublished:         m.isPublished,
-		RequestCompleteness: func(answered func() bool) { state.requestCompleteness(resource, answered) },
-		RequeueRelated:      func() { state.requeueRelated(resource) },
-		WaitFor:             slices.Concat([]<-chan struct{}{state.writesAllowed}, state.predecessors(resource), m.unblockedChannels(state, resource)),
-		OnChange:            func() { m.onObjectsChanged(target.UID) },
-		ObjectStates:        m.ObjectStateChanged,
-		AggregateMetrics:    m.AggregateMetrics,
-		Tracer:              m.Tracer,
-		Clock:               m.Clock,
-		Log:                 log,
-	}, state.matcher)
-	state.lock.Lock()
-	state.syncControllers[resource.GroupResource()] = &syncController{controller, m.Clock.Now(), m.run(target.UID, controller.Run, log)}
-	state.lock.Unlock()
-	state.forwardCompletenessRequests(controller)
-}
-
-// predecessors returns the channels that close when the controllers of earlier waves have tried all their objects once.
-func (t *targetState) predecessors(resource plan.Resource) []<-chan struct{} {
-	var before []<-chan struct{}
-	for group, running := range t.syncControllers {
-		if waves.Of(group) < waves.Of(resource.GroupResource()) {
-			before = append(before, running.controller.FirstPassDone())
-		}
-	}
-	return before
-}
-
-// onObjectsChanged is called by a sync controller when its objects changed. The delayed reconcile stops a sync
-// controller whose resource is empty.
-func (m *Manager) onObjectsChanged(syncTarget types.UID) {
-	m.ObjectsChanged.Publish(syncTarget)
-	m.enqueueAfter(requeueDelay, syncTarget)
+// syncController is a running sync controller.
+type syncController struct {
+	controller *objectsync.Controller
+	startedAt  time.Time
+	runner
 }

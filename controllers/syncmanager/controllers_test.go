@@ -38,9 +38,7 @@ func setMatcher(manager *Manager, matcher *selection.Matcher) { setMatcherOf(man
 
 func setMatcherOf(manager *Manager, syncTarget types.UID, matcher *selection.Matcher) {
 	state, _ := manager.get(syncTarget)
-	manager.lock.Lock()
-	state.configsStale = false
-	manager.lock.Unlock()
+	state.configEvents.take()
 	state.lock.Lock()
 	state.configsKnown, state.matcher = true, matcher
 	state.lock.Unlock()
@@ -58,7 +56,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	manager, notes := newManager(t)
 	manager.Publish(resources("configmaps", "secrets", "deployments.apps"))
-	target := Target{UID: florin, Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}
+	target := Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}
 	manager.StartSync(target)
 	return &fixture{t, manager, notes, target}
 }

@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
 // Counts are the numbers of mailboxes, targets and objects of a resource.
@@ -44,48 +46,87 @@ func (c *Counts) add(share Counts) {
 // An unreachable target must not block the counts of all other targets for ever.
 const countTimeout = 2 * time.Minute
 
-// countOf returns the share of a SyncTarget of the counts of a mailbox resource.
-func (m *Manager) countOf(state *targetState, resource schema.GroupResource, publication int, now time.Time) (counts Counts, known bool) {
-	if !m.Mailboxes.IsKnownNotServed(state.currentTarget().Mailbox, resource) {
+// counter counts the objects of one SyncTarget, as of one publication.
+type counter struct {
+	mailboxes   *mailboxes.Mailboxes
+	mailbox     logicalcluster.Name
+	state       *targetState
+	published   []plan.Resource
+	publication int
+	now         time.Time
+}
+
+func (m *Manager) counterOf(state *targetState) counter {
+	published, publication := m.catalog.published()
+	return counter{m.Mailboxes, state.currentTarget().Mailbox, state, published, publication, m.Clock.Now()}
+}
+
+// countOf returns the share of the SyncTarget of the counts of a mailbox resource.
+func (c counter) countOf(resource schema.GroupResource) (counts Counts, known bool) {
+	if !c.mailboxes.IsKnownNotServed(c.mailbox, resource) {
 		counts.Mailboxes = 1
 	}
-	state.lock.Lock()
-	defer state.lock.Unlock()
-	if running, ok := state.syncControllers[resource]; ok {
+	c.state.lock.Lock()
+	defer c.state.lock.Unlock()
+	if running, ok := c.state.syncControllers[resource]; ok {
 		counts.Targets, counts.Objects = 1, int64(running.controller.Status.CopiedObjectCount())
 	}
-	return counts, state.isCountKnown(resource, publication, now)
+	return counts, c.isKnownLocked(resource)
 }
 
-// isCountKnown reports whether the SyncTarget's share of the counts of a resource has been observed, or has timed out. The caller holds
-// t.lock.
-func (t *targetState) isCountKnown(resource schema.GroupResource, publication int, now time.Time) bool {
-	if t.isPreparing() {
+// areKnown reports whether the counts of all resources of the SyncTarget are known.
+func (c counter) areKnown() bool {
+	c.state.lock.Lock()
+	defer c.state.lock.Unlock()
+	if unstarted := c.state.unstarted; len(unstarted) > 0 && !c.isKnownLocked(unstarted[0]) {
 		return false
 	}
-	isApplied := t.configsKnown && t.appliedMatcher == t.matcher && t.appliedPublication == publication && t.missingAPIsKnown && !slices.Contains(t.unstarted, resource)
-	if !isApplied && now.Before(t.syncStartedAt.Add(countTimeout)) {
-		return false
-	}
-	running, ok := t.syncControllers[resource]
-	return !ok || running.controller.HasSynced() && running.controller.HasCompletedFirstPass() || !now.Before(running.startedAt.Add(countTimeout))
-}
-
-// areCountsKnown reports the same for all resources of a SyncTarget.
-func (m *Manager) areCountsKnown(state *targetState) bool {
-	_, publication := m.publication()
-	now := m.Clock.Now()
-	state.lock.Lock()
-	defer state.lock.Unlock()
-	if len(state.unstarted) > 0 && !state.isCountKnown(state.unstarted[0], publication, now) {
-		return false
-	}
-	for resource := range state.syncControllers {
-		if !state.isCountKnown(resource, publication, now) {
+	for resource := range c.state.syncControllers {
+		if !c.isKnownLocked(resource) {
 			return false
 		}
 	}
-	return len(state.syncControllers) > 0 || state.isCountKnown(schema.GroupResource{}, publication, now)
+	return len(c.state.syncControllers) > 0 || c.isKnownLocked(schema.GroupResource{})
+}
+
+// isKnownLocked reports whether the SyncTarget's share of the counts of a resource has been observed, or has timed out. The caller
+// holds the lock of the state.
+func (c counter) isKnownLocked(resource schema.GroupResource) bool {
+	if c.state.isPreparing() {
+		return false
+	}
+	isApplied := c.isAppliedLocked() && c.state.missingAPIsKnown && !slices.Contains(c.state.unstarted, resource)
+	if !isApplied && !c.isTimedOutLocked() {
+		return false
+	}
+	running, ok := c.state.syncControllers[resource]
+	return !ok || running.controller.HasSynced() && running.controller.HasCompletedFirstPass() || !c.now.Before(running.startedAt.Add(countTimeout))
+}
+
+// isAppliedLocked reports whether the controllers run that the configs and the publication need.
+func (c counter) isAppliedLocked() bool {
+	return c.state.configsKnown && c.state.appliedMatcher == c.state.matcher && c.state.appliedPublication == c.publication
+}
+
+func (c counter) isTimedOutLocked() bool {
+	return !c.now.Before(c.state.syncStartedAt.Add(countTimeout))
+}
+
+// isUnpublished reports whether no object of a resource that is about to be unpublished has the hub's
+// finalizer in the mailbox of the SyncTarget, or will get it. It returns false until this replica has applied the
+// publication there, but not for ever if the mailbox cannot be observed.
+func (c counter) isUnpublished(resource plan.Resource) bool {
+	if !resource.Unpublishing || resource.UID == "" || c.state.isPreparing() {
+		return false
+	}
+	// A mailbox that this replica has just begun to need is listed later than its configs.
+	_, isListed := c.mailboxes.List(resource.GroupVersionResource, c.mailbox)
+	c.state.lock.Lock()
+	isDecided := isListed && c.isAppliedLocked() || c.isTimedOutLocked()
+	running, runs := c.state.syncControllers[resource.GroupResource()]
+	c.state.lock.Unlock()
+	mayAddFinalizers := runs && !running.controller.Resource.Unpublishing
+	return isDecided && !mayAddFinalizers && len(withFinalizers(c.mailboxes, c.mailbox, []plan.Resource{resource})) == 0
 }
 
 // ObjectState returns the sync status of a version of a copy that a placement made in the mailbox of a
@@ -115,21 +156,21 @@ func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.PlacementCop
 	if !ok {
 		return nil, "", false
 	}
-	mailbox = state.currentTarget().Mailbox
-	if !m.areCountsKnown(state) {
-		return nil, mailbox, false
+	counter := m.counterOf(state)
+	if !counter.areKnown() {
+		return nil, counter.mailbox, false
 	}
 	for _, controller := range state.controllers() {
 		copies = append(copies, controller.Status.Copies()...)
 	}
-	return append(copies, state.installedCRDs()...), mailbox, true
+	return append(copies, state.installedCRDs()...), counter.mailbox, true
 }
 
 // Summary summarizes all objects that are synced with a SyncTarget's target. known is false while the SyncTarget is not synced, and while
 // some objects are not observed yet, as for [FleetCounter.Count].
 func (m *Manager) Summary(syncTarget types.UID) (sum objectsync.Summary, known bool) {
 	state, ok := m.get(syncTarget)
-	if !ok || !m.areCountsKnown(state) {
+	if !ok || !m.counterOf(state).areKnown() {
 		return sum, false
 	}
 	for _, controller := range state.controllers() {

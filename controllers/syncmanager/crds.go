@@ -20,7 +20,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -37,19 +36,10 @@ type crdController struct {
 	runner
 }
 
-// SetCRDs sets the CRDs that targets must have, each with its PublishedResource.
-func (m *Manager) SetCRDs(crds []crd.Installation) {
-	m.lock.Lock()
-	m.crds = crds
-	m.lock.Unlock()
-	m.enqueueAll()
-}
-
-// updateCRDs sets the CRDs that the target needs, and starts the CRD controller if needed. The caller holds
-// reconcileMutex.
-func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
-	needed := m.neededCRDs(state, wanted)
-	target := state.currentTarget()
+// updateCRDs sets the CRDs that the target needs, and starts the CRD controller if needed.
+func (p *pass) updateCRDs(wanted []plan.Resource) {
+	m, state, target := p.manager, p.state, p.target
+	needed := p.neededCRDs(wanted)
 	running := state.crdController.Load()
 	if running != nil && running.Connection != target.Connection {
 		running.stop()
@@ -59,11 +49,16 @@ func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 		controller := crd.New(crd.Options{
 			Connection: target.Connection,
 			Owner:      m.Owner(target.UID),
-			OnChange:   func(resource schema.GroupResource) { m.onCRDStateChanged(state, resource) },
-			Clock:      m.Clock,
-			Log:        m.Log.WithValues("syncTarget", target.Name),
+			OnChange: func(resource schema.GroupResource) {
+				m.ObjectsChanged.Publish(target.UID)
+				m.ObjectStateChanged.Publish(objectsync.ObjectRef{
+					SyncTarget: target.UID, Mailbox: target.Mailbox, Resource: objectsync.CRDResource, Key: types.NamespacedName{Name: resource.String()},
+				})
+			},
+			Clock: m.Clock,
+			Log:   m.Log.WithValues("syncTarget", target.Name),
 		})
-		running = &crdController{controller, m.run(target.UID, controller.Run, controller.Log)}
+		running = &crdController{controller, p.start(controller.Run, controller.Log)}
 	}
 	state.crdController.Store(running)
 	if running != nil {
@@ -73,35 +68,19 @@ func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 
 // neededCRDs returns the CRDs that the target needs: for the wanted resources, and the CRDs that a config of
 // the mailbox names. A CRD that the mailbox has as an object is synced as an object.
-func (m *Manager) neededCRDs(state *targetState, wanted []plan.Resource) (needed []crd.Installation) {
-	m.lock.Lock()
-	all := m.crds
-	m.lock.Unlock()
-	mailbox := state.currentTarget().Mailbox
-	for _, one := range all {
+func (p *pass) neededCRDs(wanted []plan.Resource) (needed []crd.Installation) {
+	for _, one := range p.manager.CRDs.All() {
 		index := slices.IndexFunc(wanted, func(r plan.Resource) bool { return r.PublishedResource == one.PublishedResource })
 		if index >= 0 {
 			one.Version = cmp.Or(wanted[index].TargetVersion, one.Version)
-		} else if name := one.Resource().String(); !state.matcher.NamesCRD(name) || m.hasCRDObject(mailbox, name) {
+		} else if name := one.Resource().String(); !p.state.matcher.NamesCRD(name) {
+			continue
+		} else if _, found := p.manager.Mailboxes.Get(objectsync.CRDResource, p.target.Mailbox, types.NamespacedName{Name: name}); found == mailboxes.Present {
 			continue
 		}
 		needed = append(needed, one)
 	}
 	return needed
-}
-
-func (m *Manager) hasCRDObject(mailbox logicalcluster.Name, name string) bool {
-	_, found := m.Mailboxes.Get(objectsync.CRDResource, mailbox, types.NamespacedName{Name: name})
-	return found == mailboxes.Present
-}
-
-// onCRDStateChanged is called when the state of the CRD of a resource changed on the target.
-func (m *Manager) onCRDStateChanged(state *targetState, resource schema.GroupResource) {
-	target := state.currentTarget()
-	m.ObjectsChanged.Publish(target.UID)
-	m.ObjectStateChanged.Publish(objectsync.ObjectRef{
-		SyncTarget: target.UID, Mailbox: target.Mailbox, Resource: objectsync.CRDResource, Key: types.NamespacedName{Name: resource.String()},
-	})
 }
 
 // crdStates returns the states of the CRDs of the target.

@@ -24,6 +24,9 @@ limitations under the License.
 // to the target.
 //
 // Package synctarget calls [Manager.StartSync], [Manager.StopSync] and [Manager.Resume]. Package apiexport calls
-// [Manager.Publish] and [Manager.SetSchemas], and package controllers wires [Manager.SetCRDs]. The manager also runs the
+// [Manager.Publish] and [Manager.SetSchemas], and package apiresourceschema fills the [crd.Store]. The manager also runs the
 // CRD controller and the schema check of each target. It does not connect to targets, and does not write the status of SyncTargets or configs.
+//
+// A [Manager] decides which SyncTargets are synced. It has a targetState for each, and each reconcile of one is a pass. The APIs that all
+// mailboxes get are in the catalog. A counter counts the objects of one SyncTarget, and a [FleetCounter] adds them up.
 package syncmanager

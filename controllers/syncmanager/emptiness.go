@@ -44,16 +44,31 @@ type emptinessCheck struct {
 	err        error
 }
 
-// isListedEmpty reports whether a list on the target found no object of the resource. While there is no result it returns false and
-// starts a list in the background, which enqueues the SyncTarget when done. The caller holds reconcileMutex.
-func (m *Manager) isListedEmpty(state *targetState, resource plan.Resource) (bool, error) {
-	target := state.currentTarget()
-	if !target.Connection.Health.IsUp() {
-		state.emptinessChecks.forget(resource.GroupResource())
+// isEmptied reports whether an unselected pair has no object on the target or in the mailbox. Both the caches
+// and a list on the target, which does not depend on the caches, must be empty.
+func (p *pass) isEmptied(resource plan.Resource) (bool, error) {
+	running, ok := p.state.syncControllers[resource.GroupResource()]
+	if !ok {
+		return p.isIncompatibleEmpty(resource)
+	}
+	// If the target does not serve the API, its objects may reappear together with the API.
+	if !running.controller.IsEmpty() || !running.controller.Status.IsServed() {
+		p.state.emptinessChecks.forget(resource.GroupResource())
 		return false, nil
 	}
-	owner := m.Owner(target.UID)
-	known, started := state.emptinessChecks.resultOrNew(resource.GroupResource(), target.Connection)
+	return p.isListedEmpty(resource)
+}
+
+// isListedEmpty reports whether a list on the target found no object of the resource. While there is no result it returns false and
+// starts a list in the background, which enqueues the SyncTarget when done.
+func (p *pass) isListedEmpty(resource plan.Resource) (bool, error) {
+	manager, checks, target := p.manager, &p.state.emptinessChecks, p.state.currentTarget()
+	if !target.Connection.Health.IsUp() {
+		checks.forget(resource.GroupResource())
+		return false, nil
+	}
+	owner := manager.Owner(target.UID)
+	known, started := checks.resultOrNew(resource.GroupResource(), target.Connection)
 	if started != nil {
 		target.Connection.RunInBackground(func(ctx context.Context) {
 			var namespaces []string
@@ -66,8 +81,8 @@ func (m *Manager) isListedEmpty(state *targetState, resource plan.Resource) (boo
 				// the SyncTarget reports these objects.
 				err = nil
 			}
-			state.emptinessChecks.finish(started, empty, err)
-			m.enqueue(target.UID)
+			checks.finish(started, empty, err)
+			manager.enqueue(target.UID)
 		})
 	}
 	return known.empty, known.err

@@ -26,7 +26,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -37,7 +39,7 @@ import (
 
 const florin = types.UID("florin-uid")
 
-// fakeWrittenResourceStore is a WrittenResourceStore in memory, which fails on demand.
+// fakeWrittenResourceStore stores written resources in memory, and fails on demand.
 type fakeWrittenResourceStore struct {
 	manager *Manager
 	records []string
@@ -46,7 +48,7 @@ type fakeWrittenResourceStore struct {
 	fail                   error
 }
 
-func (n *fakeWrittenResourceStore) StoreWrittenResources(_ context.Context, syncTarget types.UID, resources WrittenResources) error {
+func (n *fakeWrittenResourceStore) store(_ context.Context, syncTarget types.UID, resources WrittenResources) error {
 	n.controllersWhileStored = n.manager.running(syncTarget)
 	if n.fail != nil {
 		return n.fail
@@ -74,15 +76,22 @@ func newManager(t *testing.T) (*Manager, *fakeWrittenResourceStore) {
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	notes := &fakeWrittenResourceStore{}
-	manager := New(Options{
-		Mailboxes:            mailboxes.New(mailboxes.Options{Workspace: "root:synchub", Export: "mailbox", Resources: ConfigResources, Clock: clock, Log: logr.Discard()}),
-		WrittenResourceStore: notes, Hub: "hub", Hasher: ownership.NewHasher([]byte("key")), Clock: clock, Log: logr.Discard(),
+	manager := New(Dependencies{
+		Mailboxes:             mailboxes.New(mailboxes.Options{Workspace: "root:synchub", Export: "mailbox", Resources: ConfigResources, Clock: clock, Log: logr.Discard()}),
+		StoreWrittenResources: notes.store, Hub: "hub", Hasher: ownership.NewHasher([]byte("key")), Clock: clock, Log: logr.Discard(),
 		Role: leadership.OfLeader(nil, nil),
-	})
+	}, &configv1alpha1.HubConfiguration{})
 	notes.manager = manager
 	// The tests call Reconcile themselves.
 	t.Cleanup(manager.stopAll)
 	return manager, notes
+}
+
+// passWith returns a pass for a SyncTarget in which mailboxes have these resources.
+func passWith(manager *Manager, state *targetState, published ...plan.Resource) *pass {
+	pass := manager.newPass(state)
+	pass.published = published
+	return pass
 }
 
 // connection returns a connection to a target that is down.

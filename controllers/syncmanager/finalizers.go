@@ -25,10 +25,10 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
@@ -39,11 +39,18 @@ const finalizerPageSize = 500
 // errMailboxUnreachable means that no client for the mailbox is available yet.
 var errMailboxUnreachable = errors.New("the mailbox cannot be reached")
 
-// AllowsCascade reports whether a namespace or CRD that came from the mailbox resource may be deleted with its contents.
-func (m *Manager) AllowsCascade(resource schema.GroupResource) bool {
-	return slices.ContainsFunc(m.Published(), func(r plan.Resource) bool {
-		return r.GroupResource() == resource && !r.RelatedOnly && r.DeletesContents && !r.Retain
-	})
+// withFinalizers returns the resources that are about to be unpublished, and whose mailbox objects still have the
+// hub's finalizer.
+func withFinalizers(all *mailboxes.Mailboxes, mailbox logicalcluster.Name, published []plan.Resource) (found []plan.Resource) {
+	for _, resource := range published {
+		if !resource.Unpublishing {
+			continue
+		}
+		if objects, _ := all.List(resource.GroupVersionResource, mailbox); slices.ContainsFunc(objects, objectsync.HasFinalizer) {
+			found = append(found, resource)
+		}
+	}
+	return found
 }
 
 // RemoveFinalizers removes the hub's finalizer from all objects of a mailbox whose target is no longer synced.

@@ -38,20 +38,20 @@ type Ledger interface {
 
 var _ Ledger = &ledger.Store{}
 
-// FleetCounter is the leader's [Manager]. It sums over all SyncTargets: a SyncTarget that this replica owns is counted here, and the owner of
-// another one has written its summary into the ledger.
+// FleetCounter sums over all SyncTargets: a SyncTarget that this replica owns is counted here, and the owner of another one has written
+// its summary into the ledger.
 type FleetCounter struct {
-	*Manager
-	ledger Ledger
+	manager *Manager
+	ledger  Ledger
 
 	lock gosync.Mutex
 	// unknownSince is since when the contributions of SyncTargets are unknown, because the owner has not decided whether it syncs them.
 	unknownSince map[types.UID]time.Time
 }
 
-// NewFleetCounter returns a manager that sums over all SyncTargets of the ledger.
+// NewFleetCounter returns a counter of all SyncTargets of the ledger.
 func NewFleetCounter(manager *Manager, entries Ledger) *FleetCounter {
-	return &FleetCounter{Manager: manager, ledger: entries, unknownSince: map[types.UID]time.Time{}}
+	return &FleetCounter{manager: manager, ledger: entries, unknownSince: map[types.UID]time.Time{}}
 }
 
 // Count returns the counts of a mailbox resource over all SyncTargets. known is false while some counted objects are not observed yet, because
@@ -68,7 +68,7 @@ func (d *FleetCounter) Count(resource schema.GroupResource) (counts Counts, know
 // IsUnpublished reports whether no object of a resource that is about to be unpublished has the hub's finalizer
 // in any mailbox, according to all owners. Mailboxes of SyncTargets that are not synced do not count.
 func (d *FleetCounter) IsUnpublished(resource schema.GroupResource) bool {
-	published := d.Published()
+	published := d.manager.Published()
 	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.Unpublishing && r.GroupResource() == resource })
 	if index < 0 || published[index].UID == "" || !d.ledger.IsLoaded() {
 		return false
@@ -105,13 +105,13 @@ func (d *FleetCounter) shares(resource schema.GroupResource, unpublishing types.
 	var all []share
 	d.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) {
 		next := share{syncTarget: syncTarget, name: entry.Name, inventory: entry.Inventory}
-		if isUnused := entry.Mailbox == "" || entry.CleanedUp; isUnused || !d.Role.Owns(syncTarget) {
+		if isUnused := entry.Mailbox == "" || entry.CleanedUp; isUnused || !d.manager.Role.Owns(syncTarget) {
 			next.setSummary(entry.SyncSummary, isUnused, resource.String(), unpublishing)
 		}
 		all = append(all, next)
 	})
 	for i := range all {
-		if !all[i].isDecided && d.Role.Owns(all[i].syncTarget) {
+		if !all[i].isDecided && d.manager.Role.Owns(all[i].syncTarget) {
 			d.setOwn(&all[i], resource, unpublishing)
 		}
 	}
@@ -140,24 +140,25 @@ func (s *share) setSummary(summary *ledger.SyncSummary, isUnused bool, resource 
 
 // setOwn sets the values that this replica observes as the owner.
 func (d *FleetCounter) setOwn(own *share, resource schema.GroupResource, unpublishing types.UID) {
-	var state *targetState
-	if state, own.isDecided = d.decision(own.syncTarget); state == nil {
-		own.known, own.unpublished = own.isDecided, own.isDecided
+	state, isDecided := d.manager.decision(own.syncTarget)
+	own.isDecided = isDecided
+	if state == nil {
+		own.known, own.unpublished = isDecided, isDecided
 		return
 	}
-	published, publication := d.publication()
-	own.counts, own.known = d.countOf(state, resource, publication, d.Clock.Now())
+	counter := d.manager.counterOf(state)
+	own.counts, own.known = counter.countOf(resource)
 	state.lock.Lock()
 	own.missing = state.missingAPIs.Has(resource)
 	state.lock.Unlock()
-	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.UID == unpublishing })
-	own.unpublished = unpublishing != "" && index >= 0 && d.isUnpublishedBy(state, published[index], publication)
+	index := slices.IndexFunc(counter.published, func(r plan.Resource) bool { return r.UID == unpublishing })
+	own.unpublished = unpublishing != "" && index >= 0 && counter.isUnpublished(counter.published[index])
 }
 
 // endUnknown ends the wait for SyncTargets that have been undecided for [countTimeout]. One that this replica owns has no objects to wait for
 // then.
 func (d *FleetCounter) endUnknown(all []share) {
-	now := d.Clock.Now()
+	now := d.manager.Clock.Now()
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	unknownSince := map[types.UID]time.Time{}
@@ -172,7 +173,7 @@ func (d *FleetCounter) endUnknown(all []share) {
 		}
 		unknownSince[undecided.syncTarget] = since
 		undecided.known = !now.Before(since.Add(countTimeout))
-		undecided.unpublished = undecided.known && d.Role.Owns(undecided.syncTarget)
+		undecided.unpublished = undecided.known && d.manager.Role.Owns(undecided.syncTarget)
 	}
 	d.unknownSince = unknownSince
 }

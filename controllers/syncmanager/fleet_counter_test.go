@@ -129,13 +129,13 @@ func TestFleetCounter(t *testing.T) {
 				manager.StopSync(florin)
 			}
 			if test.assigned {
-				f := &fixture{t, manager, notes, Target{UID: florin, Name: "f", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
+				f := &fixture{t, manager, notes, Target{UID: florin, Name: "f", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
 				manager.StartSync(f.target)
 				if test.observed {
 					setMatcher(manager, selecting("secrets"))
 					f.expectReconciled([]string{"secrets"})
 					found, _ := manager.get(florin)
-					manager.setMissingAPIs(found, MissingAPIs{})
+					found.setMissingAPIs(MissingAPIs{})
 				}
 			}
 			sharded.Count(secrets)
@@ -182,7 +182,7 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 		if got := sharded.IsUnpublished(configMaps); got != want {
 			t.Errorf("%s: %v", what, got)
 		}
-		if got := slices.Contains(f.manager.summary(florin).Unpublished, "u"); got != want {
+		if got := slices.Contains(f.manager.localSummaryOf(florin).Unpublished, "u"); got != want {
 			t.Errorf("%s: got %v", what, got)
 		}
 	}
@@ -191,7 +191,7 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	published = slices.Clone(published)
 	published[idle].Unpublishing, published[idle].UID = true, "idle"
 	f.manager.Publish(published)
-	if slices.Contains(f.manager.summary(florin).Unpublished, "idle") {
+	if slices.Contains(f.manager.localSummaryOf(florin).Unpublished, "idle") {
 		t.Error("the publication is not applied")
 	}
 	if _, err := f.manager.Reconcile(t.Context(), florin); err != nil {
@@ -200,7 +200,7 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	is("it is in force, but the objects of the mailbox are not listed", false)
 	f.manager.Clock.(*testclock.FakeClock).Step(countTimeout)
 	is("the mailbox cannot be observed", true)
-	if !slices.Contains(f.manager.summary(florin).Unpublished, "idle") {
+	if !slices.Contains(f.manager.localSummaryOf(florin).Unpublished, "idle") {
 		t.Error("no controller of the resource runs")
 	}
 	f.manager.Forget(florin)
@@ -253,7 +253,7 @@ func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
 	is("nothing is assigned", secrets, false)
 	manager.StopSync("guilder")
 	is("one is not synced, the other not assigned", secrets, false)
-	f := &fixture{t, manager, notes, Target{UID: florin, Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
+	f := &fixture{t, manager, notes, Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
 	manager.StartSync(f.target)
 	is("the mailbox has not been seen", configMaps, false)
 	isSummed("the mailbox has not been seen", false)
@@ -261,7 +261,7 @@ func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
 	f.expectReconciled([]string{"secrets"})
 	is("it is not known what the mailbox lacks", configMaps, false)
 	found, _ := manager.get(florin)
-	manager.setMissingAPIs(found, MissingAPIs{})
+	found.setMissingAPIs(MissingAPIs{})
 	is("nothing of it is synced", configMaps, true)
 	is("the target has not said what it holds", secrets, false)
 	isSummed("the target has not said what it holds", false)
@@ -329,16 +329,16 @@ func TestNextAnswer(t *testing.T) {
 func TestAnswer(t *testing.T) {
 	g := NewWithT(t)
 	f := newFixture(t)
-	g.Expect(f.manager.summary("nobody")).To(Equal(localSummary{}))
-	answer := f.manager.summary(florin)
+	g.Expect(f.manager.localSummaryOf("nobody")).To(Equal(localSummary{}))
+	answer := f.manager.localSummaryOf(florin)
 	g.Expect(answer.isSynced).To(BeTrue())
 	g.Expect(answer.isKnown).To(BeFalse())
 	setMatcher(f.manager, selecting("deployments.apps"))
 	f.expectReconciled([]string{"deployments.apps", "secrets"}, "deployments.apps/v1 secrets/v1")
 	found, _ := f.manager.get(florin)
-	f.manager.setMissingAPIs(found, MissingAPIs{Resources: []schema.GroupResource{{Group: "apps", Resource: "b"}, {Resource: "a"}}})
+	found.setMissingAPIs(MissingAPIs{Resources: []schema.GroupResource{{Group: "apps", Resource: "b"}, {Resource: "a"}}})
 	f.manager.Clock.(*testclock.FakeClock).Step(countTimeout)
-	answer = f.manager.summary(florin)
+	answer = f.manager.localSummaryOf(florin)
 	g.Expect(answer.isKnown).To(BeTrue())
 	g.Expect(answer.SyncSummary).To(Equal(ledger.SyncSummary{Synced: true, Objects: map[string]int64{"deployments.apps": 0, "secrets": 0}, Missing: []string{"a", "b.apps"}}))
 }

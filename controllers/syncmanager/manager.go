@@ -20,34 +20,32 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	gosync "sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/topic"
 	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
@@ -61,8 +59,6 @@ const (
 	// A failed reconcile is retried after minRetryDelay. The delay doubles each time, up to maxRetryDelay.
 	minRetryDelay = 100 * time.Millisecond
 	maxRetryDelay = time.Minute
-	// crdEventTimeout is how long after an event of a CRD the manager polls for its kind.
-	crdEventTimeout = 10 * time.Second
 )
 
 // ConfigResources are the resources of a mailbox that select objects to sync.
@@ -71,80 +67,28 @@ var ConfigResources = []schema.GroupVersionResource{
 	edgev2alpha1.SchemeGroupVersion.WithResource("edgesyncconfigs"),
 }
 
-// Target describes a SyncTarget to the manager.
-type Target struct {
-	// UID and Name are the SyncTarget's. InventoryWorkspace is the logical cluster in which it lives.
-	UID                types.UID
-	Name               string
-	InventoryWorkspace logicalcluster.Name
-	// Labels and Annotations are the labels and annotations of the SyncTarget that mutations may read. They are
-	// immutable.
-	Labels, Annotations map[string]string
-	// Mailbox is the logical cluster of its mailbox.
-	Mailbox    logicalcluster.Name
-	Connection *targets.Connection
-	// Cordoned is true if the hub must not create objects on the target.
-	Cordoned bool
-	// Held is true while the hub removes and overwrites nothing on the target, because kcp went back to an earlier state.
-	Held bool
-	// Adoption is the policy for adopting objects of the target, in addition to the PublishedResources. Empty
-	// means none.
-	Adoption synchubv1alpha1.AdoptionPolicy
-	// Namespaces restricts the namespaces of the target, in addition to those that the hub protects.
-	Namespaces *edgev2alpha1.TargetNamespaces
-	// WrittenNamespaces are the namespaces in which the hub may have written. The empty namespace, or none,
-	// means the whole cluster.
-	WrittenNamespaces []string
-	// Limits bound the cached objects of the mailbox, where they are lower than the hub's. Zero means the hub's
-	// limit.
-	Limits mailboxes.Limits
-	// WrittenResources holds the objects that the hub may have written, by resource of the target.
-	WrittenResources WrittenResources
-	// TrustedUntil is until when the compatibility in WrittenResources counts without a request to the target.
-	// It applies to the first connection only.
-	TrustedUntil time.Time
-	// Prepare is true on a replica that is not the leader. The manager then fills the caches of the resources
-	// in WrittenResources, and writes nothing until StartSync is called again without Prepare.
-	Prepare bool
-}
-
-// WrittenResourceStore persists the written resources of SyncTargets.
-type WrittenResourceStore interface {
-	// StoreWrittenResources replaces the written resources of the SyncTarget. It returns after the write has been accepted.
-	StoreWrittenResources(ctx context.Context, syncTarget types.UID, resources WrittenResources) error
-}
-
-// Options are the dependencies and settings of a [Manager].
-type Options struct {
-	Mailboxes            *mailboxes.Mailboxes
-	WrittenResourceStore WrittenResourceStore
+// Dependencies are the dependencies of a [Manager].
+type Dependencies struct {
+	Mailboxes *mailboxes.Mailboxes
+	// StoreWrittenResources replaces the written resources of a SyncTarget. It returns after the write has been accepted.
+	StoreWrittenResources func(ctx context.Context, syncTarget types.UID, resources WrittenResources) error
 	// Hub is the UID of the provider workspace's LogicalCluster.
 	Hub    types.UID
 	Hasher ownership.Hasher
-	// ProtectedNamespaces are the namespaces of targets that the hub uses only if the SyncTarget allows it.
-	ProtectedNamespaces policy.NamespacePatterns
 	// Sealer seals marks. Like Hasher it has the hub's key.
 	Sealer *ownership.Sealer
 	// History reports whether kcp went back to an earlier state; nil never does.
 	History *storehistory.Guard
 	// Checker compares schemas; with nil, none are compared.
 	Checker *schemacheck.Checker
+	// CRDs are the CRDs that targets must have; nil means none.
+	CRDs *crd.Store
 	// NameClearer frees names of APIs in mailboxes; with nil, none are freed.
 	NameClearer NameClearer
-	// StateChanged notifies about SyncTargets whose configs became known, or whose written resources, resource states or missing APIs
-	// changed. ObjectsChanged notifies about SyncTargets whose configs, or the objects that they select, changed.
-	StateChanged, ObjectsChanged *topic.Topic[types.UID]
-	// ObjectStateChanged publishes the copies of placements whose [Manager.ObjectState] changed. A reference
-	// without an object means all copies of a SyncTarget that is no longer synced.
-	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
 	// CachePolicy is the cache policy of the mailboxes.
 	CachePolicy *CachePolicy
 	// Role decides which SyncTargets this replica works for.
 	Role leadership.Role
-	// LeaderOnly is true if a standby prepares nothing.
-	LeaderOnly bool
-	// AggregateMetrics makes the hub sum the metrics of a SyncTarget over its resources.
-	AggregateMetrics bool
 	// Tracer records traces of changed objects; nil records none.
 	Tracer *tracing.Tracer
 	Clock  clock.Clock
@@ -152,13 +96,22 @@ type Options struct {
 }
 
 // Owner returns the owner of the objects that the hub syncs for a SyncTarget.
-func (o Options) Owner(syncTarget types.UID) ownership.Owner {
-	return ownership.Owner{Hub: o.Hub, SyncTarget: syncTarget, Sealer: o.Sealer}
+func (d Dependencies) Owner(syncTarget types.UID) ownership.Owner {
+	return ownership.Owner{Hub: d.Hub, SyncTarget: syncTarget, Sealer: d.Sealer}
 }
 
-// Manager runs the sync controllers of all SyncTargets.
+// Manager runs the sync controllers of all SyncTargets. What it does for one of them is a [pass].
 type Manager struct {
-	Options
+	Dependencies
+	settings *configv1alpha1.HubConfiguration
+	// StateChanged carries SyncTargets whose configs became known, or whose written resources, resource states or missing APIs
+	// changed. ObjectsChanged carries SyncTargets whose configs, or the objects that they select, changed.
+	StateChanged, ObjectsChanged topic.Topic[types.UID]
+	// ObjectStateChanged carries the copies of placements whose [Manager.ObjectState] changed. A reference
+	// without an object means all copies of a SyncTarget that is no longer synced.
+	ObjectStateChanged topic.Topic[objectsync.ObjectRef]
+
+	catalog catalog
 	// requests carries the SyncTargets to reconcile to the controller.
 	requests topic.Topic[request]
 	// ctx is the parent context of the controllers that the manager runs. cancel ends it.
@@ -166,13 +119,7 @@ type Manager struct {
 	cancel context.CancelFunc
 
 	// lock guards the fields below. Its holder takes no lock of a [targetState]: the holder of such a lock may take this one.
-	lock      gosync.Mutex
-	published []plan.Resource
-	// publicationNumber counts the calls of Publish.
-	publicationNumber int
-	// crds are the CRDs that targets must have.
-	crds    []crd.Installation
-	schemas map[schema.GroupResource]schemacheck.Schema
+	lock gosync.Mutex
 	// decisions has the SyncTargets that this replica owns or prepares, from the first call of StartSync or
 	// StopSync to the call of Forget.
 	decisions map[types.UID]syncDecision
@@ -186,6 +133,8 @@ type syncDecision struct {
 	notSynced NotSynced
 }
 
+type syncTargetQueue = workqueue.TypedRateLimitingInterface[types.UID]
+
 // request requests a reconcile of a SyncTarget after a delay.
 type request struct {
 	syncTarget types.UID
@@ -193,12 +142,18 @@ type request struct {
 }
 
 // New returns a manager without any target.
-func New(options Options) *Manager {
-	if options.CachePolicy == nil {
-		options.CachePolicy = NewCachePolicy(mailboxes.Limits{}, options.Log)
+func New(dependencies Dependencies, settings *configv1alpha1.HubConfiguration) *Manager {
+	if dependencies.CachePolicy == nil {
+		dependencies.CachePolicy = NewCachePolicy(mailboxes.Limits{}, dependencies.Log)
+	}
+	if dependencies.CRDs == nil {
+		dependencies.CRDs = &crd.Store{}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Manager{Options: options, ctx: ctx, cancel: cancel, decisions: map[types.UID]syncDecision{}}
+	return &Manager{
+		Dependencies: dependencies, settings: settings, catalog: catalog{comparesSchemas: dependencies.Checker != nil},
+		ctx: ctx, cancel: cancel, decisions: map[types.UID]syncDecision{},
+	}
 }
 
 // Register adds the sync manager and its controller to the manager of the hosting cluster.
@@ -208,7 +163,7 @@ func (m *Manager) Register(hosting manager.Manager) error {
 	worker, err := controller.NewTyped("syncmanager", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: workers,
 		Reconciler:              slow,
-		NeedLeaderElection:      &m.LeaderOnly,
+		NeedLeaderElection:      new(m.NeedLeaderElection()),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
 		LogConstructor: func(syncTarget *types.UID) logr.Logger {
 			if syncTarget == nil {
@@ -220,19 +175,16 @@ func (m *Manager) Register(hosting manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	requested := topic.Source(&m.requests, func(queue workqueue.TypedRateLimitingInterface[types.UID], r request) {
-		queue.AddAfter(r.syncTarget, r.delay)
-	})
-	return errors.Join(hosting.Add(m), hosting.Add(slow), worker.Watch(slow.Source()), worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
-		err := requested.Start(ctx, queue)
-		// Earlier requests were lost.
-		m.enqueueAll()
-		return err
-	})))
+	// Requests before the start were lost.
+	requested := topic.Source(&m.requests, func(queue syncTargetQueue, r request) { queue.AddAfter(r.syncTarget, r.delay) }, func(syncTargetQueue) { m.enqueueAll() })
+	changedCRDs := topic.Source(m.CRDs.Changes(), func(syncTargetQueue, struct{}) { m.enqueueAll() })
+	return errors.Join(hosting.Add(m), hosting.Add(slow), worker.Watch(slow.Source()), worker.Watch(changedCRDs), worker.Watch(requested))
 }
 
-// NeedLeaderElection implements [manager.LeaderElectionRunnable].
-func (m *Manager) NeedLeaderElection() bool { return m.LeaderOnly }
+// NeedLeaderElection implements [manager.LeaderElectionRunnable]. A cold standby prepares nothing.
+func (m *Manager) NeedLeaderElection() bool {
+	return m.settings.LeaderElection.Standby == configv1alpha1.StandbyCold
+}
 
 // Start waits until ctx ends, and returns after all controllers that the manager runs have ended.
 func (m *Manager) Start(ctx context.Context) error {
@@ -258,10 +210,7 @@ func (m *Manager) stopAll() {
 
 // Publish sets the resources that mailboxes have, and enqueues all SyncTargets.
 func (m *Manager) Publish(resources []plan.Resource) {
-	m.lock.Lock()
-	m.published = resources
-	m.publicationNumber++
-	m.lock.Unlock()
+	m.catalog.publish(resources)
 	m.CachePolicy.publish(resources)
 	m.Mailboxes.EnqueueAllCacheReviews()
 	m.enqueueAll()
@@ -269,41 +218,27 @@ func (m *Manager) Publish(resources []plan.Resource) {
 
 // HasPublished reports whether Publish has been called.
 func (m *Manager) HasPublished() bool {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	return m.publicationNumber > 0
+	_, publication := m.catalog.published()
+	return publication > 0
 }
 
 // Published returns the resources that mailboxes have. The caller must not change them.
 func (m *Manager) Published() []plan.Resource {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	return m.published
+	published, _ := m.catalog.published()
+	return published
 }
 
-// newTargetState returns the state of a target that is not synced yet. It observes the configs of the mailbox.
-func (m *Manager) newTargetState(target Target) *targetState {
-	state := &targetState{
-		target:               target,
-		syncStartedAt:        m.Clock.Now(),
-		configsStale:         true,
-		syncControllers:      map[schema.GroupResource]*syncController{},
-		registry:             related.NewRegistry(),
-		completenessRequests: map[schema.GroupResource]plan.Resource{},
-		writtenResources:     maps.Clone(target.WrittenResources),
-		compatibilityStates:  compatibilityStatesOf(target.WrittenResources),
-		writesAllowed:        make(chan struct{}),
-	}
-	if !target.Prepare {
-		close(state.writesAllowed)
-	}
-	subscriber := &configSubscriber{manager: m, state: state, syncTarget: target.UID}
-	for _, resource := range ConfigResources {
-		state.unsubscribeConfigs = append(state.unsubscribeConfigs, m.Mailboxes.Subscribe(resource, target.Mailbox, subscriber))
-	}
-	state.adoption.Store(target.Adoption)
-	state.setMutationInput(target)
-	return state
+// SetSchemas sets the schemas that the hub gives mailboxes, by mailbox resource.
+func (m *Manager) SetSchemas(schemas map[schema.GroupResource]schemacheck.Schema) {
+	m.catalog.setSchemas(schemas)
+	m.enqueueAll()
+}
+
+// AllowsCascade reports whether a namespace or CRD that came from the mailbox resource may be deleted with its contents.
+func (m *Manager) AllowsCascade(resource schema.GroupResource) bool {
+	return slices.ContainsFunc(m.Published(), func(r plan.Resource) bool {
+		return r.GroupResource() == resource && !r.RelatedOnly && r.DeletesContents && !r.Retain
+	})
 }
 
 // StartSync starts to sync a target, or updates the description of a target that is synced already.
@@ -319,39 +254,61 @@ func (m *Manager) StartSync(target Target) {
 	}
 	found := decided.state
 	m.lock.Unlock()
-	if found.held.Load() != target.Held {
+	if found.updateRules(target, m.settings.Targets.ProtectedNamespaces) {
 		m.ObjectsChanged.Publish(target.UID)
 	}
-	found.updateRules(target)
-	m.updateNamespaces(found, target)
-	found.setWrittenNamespaces(target.WrittenNamespaces)
-	isOther := found.setConnection(target.Connection, targets.Listener{
-		OnCRD: func(defined schema.GroupResource) {
-			now := m.Clock.Now()
-			found.lastCRDEvent.Store(&now)
-			isRedefined := found.isMultiVersion(defined)
-			if isRedefined {
-				found.lastVersionEvent.Store(&now)
-			}
-			if isRedefined || found.hasUnresolved.Load() {
-				m.enqueue(target.UID)
-			}
-		},
-		OnAPIs: func() {
-			if multiVersion := found.multiVersion.Load(); found.hasUnresolved.Load() || multiVersion != nil && len(*multiVersion) > 0 {
-				m.enqueue(target.UID)
-			}
-		},
-		OnLookup: func() { m.enqueue(target.UID) },
-	})
-	if isOther {
+	hasOtherLimits := found.setBounds(target)
+	if found.setConnection(target.Connection, m.listenerFor(target.UID, &found.apiEvents)) {
 		m.enqueue(target.UID)
 	}
 	if !target.Prepare && found.isPreparing() {
-		m.startPrepared(found, target)
+		found.startPrepared(target.TrustedUntil, m.Clock.Now())
+		m.enqueue(target.UID)
+		m.ObjectsChanged.Publish(target.UID)
 	}
-	if found.setLimits(target.Limits) {
+	if hasOtherLimits {
 		m.updateCachePolicy(found)
+	}
+}
+
+// newTargetState returns the state of a target that is not synced yet. It observes the configs of the mailbox.
+func (m *Manager) newTargetState(target Target) *targetState {
+	state := &targetState{
+		target:               target,
+		syncStartedAt:        m.Clock.Now(),
+		configEvents:         configEvents{enqueue: func() { m.enqueue(target.UID) }, stale: true},
+		syncControllers:      map[schema.GroupResource]*syncController{},
+		registry:             related.NewRegistry(),
+		completenessRequests: map[schema.GroupResource]plan.Resource{},
+		writtenResources:     maps.Clone(target.WrittenResources),
+		compatibilityStates:  compatibilityStatesOf(target.WrittenResources),
+		writesAllowed:        make(chan struct{}),
+	}
+	if !target.Prepare {
+		close(state.writesAllowed)
+	}
+	for _, resource := range ConfigResources {
+		state.unsubscribeConfigs = append(state.unsubscribeConfigs, m.Mailboxes.Subscribe(resource, target.Mailbox, &state.configEvents))
+	}
+	state.rules.adoption.Store(target.Adoption)
+	state.rules.setMutationInput(target)
+	return state
+}
+
+// listenerFor returns the listener of a connection that enqueues its SyncTarget.
+func (m *Manager) listenerFor(syncTarget types.UID, events *apiEvents) targets.Listener {
+	return targets.Listener{
+		OnCRD: func(defined schema.GroupResource) {
+			if events.onCRD(defined, m.Clock.Now()) {
+				m.enqueue(syncTarget)
+			}
+		},
+		OnAPIs: func() {
+			if events.concernAny() {
+				m.enqueue(syncTarget)
+			}
+		},
+		OnLookup: func() { m.enqueue(syncTarget) },
 	}
 }
 
@@ -364,21 +321,6 @@ func (m *Manager) updateCachePolicy(state *targetState) {
 		m.CachePolicy.set(mailbox, matcher, limits)
 		m.Mailboxes.EnqueueCacheReview(mailbox)
 	}
-}
-
-// updateNamespaces sets which namespaces of a target the hub may use.
-func (m *Manager) updateNamespaces(state *targetState, target Target) {
-	next := &policy.NamespacePolicy{Protected: m.ProtectedNamespaces}
-	if bounds := target.Namespaces; bounds != nil {
-		next.Only, next.Allowed = bounds.Only, policy.NamespacePatterns(bounds.AllowProtected)
-	}
-	if before := state.namespaces.Swap(next); before == nil || before.Equal(next) {
-		return
-	}
-	for _, controller := range state.controllers() {
-		controller.NamespacesChanged()
-	}
-	m.ObjectsChanged.Publish(target.UID)
 }
 
 // StopSync stops syncing a target. It returns once the hub no longer writes to the target.
@@ -424,6 +366,40 @@ func (m *Manager) Resume(syncTarget types.UID) {
 	m.enqueue(syncTarget)
 }
 
+// SetNotSynced sets why a SyncTarget is not synced. It publishes a change, because the status of the configs
+// must not report that all objects are in sync while they are not synced.
+func (m *Manager) SetNotSynced(syncTarget types.UID, notSynced NotSynced) {
+	m.lock.Lock()
+	decided := m.decisions[syncTarget]
+	changed := decided.notSynced != notSynced
+	if changed {
+		m.decisions[syncTarget] = syncDecision{decided.state, notSynced}
+	}
+	m.lock.Unlock()
+	if changed {
+		m.ObjectsChanged.Publish(syncTarget)
+	}
+}
+
+// NotSynced returns why a SyncTarget is not synced.
+func (m *Manager) NotSynced(syncTarget types.UID) NotSynced {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.decisions[syncTarget].notSynced
+}
+
+// SyncTargets returns the SyncTargets that are synced.
+func (m *Manager) SyncTargets() (synced []types.UID) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	for syncTarget, decided := range m.decisions {
+		if decided.state != nil {
+			synced = append(synced, syncTarget)
+		}
+	}
+	return synced
+}
+
 func (m *Manager) get(syncTarget types.UID) (*targetState, bool) {
 	state, _ := m.decision(syncTarget)
 	return state, state != nil
@@ -448,16 +424,4 @@ func (m *Manager) enqueueAll() {
 	for _, syncTarget := range m.SyncTargets() {
 		m.enqueue(syncTarget)
 	}
-}
-
-// SyncTargets returns the SyncTargets that are synced.
-func (m *Manager) SyncTargets() (synced []types.UID) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	for syncTarget, decided := range m.decisions {
-		if decided.state != nil {
-			synced = append(synced, syncTarget)
-		}
-	}
-	return synced
 }

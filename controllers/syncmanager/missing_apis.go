@@ -28,7 +28,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/internal/events"
-	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/namelock"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
@@ -56,6 +55,10 @@ func (a MissingAPIs) Has(resource schema.GroupResource) bool {
 	return slices.Contains(a.Resources, resource)
 }
 
+func (a MissingAPIs) equal(other MissingAPIs) bool {
+	return a.Message == other.Message && slices.Equal(a.Resources, other.Resources)
+}
+
 // NameClearer frees names of APIs in mailboxes. [namelock.Clearer] implements it.
 type NameClearer interface {
 	Clear(ctx context.Context, mailbox logicalcluster.Name, missing []schema.GroupResource) (namelock.ClearResult, error)
@@ -76,56 +79,49 @@ type nameClearing struct {
 }
 
 // updateMissingAPIs determines which APIs the mailbox lacks, and frees their names where that is safe. It returns when to try again,
-// zero if only after an event. The caller holds reconcileMutex.
-func (m *Manager) updateMissingAPIs(ctx context.Context, state *targetState, published []plan.Resource) (requeueAfter time.Duration) {
-	mailbox := state.currentTarget().Mailbox
-	conflict, known := m.Mailboxes.NamingConflict(mailbox)
-	if !known || !m.HasPublished() {
+// zero if only after an event.
+func (p *pass) updateMissingAPIs(ctx context.Context) (requeueAfter time.Duration) {
+	all, mailbox := p.manager.Mailboxes, p.target.Mailbox
+	conflict, known := all.NamingConflict(mailbox)
+	if !known || p.publication == 0 {
 		return 0
 	}
-	var resources []schema.GroupResource
+	var missing MissingAPIs
 	if conflict != nil {
-		for _, resource := range published {
-			if resource.Exported && !resource.Unpublishing && m.Mailboxes.IsKnownNotServed(mailbox, resource.GroupResource()) {
-				resources = append(resources, resource.GroupResource())
+		for _, resource := range p.published {
+			if resource.Exported && !resource.Unpublishing && all.IsKnownNotServed(mailbox, resource.GroupResource()) {
+				missing.Resources = append(missing.Resources, resource.GroupResource())
 			}
 		}
 	}
-	if len(resources) == 0 {
-		state.nameClearing = nameClearing{}
-		m.setMissingAPIs(state, MissingAPIs{})
-		return 0
+	if len(missing.Resources) == 0 {
+		p.state.nameClearing = nameClearing{}
+	} else {
+		requeueAfter = p.clearNames(ctx, missing.Resources, conflict)
+		missing.Message = missingAPIsMessage(missing.Resources, conflict.Message, p.state.nameClearing)
 	}
-	requeueAfter = m.clearNames(ctx, state, resources, conflict)
-	m.setMissingAPIs(state, MissingAPIs{Resources: resources, Message: missingAPIsMessage(resources, conflict.Message, state.nameClearing)})
+	if p.state.setMissingAPIs(missing) {
+		p.manager.ObjectsChanged.Publish(p.target.UID)
+		p.manager.StateChanged.Publish(p.target.UID)
+	}
 	return requeueAfter
 }
 
-// updateRebound publishes StateChanged when Status.Rebound has changed. The caller holds reconcileMutex.
-func (m *Manager) updateRebound(state *targetState) {
-	target := state.currentTarget()
-	before := state.rebound
-	state.rebound = m.Mailboxes.WasRebound(target.Mailbox)
-	if state.rebound != before {
-		m.StateChanged.Publish(target.UID)
-	}
-}
-
-// clearNames frees names if that is due, and returns when it is due next; zero without a NameClearer. The caller holds reconcileMutex.
-func (m *Manager) clearNames(ctx context.Context, state *targetState, missing []schema.GroupResource, conflict *mailboxes.NamingConflict) (requeueAfter time.Duration) {
-	if m.NameClearer == nil {
+// clearNames frees names if that is due, and returns when it is due next; zero without a NameClearer.
+func (p *pass) clearNames(ctx context.Context, missing []schema.GroupResource, conflict *mailboxes.NamingConflict) (requeueAfter time.Duration) {
+	names := p.manager.NameClearer
+	if names == nil {
 		return 0
 	}
-	now, clearing := m.Clock.Now(), &state.nameClearing
+	now, clearing := p.manager.Clock.Now(), &p.state.nameClearing
 	if wait := clearing.nextCheck.Sub(now); wait > 0 {
 		return wait
 	}
-	target := state.currentTarget()
-	found, err := m.NameClearer.Clear(ctx, target.Mailbox, missing)
+	found, err := names.Clear(ctx, p.target.Mailbox, missing)
 	isFree := err == nil && len(found.BlockingCRDs) == 0 && !found.Freed
 	switch wasBlocked := len(clearing.finding.BlockingCRDs) > 0; {
 	case isFree && (wasBlocked || !clearing.rebindAt.IsZero() && !now.Before(clearing.rebindAt)):
-		err = m.NameClearer.RetryBinding(ctx, target.Mailbox, conflict.Binding, now)
+		err = names.RetryBinding(ctx, p.target.Mailbox, conflict.Binding, now)
 		clearing.rebindBackoff = min(max(2*clearing.rebindBackoff, clearNamesInterval), maxRebindInterval)
 		clearing.rebindAt = now.Add(clearing.rebindBackoff)
 	case isFree && clearing.rebindAt.IsZero():
@@ -137,27 +133,14 @@ func (m *Manager) clearNames(ctx context.Context, state *targetState, missing []
 	if apierrors.IsForbidden(err) {
 		clearing.forbidden = err.Error()
 	}
+	log := p.manager.Log.WithValues("syncTarget", p.target.Name, "mailbox", p.target.Mailbox)
 	if err != nil {
-		m.Log.Info("cannot free the names of APIs in a mailbox, this is tried again", "syncTarget", target.Name, "mailbox", target.Mailbox, "error", err.Error())
+		log.Info("cannot free the names of APIs in a mailbox, this is tried again", "error", err.Error())
 	}
 	if found.Freed {
-		m.Log.Info("freed names of APIs that kcp kept in a mailbox", "syncTarget", target.Name, "mailbox", target.Mailbox, "resources", missing)
+		log.Info("freed names of APIs that kcp kept in a mailbox", "resources", missing)
 	}
 	return clearNamesInterval
-}
-
-// setMissingAPIs stores the APIs that a mailbox lacks, and publishes a change.
-func (m *Manager) setMissingAPIs(state *targetState, missing MissingAPIs) {
-	state.lock.Lock()
-	changed := !state.missingAPIsKnown || state.missingAPIs.Message != missing.Message || !slices.Equal(state.missingAPIs.Resources, missing.Resources)
-	state.missingAPIs, state.missingAPIsKnown = missing, true
-	syncTarget := state.target.UID
-	state.lock.Unlock()
-	if !changed {
-		return
-	}
-	m.ObjectsChanged.Publish(syncTarget)
-	m.StateChanged.Publish(syncTarget)
 }
 
 // missingAPIsMessage returns which APIs a mailbox lacks, why, and how a user can fix that.

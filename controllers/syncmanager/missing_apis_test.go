@@ -62,7 +62,7 @@ func clearsAsExpected(t *testing.T, findings ...namelock.ClearResult) (asked []s
 	for _, finding := range findings {
 		names := &fakeNameClearer{finding: finding}
 		manager.NameClearer = names
-		if again := manager.clearNames(t.Context(), held, taken, &mailboxes.NamingConflict{}); again != clearNamesInterval {
+		if again := manager.newPass(held).clearNames(t.Context(), taken, &mailboxes.NamingConflict{}); again != clearNamesInterval {
 			t.Errorf("rechecks after %s", again)
 		}
 		asked = append(asked, strings.Join(names.asked, ", "))
@@ -97,7 +97,7 @@ func TestClearNamesWaitsForItsInterval(t *testing.T) {
 	manager.NameClearer = names
 	held := &targetState{}
 	for range 5 {
-		manager.clearNames(t.Context(), held, taken, &mailboxes.NamingConflict{})
+		manager.newPass(held).clearNames(t.Context(), taken, &mailboxes.NamingConflict{})
 	}
 	if len(names.asked) != 1 {
 		t.Errorf("requests to kcp: %q", names.asked)
@@ -106,7 +106,7 @@ func TestClearNamesWaitsForItsInterval(t *testing.T) {
 
 func TestClearNamesWithoutClearer(t *testing.T) {
 	manager, _ := newManager(t)
-	if again := manager.clearNames(t.Context(), &targetState{}, taken, &mailboxes.NamingConflict{}); again != 0 {
+	if again := manager.newPass(&targetState{}).clearNames(t.Context(), taken, &mailboxes.NamingConflict{}); again != 0 {
 		t.Errorf("want no requeue, which could replace the next version poll, got %s", again)
 	}
 }

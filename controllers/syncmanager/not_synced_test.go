@@ -22,16 +22,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 // Controllers are notified once when a SyncTarget stops being synced, once when it is synced again, and not
 // otherwise.
 func TestNotSynced(t *testing.T) {
 	manager, _ := newManager(t)
-	manager.ObjectsChanged = &topic.Topic[types.UID]{}
 	told := 0
-	counting := topic.Source(manager.ObjectsChanged, func(workqueue.TypedRateLimitingInterface[types.UID], types.UID) { told++ })
+	counting := topic.Source(&manager.ObjectsChanged, func(workqueue.TypedRateLimitingInterface[types.UID], types.UID) { told++ })
 	if err := counting.Start(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}

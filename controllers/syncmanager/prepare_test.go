@@ -92,8 +92,7 @@ func TestHasRecorded(t *testing.T) {
 		"a conversion that is not there": {"secrets/v1", []string{"secrets/v1", "vaults.x/v1"}, false},
 		"a conversion of another":        {"secrets/v1 vaults.x/v1<configmaps", []string{"secrets/v1", "vaults.x/v1"}, false},
 	} {
-		state := &targetState{writtenResources: parseWritten(test.inventory)}
-		if got := state.hasRecorded(resource, resolvedAPIs{apis: targetsOf(test.apis...)}); got != test.want {
+		if got := parseWritten(test.inventory).contain(resource, targetsOf(test.apis...)); got != test.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 	}

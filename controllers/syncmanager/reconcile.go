@@ -22,10 +22,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -39,7 +37,6 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 	if !ok {
 		return reconcile.Result{}, nil
 	}
-	published, publication := m.publication()
 	state.reconcileMutex.Lock()
 	defer state.reconcileMutex.Unlock()
 	if state.stopped {
@@ -47,32 +44,59 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 	}
 	ctx, cancel := state.stoppableContext(m.Role.Context(ctx, syncTarget))
 	defer cancel()
-	if !m.updateConfigs(state) {
-		// The mailbox cannot be observed yet. Its subscriber enqueues the SyncTarget when it can.
-		return reconcile.Result{}, nil
-	}
-	if state.isPreparing() {
-		return m.prepare(state, published, publication)
-	}
-	requeueAfter := m.updateMissingAPIs(ctx, state, published)
-	m.updateRebound(state)
-	versionsRequeueAfter, unanswered := m.chooseVersions(state, published)
-	err := errors.Join(m.reconcileControllers(ctx, state, state.withChosenVersions(published), publication), unanswered)
-	requeueAfter = shorterDelay(requeueAfter, versionsRequeueAfter)
-	if errors.Is(ctx.Err(), context.Canceled) {
+	pass := m.newPass(state)
+	requeueAfter, err := pass.run(ctx)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
 		// The SyncTarget was unassigned, or the hub is stopping.
 		return reconcile.Result{}, nil
-	}
-	switch {
 	case apierrors.IsConflict(err):
 		return patch.ResultOf(err)
 	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", state.currentTarget().Name, err)
-	case state.awaitsCRD(m.Clock.Now()):
-		return reconcile.Result{RequeueAfter: requeueDelay}, nil
+		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", pass.target.Name, err)
 	default:
 		return reconcile.Result{RequeueAfter: requeueAfter}, nil
 	}
+}
+
+// pass is one reconcile of a SyncTarget. It exists only while its goroutine holds reconcileMutex.
+type pass struct {
+	manager *Manager
+	state   *targetState
+	target  Target
+	// isPreparing is true on a replica that is not the leader.
+	isPreparing bool
+	// published are the resources that mailboxes have, and publication is their number. From chooseVersions on, published has the
+	// versions that objects are written to the target in.
+	published   []plan.Resource
+	publication int
+}
+
+func (m *Manager) newPass(state *targetState) *pass {
+	p := &pass{manager: m, state: state, isPreparing: state.isPreparing()}
+	// startPrepared changes the target before it allows writes, so the target is read later.
+	p.target = state.currentTarget()
+	p.published, p.publication = m.catalog.published()
+	return p
+}
+
+// run returns when to reconcile again; zero means only after an event.
+func (p *pass) run(ctx context.Context) (requeueAfter time.Duration, err error) {
+	if !p.updateConfigs() {
+		// The mailbox cannot be observed yet. Its subscriber enqueues the SyncTarget when it can.
+		return 0, nil
+	}
+	if p.isPreparing {
+		return p.prepare()
+	}
+	requeueAfter = p.updateMissingAPIs(ctx)
+	p.updateRebound()
+	versionsRequeueAfter, unanswered := p.chooseVersions()
+	err = errors.Join(p.reconcileControllers(ctx), unanswered)
+	if err == nil && p.state.apiEvents.awaitsCRD(p.manager.Clock.Now()) {
+		return requeueDelay, nil
+	}
+	return shorterDelay(requeueAfter, versionsRequeueAfter), err
 }
 
 // shorterDelay returns the shorter of two delays; zero means never.
@@ -83,52 +107,47 @@ func shorterDelay(one, other time.Duration) time.Duration {
 	return min(one, other)
 }
 
-// publication returns the resources that mailboxes have, and the number of that publication.
-func (m *Manager) publication() (published []plan.Resource, number int) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	return m.published, m.publicationNumber
+// reconcileControllers starts the needed sync controllers and stops the other ones.
+func (p *pass) reconcileControllers(ctx context.Context) error {
+	resolved, err := p.resolveTargetAPIs()
+	errs := []error{err}
+	unpublishing := withFinalizers(p.manager.Mailboxes, p.target.Mailbox, p.published)
+	wanted, err := desiredResources(p.state, p.published, resolved, p.isEmptied)
+	errs = append(errs, err)
+	p.updateSchemaCheck(wanted)
+	if err := p.storeWrittenResources(ctx, wanted, resolved); err != nil {
+		return err
+	}
+	wanted = append(wanted, unpublishing...)
+	p.stopControllers(wanted, resolved)
+	p.state.updatePrimaries(wanted)
+	p.updateCRDs(wanted)
+	if p.state.markApplied(p.publication, p.startControllers(wanted, resolved)) {
+		p.manager.ObjectsChanged.Publish(p.target.UID)
+	}
+	p.reportStates()
+	return errors.Join(errs...)
 }
 
-// updateConfigs compiles the configs of the mailbox if they are stale, and reports whether they are known.
-func (m *Manager) updateConfigs(state *targetState) bool {
-	m.lock.Lock()
-	stale, verify := state.configsStale, state.verifyMissing
-	state.configsStale, state.verifyMissing = false, false
-	m.lock.Unlock()
-	if !stale {
-		return state.configsKnown
+// resolveTargetAPIs returns the APIs of all published resources. The error is only for the log.
+func (p *pass) resolveTargetAPIs() (map[schema.GroupResource]resolvedAPIs, error) {
+	p.state.apiEvents.hasUnresolved.Store(false)
+	resolved := map[schema.GroupResource]resolvedAPIs{}
+	var errs []error
+	for _, resource := range p.published {
+		found, err := p.resolveTargetAPIsOf(resource, relationsTo(p.published, resource))
+		errs = append(errs, err)
+		resolved[resource.GroupResource()] = found
 	}
-	configs, ok := state.configs.observe(m.Mailboxes, state.currentTarget().Mailbox, verify)
-	if !ok {
-		return state.configsKnown
-	}
-	state.configs = configs
-	matcher := matcherOf(m.Log, configs)
-	state.lock.Lock()
-	before := state.configsKnown
-	state.configsKnown, state.matcher = true, matcher
-	state.lock.Unlock()
-	m.updateCachePolicy(state)
-	if !before {
-		m.StateChanged.Publish(state.currentTarget().UID)
-	}
-	for _, controller := range state.controllers() {
-		controller.SetMatcher(matcher)
-	}
-	return true
+	p.state.awaitAPIs(p.state.apiEvents.hasUnresolved.Load())
+	return resolved, errors.Join(errs...)
 }
 
-// decodeConfigs converts config objects into their Go type.
-func decodeConfigs[T any](log logr.Logger, objects []*unstructured.Unstructured) (configs []*T) {
-	for _, object := range objects {
-		config := new(T)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, config); err != nil {
-			// This cannot happen: the schema that kcp enforces is generated from this type.
-			log.Error(err, "cannot read a config", "kind", object.GetKind(), "name", object.GetName())
-			continue
-		}
-		configs = append(configs, config)
+// updateRebound publishes StateChanged when Status.Rebound has changed.
+func (p *pass) updateRebound() {
+	before := p.state.rebound
+	p.state.rebound = p.manager.Mailboxes.WasRebound(p.target.Mailbox)
+	if p.state.rebound != before {
+		p.manager.StateChanged.Publish(p.target.UID)
 	}
-	return configs
 }

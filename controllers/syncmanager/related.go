@@ -56,7 +56,7 @@ func withRelated(chosen, published []plan.Resource) []plan.Resource {
 
 // updatePrimaries sets the PublishedResources that contribute related objects in the registry, before any
 // controller reads them. A PublishedResource whose resource is no longer wanted is removed from the registry;
-// the objects of its relations stay.
+// the objects of its relations stay. The caller holds reconcileMutex.
 func (t *targetState) updatePrimaries(wanted []plan.Resource) {
 	primaries := map[string]bool{}
 	for _, resource := range wanted {
@@ -81,13 +81,6 @@ func (t *targetState) lacksController(resource plan.Resource) bool {
 	return !runs
 }
 
-// isPublished reports whether a PublishedResource of that name is published.
-func (m *Manager) isPublished(publishedResource string) bool {
-	return slices.ContainsFunc(m.Published(), func(resource plan.Resource) bool {
-		return !resource.Unpublishing && resource.PublishedResource == publishedResource
-	})
-}
-
 // requestCompleteness requests that every primary's controller finishes its initial sync of relations to the
 // resource. answered is passed on.
 func (t *targetState) requestCompleteness(related plan.Resource, answered func() bool) {
@@ -105,13 +98,9 @@ func (t *targetState) forwardCompletenessRequests(started *objectsync.Controller
 	requested := slices.Collect(maps.Values(t.completenessRequests))
 	t.lock.Unlock()
 	for _, related := range requested {
-		requestInitialSync(started, related)
-	}
-}
-
-func requestInitialSync(controller *objectsync.Controller, related plan.Resource) {
-	if len(relationsTo([]plan.Resource{controller.Resource}, related)) > 0 {
-		controller.RequestInitialSync()
+		if len(relationsTo([]plan.Resource{started.Resource}, related)) > 0 {
+			started.RequestInitialSync()
+		}
 	}
 }
 

@@ -181,13 +181,13 @@ func TestInventoryOfAProjection(t *testing.T) {
 		if test.wanted {
 			wanted = published
 		}
-		if err := manager.storeWrittenResources(t.Context(), state, wanted, published, all); err != nil {
+		if err := passWith(manager, state, published...).storeWrittenResources(t.Context(), wanted, all); err != nil {
 			t.Fatal(err)
 		}
 		if got := formatWritten(state.writtenResources); got != test.then {
 			t.Errorf("%s: want %s recorded, got %s", name, test.then, got)
 		}
-		if test.wanted && !state.mayHaveWritten(published[0].GroupResource()) {
+		if test.wanted && !state.writtenResources.mayContain(published[0].GroupResource()) {
 			t.Errorf("%s: that something may be there is not known", name)
 		}
 	}
@@ -206,7 +206,7 @@ func TestFormsOfAProjection(t *testing.T) {
 		"gadgets.old/v1<widgets.new": {"widgets.old/v2 Widget", "gadgets.old/v1 "},
 	} {
 		state := &targetState{target: Target{Connection: connection(t)}, matcher: selecting(), writtenResources: parseWritten(recorded)}
-		forms, err := manager.resolveTargetAPIsOf(state, projected, nil, nil)
+		forms, err := passWith(manager, state).resolveTargetAPIsOf(projected, nil)
 		if served, _ := described(forms); err != nil || !slices.Equal(served, want) {
 			t.Errorf("%q: want %q, got %q, %v", recorded, want, served, err)
 		}
@@ -313,7 +313,7 @@ func TestUpdatePrimaries(t *testing.T) {
 	if !unrelated(registry, "secrets", "x") || !unrelated(registry, "secrets", "y") {
 		t.Error("an unpublished resource is still waited for")
 	}
-	if f.manager.isPublished("of-configmaps") || !f.manager.isPublished("of-deployments") {
+	if f.manager.catalog.isPublished("of-configmaps") || !f.manager.catalog.isPublished("of-deployments") {
 		t.Error("the published resources are unknown")
 	}
 }
@@ -337,7 +337,7 @@ func TestIsPublished(t *testing.T) {
 	published[0].Unpublishing = true
 	manager.Publish(published)
 	for name, want := range map[string]bool{"of-a": false, "of-b": true, "of-c": false, "none": false} {
-		if got := manager.isPublished(name); got != want {
+		if got := manager.catalog.isPublished(name); got != want {
 			t.Errorf("%q is published: %v, want %v", name, got, want)
 		}
 	}

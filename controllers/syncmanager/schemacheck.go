@@ -28,7 +28,6 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
-	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 )
 
@@ -38,47 +37,21 @@ type schemaCheck struct {
 	runner
 }
 
-// SetSchemas sets the schemas that the hub gives mailboxes, by mailbox resource.
-func (m *Manager) SetSchemas(schemas map[schema.GroupResource]schemacheck.Schema) {
-	m.lock.Lock()
-	m.schemas = schemas
-	m.lock.Unlock()
-	m.enqueueAll()
-}
-
-func (m *Manager) schemaFor(resource plan.Resource) (found schemacheck.Schema, ok bool) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	found, ok = m.schemas[resource.GroupResource()]
-	return found, ok && m.Checker != nil && resource.PublishedResource != ""
-}
-
-// prunerFor returns the pruner of the schema that mailboxes have from the hub, nil if they have none.
-func (m *Manager) prunerFor(resource plan.Resource) *transform.Pruner {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	if resource.PublishedResource == "" {
-		return nil
-	}
-	return m.schemas[resource.GroupResource()].Kept
-}
-
-// updateSchemaCheck sets the resources that the schema check compares, and reads its results. The caller holds
-// reconcileMutex.
-func (m *Manager) updateSchemaCheck(state *targetState, wanted []plan.Resource) {
+// updateSchemaCheck sets the resources that the schema check compares, and reads its results.
+func (p *pass) updateSchemaCheck(wanted []plan.Resource) {
+	m, target, running := p.manager, p.target, &p.state.schemaCheck
 	if m.Checker == nil {
 		return
 	}
-	target := state.currentTarget()
 	needed := map[schema.GroupResource]schemacheck.Resource{}
 	for _, resource := range wanted {
-		if known, ok := m.schemaFor(resource); ok {
+		if known, ok := m.catalog.comparedSchema(resource); ok {
 			onTarget := resource.TargetAPI()
-			needed[resource.GroupResource()] = schemacheck.Resource{Schema: known, Target: onTarget.GroupVersionResource, Kind: onTarget.Kind, TrustedUntil: state.trustedUntil(resource, known)}
+			needed[resource.GroupResource()] = schemacheck.Resource{Schema: known, Target: onTarget.GroupVersionResource, Kind: onTarget.Kind, TrustedUntil: p.trustedUntil(resource, known)}
 		}
 	}
-	if state.schemaCheck.Controller == nil || state.schemaCheck.Connection != target.Connection {
-		state.schemaCheck.stop()
+	if running.Controller == nil || running.Connection != target.Connection {
+		running.stop()
 		controller := schemacheck.New(schemacheck.Options{
 			Connection: target.Connection,
 			Checker:    m.Checker,
@@ -86,31 +59,31 @@ func (m *Manager) updateSchemaCheck(state *targetState, wanted []plan.Resource) 
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),
 		})
-		state.schemaCheck = schemaCheck{controller, m.run(target.UID, controller.Run, controller.Log)}
+		*running = schemaCheck{controller, p.start(controller.Run, controller.Log)}
 	}
-	state.schemaCheck.SetResources(needed)
-	m.updateCompatibility(state, wanted)
+	running.SetResources(needed)
+	p.updateCompatibility(wanted)
 }
 
 // updateCompatibility updates the compatibility states of the wanted resources. A state without a new result
 // stays, even across a restart. So states do not flap, and the hub does not write incompatible objects while
 // the target does not respond.
-func (m *Manager) updateCompatibility(state *targetState, wanted []plan.Resource) {
-	next := maps.Clone(state.compatibilityStates)
+func (p *pass) updateCompatibility(wanted []plan.Resource) {
+	next := maps.Clone(p.state.compatibilityStates)
 	maps.DeleteFunc(next, func(target schema.GroupResource, _ schemacheck.State) bool {
-		return !state.writtenResources[target].Direct
+		return !p.state.writtenResources[target].Direct
 	})
 	if next == nil {
 		next = map[schema.GroupResource]schemacheck.State{}
 	}
 	for _, resource := range wanted {
 		target := resource.TargetAPI().GroupResource()
-		before, known := state.compatibilityStates[target]
-		if _, ok := m.schemaFor(resource); !ok {
+		before, known := p.state.compatibilityStates[target]
+		if _, ok := p.manager.catalog.comparedSchema(resource); !ok {
 			next[target] = schemacheck.NotCompared(resource.Native || resource.RelatedOnly)
 			continue
 		}
-		result, ok := state.schemaCheck.State(resource.GroupResource())
+		result, ok := p.state.schemaCheck.State(resource.GroupResource())
 		switch {
 		case ok && (result.SyncedResourceState != edgev2alpha1.SyncedResourcePending || !known):
 			next[target] = result
@@ -118,39 +91,64 @@ func (m *Manager) updateCompatibility(state *targetState, wanted []plan.Resource
 			next[target] = before
 		}
 	}
-	state.lock.Lock()
-	state.compatibilityStates = next
-	state.lock.Unlock()
+	p.state.setCompatibilityStates(next)
+}
+
+// forgetCompatibility drops the compatibility state of a resource if the state refers to another version than
+// the given one.
+func (p *pass) forgetCompatibility(target schema.GroupResource, version string) {
+	record, ok := p.state.writtenResources[target]
+	if !ok || record.Version == version {
+		return
+	}
+	states := maps.Clone(p.state.compatibilityStates)
+	delete(states, target)
+	p.state.setCompatibilityStates(states)
+}
+
+func (t *targetState) setCompatibilityStates(states map[schema.GroupResource]schemacheck.State) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.compatibilityStates = states
+}
+
+func (p *pass) isIncompatible(resource plan.Resource) bool {
+	return p.state.isIncompatible(resource, &p.manager.catalog)
 }
 
 // isIncompatible reports whether mailbox objects of the resource do not fit into the target, so that the hub neither writes nor
-// removes them there. The caller holds reconcileMutex.
-func (m *Manager) isIncompatible(state *targetState, resource plan.Resource) bool {
-	known, ok := m.schemaFor(resource)
-	return ok && !known.WarnOnly && state.compatibilityStates[resource.TargetAPI().GroupResource()].IsSchemaIncompatible()
+// removes them there. The caller holds reconcileMutex or t.lock.
+func (t *targetState) isIncompatible(resource plan.Resource, catalog *catalog) bool {
+	known, ok := catalog.comparedSchema(resource)
+	return ok && !known.WarnOnly && t.compatibilityStates[resource.TargetAPI().GroupResource()].IsSchemaIncompatible()
 }
 
-// isAccepted reports whether objects of a resource are known to fit. The caller holds reconcileMutex.
-func (t *targetState) isAccepted(resource plan.Resource) bool {
-	return t.compatibilityStates[resource.TargetAPI().GroupResource()].SyncedResourceState == edgev2alpha1.SyncedResourceAccepted
+// isKnownToFit reports whether the leader has found that objects of the resource fit, or does not check it.
+func (p *pass) isKnownToFit(resource plan.Resource) bool {
+	known, ok := p.manager.catalog.comparedSchema(resource)
+	return !ok || known.WarnOnly || p.isAccepted(resource)
 }
 
-// trustedUntil returns until when the recorded compatibility of a resource counts without asking the target, zero if it does not. The
-// caller holds reconcileMutex.
-func (t *targetState) trustedUntil(resource plan.Resource, schema schemacheck.Schema) time.Time {
-	if t.isAccepted(resource) && t.compatibilityStates[resource.TargetAPI().GroupResource()].Schema == schema.ID() {
-		return t.currentTarget().TrustedUntil
+// isAccepted reports whether objects of a resource are known to fit.
+func (p *pass) isAccepted(resource plan.Resource) bool {
+	return p.state.compatibilityStates[resource.TargetAPI().GroupResource()].SyncedResourceState == edgev2alpha1.SyncedResourceAccepted
+}
+
+// trustedUntil returns until when the recorded compatibility of a resource counts without asking the target, zero if it does not.
+func (p *pass) trustedUntil(resource plan.Resource, schema schemacheck.Schema) time.Time {
+	if p.isAccepted(resource) && p.state.compatibilityStates[resource.TargetAPI().GroupResource()].Schema == schema.ID() {
+		return p.target.TrustedUntil
 	}
 	return time.Time{}
 }
 
 // unblockedChannels returns the channel that closes once the compatibility of a resource no longer forbids writing its objects, if
 // that was not known before.
-func (m *Manager) unblockedChannels(state *targetState, resource plan.Resource) []<-chan struct{} {
-	if m.isKnownToFit(state, resource) {
+func (p *pass) unblockedChannels(resource plan.Resource) []<-chan struct{} {
+	if p.isKnownToFit(resource) {
 		return nil
 	}
-	if unblocked := state.schemaCheck.Unblocked(resource.GroupResource()); unblocked != nil {
+	if unblocked := p.state.schemaCheck.Unblocked(resource.GroupResource()); unblocked != nil {
 		return []<-chan struct{}{unblocked}
 	}
 	return nil
@@ -158,12 +156,12 @@ func (m *Manager) unblockedChannels(state *targetState, resource plan.Resource) 
 
 // isIncompatibleEmpty reports whether the target has no objects of an incompatible resource that is no longer
 // selected.
-func (m *Manager) isIncompatibleEmpty(state *targetState, resource plan.Resource) (bool, error) {
-	if !m.isIncompatible(state, resource) {
-		state.emptinessChecks.forget(resource.GroupResource())
+func (p *pass) isIncompatibleEmpty(resource plan.Resource) (bool, error) {
+	if !p.isIncompatible(resource) {
+		p.state.emptinessChecks.forget(resource.GroupResource())
 		return false, nil
 	}
-	empty, err := m.isListedEmpty(state, resource)
+	empty, err := p.isListedEmpty(resource)
 	if apierrors.IsNotFound(err) {
 		return false, nil // the next schema check finds that it is not served, and then it does not count as incompatible
 	}
@@ -171,13 +169,12 @@ func (m *Manager) isIncompatibleEmpty(state *targetState, resource plan.Resource
 }
 
 // reportStates publishes StateChanged if the states have changed since the last report.
-func (m *Manager) reportStates(state *targetState) {
-	syncTarget := state.currentTarget().UID
-	states := m.States(syncTarget)
-	if !maps.Equal(states, state.reportedStates) {
-		state.reportedStates = states
-		m.StateChanged.Publish(syncTarget)
-		m.ObjectsChanged.Publish(syncTarget)
+func (p *pass) reportStates() {
+	states := p.state.states()
+	if !maps.Equal(states, p.state.reportedStates) {
+		p.state.reportedStates = states
+		p.manager.StateChanged.Publish(p.target.UID)
+		p.manager.ObjectsChanged.Publish(p.target.UID)
 	}
 }
 
@@ -188,10 +185,14 @@ func (m *Manager) States(syncTarget types.UID) map[schema.GroupResource]schemach
 	if !ok {
 		return nil
 	}
-	found.lock.Lock()
-	states := maps.Clone(found.compatibilityStates)
-	found.lock.Unlock()
-	for _, controller := range found.controllers() {
+	return found.states()
+}
+
+func (t *targetState) states() map[schema.GroupResource]schemacheck.State {
+	t.lock.Lock()
+	states := maps.Clone(t.compatibilityStates)
+	t.lock.Unlock()
+	for _, controller := range t.controllers() {
 		target := controller.Resource.TargetAPI().GroupResource()
 		unavailable := controller.Status.UnavailableResources()
 		missing := slices.IndexFunc(unavailable, func(one objectsync.UnavailableResource) bool { return one.GroupResource == target })
@@ -205,13 +206,12 @@ func (m *Manager) States(syncTarget types.UID) map[schema.GroupResource]schemach
 	return states
 }
 
-// incompatibleResources returns the resources whose objects are not written, with the reason. The caller holds
-// state.lock.
-func (m *Manager) incompatibleResources(state *targetState, published []plan.Resource) map[schema.GroupResource]schemacheck.State {
+// incompatibleResources returns the resources whose objects are not written, with the reason. The caller holds t.lock.
+func (t *targetState) incompatibleResources(published []plan.Resource, catalog *catalog) map[schema.GroupResource]schemacheck.State {
 	incompatible := map[schema.GroupResource]schemacheck.State{}
 	for _, resource := range published {
-		if _, runs := state.syncControllers[resource.GroupResource()]; !runs && m.isIncompatible(state, resource) {
-			incompatible[resource.GroupResource()] = state.compatibilityStates[resource.TargetAPI().GroupResource()]
+		if _, runs := t.syncControllers[resource.GroupResource()]; !runs && t.isIncompatible(resource, catalog) {
+			incompatible[resource.GroupResource()] = t.compatibilityStates[resource.TargetAPI().GroupResource()]
 		}
 	}
 	return incompatible

@@ -35,7 +35,7 @@ var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
 // newSchemaCheckFixture returns a fixture in which the hub publishes the schema of deployments, whose recorded state is before.
 func newSchemaCheckFixture(t *testing.T, before schemacheck.State) *fixture {
 	f := newFixture(t)
-	f.manager.Checker = schemacheck.NewChecker(clock.RealClock{})
+	f.manager.Checker, f.manager.catalog.comparesSchemas = schemacheck.NewChecker(clock.RealClock{}), true
 	published := f.manager.Published()
 	for i := range published {
 		published[i].PublishedResource = published[i].Resource
@@ -134,11 +134,11 @@ func TestCompatibleResourcesAreTrusted(t *testing.T) {
 		"nothing is known":                         {schemacheck.State{}, trust, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := &targetState{target: Target{TrustedUntil: test.trust}, compatibilityStates: map[schema.GroupResource]schemacheck.State{}}
+			state := &targetState{compatibilityStates: map[schema.GroupResource]schemacheck.State{}}
 			if test.before != (schemacheck.State{}) {
 				state.compatibilityStates[deployments] = test.before
 			}
-			if got := state.trustedUntil(resources("deployments.apps")[0], published); !got.Equal(test.want) {
+			if got := (&pass{state: state, target: Target{TrustedUntil: test.trust}}).trustedUntil(resources("deployments.apps")[0], published); !got.Equal(test.want) {
 				t.Errorf("want %v, got %v", test.want, got)
 			}
 		})

@@ -22,7 +22,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
@@ -35,19 +34,18 @@ type localSummary struct {
 }
 
 // localSummaryOf summarizes the objects of a SyncTarget that this replica syncs; the zero value if it does not sync it.
-func (m *Manager) summary(syncTarget types.UID) (summary localSummary) {
+func (m *Manager) localSummaryOf(syncTarget types.UID) (summary localSummary) {
 	state, ok := m.get(syncTarget)
 	if !ok {
 		return localSummary{}
 	}
-	published, publication := m.publication()
-	mailbox := state.currentTarget().Mailbox
-	summary.isSynced, summary.isKnown, summary.Synced = true, m.areCountsKnown(state), true
-	for _, resource := range published {
-		if m.Mailboxes.IsKnownNotServed(mailbox, resource.GroupResource()) {
+	counter := m.counterOf(state)
+	summary.isSynced, summary.isKnown, summary.Synced = true, counter.areKnown(), true
+	for _, resource := range counter.published {
+		if m.Mailboxes.IsKnownNotServed(counter.mailbox, resource.GroupResource()) {
 			summary.NotServed = append(summary.NotServed, resource.GroupResource().String())
 		}
-		if m.isUnpublishedBy(state, resource, publication) {
+		if counter.isUnpublished(resource) {
 			summary.Unpublished = append(summary.Unpublished, resource.UID)
 		}
 	}
@@ -64,22 +62,6 @@ func (m *Manager) summary(syncTarget types.UID) (summary localSummary) {
 		summary.Objects[resource.String()] = int64(running.controller.Status.CopiedObjectCount())
 	}
 	return summary
-}
-
-// isUnpublishedBy reports whether no object of a resource that is about to be unpublished has the hub's
-// finalizer in the mailbox of a SyncTarget, or will get it. It returns false until this replica has applied the
-// publication there, but not for ever if the mailbox cannot be observed.
-func (m *Manager) isUnpublishedBy(state *targetState, resource plan.Resource, publication int) bool {
-	if !resource.Unpublishing || resource.UID == "" || state.isPreparing() {
-		return false
-	}
-	// A mailbox that this replica has just begun to need is listed later than its configs.
-	_, isListed := m.Mailboxes.List(resource.GroupVersionResource, state.currentTarget().Mailbox)
-	state.lock.Lock()
-	hasApplied := isListed && state.configsKnown && state.appliedMatcher == state.matcher && state.appliedPublication == publication
-	isTimedOut := !m.Clock.Now().Before(state.syncStartedAt.Add(countTimeout))
-	state.lock.Unlock()
-	return (hasApplied || isTimedOut) && !m.mayHaveFinalizers(state, resource)
 }
 
 // nextSummary returns the summary of a owner, which has held the SyncTarget for a time. The stored summary, possibly of the former owner,

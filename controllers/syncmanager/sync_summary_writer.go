@@ -34,10 +34,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/shards"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 const (
@@ -63,7 +63,7 @@ type SyncSummaryWriter struct {
 	held map[types.UID]*heldState
 }
 
-// heldState is the SyncSummaryWriter's state of a SyncTarget that this replica owns.
+// heldState is the SyncSummaryWriter's state of a SyncTarget that this replica owns. Only the reconcile of the SyncTarget uses it.
 type heldState struct {
 	// since is when the writer found out that this replica holds the SyncTarget. nextCounts is when numbers of objects may be written.
 	since, nextCounts time.Time
@@ -92,25 +92,23 @@ func (w *SyncSummaryWriter) Register(hosting manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	later := func(queue summaryQueue, syncTarget types.UID) { queue.AddAfter(syncTarget, summaryDelay) }
+	later := func(queue syncTargetQueue, syncTarget types.UID) { queue.AddAfter(syncTarget, summaryDelay) }
 	return errors.Join(
-		added.Watch(topic.Source(w.sync.StateChanged, later)),
+		added.Watch(topic.Source(&w.sync.StateChanged, later)),
 		added.Watch(topic.Source(w.readiness.Changes(), later)),
-		added.Watch(topic.Source(w.sync.Role.Changed, func(queue summaryQueue, changed shards.Set) {
+		added.Watch(topic.Source(w.sync.Role.Changed, func(queue syncTargetQueue, changed shards.Set) {
 			w.forgetShards(changed)
 			w.enqueueAll(queue, 0)
 		})),
-		added.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue summaryQueue) error {
+		added.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue syncTargetQueue) error {
 			go w.enqueueRegularly(ctx, queue)
 			return nil
 		})),
 	)
 }
 
-type summaryQueue = workqueue.TypedRateLimitingInterface[types.UID]
-
 // enqueueRegularly enqueues all SyncTargets that this replica holds, once the ledger is loaded and then once in an interval.
-func (w *SyncSummaryWriter) enqueueRegularly(ctx context.Context, queue summaryQueue) {
+func (w *SyncSummaryWriter) enqueueRegularly(ctx context.Context, queue syncTargetQueue) {
 	if w.ledger.WaitForLoad(ctx) != nil {
 		return
 	}
@@ -126,7 +124,7 @@ func (w *SyncSummaryWriter) enqueueRegularly(ctx context.Context, queue summaryQ
 }
 
 // enqueueAll enqueues the SyncTargets that this replica owns, spread over a time.
-func (w *SyncSummaryWriter) enqueueAll(queue summaryQueue, spread time.Duration) {
+func (w *SyncSummaryWriter) enqueueAll(queue syncTargetQueue, spread time.Duration) {
 	all, _ := w.ledger.SyncTargets()
 	for _, syncTarget := range all {
 		if w.sync.Role.Owns(syncTarget) {
@@ -150,7 +148,7 @@ func (w *SyncSummaryWriter) Reconcile(ctx context.Context, syncTarget types.UID)
 	}
 	now := w.sync.Clock.Now()
 	held := w.stateOf(syncTarget, now)
-	local, heldFor := w.sync.summary(syncTarget), now.Sub(held.since)
+	local, heldFor := w.sync.localSummaryOf(syncTarget), now.Sub(held.since)
 	change := func(entry *ledger.Entry) {
 		if ready, _, known := w.readiness.Of(syncTarget); known {
 			entry.Ready = &ready
@@ -171,7 +169,7 @@ func (w *SyncSummaryWriter) Reconcile(ctx context.Context, syncTarget types.UID)
 		}
 	}
 	if writesCounts {
-		w.setNextCounts(syncTarget, now.Add(summaryInterval))
+		held.nextCounts = now.Add(summaryInterval)
 	}
 	if slices.ContainsFunc(w.sync.Published(), func(resource plan.Resource) bool { return resource.Unpublishing }) {
 		return reconcile.Result{RequeueAfter: unpublishInterval}, nil
@@ -187,21 +185,13 @@ func compareSummaries(stored, next *ledger.Entry) (mustWrite, writesCounts bool)
 
 // stateOf returns the state of a SyncTarget that this replica holds. The first numbers of objects of all SyncTargets are spread over the
 // interval, unless there are none yet.
-func (w *SyncSummaryWriter) stateOf(syncTarget types.UID, now time.Time) heldState {
+func (w *SyncSummaryWriter) stateOf(syncTarget types.UID, now time.Time) *heldState {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if w.held[syncTarget] == nil {
 		w.held[syncTarget] = &heldState{since: now, nextCounts: now.Add(spreadOver(syncTarget, summaryInterval))}
 	}
-	return *w.held[syncTarget]
-}
-
-func (w *SyncSummaryWriter) setNextCounts(syncTarget types.UID, next time.Time) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	if found := w.held[syncTarget]; found != nil {
-		found.nextCounts = next
-	}
+	return w.held[syncTarget]
 }
 
 // forgetShards drops since when this replica has owned the SyncTargets of shards that it acquired or released.

@@ -20,6 +20,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -51,20 +53,23 @@ func (r resolvedAPIs) equal(options objectsync.Options) bool {
 }
 
 // resolveTargetAPIsOf returns the APIs of a resource. If they cannot be determined now, it returns the running controller's.
-func (m *Manager) resolveTargetAPIsOf(state *targetState, resource plan.Resource, relations []*related.Relation, published []plan.Resource) (resolvedAPIs, error) {
-	result := resolvedAPIs{apis: []plan.TargetAPI{resource.TargetAPI()}, relations: relations}
+func (p *pass) resolveTargetAPIsOf(resource plan.Resource, relations []*related.Relation) (resolvedAPIs, error) {
+	result, isUp := resolvedAPIs{apis: []plan.TargetAPI{resource.TargetAPI()}, relations: relations}, p.target.Connection.Health.IsUp()
 	var errs []error
 	var denied []objectsync.UnavailableResource
-	for _, kind := range state.matcher.DownstreamKinds(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
-		allows, err := resource.CheckConversion(published, kind)
+	for _, kind := range p.state.matcher.DownstreamKinds(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
+		allows, err := resource.CheckConversion(p.published, kind)
 		if refusal, ok := errors.AsType[*policy.DeniedError](err); ok {
 			denied = append(denied, objectsync.UnavailableResource{GroupResource: schema.GroupResource{Group: kind.Group}, Kind: kind.Kind, Reason: refusal.Reason, Message: refusal.Message})
 			continue
 		}
 		if kind.Version == "" && kind.Group == resource.Group {
-			kind.Version = writtenVersion(published, kind.GroupKind(), resource.Version)
+			kind.Version = writtenVersion(p.published, kind.GroupKind(), resource.Version)
 		}
-		served, err := resolveKind(state.currentTarget().Connection, kind)
+		served, err := schema.GroupVersionResource{}, errTargetDown
+		if isUp {
+			served, err = p.target.Connection.APIs.ResolveAsync(kind)
+		}
 		result, err = result.with(plan.TargetAPI{GroupVersionResource: served, Kind: kind.Kind, Allowed: allows}, kind.GroupVersion().WithResource(""), err)
 		errs = append(errs, err)
 	}
@@ -73,18 +78,21 @@ func (m *Manager) resolveTargetAPIsOf(state *targetState, resource plan.Resource
 			// A resource with several target versions is written in one of them, whichever version the relation names.
 			continue
 		}
-		kind, err := resolveResource(state.currentTarget().Connection, related.OnTarget)
+		kind, err := "", errTargetDown
+		if isUp {
+			kind, err = p.target.Connection.APIs.ResolveResourceAsync(related.OnTarget)
+		}
 		result, err = result.with(plan.TargetAPI{GroupVersionResource: related.OnTarget, Kind: kind, Allowed: resource.Allowed}, related.OnTarget, err)
 		errs = append(errs, err)
 	}
-	if running, ok := state.syncControllers[resource.GroupResource()]; ok && result.unknown {
+	if running, ok := p.state.syncControllers[resource.GroupResource()]; ok && result.unknown {
 		return resolvedAPIs{apis: running.controller.TargetAPIs, unresolved: running.controller.UnresolvedKinds, relations: relations}, errors.Join(errs...)
 	}
 	if len(result.unresolved) > 0 {
-		state.hasUnresolved.Store(true)
+		p.state.apiEvents.hasUnresolved.Store(true)
 	}
 	result.unresolved = append(result.unresolved, denied...)
-	result.apis = append(result.apis, state.formerTargets(resource, result)...)
+	result.apis = append(result.apis, p.formerTargets(resource, result)...)
 	return result, errors.Join(errs...)
 }
 
@@ -122,29 +130,15 @@ func (r resolvedAPIs) with(found plan.TargetAPI, asked schema.GroupVersionResour
 // errTargetDown means that the target is down. The manager is enqueued when it is up.
 var errTargetDown = errors.New("the target is down")
 
-func resolveKind(connection *targets.Connection, kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
-	if !connection.Health.IsUp() {
-		return schema.GroupVersionResource{}, errTargetDown
-	}
-	return connection.APIs.ResolveAsync(kind)
-}
-
-func resolveResource(connection *targets.Connection, resource schema.GroupVersionResource) (kind string, err error) {
-	if !connection.Health.IsUp() {
-		return "", errTargetDown
-	}
-	return connection.APIs.ResolveResourceAsync(resource)
-}
-
 // formerTargets returns the APIs that earlier conversions of a resource wrote, until they are known to be empty.
-func (t *targetState) formerTargets(resource plan.Resource, current resolvedAPIs) []plan.TargetAPI {
+func (p *pass) formerTargets(resource plan.Resource, current resolvedAPIs) []plan.TargetAPI {
 	var former []plan.TargetAPI
-	for groupResource, record := range t.writtenResources {
+	for groupResource, record := range p.state.writtenResources {
 		wasItself := record.Direct && groupResource == resource.GroupResource()
 		if current.has(groupResource) || !wasItself && !slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
 			continue
 		}
-		running, ok := t.syncControllers[resource.GroupResource()]
+		running, ok := p.state.syncControllers[resource.GroupResource()]
 		if ok && running.controller.IsEmptyFor(groupResource) {
 			continue
 		}
@@ -156,4 +150,48 @@ func (t *targetState) formerTargets(resource plan.Resource, current resolvedAPIs
 	}
 	slices.SortFunc(former, func(a, b plan.TargetAPI) int { return compareResources(a.GroupResource(), b.GroupResource()) })
 	return former
+}
+
+// crdEventTimeout is how long after an event of a CRD the manager polls for its kind.
+const crdEventTimeout = 10 * time.Second
+
+// apiEvents decides which changes of the APIs of a target need a reconcile.
+type apiEvents struct {
+	// hasUnresolved is true if a conversion names a kind that the target does not serve. lastCRDEvent is the time of the
+	// target's last event of a CRD.
+	hasUnresolved atomic.Bool
+	lastCRDEvent  atomic.Pointer[time.Time]
+	// multiVersion are the resources of the target that are published in several versions. lastVersionEvent is the time of the
+	// last event of one of their CRDs.
+	multiVersion     atomic.Pointer[map[schema.GroupResource]bool]
+	lastVersionEvent atomic.Pointer[time.Time]
+}
+
+// onCRD records an event of the CRD of a resource, and reports whether the event needs a reconcile.
+func (e *apiEvents) onCRD(defined schema.GroupResource, now time.Time) (needsReconcile bool) {
+	e.lastCRDEvent.Store(&now)
+	if e.isMultiVersion(defined) {
+		e.lastVersionEvent.Store(&now)
+		return true
+	}
+	return e.hasUnresolved.Load()
+}
+
+// concernAny reports whether a reconcile depends on the APIs that the target serves.
+func (e *apiEvents) concernAny() bool {
+	multiVersion := e.multiVersion.Load()
+	return e.hasUnresolved.Load() || multiVersion != nil && len(*multiVersion) > 0
+}
+
+// isMultiVersion reports whether a change of the resource's CRD may lead to another version.
+func (e *apiEvents) isMultiVersion(target schema.GroupResource) bool {
+	multiVersion := e.multiVersion.Load()
+	return multiVersion != nil && (*multiVersion)[target]
+}
+
+// awaitsCRD reports whether a missing kind, or another version, may be served soon: the event of a CRD precedes discovery by a
+// moment.
+func (e *apiEvents) awaitsCRD(now time.Time) bool {
+	isRecent := func(event *time.Time) bool { return event != nil && now.Sub(*event) < crdEventTimeout }
+	return e.hasUnresolved.Load() && isRecent(e.lastCRDEvent.Load()) || isRecent(e.lastVersionEvent.Load())
 }

@@ -131,7 +131,7 @@ func resolvedAPIsOf(t *testing.T, manager *Manager, state *targetState, resource
 		}
 	}})()
 	for {
-		found, err := manager.resolveTargetAPIsOf(state, resource, relations, published)
+		found, err := passWith(manager, state, published...).resolveTargetAPIsOf(resource, relations)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,11 +178,11 @@ func TestForms(t *testing.T) {
 			for range 2 {
 				forms := resolvedAPIsOf(t, manager, state, widgets(), publishing(test.kinds...))
 				served, unresolved := described(forms)
-				if !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) || state.hasUnresolved.Load() != (len(test.unresolved) > 0) {
+				if !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) || state.apiEvents.hasUnresolved.Load() != (len(test.unresolved) > 0) {
 					t.Errorf("want %q without %q\ngot  %q without %q", test.served, test.unresolved, served, unresolved)
 				}
 				// A controller is restarted only if its forms differ.
-				again, err := manager.resolveTargetAPIsOf(state, widgets(), nil, publishing(test.kinds...))
+				again, err := passWith(manager, state, publishing(test.kinds...)...).resolveTargetAPIsOf(widgets(), nil)
 				if err != nil || !again.equal(objectsync.Options{TargetAPIs: forms.apis, UnresolvedKinds: forms.unresolved}) {
 					t.Errorf("first %v, then %v, %v", forms, again, err)
 				}
@@ -250,8 +250,9 @@ func TestLeftoversOfARunningController(t *testing.T) {
 		{GroupVersionResource: widgets().GroupVersionResource, Kind: "Widget"},
 		{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "widgets"}, Kind: "Widget"},
 	}
-	f.manager.startController(state, widgets(), resolvedAPIs{apis: known})
-	left := state.formerTargets(widgets(), resolvedAPIs{apis: known[:1]})
+	pass := f.manager.newPass(state)
+	pass.startController(widgets(), resolvedAPIs{apis: known})
+	left := pass.formerTargets(widgets(), resolvedAPIs{apis: known[:1]})
 	want := []plan.TargetAPI{
 		{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "gadgets"}},
 		known[1],

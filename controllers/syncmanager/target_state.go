@@ -18,77 +18,56 @@ package syncmanager
 
 import (
 	"context"
-	"maps"
 	gosync "sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
-	"github.com/synchub-dev/synchub/controllers/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
-	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// targetState is the state of an assigned SyncTarget, with its sync controllers.
+// targetState is the state of a SyncTarget that is synced or prepared.
 type targetState struct {
-	// reconcileMutex serializes reconciles, which start and stop controllers. It is held over requests, too.
+	// unsubscribeConfigs end the subscriptions of configEvents.
+	unsubscribeConfigs []func()
+	configEvents       configEvents
+	apiEvents          apiEvents
+	rules              rules
+	// registry contains the relations between objects.
+	registry *related.Registry
+	// emptinessChecks are the checks of resources that are no longer selected.
+	emptinessChecks emptinessChecks
+	// crdController is nil until the target needs a CRD. Only a pass stores it.
+	crdController atomic.Pointer[crdController]
+	// writesAllowed is closed once this replica leads, and may write to the target.
+	writesAllowed chan struct{}
+
+	// reconcileMutex serializes the passes, which start and stop controllers. It is held over requests, too. It guards the fields
+	// below.
 	reconcileMutex   gosync.Mutex
 	stopped          bool
 	writtenResources WrittenResources
 	configs          configs
-	// registry contains the relations between objects. primaries are the PublishedResources that contribute to
-	// it.
-	registry           *related.Registry
-	primaries          map[string]bool
-	unsubscribeConfigs []func()
-	// hasUnresolved is true if a conversion names a kind that the target does not serve. lastCRDEvent is the time of the
-	// target's last event of a CRD.
-	hasUnresolved atomic.Bool
-	lastCRDEvent  atomic.Pointer[time.Time]
-	// multiVersion are the resources of the target that are published in several versions. lastVersionEvent is the time of the
-	// last event of one of their CRDs.
-	multiVersion     atomic.Pointer[map[schema.GroupResource]bool]
-	lastVersionEvent atomic.Pointer[time.Time]
-	// emptinessChecks are the checks of resources that are no longer selected.
-	emptinessChecks emptinessChecks
-	// schemaCheck has no controller until a schema is compared. Guarded by reconcileMutex.
+	// primaries are the PublishedResources that contribute to the registry.
+	primaries map[string]bool
+	// schemaCheck has no controller until a schema is compared.
 	schemaCheck schemaCheck
-	// crdController is nil until the target needs a CRD. Only the owner of reconcileMutex stores it.
-	crdController atomic.Pointer[crdController]
-	// cordoned is true if the hub must not create objects on the target.
-	cordoned atomic.Bool
-	// held is true if the SyncTarget was held, because kcp went back, when it was last reconciled.
-	held atomic.Bool
-	// adoption is the [synchubv1alpha1.AdoptionPolicy] of the SyncTarget.
-	adoption atomic.Value
-	// mutationInput contains the fields of the SyncTarget that mutations read.
-	mutationInput atomic.Pointer[mutationInput]
-	// namespaces decides which namespaces of the target the hub may use.
-	namespaces atomic.Pointer[policy.NamespacePolicy]
-
-	// nameClearing is the state of resolving naming conflicts. Guarded by reconcileMutex.
+	// nameClearing is the state of resolving naming conflicts.
 	nameClearing nameClearing
-	// rebound is true if the mailbox was bound again, so that nothing is removed from the target. Guarded by reconcileMutex.
+	// rebound is true if the mailbox was bound again, so that nothing is removed from the target.
 	rebound bool
+	// reportedStates are the last reported compatibility states.
+	reportedStates map[schema.GroupResource]schemacheck.State
 
-	// configsStale is true when the configs must be read again. verifyMissing is true if the absence of missing ones must be
-	// verified. The manager's lock guards both.
-	configsStale, verifyMissing bool
-
-	// writesAllowed is closed once this replica leads, and may write to the target.
-	writesAllowed chan struct{}
-
-	// lock guards the fields below, and is never held over a request. Its holder may take the manager's lock. The holder of reconcileMutex may read syncControllers,
-	// matcher and configsKnown without lock, because only that holder writes them.
+	// lock guards the fields below, and is never held over a request. Its holder may take the manager's lock. A pass may read
+	// matcher, configsKnown, syncControllers, chosenVersions and compatibilityStates without lock, because only a pass writes them.
 	lock         gosync.Mutex
 	target       Target
 	matcher      *selection.Matcher
@@ -105,11 +84,10 @@ type targetState struct {
 	// completenessRequests are the related resources for which a controller has requested completeness.
 	completenessRequests map[schema.GroupResource]plan.Resource
 	// chosenVersions are the versions that objects are written to the target in, by mailbox resource, for
-	// resources that are published in several. Only the owner of reconcileMutex writes it.
+	// resources that are published in several.
 	chosenVersions map[schema.GroupResource]string
-	// compatibilityStates are the known states by resource of the target. reportedStates are the last reported
-	// states. Only the owner of reconcileMutex writes them.
-	compatibilityStates, reportedStates map[schema.GroupResource]schemacheck.State
+	// compatibilityStates are the known states by resource of the target.
+	compatibilityStates map[schema.GroupResource]schemacheck.State
 	// unsubscribeConnection ends the subscription to the connection.
 	unsubscribeConnection func()
 	// stopAwaitingAPIs is set while the hub observes which APIs the target serves, because one of a conversion is missing.
@@ -117,7 +95,7 @@ type targetState struct {
 	// missingAPIs are the APIs that the mailbox lacks. They are valid only if missingAPIsKnown is true.
 	missingAPIs      MissingAPIs
 	missingAPIsKnown bool
-	// cancelRequests cancels the requests of the owner of reconcileMutex. stopping is true once no more may be made.
+	// cancelRequests cancels the requests of the pass. stopping is true once no more may be made.
 	cancelRequests context.CancelFunc
 	stopping       bool
 	// resumedEpoch is the epoch in which all objects were last reconciled because the target had come up.
@@ -146,60 +124,49 @@ func (t *targetState) setConnection(connection *targets.Connection, listener tar
 	return true
 }
 
-// mutationInput contains the fields of a SyncTarget that mutations read, and the labels and annotations that
-// they were made from.
-type mutationInput struct {
-	labels, annotations map[string]string
-	value               map[string]any
+// updateRules stores the fields of the SyncTarget that decide about its objects, and enqueues the objects that a change concerns. It
+// reports whether the status of the configs shows the change.
+func (t *targetState) updateRules(target Target, protected policy.NamespacePatterns) (isShown bool) {
+	forEach := func(notify func(*objectsync.Controller)) {
+		for _, controller := range t.controllers() {
+			notify(controller)
+		}
+	}
+	if t.rules.cordoned.Swap(target.Cordoned) && !target.Cordoned {
+		forEach((*objectsync.Controller).Uncordon)
+	}
+	wasHeld := t.rules.held.Swap(target.Held)
+	if wasHeld && !target.Held {
+		forEach((*objectsync.Controller).Release)
+	}
+	if t.rules.adoption.Swap(target.Adoption) != target.Adoption {
+		forEach((*objectsync.Controller).RetryConflicts)
+	}
+	if t.rules.setMutationInput(target) {
+		forEach((*objectsync.Controller).SyncTargetChanged)
+	}
+	changesNamespaces := t.rules.setNamespaces(target, protected)
+	if changesNamespaces {
+		forEach((*objectsync.Controller).NamespacesChanged)
+	}
+	return changesNamespaces || wasHeld != target.Held
 }
 
-// setMutationInput stores the fields of the SyncTarget that mutations read, and reports whether they changed.
-func (t *targetState) setMutationInput(target Target) (changed bool) {
-	before := t.mutationInput.Load()
-	if before != nil && maps.Equal(before.labels, target.Labels) && maps.Equal(before.annotations, target.Annotations) {
-		return false
-	}
-	t.mutationInput.Store(&mutationInput{target.Labels, target.Annotations, mutation.SyncTarget(target.Name, target.Labels, target.Annotations)})
-	return before != nil
-}
-
-// updateRules stores the fields of the SyncTarget that decide about its objects, and enqueues the objects that a change concerns.
-func (t *targetState) updateRules(target Target) {
-	if t.cordoned.Swap(target.Cordoned) && !target.Cordoned {
-		for _, controller := range t.controllers() {
-			controller.Uncordon()
-		}
-	}
-	if t.held.Swap(target.Held) && !target.Held {
-		for _, controller := range t.controllers() {
-			controller.Release()
-		}
-	}
-	if t.adoption.Swap(target.Adoption) != target.Adoption {
-		for _, controller := range t.controllers() {
-			controller.RetryConflicts()
-		}
-	}
-	if t.setMutationInput(target) {
-		for _, controller := range t.controllers() {
-			controller.SyncTargetChanged()
-		}
-	}
-}
-
-// setWrittenNamespaces sets the namespaces in which the hub may have written.
-func (t *targetState) setWrittenNamespaces(namespaces []string) {
+// setBounds sets the namespaces in which the hub may have written, and the limits of the mailbox. It reports whether the limits changed.
+func (t *targetState) setBounds(target Target) (hasOtherLimits bool) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	t.target.WrittenNamespaces = namespaces
+	hasOtherLimits = t.target.Limits != target.Limits
+	t.target.WrittenNamespaces, t.target.Limits = target.WrittenNamespaces, target.Limits
+	return hasOtherLimits
 }
 
-// setLimits sets the limits of the mailbox, and reports whether they changed.
-func (t *targetState) setLimits(limits mailboxes.Limits) (changed bool) {
+// setMissingAPIs stores the APIs that the mailbox lacks, and reports whether they changed.
+func (t *targetState) setMissingAPIs(missing MissingAPIs) (changed bool) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	changed = t.target.Limits != limits
-	t.target.Limits = limits
+	changed = !t.missingAPIsKnown || !t.missingAPIs.equal(missing)
+	t.missingAPIs, t.missingAPIsKnown = missing, true
 	return changed
 }
 
@@ -213,13 +180,6 @@ func (t *targetState) observeReconnect() bool {
 	}
 	t.resumedEpoch = now
 	return true
-}
-
-// awaitsCRD reports whether a missing kind, or another version, may be served soon: the event of a CRD precedes discovery by a
-// moment.
-func (t *targetState) awaitsCRD(now time.Time) bool {
-	isRecent := func(event *time.Time) bool { return event != nil && now.Sub(*event) < crdEventTimeout }
-	return t.hasUnresolved.Load() && isRecent(t.lastCRDEvent.Load()) || isRecent(t.lastVersionEvent.Load())
 }
 
 // awaitAPIs begins or ends to observe which APIs the target serves.
@@ -264,40 +224,6 @@ func (t *targetState) controllers() []*objectsync.Controller {
 	return controllers
 }
 
-// runner is the goroutine of a controller. The zero value means none.
-type runner struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-}
-
-// run runs a controller until [runner.stop], or until the manager ends.
-func (m *Manager) run(syncTarget types.UID, controller func(context.Context) error, log logr.Logger) runner {
-	ctx, cancel := context.WithCancel(m.Role.Context(m.ctx, syncTarget))
-	started := runner{cancel, make(chan struct{})}
-	go func() {
-		defer close(started.done)
-		if err := controller(ctx); err != nil {
-			log.Error(err, "a controller ended")
-		}
-	}()
-	return started
-}
-
-// stop returns when the controller has ended.
-func (r runner) stop() {
-	if r.cancel != nil {
-		r.cancel()
-		<-r.done
-	}
-}
-
-// syncController is a running sync controller.
-type syncController struct {
-	controller *objectsync.Controller
-	startedAt  time.Time
-	runner
-}
-
 // stopController stops the controller of one resource. The caller holds reconcileMutex.
 func (t *targetState) stopController(resource schema.GroupResource) {
 	t.lock.Lock()
@@ -307,8 +233,8 @@ func (t *targetState) stopController(resource schema.GroupResource) {
 	stopping.stop()
 }
 
-// stoppableContext returns a context for the owner of reconcileMutex that ends when the target is stopped. Otherwise a hanging server
-// would delay the stop.
+// stoppableContext returns a context for a pass that ends when the target is stopped. Otherwise a hanging server would delay the
+// stop.
 func (t *targetState) stoppableContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	t.lock.Lock()

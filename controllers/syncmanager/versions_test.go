@@ -78,11 +78,12 @@ func TestChooseVersions(t *testing.T) {
 			}})()
 			published := []plan.Resource{test.resource}
 			for {
-				again, err := manager.chooseVersions(state, published)
+				pass := passWith(manager, state, published...)
+				again, err := pass.chooseVersions()
 				if err != nil {
 					t.Fatal(err)
 				}
-				chosen := state.withChosenVersions(published)[0]
+				chosen := pass.published[0]
 				if chosen.TargetAPI().Version == test.want && again == test.again {
 					if isOwn := chosen == test.resource; isOwn != (test.want == test.resource.Version) {
 						t.Errorf("got %+v", chosen)
@@ -104,11 +105,12 @@ func TestChooseVersionsOfATargetThatIsAway(t *testing.T) {
 	manager, _ := newManager(t)
 	published := []plan.Resource{oldWidgets("v2", "v1")}
 	state := &targetState{target: Target{Connection: connection(t)}, matcher: naming(""), writtenResources: parseWritten("widgets.old/v1")}
-	if _, err := manager.chooseVersions(state, published); err != nil || state.withChosenVersions(published)[0].TargetAPI().Version != "v1" {
+	pass := passWith(manager, state, published...)
+	if _, err := pass.chooseVersions(); err != nil || pass.published[0].TargetAPI().Version != "v1" {
 		t.Errorf("got %v, %v", state.chosenVersions, err)
 	}
 	state.matcher, state.writtenResources = selecting("configmaps"), nil
-	if _, err := manager.chooseVersions(state, published); err != nil || len(state.chosenVersions) > 0 || state.isMultiVersion(published[0].GroupResource()) {
+	if _, err := passWith(manager, state, published...).chooseVersions(); err != nil || len(state.chosenVersions) > 0 || state.apiEvents.isMultiVersion(published[0].GroupResource()) {
 		t.Errorf("got %v, %v", state.chosenVersions, err)
 	}
 }
@@ -123,7 +125,7 @@ func TestAnotherVersionIsComparedAnew(t *testing.T) {
 	for named, want := range map[string]int{"v1": 1, "v2": 0} {
 		state.matcher = naming(named)
 		state.compatibilityStates = map[schema.GroupResource]schemacheck.State{group: incompatibleState()}
-		if _, err := manager.chooseVersions(state, published); err != nil || len(state.compatibilityStates) != want {
+		if _, err := passWith(manager, state, published...).chooseVersions(); err != nil || len(state.compatibilityStates) != want {
 			t.Errorf("%s: %v, %v", named, state.compatibilityStates, err)
 		}
 	}

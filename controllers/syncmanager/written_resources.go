@@ -18,6 +18,8 @@ package syncmanager
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
@@ -52,14 +55,11 @@ func (w WrittenResource) equal(other WrittenResource) bool {
 	return w.Version == other.Version && w.Direct == other.Direct && slices.Equal(w.ConvertedFrom, other.ConvertedFrom) && w.Compatibility == other.Compatibility && w.Served == other.Served
 }
 
-// LedgerWrittenResourceStore stores the written resources of SyncTargets in the ledger.
-type LedgerWrittenResourceStore struct{ *ledger.Store }
-
-var _ WrittenResourceStore = LedgerWrittenResourceStore{}
-
-// StoreWrittenResources implements [WrittenResourceStore].
-func (l LedgerWrittenResourceStore) StoreWrittenResources(ctx context.Context, syncTarget types.UID, resources WrittenResources) error {
-	return l.Update(ctx, syncTarget, func(entry *ledger.Entry) { entry.Resources = writtenResourcesToLedger(resources) })
+// StoreWrittenResourcesIn returns a function that stores the written resources of a SyncTarget in the ledger.
+func StoreWrittenResourcesIn(entries *ledger.Store) func(context.Context, types.UID, WrittenResources) error {
+	return func(ctx context.Context, syncTarget types.UID, resources WrittenResources) error {
+		return entries.Update(ctx, syncTarget, func(entry *ledger.Entry) { entry.Resources = writtenResourcesToLedger(resources) })
+	}
 }
 
 func writtenResourcesToLedger(written WrittenResources) []ledger.Resource {
@@ -121,15 +121,90 @@ func (w WrittenResource) withSource(source schema.GroupResource, version string)
 
 func compareResources(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }
 
-// mayHaveWritten reports whether the hub may have written objects of a mailbox resource, converted or not.
-func (t *targetState) mayHaveWritten(resource schema.GroupResource) bool {
-	if t.writtenResources[resource].Direct {
+// mayContain reports whether the hub may have written objects of a mailbox resource, converted or not.
+func (w WrittenResources) mayContain(resource schema.GroupResource) bool {
+	if w[resource].Direct {
 		return true
 	}
-	for _, record := range t.writtenResources {
+	for _, record := range w {
 		if slices.Contains(record.ConvertedFrom, resource) {
 			return true
 		}
 	}
 	return false
+}
+
+// contain reports whether the resource is recorded with all of these APIs of the target, so that the leader may write it.
+func (w WrittenResources) contain(resource plan.Resource, apis []plan.TargetAPI) bool {
+	return !slices.ContainsFunc(apis, func(target plan.TargetAPI) bool {
+		record := w[target.GroupResource()]
+		if target.GroupResource() == resource.GroupResource() {
+			return !record.Direct || record.Version != target.Version
+		}
+		return !slices.Contains(record.ConvertedFrom, resource.GroupResource())
+	})
+}
+
+// versionOf returns the version that objects of a resource may have been written in last; empty if none
+// were.
+func (w WrittenResources) versionOf(resource plan.Resource) string {
+	target := resource.TargetAPI().GroupResource()
+	record := w[target]
+	if record.Direct && target == resource.GroupResource() || slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
+		return record.Version
+	}
+	return ""
+}
+
+// storeWrittenResources records, if that changed, which resources of the target the hub may write, and whether
+// objects fit there. Entries of resources that are no longer published stay, because their objects are still on
+// the target.
+func (p *pass) storeWrittenResources(ctx context.Context, wanted []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs) error {
+	next := WrittenResources{}
+	for _, resource := range wanted {
+		groupResource := resource.GroupResource()
+		for _, target := range resolved[groupResource].apis {
+			if target.GroupResource() == groupResource {
+				next[groupResource] = WrittenResource{Version: target.Version, Direct: true, ConvertedFrom: next[groupResource].ConvertedFrom}
+			} else {
+				next[target.GroupResource()] = next[target.GroupResource()].withSource(groupResource, target.Version)
+			}
+		}
+	}
+	isPublished := func(groupResource schema.GroupResource) bool {
+		return slices.ContainsFunc(p.published, func(r plan.Resource) bool { return !r.Unpublishing && r.GroupResource() == groupResource })
+	}
+	for groupResource, record := range p.state.writtenResources {
+		if record.Direct && !isPublished(groupResource) {
+			kept := next[groupResource]
+			kept.Direct, kept.Version = true, record.Version
+			next[groupResource] = kept
+		}
+		for _, source := range record.ConvertedFrom {
+			if !isPublished(source) {
+				next[groupResource] = next[groupResource].withSource(source, record.Version)
+			}
+		}
+	}
+	p.addCompatibility(next)
+	if maps.EqualFunc(next, p.state.writtenResources, WrittenResource.equal) {
+		return nil
+	}
+	if err := p.manager.StoreWrittenResources(ctx, p.target.UID, next); err != nil {
+		return fmt.Errorf("cannot record the synced resources: %w", err)
+	}
+	p.state.writtenResources = next
+	p.manager.StateChanged.Publish(p.target.UID)
+	return nil
+}
+
+// addCompatibility adds the known compatibility states to the records.
+func (p *pass) addCompatibility(records WrittenResources) {
+	for group, record := range records {
+		if state := p.state.compatibilityStates[group]; record.Direct && state.SyncedResourceState != edgev2alpha1.SyncedResourcePending {
+			record.Compatibility = state
+			record.Served = p.state.writtenResources[group].Served || state.SyncedResourceState == edgev2alpha1.SyncedResourceAccepted
+			records[group] = record
+		}
+	}
 }

@@ -186,7 +186,7 @@ func (c *Controller) identifyCluster(ctx context.Context, request mcreconcile.Re
 // updateIdentity stores the claim of the SyncTarget. It returns the older SyncTarget of the same workspace that claims the cluster, nil if there is none.
 func (c *Controller) updateIdentity(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, cluster string, found *observedState) *clusterIdentity {
 	own := newClusterIdentity(request, syncTarget, cluster)
-	conflicting, other, changed := c.setIdentity(own)
+	conflicting, other, changed := c.store.setIdentity(own)
 	found.clusterShared = other != nil
 	if other != nil && changed {
 		c.Log.Info("two SyncTargets of different inventory workspaces lead to clusters with the same identity",

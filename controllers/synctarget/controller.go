@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -53,7 +54,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/predicates"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -65,6 +65,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 // heartbeatInterval is how often the hub writes the heartbeat of a healthy target. A quiet SyncTarget has no other status writes.
@@ -86,9 +87,9 @@ type Options struct {
 	// the status of SyncTargets, because users may write that status.
 	Ledger    *ledger.Store
 	Mailboxes mailbox.Locator
-	// ConnectionChanged and StateChanged carry SyncTargets whose connection or sync state changed. Unauthorized
-	// carries SyncTargets whose credentials the target refused in a probe.
-	ConnectionChanged, StateChanged, Unauthorized *topic.Topic[types.UID]
+	// ConnectionChanged carries SyncTargets whose connection changed. Unauthorized carries SyncTargets whose credentials the target
+	// refused in a probe.
+	ConnectionChanged, Unauthorized *topic.Topic[types.UID]
 
 	// Readiness receives which SyncTargets are Ready; it may be nil.
 	Readiness *readiness.Registry
@@ -113,7 +114,7 @@ type Options struct {
 // Controller reconciles SyncTargets.
 type Controller struct {
 	Options
-	*store
+	store *store
 	// readSecret reads a Secret from kcp, past the cache. Tests replace it.
 	readSecret func(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error)
 	prefetch   *secretPrefetch
@@ -126,15 +127,15 @@ func NewController(options Options) *Controller {
 	return c
 }
 
-// Register adds the controller to the manager.
-func (c *Controller) Register() error {
+// Register adds the controller to the manager of the inventory workspaces.
+func (c *Controller) Register(hosting manager.Manager) error {
 	slow := lanes.PerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, c.Clock)
-	return errors.Join(c.Manager.GetLocalManager().Add(slow), mcbuilder.ControllerManagedBy(c.Manager).
+	return errors.Join(hosting.Add(slow), mcbuilder.ControllerManagedBy(c.Manager).
 		Named("synctarget").
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(predicates.IgnoreHeartbeats(), predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(inventories.SecretMetadata(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
 			return mchandler.EnqueueRequestsFromMapFunc(func(_ context.Context, secret client.Object) []reconcile.Request {
-				return c.requestsForSecret(secretKey{name, client.ObjectKeyFromObject(secret)})
+				return c.store.requestsForSecret(secretKey{name, client.ObjectKeyFromObject(secret)})
 			})(name, inventory)
 		}).
 		WatchesRawSource(source.TypedKind(c.Mailboxes.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
@@ -145,20 +146,18 @@ func (c *Controller) Register() error {
 			UsePriorityQueue: new(false),
 		}).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(ctx context.Context, queue requestQueue) error {
-			c.start(ctx, queue)
+			c.store.start(ctx, queue)
 			context.AfterFunc(ctx, runningControllers.Add(c))
 			return nil
 		})).
-		WatchesRawSource(topic.Source(c.ConnectionChanged, c.onChanged)).
-		WatchesRawSource(topic.Source(c.StateChanged, c.onChanged)).
-		WatchesRawSource(topic.Source(c.Unauthorized, c.onUnauthorized)).
+		WatchesRawSource(topic.Source(c.ConnectionChanged, c.store.onChanged)).
+		WatchesRawSource(topic.Source(&c.Sync.StateChanged, c.store.onChanged)).
+		WatchesRawSource(topic.Source(c.Unauthorized, c.store.onUnauthorized)).
 		// The leader reports exceeded quotas.
-		WatchesRawSource(leadership.Source(c.Role.Elected, func(requestQueue) { c.EnqueueAll() })).
-		WatchesRawSource(topic.Source(c.Role.Changed, func(_ requestQueue, changed shards.Set) { c.resetShards(changed, c.Role.Owns) })).
-		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(ctx context.Context, _ requestQueue) error {
-			c.Ledger.Subscribe(ctx, func(syncTarget types.UID) { c.enqueue(syncTarget) })
-			return nil
-		})).
+		WatchesRawSource(leadership.Source(c.Role.Elected, func(requestQueue) { c.store.enqueueAll() })).
+		WatchesRawSource(topic.Source(c.Role.Changed, func(_ requestQueue, changed shards.Set) { c.store.resetShards(changed, c.Role.Owns) })).
+		WatchesRawSource(topic.Source(c.Ledger.Changes(), c.store.onChanged)).
+		WatchesRawSource(topic.Source(c.History.Changes(), func(requestQueue, struct{}) { c.store.enqueueAll() })).
 		WatchesRawSource(slow.Source()).
 		Complete(slow))
 }
@@ -201,7 +200,7 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		return reconcile.Result{}, err
 	}
 	if syncTarget.DeletionTimestamp != nil {
-		c.indexSecret(request, &syncTarget)
+		c.store.indexSecret(request, &syncTarget)
 		return c.reconcileDelete(ctx, request, inventory, &syncTarget)
 	}
 	return c.reconcileNormal(ctx, request, inventory, &syncTarget)
@@ -217,14 +216,14 @@ func (c *Controller) reconcileNormal(ctx context.Context, request mcreconcile.Re
 	if granted, result, err := c.awaitQuota(ctx, request, inventory, syncTarget); !granted || err != nil {
 		return result, err
 	}
-	c.indexSecret(request, syncTarget)
+	c.store.indexSecret(request, syncTarget)
 	return c.reconcileTarget(ctx, request, inventory, syncTarget)
 }
 
 // reconcileTarget reconciles a SyncTarget with a mailbox: it connects, identifies the cluster, syncs or drains the target, renews the token
 // and writes the status.
 func (c *Controller) reconcileTarget(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	state := c.stateOf(syncTarget.UID)
+	state := c.store.stateOf(syncTarget.UID)
 	inventoryName := logicalcluster.Name(request.ClusterName)
 	observed := observedState{mailboxPath: c.Mailboxes.Path(inventoryName, syncTarget.UID)}
 	var err error
@@ -239,12 +238,12 @@ func (c *Controller) reconcileTarget(ctx context.Context, request mcreconcile.Re
 	if err := c.identifyCluster(ctx, request, syncTarget, &observed, state); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.startOrStopSync(request, syncTarget, observed)
+	c.startOrStopSync(syncTarget, observed)
 	isDraining := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend && observed.connection != nil
 	if isDraining {
 		observed.drain, err = c.startDrain(ctx, request, inventory, syncTarget, observed.connection, cleanup.ModeDrain)
 	} else {
-		c.stopDrain(syncTarget.UID)
+		c.store.stopDrain(syncTarget.UID)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -301,14 +300,14 @@ func (c *Controller) patchStatus(ctx context.Context, inventory cluster.Cluster,
 
 // startOrStopSync starts or stops the sync of the SyncTarget. It starts only for an identified cluster: the
 // ledger must contain which cluster the hub writes to before the hub writes there.
-func (c *Controller) startOrStopSync(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, observed observedState) {
+func (c *Controller) startOrStopSync(syncTarget *edgev2alpha1.SyncTarget, observed observedState) {
 	if observed.connection == nil || !observed.identified || observed.conflictingTarget != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || observed.mailbox == "" {
 		c.Sync.StopSync(syncTarget.UID)
 		return
 	}
 	// A drain must have ended before the sync controllers create objects.
-	c.stopDrain(syncTarget.UID)
-	target := targetFor(logicalcluster.Name(request.ClusterName), syncTarget, observed, c.Ledger.Get(syncTarget.UID))
+	c.store.stopDrain(syncTarget.UID)
+	target := targetFor(syncTarget, observed, c.Ledger.Get(syncTarget.UID))
 	target.Held = c.History.Holds(syncTarget.UID)
 	c.Sync.StartSync(target)
 	c.Sync.Resume(syncTarget.UID)
@@ -324,7 +323,7 @@ func (c *Controller) Stop(syncTarget types.UID) {
 func (c *Controller) stopWork(syncTarget types.UID) {
 	c.stopAndDisconnect(syncTarget)
 	c.Readiness.Forget(syncTarget)
-	c.endWork(syncTarget)
+	c.store.endWork(syncTarget)
 }
 
 // stopAndDisconnect ends this replica's work for a SyncTarget. It returns once the replica no longer writes to
@@ -336,20 +335,20 @@ func (c *Controller) stopAndDisconnect(syncTarget types.UID) {
 
 // stopSync does the same, except that it leaves the connection.
 func (c *Controller) stopSync(syncTarget types.UID) {
-	c.stopDrain(syncTarget)
+	c.store.stopDrain(syncTarget)
 	c.Sync.Forget(syncTarget)
 }
 
 // track stores the UID of the SyncTarget with the request's name. It drops the former SyncTarget of this name.
 func (c *Controller) track(request mcreconcile.Request, syncTarget types.UID) {
-	if replaced, ok := c.setUID(request, syncTarget); ok {
+	if replaced, ok := c.store.setUID(request, syncTarget); ok {
 		c.forget(replaced)
 	}
 }
 
 // untrack drops the SyncTarget of a name that the cache no longer shows.
 func (c *Controller) untrack(request mcreconcile.Request) {
-	if syncTarget, ok := c.deleteUID(request); ok {
+	if syncTarget, ok := c.store.deleteUID(request); ok {
 		c.forget(syncTarget)
 	}
 }
@@ -358,26 +357,16 @@ func (c *Controller) untrack(request mcreconcile.Request) {
 // target or in kcp.
 func (c *Controller) forget(syncTarget types.UID) {
 	c.Stop(syncTarget)
-	c.delete(syncTarget)
+	c.store.delete(syncTarget)
 	c.History.ForgetSyncTarget(syncTarget)
 }
 
-func targetFor(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, observed observedState, known ledger.Entry) syncmanager.Target {
+func targetFor(syncTarget *edgev2alpha1.SyncTarget, observed observedState, known ledger.Entry) syncmanager.Target {
 	return syncmanager.Target{
-		UID:                syncTarget.UID,
-		Name:               syncTarget.Name,
-		Labels:             syncTarget.Labels,
-		Annotations:        parameters.Of(syncTarget),
-		InventoryWorkspace: inventory,
-		Mailbox:            observed.mailbox,
-		Connection:         observed.connection,
-		Cordoned:           syncTarget.Spec.Unschedulable,
-		WrittenResources:   syncmanager.WrittenResourcesFromLedger(known.Resources),
-		Adoption:           synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption),
-		Namespaces:         syncTarget.Spec.Namespaces,
-		WrittenNamespaces:  writtenNamespaces(known),
-		Limits:             mailboxLimitsOf(syncTarget),
-		TrustedUntil:       observed.trustedUntil,
+		UID: syncTarget.UID, Name: syncTarget.Name, Labels: syncTarget.Labels, Annotations: parameters.Of(syncTarget),
+		Mailbox: observed.mailbox, Connection: observed.connection, Cordoned: syncTarget.Spec.Unschedulable,
+		Adoption: synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption), Namespaces: syncTarget.Spec.Namespaces, Limits: mailboxLimitsOf(syncTarget),
+		WrittenResources: syncmanager.WrittenResourcesFromLedger(known.Resources), WrittenNamespaces: writtenNamespaces(known), TrustedUntil: observed.trustedUntil,
 	}
 }
 

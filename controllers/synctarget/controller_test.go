@@ -28,6 +28,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
@@ -84,6 +85,11 @@ func TestLimitsOf(t *testing.T) {
 	}
 }
 
+// newSyncManager returns a sync manager that cannot sync anything.
+func newSyncManager() *syncmanager.Manager {
+	return syncmanager.New(syncmanager.Dependencies{}, &configv1alpha1.HubConfiguration{})
+}
+
 // startRegistry returns a registry that connects until the test ends.
 func startRegistry(t *testing.T) *targets.Registry {
 	t.Helper()
@@ -136,7 +142,7 @@ func TestTargetFor(t *testing.T) {
 	}}
 	connection := &targets.Connection{}
 	want := syncmanager.Target{
-		UID: "u", Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection,
+		UID: "u", Name: "florin", Mailbox: "m", Connection: connection,
 		WrittenResources: map[schema.GroupResource]syncmanager.WrittenResource{
 			{Resource: "configmaps"}: {
 				Version: "v1", Direct: true, Compatibility: schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: "R"},
@@ -146,7 +152,7 @@ func TestTargetFor(t *testing.T) {
 		TrustedUntil: noon,
 	}
 	found := observedState{connection: connection, mailbox: "m", trustedUntil: noon}
-	if got := targetFor("i", syncTarget, found, known); !reflect.DeepEqual(got, want) {
+	if got := targetFor(syncTarget, found, known); !reflect.DeepEqual(got, want) {
 		t.Errorf("want %+v\ngot  %+v", want, got)
 	}
 }
@@ -154,10 +160,10 @@ func TestTargetFor(t *testing.T) {
 // A SyncTarget that is recreated under its name, or vanishes, is disconnected. Others stay connected.
 func TestTrackAndUntrack(t *testing.T) {
 	registry := startRegistry(t)
-	controller := NewController(Options{Registry: registry, Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	controller := NewController(Options{Registry: registry, Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	controller.queue = queue
+	controller.store.queue = queue
 	request := func(name string) mcreconcile.Request {
 		request := mcreconcile.Request{ClusterName: "i"}
 		request.Name = name
@@ -177,7 +183,7 @@ func TestTrackAndUntrack(t *testing.T) {
 	}
 	// enqueued returns the SyncTarget that is enqueued when a connection's health changes.
 	enqueued := func(uid types.UID) string {
-		controller.enqueue(uid)
+		controller.store.enqueue(uid)
 		if queue.Len() == 0 {
 			return ""
 		}

@@ -83,8 +83,8 @@ func (c *Controller) admitTunnel(ctx context.Context, request mcreconcile.Reques
 		c.Registry.RemoveTunnel(syncTarget.UID)
 		return nil
 	}
-	c.indexSecret(request, syncTarget)
-	content, problem, err := c.kubeconfig(ctx, inventory, syncTarget, c.stateOf(syncTarget.UID))
+	c.store.indexSecret(request, syncTarget)
+	content, problem, err := c.kubeconfig(ctx, inventory, syncTarget, c.store.stateOf(syncTarget.UID))
 	if err != nil {
 		return err
 	}
@@ -149,11 +149,11 @@ func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, s
 		}
 		return nil, err
 	}
-	if state.secret == nil && c.isSecretUnread(syncTarget.UID) {
+	if state.secret == nil && c.store.isSecretUnread(syncTarget.UID) {
 		state.secret = c.prefetch.take(ctx, inventory, syncTarget)
 	}
 	known := state.cachedSecret(cached, reference.Key)
-	if isRefused := c.beginSecretRead(state); known != nil && !isRefused {
+	if isRefused := c.store.beginSecretRead(state); known != nil && !isRefused {
 		return known, nil
 	}
 	stored, err := c.readSecret(ctx, inventory, key)

@@ -34,7 +34,6 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
@@ -74,7 +73,7 @@ func version(resourceVersion string) *corev1.Secret {
 
 // A SyncTarget gets the content of a Secret only while the Secret lists the SyncTarget. Every reconcile checks that.
 func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
-	controller := NewController(Options{Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	controller := NewController(Options{Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: "one"}}
 	syncTarget.Spec.KubeconfigSecretRef = &edgev2alpha1.SecretReference{Name: "s"}
 	const command = "`kubectl annotate secret s --namespace default synchub.dev/allowed-sync-targets=florin/one`"
@@ -116,9 +115,9 @@ func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
 
 // The hub reads a Secret when the cache shows another version, and once after each refusal of the credentials by the target.
 func TestWhenASecretIsRead(t *testing.T) {
-	controller := NewController(Options{Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	controller := NewController(Options{Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	controller.track(mcreconcile.Request{}, "florin")
-	state := controller.stateOf("florin")
+	state := controller.store.stateOf("florin")
 	inventory := &fakeCluster{secret: version("1")}
 	stored, failure, reads := version("1"), error(nil), 0
 	controller.readSecret = func(context.Context, cluster.Cluster, types.NamespacedName) (*corev1.Secret, error) {
@@ -143,8 +142,8 @@ func TestWhenASecretIsRead(t *testing.T) {
 	expect("it is new", "1", 1)
 	expect("nothing has changed", "1", 1)
 	stored = version("2")
-	controller.onUnauthorized(nil, "florin")
-	controller.onUnauthorized(nil, "another")
+	controller.store.onUnauthorized(nil, "florin")
+	controller.store.onUnauthorized(nil, "another")
 	expect("the cache was behind", "2", 2)
 	expect("it still is", "2", 2)
 	inventory.secret = version("2")
@@ -154,19 +153,19 @@ func TestWhenASecretIsRead(t *testing.T) {
 	expect("it has changed", "3", 3)
 
 	for reads := range 3 {
-		controller.onUnauthorized(nil, "florin")
+		controller.store.onUnauthorized(nil, "florin")
 		expect("the credentials are bad, and there are no new ones", "3", reads+4)
 		expect("which is found out once", "3", reads+4)
 	}
 	failure = errors.New("kcp does not answer")
-	controller.onUnauthorized(nil, "florin")
+	controller.store.onUnauthorized(nil, "florin")
 	expect("kcp cannot be asked", "3", 7)
 	inventory.secret = version("4")
 	expect("kcp cannot be asked about a change", "unknown", 8)
 	failure, stored = nil, version("4")
 	expect("now it can", "4", 9)
 	failure = notFound(client.ObjectKey{Name: "s"})
-	controller.onUnauthorized(nil, "florin")
+	controller.store.onUnauthorized(nil, "florin")
 	expect("the Secret is gone", "none", 10)
 
 	failure, stored = nil, version("5")
@@ -181,7 +180,7 @@ func TestWhenASecretIsRead(t *testing.T) {
 	inventory.secret = nil
 	expect("the cache shows none", "none", 13)
 	controller.untrack(mcreconcile.Request{})
-	controller.onUnauthorized(nil, "florin")
+	controller.store.onUnauthorized(nil, "florin")
 }
 
 // The hub keeps only the parts of a Secret that its SyncTarget needs. It still refuses a kubeconfig that is too

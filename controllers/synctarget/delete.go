@@ -85,7 +85,7 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 
 // cleanUpTarget cleans up the target of a SyncTarget that is being deleted, over the hub's own connection.
 func (c *Controller) cleanUpTarget(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	state := c.stateOf(syncTarget.UID)
+	state := c.store.stateOf(syncTarget.UID)
 	c.expectCluster(syncTarget, state)
 	connection, problem, err := c.connect(ctx, inventory, syncTarget, state)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Controller) cleanUpTarget(ctx context.Context, request mcreconcile.Requ
 		return c.waitForTarget(ctx, inventory, syncTarget, connection, problem)
 	}
 	if c.History.Holds(syncTarget.UID) {
-		c.stopDrain(syncTarget.UID)
+		c.store.stopDrain(syncTarget.UID)
 		return c.updateDeletingStatus(ctx, inventory, syncTarget, ReasonCleanupBlocked, "The SyncTarget is being deleted. "+storeWentBackMessage(syncTarget.Name, nil), heartbeatCondition(connection.Health.Get(), nil))
 	}
 	running, err := c.startDrain(ctx, request, inventory, syncTarget, connection, drainModeOf(syncTarget))
@@ -153,7 +153,7 @@ func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluste
 // forceRemoval ends the cleanup although objects may be left on the target, and lists them in an event and in
 // the status.
 func (c *Controller) forceRemoval(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, remaining string) (reconcile.Result, error) {
-	c.stopDrain(syncTarget.UID)
+	c.store.stopDrain(syncTarget.UID)
 	if err := events.WarnSyncTarget(ctx, inventory.GetClient(), c.Clock.Now(), syncTarget, ReasonRemovalForced, "The SyncTarget is let go. "+remaining); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -189,9 +189,9 @@ func (c *Controller) updateDeletingStatus(ctx context.Context, inventory cluster
 func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
 	if c.Ledger.Get(syncTarget).CleanedUp {
 		// The leader deletes the entry of the ledger before it removes the finalizer, which may take more than one attempt.
-		c.update(syncTarget, func(found *entry) { found.isCleanedUp = true })
+		c.store.update(syncTarget, func(found *entry) { found.isCleanedUp = true })
 	}
-	return c.get(syncTarget).isCleanedUp
+	return c.store.get(syncTarget).isCleanedUp
 }
 
 // repeatCleanedUp records again that the target is cleaned up if the entry in the ledger is gone and the
@@ -200,7 +200,7 @@ func (c *Controller) repeatCleanedUp(ctx context.Context, syncTarget *edgev2alph
 	if !c.OtherOwners || c.Ledger.Get(syncTarget.UID).CleanedUp {
 		return reconcile.Result{}, nil
 	}
-	state, now := c.stateOf(syncTarget.UID), c.Clock.Now()
+	state, now := c.store.stateOf(syncTarget.UID), c.Clock.Now()
 	if state.cleanedUpMissing.IsZero() {
 		state.cleanedUpMissing = now
 	}
@@ -220,7 +220,7 @@ func (c *Controller) recordCleanedUp(ctx context.Context, syncTarget *edgev2alph
 			return err
 		}
 	}
-	c.update(syncTarget.UID, func(found *entry) { found.isCleanedUp = true })
+	c.store.update(syncTarget.UID, func(found *entry) { found.isCleanedUp = true })
 	return nil
 }
 

@@ -102,12 +102,12 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 ) (*drainRun, error) {
 	// The caller keeps writing to its copy of the SyncTarget.
 	name, uid := syncTarget.Name, syncTarget.UID
-	if running := c.currentDrain(uid, mode, connection); running != nil {
+	if running := c.store.currentDrain(uid, mode, connection); running != nil {
 		return running, nil
 	}
-	c.lock.Lock()
-	parent := c.runContext
-	c.lock.Unlock()
+	c.store.lock.Lock()
+	parent := c.store.runContext
+	c.store.lock.Unlock()
 	// The PublishedResource decides whether a namespace may be deleted with its contents.
 	if parent == nil || !c.Sync.HasPublished() || c.History.Holds(uid) {
 		return nil, nil
@@ -120,7 +120,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 	known := c.Ledger.Get(uid)
 	runContext, cancel := context.WithCancel(c.Role.Context(parent, uid))
 	started := &drainRun{mode: mode, connection: connection, startedAt: c.Clock.Now(), cancel: cancel, done: make(chan struct{})}
-	c.setDrain(uid, started)
+	c.store.setDrain(uid, started)
 	options := drain.Options{
 		Target:             drain.TargetOf(connection),
 		Owner:              c.Sync.Owner(uid),
@@ -135,7 +135,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 			err := storeCleanupStatus(ctx, inventory, name, uid, report)
 			if err == nil {
 				started.setStatus(report)
-				c.enqueue(uid)
+				c.store.enqueue(uid)
 			}
 			return err
 		},
@@ -146,7 +146,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 		defer close(started.done)
 		if drain.Run(runContext, options) == nil {
 			started.setFinished()
-			c.enqueue(uid)
+			c.store.enqueue(uid)
 		}
 	}()
 	return started, nil

@@ -45,7 +45,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
-	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework/configmaps"
@@ -136,7 +135,7 @@ func newRemovalFixture(t *testing.T, forced bool) *removalFixture {
 	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: now, Log: logr.Discard()})
 	f := &removalFixture{
 		Controller: NewController(Options{
-			Registry: connections.NewRegistry(t, targets.Options{Clock: clock.RealClock{}}), Sync: syncmanager.New(syncmanager.Options{}), Ledger: entries, Clock: now, Log: logr.Discard(),
+			Registry: connections.NewRegistry(t, targets.Options{Clock: clock.RealClock{}}), Sync: newSyncManager(), Ledger: entries, Clock: now, Log: logr.Discard(),
 		}),
 		inventory: inventory, syncTarget: &edgev2alpha1.SyncTarget{}, clock: now, hangs: hangs,
 	}
@@ -149,7 +148,7 @@ func newRemovalFixture(t *testing.T, forced bool) *removalFixture {
 	suite.WaitUntil(t, "the target is up", f.connection.Health.IsUp)
 	done := make(chan struct{})
 	close(done)
-	f.setDrain(syncTarget.UID, &drainRun{
+	f.store.setDrain(syncTarget.UID, &drainRun{
 		mode: cleanup.ModeOrphan, connection: f.connection, startedAt: now.Now(), cancel: func() {}, done: done,
 		status: &edgev2alpha1.CleanupStatus{Remaining: new(int32(3)), Removed: 4},
 	})
@@ -188,7 +187,7 @@ func TestForcedRemovalWaitsForATargetThatAnswers(t *testing.T) {
 	g.Expect(reason).To(Equal(ReasonRemovalForced))
 	g.Expect(message).To(ContainSubstring("3 objects are still to go, 4 are gone."))
 	g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeTrue())
-	g.Expect(f.get(f.syncTarget.UID).drain).To(BeNil())
+	g.Expect(f.store.get(f.syncTarget.UID).drain).To(BeNil())
 	f.hasEvent(t, ReasonRemovalForced)
 }
 
@@ -213,7 +212,7 @@ func TestRemovalWaitsForTheCleanup(t *testing.T) {
 		g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeFalse())
 		f.clock.Step(time.Hour)
 	}
-	f.get(f.syncTarget.UID).drain.setFinished()
+	f.store.get(f.syncTarget.UID).drain.setFinished()
 	_, reason, _ := f.cleanUp(t)
 	g.Expect(reason).To(Equal(ReasonCleanedUp))
 	g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeTrue())

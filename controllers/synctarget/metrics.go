@@ -73,13 +73,13 @@ func measure(conditions []metav1.Condition) (states []conditionState) {
 func collectConditions(running []*Controller, metrics chan<- prometheus.Metric) {
 	of := map[types.UID][]conditionState{}
 	for _, controller := range running {
-		controller.lock.Lock()
-		for uid, found := range controller.entries {
+		controller.store.lock.Lock()
+		for uid, found := range controller.store.entries {
 			if found.state != nil {
 				of[uid] = found.state.conditions
 			}
 		}
-		controller.lock.Unlock()
+		controller.store.lock.Unlock()
 	}
 	for uid, states := range of {
 		for _, state := range states {

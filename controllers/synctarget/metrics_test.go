@@ -29,7 +29,6 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 )
@@ -38,7 +37,7 @@ import (
 func TestInfo(t *testing.T) {
 	info.Reset()
 	defer info.Reset()
-	controller := NewController(Options{Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	controller := NewController(Options{Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	named := func(name string) (request mcreconcile.Request) {
 		request.ClusterName, request.NamespacedName = multicluster.ClusterName("workspace"), types.NamespacedName{Name: name}
 		return request
@@ -76,8 +75,8 @@ func TestConditionStates(t *testing.T) {
 	targetlabels.Set("uid", "florin", "workspace")
 	defer targetlabels.Forget("uid")
 	state := &syncTargetState{}
-	controller.entries["uid"] = &entry{state: state}
-	controller.setConditions(state, []metav1.Condition{
+	controller.store.entries["uid"] = &entry{state: state}
+	controller.store.setConditions(state, []metav1.Condition{
 		{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}, {Type: edgev2alpha1.ConditionDrained, Status: metav1.ConditionTrue},
 		{Type: "Forged", Status: metav1.ConditionTrue}, {Type: edgev2alpha1.ConditionSuspended, Status: "Forged"},
 	})

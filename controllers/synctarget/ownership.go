@@ -36,8 +36,8 @@ import (
 // acquired together share one list. If the leader has deleted an entry while another replica owned the
 // SyncTarget, takeOver writes it again.
 func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
-	c.ownedState(syncTarget)
-	if err := c.Ledger.EnsureFresh(ctx, c.ownedSince(syncTarget)); err != nil || !c.OtherOwners || c.Ledger.Has(syncTarget) {
+	c.store.ownedState(syncTarget)
+	if err := c.Ledger.EnsureFresh(ctx, c.store.ownedSince(syncTarget)); err != nil || !c.OtherOwners || c.Ledger.Has(syncTarget) {
 		return err
 	}
 	return c.Ledger.Update(ctx, syncTarget, func(*ledger.Entry) {})
@@ -61,7 +61,7 @@ func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request, i
 		c.stopWork(syncTarget.UID)
 		return c.admitTunnel(ctx, request, inventory, syncTarget)
 	}
-	c.indexSecret(request, syncTarget)
+	c.store.indexSecret(request, syncTarget)
 	name := logicalcluster.Name(request.ClusterName)
 	observed := observedState{identified: true}
 	var err error
@@ -69,14 +69,14 @@ func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request, i
 		return err
 	}
 	c.Registry.SetExpectedCluster(syncTarget.UID, targets.ExpectedCluster{Cluster: targets.Cluster(known.Cluster)})
-	if observed.connection, _, err = c.connect(ctx, inventory, syncTarget, c.stateOf(syncTarget.UID)); err != nil {
+	if observed.connection, _, err = c.connect(ctx, inventory, syncTarget, c.store.stateOf(syncTarget.UID)); err != nil {
 		return err
 	}
 	if observed.connection == nil || observed.connection.Health.Get().Reason == targets.ReasonClusterChanged || observed.mailbox.String() != known.Mailbox {
 		c.stopSync(syncTarget.UID)
 		return nil
 	}
-	target := targetFor(name, syncTarget, observed, known)
+	target := targetFor(syncTarget, observed, known)
 	target.Prepare = true
 	c.Sync.StartSync(target)
 	return nil
@@ -102,7 +102,7 @@ func (c *Controller) followOwner(ctx context.Context, request mcreconcile.Reques
 	if err := c.keepSchemaConnection(ctx, request, inventory, syncTarget); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.setIdentity(newClusterIdentity(request, syncTarget, known.Cluster.ID))
+	c.store.setIdentity(newClusterIdentity(request, syncTarget, known.Cluster.ID))
 	if !c.Role.Leads() || syncTarget.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}
@@ -113,15 +113,15 @@ func (c *Controller) followOwner(ctx context.Context, request mcreconcile.Reques
 // keepSchemaConnection disconnects the cluster of a SyncTarget of another owner, unless this replica reads schemas from it.
 func (c *Controller) keepSchemaConnection(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
 	known := c.Ledger.Get(syncTarget.UID).Cluster
-	if !c.get(syncTarget.UID).isSchemaSource || known == (ledger.Cluster{}) || syncTarget.DeletionTimestamp != nil {
-		c.unindexSecret(request)
+	if !c.store.get(syncTarget.UID).isSchemaSource || known == (ledger.Cluster{}) || syncTarget.DeletionTimestamp != nil {
+		c.store.unindexSecret(request)
 		c.stopAndDisconnect(syncTarget.UID)
 		return c.admitTunnel(ctx, request, inventory, syncTarget)
 	}
 	c.stopSync(syncTarget.UID)
-	c.indexSecret(request, syncTarget)
+	c.store.indexSecret(request, syncTarget)
 	c.Registry.SetExpectedCluster(syncTarget.UID, targets.ExpectedCluster{Cluster: targets.Cluster(known)})
-	_, _, err := c.connect(ctx, inventory, syncTarget, c.stateOf(syncTarget.UID))
+	_, _, err := c.connect(ctx, inventory, syncTarget, c.store.stateOf(syncTarget.UID))
 	return err
 }
 
@@ -129,7 +129,7 @@ func (c *Controller) keepSchemaConnection(ctx context.Context, request mcreconci
 // targets.
 func (c *Controller) StopShard(shard int) {
 	var stopping gosync.WaitGroup
-	for _, syncTarget := range c.inShard(shard) {
+	for _, syncTarget := range c.store.inShard(shard) {
 		stopping.Go(func() {
 			c.stopAndDisconnect(syncTarget)
 			// If the SyncTarget returns, its readiness must be observed again.

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
@@ -83,12 +84,12 @@ func TestShardsChange(t *testing.T) {
 	own := shards.Of("a")
 	role := leadership.Role{Elected: make(chan struct{}), Shards: ownedShard(own)}
 	controller := NewController(Options{
-		Role: role, Clock: clock, Sync: syncmanager.New(syncmanager.Options{Role: role, Clock: clock}),
+		Role: role, Clock: clock, Sync: syncmanager.New(syncmanager.Dependencies{Role: role, Clock: clock}, &configv1alpha1.HubConfiguration{}),
 		Registry: targets.NewRegistry(targets.Options{Clock: clock, Log: logr.Discard()}),
 	})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	controller.queue = queue
+	controller.store.queue = queue
 	secret := &corev1.Secret{}
 	all := []types.UID{"a", "b", "c", "d", "e", "f"}
 	// expect expects that the SyncTargets of a shard are enqueued.
@@ -112,17 +113,17 @@ func TestShardsChange(t *testing.T) {
 		request := mcreconcile.Request{ClusterName: "i"}
 		request.Name = string(uid)
 		controller.track(request, uid)
-		state := controller.ownedState(uid)
+		state := controller.store.ownedState(uid)
 		state.formerHub, state.secret, state.supersededVersion = new("hub"), secret, "7"
 	}
 	clock.Step(time.Minute)
-	controller.resetShards(shards.SetOf(own), role.Owns)
+	controller.store.resetShards(shards.SetOf(own), role.Owns)
 	expect(own)
-	g.Expect(controller.owned[own]).To(Equal(clock.Now()))
-	g.Expect(controller.ownedState("a")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
+	g.Expect(controller.store.owned[own]).To(Equal(clock.Now()))
+	g.Expect(controller.store.ownedState("a")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
 	for _, uid := range all[1:] {
 		if shards.Of(uid) != own {
-			g.Expect(controller.ownedState(uid).formerHub).NotTo(BeNil(), string(uid))
+			g.Expect(controller.store.ownedState(uid).formerHub).NotTo(BeNil(), string(uid))
 		}
 	}
 	lost := (own + 1) % shards.Count
@@ -131,12 +132,12 @@ func TestShardsChange(t *testing.T) {
 			lost = shards.Of(uid)
 		}
 	}
-	controller.resetShards(shards.SetOf(lost), role.Owns)
+	controller.store.resetShards(shards.SetOf(lost), role.Owns)
 	expect(lost)
-	g.Expect(controller.owned[lost]).To(BeZero())
+	g.Expect(controller.store.owned[lost]).To(BeZero())
 	for _, uid := range all {
 		if shards.Of(uid) == lost {
-			g.Expect(controller.stateOf(uid)).To(Equal(&syncTargetState{since: clock.Now()}), string(uid))
+			g.Expect(controller.store.stateOf(uid)).To(Equal(&syncTargetState{since: clock.Now()}), string(uid))
 		}
 	}
 	controller.StopShard(own)
@@ -151,17 +152,17 @@ func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
 	controller := NewController(Options{Role: leadership.OfLeader(elected, nil), Clock: clock})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	controller.queue = queue
+	controller.store.queue = queue
 	secret := &corev1.Secret{}
 	for _, uid := range []types.UID{"f1", "g1"} {
 		controller.track(mcreconcile.Request{ClusterName: "i", Request: reconcile.Request{NamespacedName: types.NamespacedName{Name: string(uid)}}}, uid)
 	}
-	*controller.stateOf("f1") = syncTargetState{since: time.Unix(1, 0), secret: secret, supersededVersion: "7", conflictSeen: true, restartTrust: &restartTrust{}}
+	*controller.store.stateOf("f1") = syncTargetState{since: time.Unix(1, 0), secret: secret, supersededVersion: "7", conflictSeen: true, restartTrust: &restartTrust{}}
 	clock.Step(time.Minute)
 	close(elected)
-	controller.resetShards(shards.All, controller.Role.Owns)
+	controller.store.resetShards(shards.All, controller.Role.Owns)
 	g.Expect(queue.Len()).To(Equal(2))
-	g.Expect(controller.ownedState("f1")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
+	g.Expect(controller.store.ownedState("f1")).To(Equal(&syncTargetState{since: clock.Now(), owned: true, secret: secret, supersededVersion: "7"}))
 }
 
 // The leader reads in the ledger whether SyncTargets of other owners are Ready. Other replicas do not need
@@ -174,7 +175,7 @@ func TestReadinessOfOtherOwners(t *testing.T) {
 	syncTarget.UID, syncTarget.Name = "a", "florin"
 	controller := NewController(Options{
 		Role: leadership.Role{Elected: elected, Shards: ownedShard(shards.Of("a") + 1)}, OtherOwners: true, Readiness: &readiness.Registry{},
-		Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Clock: clock,
+		Registry: startRegistry(t), Sync: newSyncManager(), Clock: clock,
 		Ledger: ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: clock, Log: logr.Discard()}),
 	})
 	expect := func(when string, ready *bool, wantReady, wantKnown bool) {
@@ -198,7 +199,7 @@ func TestReadinessOfOtherOwners(t *testing.T) {
 func TestWhoIsServedKeepsItsPlace(t *testing.T) {
 	g := NewWithT(t)
 	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard()})
-	controller := NewController(Options{Ledger: entries, Mailboxes: mailbox.Locator{Quota: mailbox.NewQuota(nil, 1, logr.Discard())}})
+	controller := NewController(Options{Ledger: entries, Mailboxes: mailbox.Locator{Quota: mailbox.NewQuota(nil, logr.Discard(), configv1alpha1.MailboxesConfiguration{MaxPerInventory: 1})}})
 	state := func(syncTarget types.UID) mailbox.QuotaState {
 		return controller.quotaState(mcreconcile.Request{}, syncTarget)
 	}

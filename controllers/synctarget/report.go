@@ -79,7 +79,7 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 	if err := c.setRecordedStatus(ctx, syncTarget, view); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.setConditions(state, syncTarget.Status.Conditions)
+	c.store.setConditions(state, syncTarget.Status.Conditions)
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) && !state.isForgedHub(stored.Status.Hub, c.Replica) {
 		return result, nil
 	}

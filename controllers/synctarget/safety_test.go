@@ -61,7 +61,7 @@ func TestWhenATargetIsCleanedUp(t *testing.T) {
 			g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeFalse())
 			_, connected := f.Registry.Get(f.syncTarget.UID)
 			g.Expect(connected).To(Equal(test.reason != ""), "the hub is connected")
-			g.Expect(f.get(f.syncTarget.UID).drain != nil).To(Equal(test.reason != ""))
+			g.Expect(f.store.get(f.syncTarget.UID).drain != nil).To(Equal(test.reason != ""))
 		})
 	}
 }
@@ -80,12 +80,12 @@ func TestCurrentDrain(t *testing.T) {
 	} {
 		f := newRemovalFixture(t, false)
 		canceled := false
-		f.get(f.syncTarget.UID).drain.cancel = func() { canceled = true }
+		f.store.get(f.syncTarget.UID).drain.cancel = func() { canceled = true }
 		connection := f.connection
 		if test.other {
 			connection = &targets.Connection{}
 		}
-		if got := f.currentDrain(f.syncTarget.UID, test.mode, connection) != nil; got != test.want || canceled == test.want || f.get(f.syncTarget.UID).drain != nil != test.want {
+		if got := f.store.currentDrain(f.syncTarget.UID, test.mode, connection) != nil; got != test.want || canceled == test.want || f.store.get(f.syncTarget.UID).drain != nil != test.want {
 			t.Errorf("%s: it continues: %t, canceled: %t", name, got, canceled)
 		}
 	}
@@ -94,8 +94,8 @@ func TestCurrentDrain(t *testing.T) {
 // Without the PublishedResources the hub does not know which namespaces may go with their contents.
 func TestNoDrainBeforeAnythingIsPublished(t *testing.T) {
 	f := newRemovalFixture(t, false)
-	f.runContext = t.Context()
-	f.setDrain(f.syncTarget.UID, nil)
+	f.store.runContext = t.Context()
+	f.store.setDrain(f.syncTarget.UID, nil)
 	started, err := f.startDrain(t.Context(), mcreconcile.Request{}, f.inventory, f.syncTarget, f.connection, cleanup.ModeDelete)
 	if started != nil || err != nil {
 		t.Errorf("got %v, %v", started, err)
@@ -122,7 +122,7 @@ func TestConnectWithoutCredentials(t *testing.T) {
 			g := NewWithT(t)
 			f := newRemovalFixture(t, false)
 			change(f)
-			connection, problem, err := f.connect(t.Context(), f.inventory, f.syncTarget, f.stateOf(f.syncTarget.UID))
+			connection, problem, err := f.connect(t.Context(), f.inventory, f.syncTarget, f.store.stateOf(f.syncTarget.UID))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(connection).To(BeNil())
 			g.Expect(problem).NotTo(BeNil())
@@ -156,7 +156,7 @@ func TestIdentifyCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			f := newRemovalFixture(t, false)
-			state, observed := f.stateOf(f.syncTarget.UID), observedState{connection: f.connection}
+			state, observed := f.store.stateOf(f.syncTarget.UID), observedState{connection: f.connection}
 			if test.before != "" {
 				g.Expect(f.Ledger.Update(t.Context(), f.syncTarget.UID, func(entry *ledger.Entry) { entry.Cluster = ledger.Cluster{ID: test.before, Server: "x"} })).To(Succeed())
 			}
@@ -192,9 +192,9 @@ func TestWhatIsNotSynced(t *testing.T) {
 			f := newRemovalFixture(t, false)
 			observed := observedState{connection: f.connection, identified: true, mailbox: "m"}
 			change(f, &observed)
-			f.startOrStopSync(mcreconcile.Request{}, f.syncTarget, observed)
+			f.startOrStopSync(f.syncTarget, observed)
 			g.Expect(f.Sync.SyncTargets()).To(BeEmpty())
-			g.Expect(f.get(f.syncTarget.UID).drain).NotTo(BeNil(), "a drain goes on")
+			g.Expect(f.store.get(f.syncTarget.UID).drain).NotTo(BeNil(), "a drain goes on")
 		})
 	}
 }

@@ -157,7 +157,7 @@ func (c *Controller) unreadSecrets(ctx context.Context, inventory cluster.Cluste
 	for i := range all.Items {
 		syncTarget := &all.Items[i]
 		reference := secretReferenceOf(syncTarget)
-		if reference == nil || c.OtherOwners && !c.Role.Owns(syncTarget.UID) || !c.isSecretUnread(syncTarget.UID) {
+		if reference == nil || c.OtherOwners && !c.Role.Owns(syncTarget.UID) || !c.store.isSecretUnread(syncTarget.UID) {
 			continue
 		}
 		if entry := c.Ledger.Get(syncTarget.UID); entry.MayHaveObjects() {

@@ -37,7 +37,6 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/test/framework/configmaps"
 )
@@ -72,7 +71,7 @@ func newPrefetchFixture(t *testing.T, count int) *prefetchFixture {
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	f.clock = clock
 	f.Controller = NewController(Options{
-		Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Clock: clock,
+		Registry: startRegistry(t), Sync: newSyncManager(), Clock: clock,
 		Ledger: ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: clock, Log: logr.Discard()}),
 	})
 	for i := range count {
@@ -125,7 +124,7 @@ func (f *prefetchFixture) readAll(t *testing.T) {
 		syncTarget := &f.syncTargets[i]
 		f.track(mcreconcile.Request{ClusterName: "one", Request: reconcile.Request{NamespacedName: types.NamespacedName{Name: syncTarget.Name}}}, syncTarget.UID)
 		group.Go(func() {
-			secret, err := f.getSecret(t.Context(), f, syncTarget, secretReferenceOf(syncTarget), f.stateOf(syncTarget.UID))
+			secret, err := f.getSecret(t.Context(), f, syncTarget, secretReferenceOf(syncTarget), f.store.stateOf(syncTarget.UID))
 			key := types.NamespacedName{Namespace: "default", Name: syncTarget.Name}
 			if err != nil || secret.ResourceVersion != f.secrets[key].ResourceVersion || string(secret.Data["kubeconfig"]) != syncTarget.Name || len(secret.Data) != 1 {
 				t.Errorf("%s: got %v, %v", syncTarget.Name, secret, err)

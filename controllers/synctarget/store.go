@@ -162,8 +162,8 @@ func (s *store) enqueue(syncTargets ...types.UID) {
 // onChanged enqueues a SyncTarget whose connection or sync state changed.
 func (s *store) onChanged(_ requestQueue, syncTarget types.UID) { s.enqueue(syncTarget) }
 
-// EnqueueAll enqueues all SyncTargets.
-func (s *store) EnqueueAll() {
+// enqueueAll enqueues all SyncTargets.
+func (s *store) enqueueAll() {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for _, found := range s.entries {
@@ -179,11 +179,11 @@ func (s *store) enqueueLocked(found *entry) {
 
 // ConnectForSchemas makes this replica connect to the cluster of a SyncTarget, no matter which replica owns it.
 // The connection only reads schemas.
-func (s *store) ConnectForSchemas(syncTarget types.UID) {
-	s.update(syncTarget, func(found *entry) {
+func (c *Controller) ConnectForSchemas(syncTarget types.UID) {
+	c.store.update(syncTarget, func(found *entry) {
 		if !found.isSchemaSource {
 			found.isSchemaSource = true
-			s.enqueueLocked(found)
+			c.store.enqueueLocked(found)
 		}
 	})
 }

@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
@@ -34,27 +33,27 @@ import (
 func TestMemoryOfSyncTargetsThatAreGone(t *testing.T) {
 	g := NewWithT(t)
 	controller := NewController(Options{
-		Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0)),
+		Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0)),
 	})
 	request := mcreconcile.Request{ClusterName: "i", Request: reconcile.Request{NamespacedName: types.NamespacedName{Name: "florin"}}}
 	controller.ConnectForSchemas("a")
-	g.Expect(controller.get("a").isSchemaSource).To(BeTrue())
-	g.Expect(controller.get("a").state).To(BeNil(), "it is not tracked")
+	g.Expect(controller.store.get("a").isSchemaSource).To(BeTrue())
+	g.Expect(controller.store.get("a").state).To(BeNil(), "it is not tracked")
 	controller.track(request, "a")
-	g.Expect(controller.get("a").isSchemaSource).To(BeTrue())
-	controller.setIdentity(clusterIdentity{uid: "a", cluster: "c"})
-	controller.update("a", func(found *entry) { found.isCleanedUp = true })
+	g.Expect(controller.store.get("a").isSchemaSource).To(BeTrue())
+	controller.store.setIdentity(clusterIdentity{uid: "a", cluster: "c"})
+	controller.store.update("a", func(found *entry) { found.isCleanedUp = true })
 	g.Expect(controller.IsCleanedUp("a")).To(BeTrue())
 
 	controller.track(request, "b")
-	g.Expect(controller.entries).To(And(HaveLen(1), HaveKey(types.UID("b"))), "another SyncTarget has its name")
+	g.Expect(controller.store.entries).To(And(HaveLen(1), HaveKey(types.UID("b"))), "another SyncTarget has its name")
 	g.Expect(controller.IsCleanedUp("a")).To(BeFalse())
 	controller.untrack(request)
 	controller.untrack(request)
 	controller.ConnectForSchemas("c")
 	controller.Stop("c")
 	controller.Stop("d")
-	g.Expect(controller.entries).To(BeEmpty())
-	g.Expect(controller.uids).To(BeEmpty())
-	g.Expect(controller.identities.bySyncTarget).To(BeEmpty())
+	g.Expect(controller.store.entries).To(BeEmpty())
+	g.Expect(controller.store.uids).To(BeEmpty())
+	g.Expect(controller.store.identities.bySyncTarget).To(BeEmpty())
 }

@@ -107,7 +107,7 @@ func (s *Store) observe(syncTarget types.UID, entry Entry, version string) {
 	found := s.acquireRecord(syncTarget)
 	defer s.releaseRecord(syncTarget, found)
 	if s.setRecord(found, entry, version) {
-		s.changes.publish(syncTarget)
+		s.changes.Publish(syncTarget)
 	}
 }
 
@@ -128,7 +128,7 @@ func (s *Store) observeDeleted(syncTarget types.UID, version string) {
 	}
 	s.lock.Unlock()
 	if gone {
-		s.changes.publish(syncTarget)
+		s.changes.Publish(syncTarget)
 	}
 }
 

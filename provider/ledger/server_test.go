@@ -65,7 +65,7 @@ func newReplica(t *testing.T, hub *rest.Config, leads bool) *replica {
 		ConfigMaps: configMapsOf(t, hub), Elected: elected, Clock: clock.RealClock{}, Log: logr.Discard(),
 		Identity: func(context.Context) (ledger.HubIdentity, error) { return ledger.HubIdentity{Lease: "one"}, nil },
 	})}
-	r.Subscribe(t.Context(), func(syncTarget types.UID) {
+	r.Changes().Subscribe(t.Context(), func(syncTarget types.UID) {
 		r.lock.Lock()
 		defer r.lock.Unlock()
 		r.changed = append(r.changed, syncTarget)

@@ -37,6 +37,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/storehistory"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 const (
@@ -74,7 +75,7 @@ type Options struct {
 // an event never replaces a newer entry. All methods may be called concurrently.
 type Store struct {
 	Options
-	changes subscribers
+	changes topic.Topic[types.UID]
 	// lists joins the callers of EnsureFresh that wait for the same list.
 	lists singleflight.Group
 	// followed is closed once the entries are loaded on a replica that does not lead, and led once they are loaded on the leader.
@@ -347,7 +348,7 @@ func (s *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed
 		s.lock.Unlock()
 	}
 	if s.setRecord(changed, entry, stored.ResourceVersion) {
-		s.changes.publish(syncTarget)
+		s.changes.Publish(syncTarget)
 	}
 	return nil
 }

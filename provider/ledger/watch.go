@@ -18,7 +18,6 @@ package ledger
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +30,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/provider/requestclass"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 // ListWatch lists and watches the ConfigMaps that have a label. onError is called with the errors of its requests.
@@ -233,37 +233,5 @@ func (s *Store) forgetVersions(now string) {
 	}
 }
 
-// Subscribe calls follow for each SyncTarget whose entry another replica has changed or deleted, from now on until ctx ends. It may
-// call it for a change of this replica too. follow must not block.
-func (s *Store) Subscribe(ctx context.Context, follow func(types.UID)) { s.changes.add(ctx, follow) }
-
-// subscribers are called for changed entries. The zero value is ready to use.
-type subscribers struct {
-	lock sync.RWMutex
-	all  map[*subscriber]struct{}
-}
-
-type subscriber struct{ follow func(types.UID) }
-
-func (s *subscribers) add(ctx context.Context, follow func(types.UID)) {
-	one := &subscriber{follow}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if s.all == nil {
-		s.all = map[*subscriber]struct{}{}
-	}
-	s.all[one] = struct{}{}
-	context.AfterFunc(ctx, func() {
-		s.lock.Lock()
-		defer s.lock.Unlock()
-		delete(s.all, one)
-	})
-}
-
-func (s *subscribers) publish(syncTarget types.UID) {
-	s.lock.RLock()
-	defer s.lock.RUnlock()
-	for one := range s.all {
-		one.follow(syncTarget)
-	}
-}
+// Changes carries the SyncTargets whose entry another replica has changed or deleted. It may carry a change of this replica too.
+func (s *Store) Changes() *topic.Topic[types.UID] { return &s.changes }

@@ -81,7 +81,7 @@ func TestEventsInAnyOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, changes := newFakeStore().unloaded(), 0
-			l.Subscribe(t.Context(), func(syncTarget types.UID) {
+			l.Changes().Subscribe(t.Context(), func(syncTarget types.UID) {
 				if syncTarget == "florin" {
 					changes++
 				}
@@ -153,7 +153,7 @@ func TestEnsureFreshOnTheNextOwner(t *testing.T) {
 	s := newFakeStore()
 	former, next := s.unloaded(), s.unloaded()
 	var changed []types.UID
-	next.Subscribe(t.Context(), func(syncTarget types.UID) { changed = append(changed, syncTarget) })
+	next.Changes().Subscribe(t.Context(), func(syncTarget types.UID) { changed = append(changed, syncTarget) })
 	close(next.led)
 	s.update(t, former, func(entry *Entry) { entry.Mailbox = "m" })
 	expectFresh(t, next, Entry{Mailbox: "m"})

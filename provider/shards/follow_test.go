@@ -33,24 +33,26 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/leases"
 )
 
 // solo is one replica, whose Leases are in a fake hosting cluster. It records the shards that it stops and announces.
 type solo struct {
-	*Shards
+	*Elector
 	client *clientfake.Clientset
 	live   []string
 	// divides and unknown determine the result of LeaderShards.
 	divides, unknown bool
-	// stopped and changed get the numbers of shards.
-	stopped, changed chan int
+	// stopped gets the numbers of shards, and changed the shards.
+	stopped chan int
+	changed chan Set
 }
 
 func newSolo(shardClock clock.WithTicker) *solo {
-	s := &solo{client: clientfake.NewClientset(), divides: true, live: []string{"a"}, stopped: make(chan int, 10*Count), changed: make(chan int, 10*Count)}
-	s.Shards = New(Options{
-		Leases: s.client.CoordinationV1(), Namespace: "hub",
+	s := &solo{client: clientfake.NewClientset(), divides: true, live: []string{"a"}, stopped: make(chan int, 10*Count), changed: make(chan Set, 10*Count)}
+	s.Elector = NewElector(New(shardClock), Options{
+		Leases:  s.client.CoordinationV1(),
 		Watcher: leases.NewWatcher(leases.Options{Leases: s.client.CoordinationV1().Leases("hub"), Clock: clock.RealClock{}, Log: logr.Discard()}),
 		Replica: "a", LiveReplicas: func() []string { return s.live },
 		LeaderShards: func(context.Context) (bool, error) {
@@ -59,14 +61,23 @@ func newSolo(shardClock clock.WithTicker) *solo {
 			}
 			return s.divides, nil
 		},
-		LeaseDuration: 8 * time.Second, RenewDeadline: 5 * time.Second, RenewPeriod: 2 * time.Second,
-		Stop: func(shard int) { s.stopped <- shard }, OnChange: func(shard int) { s.changed <- shard }, Clock: shardClock, Log: logr.Discard(),
+		Settings: testSettings("hub"),
+		Stop:     func(shard int) { s.stopped <- shard }, Clock: shardClock, Log: logr.Discard(),
 	})
+	s.owned.Changed.Subscribe(context.Background(), func(changed Set) { s.changed <- changed })
 	return s
 }
 
+// testSettings are the settings of Leases in a namespace.
+func testSettings(namespace string) configv1alpha1.LeaderElectionConfiguration {
+	return configv1alpha1.LeaderElectionConfiguration{
+		Namespace: namespace, LeaseDuration: metav1.Duration{Duration: 8 * time.Second},
+		RenewDeadline: metav1.Duration{Duration: 5 * time.Second}, RetryPeriod: metav1.Duration{Duration: 2 * time.Second},
+	}
+}
+
 // runningCandidacy returns a candidacy that closes the channel when it is released.
-func runningCandidacy(of *shard) (c *candidacy, released chan struct{}) {
+func runningCandidacy(of *candidate) (c *candidacy, released chan struct{}) {
 	released = make(chan struct{})
 	return &candidacy{of: of, release: func() { close(released) }, ended: make(chan struct{})}, released
 }
@@ -82,12 +93,12 @@ func TestLostShardsAreStopped(t *testing.T) {
 	g.Expect(s.stopped).NotTo(Receive(), "the replica never owned it")
 	c.win(t.Context())
 	g.Expect(s.all[7].isOwned()).To(BeTrue())
-	g.Expect(s.changed).To(Receive(Equal(7)))
+	g.Expect(s.changed).To(Receive(Equal(SetOf(7))))
 	g.Expect(s.stopped).NotTo(Receive())
 	c.lose()
 	g.Expect(s.all[7].isOwned()).To(BeFalse())
 	g.Expect(s.stopped).To(Receive(Equal(7)))
-	g.Expect(s.changed).To(Receive(Equal(7)))
+	g.Expect(s.changed).To(Receive(Equal(SetOf(7))))
 	c.lose()
 	g.Expect(s.stopped).NotTo(Receive())
 
@@ -151,7 +162,7 @@ func TestGivingUpAShard(t *testing.T) {
 			var released chan struct{}
 			one.candidacy, released = runningCandidacy(one)
 			if test.ownedFor > 0 {
-				one.set(true, always)
+				one.set(true, clock.Now(), always)
 			}
 			one.secondTo, one.secondSince = first, now.Add(-test.secondFor)
 			clock.SetTime(now)
@@ -161,7 +172,7 @@ func TestGivingUpAShard(t *testing.T) {
 				g.Eventually(released).WithTimeout(time.Minute).Should(BeClosed())
 				one.follow(t.Context(), test.rank, test.isTakenByFirst, now)
 				// Then the first replica has its time to take the shard.
-				one.set(false, always)
+				one.set(false, clock.Now(), always)
 				close(one.candidacy.ended)
 				one.follow(t.Context(), test.rank, test.isTakenByFirst, now.Add(takePeriod-1))
 				g.Expect(one.candidacy).To(BeNil())

@@ -89,7 +89,7 @@ func (f *fleet) believe(live ...string) {
 
 // replica is one process of the hub.
 type replica struct {
-	*Shards
+	*Elector
 	// cut is true while the hosting cluster cannot be reached.
 	lock    sync.Mutex
 	cut     bool
@@ -141,8 +141,8 @@ func (f *fleet) start(name string, live func() []string) *replica {
 	client, err := coordinationv1client.NewForConfig(config)
 	f.Expect(err).NotTo(HaveOccurred())
 	watcher := leases.NewWatcher(leases.Options{Leases: client.Leases(metav1.NamespaceDefault), Clock: clock.RealClock{}, Log: logr.Discard()})
-	r.Shards = New(Options{
-		Leases: client, Watcher: watcher, Namespace: metav1.NamespaceDefault, Replica: name, LiveReplicas: live, LeaseDuration: 8 * time.Second, RenewDeadline: 5 * time.Second, RenewPeriod: 2 * time.Second,
+	r.Elector = NewElector(New(clock.RealClock{}), Options{
+		Leases: client, Watcher: watcher, Settings: testSettings(metav1.NamespaceDefault), Replica: name, LiveReplicas: live,
 		Stop: func(shard int) {
 			r.lock.Lock()
 			defer r.lock.Unlock()
@@ -152,7 +152,7 @@ func (f *fleet) start(name string, live func() []string) *replica {
 			}
 		},
 		LeaderShards: f.leaderShards,
-		OnChange:     func(int) {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Clock:        clock.RealClock{}, Log: logr.Discard(),
 	})
 	r.take, r.settle = f.take, f.settle
 	var ctx context.Context
@@ -211,7 +211,7 @@ func TestShards(t *testing.T) {
 	a, b := f.start("a", f.names), f.start("b", f.names)
 	f.expectDivided(a, b)
 	one := types.UID("one")
-	f.Expect(a.Owns(one)).NotTo(Equal(b.Owns(one)))
+	f.Expect(a.owned.Owns(one)).NotTo(Equal(b.owned.Owns(one)))
 	f.Expect(a.held() + b.held()).To(Equal(Count))
 
 	// A replica comes: only its share moves, and work stops before the Lease is released, with writes still allowed.
@@ -355,7 +355,7 @@ func TestClocks(t *testing.T) {
 // The fence in a context replaces the fence of the transport.
 func TestFence(t *testing.T) {
 	g := NewWithT(t)
-	p := New(Options{Clock: clock.RealClock{}})
+	p := New(clock.RealClock{})
 	syncTarget := uuid.NewUUID()
 	g.Expect(p.Owns(syncTarget)).To(BeFalse())
 	sent := 0

@@ -27,6 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 const (
@@ -55,8 +57,6 @@ type Options struct {
 	Client    client.Client
 	Reader    client.Reader
 	Namespace string
-	// OnChange is called when a rewind is new, or has become another one. It must not block.
-	OnChange func()
 	// RestartWatches makes all caches of kcp list their objects again, since they have the lost history. It is called when this replica
 	// notices a rewind, and must not block.
 	RestartWatches func()
@@ -67,6 +67,7 @@ type Options struct {
 // Guard records whether the store went back. A nil Guard never reports a rewind. All methods may be called concurrently.
 type Guard struct {
 	Options
+	changes topic.Topic[struct{}]
 	// wake makes Start store the rewind.
 	wake chan struct{}
 
@@ -128,7 +129,7 @@ func (g *Guard) Report(where string, seen, now uint64) {
 	if !isSame {
 		g.Log.Info("kcp went back to an earlier state: the hub removes and overwrites nothing on clusters until an operator confirms that", "evidence", evidence)
 		g.restartWatches()
-		g.changed()
+		g.changes.Publish(struct{}{})
 	}
 }
 
@@ -265,8 +266,10 @@ func (g *Guard) restartWatches() {
 	}
 }
 
-func (g *Guard) changed() {
-	if g.OnChange != nil {
-		g.OnChange()
+// Changes publishes when a rewind is new, or has become another one.
+func (g *Guard) Changes() *topic.Topic[struct{}] {
+	if g == nil {
+		return nil
 	}
+	return &g.changes
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package storehistory
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -38,7 +39,8 @@ const (
 // newGuard returns a guard of a workspace, with its clock and the number of its changes.
 func newGuard(workspace client.Client, now time.Time) (*Guard, *clocktesting.FakeClock, *int) {
 	clock, changes := clocktesting.NewFakeClock(now), 0
-	g := New(Options{Client: workspace, Reader: workspace, Namespace: "ledger", OnChange: func() { changes++ }, Clock: clock, Log: logr.Discard()})
+	g := New(Options{Client: workspace, Reader: workspace, Namespace: "ledger", Clock: clock, Log: logr.Discard()})
+	g.changes.Subscribe(context.Background(), func(struct{}) { changes++ })
 	return g, clock, &changes
 }
 

@@ -51,7 +51,7 @@ func (g *Guard) Load(ctx context.Context) error {
 	changed := g.adoptLocked(stored)
 	g.lock.Unlock()
 	if changed {
-		g.changed()
+		g.changes.Publish(struct{}{})
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (g *Guard) save(ctx context.Context) error {
 		g.restartWatches()
 	}
 	if changed {
-		g.changed()
+		g.changes.Publish(struct{}{})
 	}
 	if isStored {
 		return nil

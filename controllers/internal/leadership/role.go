@@ -21,9 +21,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/shards"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 // Shards are the SyncTargets that this replica owns and works for.
@@ -43,9 +43,9 @@ type Role struct {
 	Changed *topic.Topic[shards.Set]
 }
 
-// OfLeader returns the Role of a replica that owns all shards while it leads, and none before. Nothing publishes to Changed.
+// OfLeader returns the Role of a replica that owns all shards while it leads, and none before. The caller publishes to Changed.
 func OfLeader(elected Elected, fence *fence.Fence) Role {
-	return Role{Elected: elected, Shards: leaderShards{elected, fence}}
+	return Role{Elected: elected, Shards: leaderShards{elected, fence}, Changed: &topic.Topic[shards.Set]{}}
 }
 
 // Context returns a context whose writes to kcp fail once this replica no longer owns the SyncTarget.

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
@@ -51,7 +52,7 @@ const (
 )
 
 // Register makes the manager fill the fleet. The fleet writes nothing to kcp.
-func (f *Fleet) Register() error {
+func (f *Fleet) Register(manager.Manager) error {
 	controller, err := mcbuilder.ControllerManagedBy(f.Manager).
 		Named("fleet").
 		Watches(&edgev2alpha1.Location{}, inventoryrequest.Handler, mcbuilder.WithPredicates(predicates.IgnoreLocationStatus())).

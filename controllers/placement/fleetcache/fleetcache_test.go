@@ -25,8 +25,8 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 // view returns an inventory with the given names of SyncTargets, which have mailboxes, and a Location that selects all.

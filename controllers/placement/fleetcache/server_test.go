@@ -82,7 +82,7 @@ func (e *testEnv) register(hub *inventoryenv.Hub) (err error) {
 		InventoryConfigFor: hub.Access.InventoryConfigFor,
 		Scheme:             inventoryenv.Scheme(),
 	})
-	return e.fleet.Register()
+	return e.fleet.Register(hub.Manager.GetLocalManager())
 }
 
 // createMailbox creates the mailbox workspace of a SyncTarget.

@@ -45,9 +45,10 @@ const (
 
 // Installation is a CRD that a target must have.
 type Installation struct {
-	// PublishedResource and UID identify the PublishedResource that requests the CRD.
+	// PublishedResource, UID and Created are the name, UID and creation time of the PublishedResource that requests the CRD.
 	PublishedResource string
 	UID               types.UID
+	Created           metav1.Time
 	// CRD is the CRD of the source. It must not be changed any more.
 	CRD *apiextensionsv1.CustomResourceDefinition
 	// Version is the version that the hub writes objects in. Empty means the preferred one.

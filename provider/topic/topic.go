@@ -45,7 +45,7 @@ func (t *Topic[K]) Publish(key K) {
 	}
 }
 
-// Subscribe calls follow for each key that is published from now on, until ctx ends. follow must not block or publish.
+// Subscribe calls follow for each key that is published from now on, until ctx ends. follow must not block, or publish to the same topic.
 func (t *Topic[K]) Subscribe(ctx context.Context, follow func(K)) {
 	if t == nil {
 		return
@@ -65,10 +65,14 @@ func (t *Topic[K]) Subscribe(ctx context.Context, follow func(K)) {
 }
 
 // Source returns a source for a controller. From the start of the controller to its end, enqueue is called for
-// each published key, and adds the resulting requests. It must not block or publish.
-func Source[K, R comparable](t *Topic[K], enqueue func(queue workqueue.TypedRateLimitingInterface[R], key K)) source.TypedSource[R] {
+// each published key, and adds the resulting requests. It must not block, or publish to the same topic.
+// atStart is called once it does so, to add requests for keys that were published earlier.
+func Source[K, R comparable](t *Topic[K], enqueue func(queue workqueue.TypedRateLimitingInterface[R], key K), atStart ...func(queue workqueue.TypedRateLimitingInterface[R])) source.TypedSource[R] {
 	return source.TypedFunc[R](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
 		t.Subscribe(ctx, func(key K) { enqueue(queue, key) })
+		for _, add := range atStart {
+			add(queue)
+		}
 		return nil
 	})
 }

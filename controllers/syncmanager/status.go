@@ -17,8 +17,11 @@ limitations under the License.
 package syncmanager
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
@@ -62,14 +66,14 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	if !ok || found.isPreparing() {
 		return View{}, false
 	}
-	view = View{Controllers: found.controllers(), Namespaces: found.namespaces.Load(), Held: m.History.Holds(syncTarget)}
+	view = View{Controllers: found.controllers(), Namespaces: found.rules.namespaces.Load(), Held: m.History.Holds(syncTarget)}
 	published := m.Published()
 	found.lock.Lock()
 	defer found.lock.Unlock()
-	view.Published = found.withChosenVersions(published)
+	view.Published = withVersions(published, found.chosenVersions)
 	view.Mailbox, view.Matcher, view.CRDs = found.target.Mailbox, found.matcher, found.crdStates()
 	view.Unstarted = slices.Clone(found.unstarted)
-	view.Incompatible, view.MissingAPIs, view.Compatibility = m.incompatibleResources(found, view.Published), found.missingAPIs, maps.Clone(found.compatibilityStates)
+	view.Incompatible, view.MissingAPIs, view.Compatibility = found.incompatibleResources(view.Published, &m.catalog), found.missingAPIs, maps.Clone(found.compatibilityStates)
 	return view, found.configsKnown && found.appliedMatcher == found.matcher
 }
 
@@ -104,8 +108,39 @@ func (m *Manager) Status(syncTarget types.UID) (status Status) {
 	mailbox := found.target.Mailbox
 	status.ConfigsKnown, status.MissingAPIs, status.MissingAPIsKnown = found.configsKnown, found.missingAPIs, found.missingAPIsKnown
 	found.lock.Unlock()
-	status.BeyondLimitsReason, status.BeyondLimits = m.beyondLimits(mailbox)
+	status.BeyondLimitsReason, status.BeyondLimits = beyondLimits(m.Mailboxes, mailbox)
 	status.Evicted = m.Mailboxes.MailboxLimitError(mailbox).Evicted || m.Mailboxes.ConfigLimitError(mailbox).Evicted
 	status.Rebound, status.Hidden = m.Mailboxes.WasRebound(mailbox), m.Mailboxes.HiddenObjects(mailbox)
 	return status
+}
+
+// beyondLimits returns a message about the objects of a mailbox that are not synced because of limits, and which limit is exceeded first.
+func beyondLimits(all *mailboxes.Mailboxes, mailbox logicalcluster.Name) (reason, message string) {
+	var sentences []string
+	objects := all.MailboxLimitError(mailbox)
+	beyond := []*mailboxes.LimitError{objects}
+	if !objects.Evicted {
+		beyond = append(beyond, all.ResourceLimitErrors(mailbox)...)
+	}
+	for _, one := range beyond {
+		if one.IdentityOnly > 0 {
+			// The limit of the whole mailbox is the first of these, and takes precedence as the reason.
+			reason = cmp.Or(reason, limitReason(one))
+			text := one.Error()
+			sentences = append(sentences, strings.ToUpper(text[:1])+text[1:]+".")
+		}
+	}
+	if configs := all.ConfigLimitError(mailbox); configs.IdentityOnly > 0 {
+		reason = cmp.Or(reason, plan.ReasonConfigLimitExceeded)
+		sentences = append(sentences, fmt.Sprintf("Of the configs, the youngest %d are not in force: the hub acts upon %d of a mailbox, which may take %d bytes. "+
+			"Nothing is removed because no config selects it.", configs.IdentityOnly, configs.Limits.Objects, configs.Limits.Bytes))
+	}
+	return reason, strings.Join(sentences, " ")
+}
+
+func limitReason(beyond *mailboxes.LimitError) string {
+	if beyond.Resource.Empty() {
+		return plan.ReasonMailboxLimitExceeded
+	}
+	return plan.ReasonResourceLimitExceeded
 }

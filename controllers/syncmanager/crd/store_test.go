@@ -14,32 +14,34 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package publishedresource_test
+package crd_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 )
 
-func TestCRDStoreNotifiesOfChangesOnly(t *testing.T) {
-	var notified []string
-	definitions := publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) {
+func TestStorePublishesChangesOnly(t *testing.T) {
+	var published []string
+	var store crd.Store
+	store.Changes().Subscribe(t.Context(), func(struct{}) {
 		var names []string
-		for _, one := range all {
+		for _, one := range store.All() {
 			names = append(names, one.PublishedResource+"/"+string(one.UID)+"/"+one.CRD.Spec.Names.Kind)
 		}
-		notified = append(notified, strings.Join(names, " "))
+		published = append(published, strings.Join(names, " "))
 	})
 	set := func(name, uid, kind string, created int64) {
-		definition := publishedresource.CRDInstallation{PublishedResource: name, UID: types.UID(uid), Created: metav1.Unix(created, 0), CRD: widgets()}
-		definition.CRD.Spec.Names.Kind = kind
-		definitions.Set(definition)
+		installation := crd.Installation{PublishedResource: name, UID: types.UID(uid), Created: metav1.Unix(created, 0), CRD: &apiextensionsv1.CustomResourceDefinition{}}
+		installation.CRD.Spec.Names.Kind = kind
+		store.Set(installation)
 	}
 	set("b", "1", "Widget", 1)
 	set("b", "1", "Widget", 1)
@@ -47,14 +49,14 @@ func TestCRDStoreNotifiesOfChangesOnly(t *testing.T) {
 	set("c", "3", "Widget", 1)
 	set("b", "1", "Gadget", 1)
 	set("c", "4", "Widget", 3)
-	definitions.Delete("d")
-	definitions.Delete("b")
-	definitions.Delete("b")
+	store.Delete("d")
+	store.Delete("b")
+	store.Delete("b")
 	want := []string{
 		"b/1/Widget", "b/1/Widget a/2/Widget", "b/1/Widget c/3/Widget a/2/Widget", "b/1/Gadget c/3/Widget a/2/Widget",
 		"b/1/Gadget a/2/Widget c/4/Widget", "a/2/Widget c/4/Widget",
 	}
-	if !slices.Equal(notified, want) {
-		t.Errorf("want %q\ngot  %q", want, notified)
+	if !slices.Equal(published, want) {
+		t.Errorf("want %q\ngot  %q", want, published)
 	}
 }
