@@ -109,7 +109,7 @@ func (e *definitionWatches) watch(resource *synchubv1alpha1.PublishedResource, t
 		before.unsubscribe()
 	}
 	if target != nil {
-		now.unsubscribe = target.Subscribe(targets.Listener{
+		now.unsubscribe = target.Watches.Subscribe(targets.Listener{
 			OnCRD: func(defined schema.GroupResource) {
 				if mayMatch(now.resource, defined) {
 					e.markAnnounced(name, now)

@@ -51,7 +51,7 @@ func (w *testEnv) connect(t testing.TB, registry *targets.Registry) {
 	suite.Eventually(t, func(g Gomega) { g.Expect(w.hosting.Create(t.Context(), syncTarget)).To(Succeed()) })
 	w.florin = syncTarget.UID
 	connection := connections.Connect(t, registry, syncTarget.UID, suite.ReadFile(t, w.Targets[florin].Kubeconfig), kcp.Limits{})
-	suite.WaitUntil(t, "the target is up", connection.IsUp)
+	suite.WaitUntil(t, "the target is up", connection.Health.IsUp)
 }
 
 // installations are the CRDs to install that a replica has found.

@@ -201,7 +201,7 @@ func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.P
 		return nil, nil, err
 	}
 	c.watches.watch(resource, target)
-	isUp := target != nil && target.IsUp()
+	isUp := target != nil && target.Health.IsUp()
 	wasUp := c.watches.markUp(resource.Name, isUp)
 	switch {
 	case err != nil:
@@ -212,11 +212,11 @@ func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.P
 		return nil, nil, &problem{ReasonSourceUnreachable, fmt.Errorf("%s: %s is not connected", fieldSyncTarget, name)}
 	}
 	result := c.watches.resultOf(resource.Name, func(ctx context.Context) definitionResult {
-		definition, err := readDefinition(ctx, target.Discovery(), resource)
+		definition, err := readDefinition(ctx, target.Discovery, resource)
 		if err != nil {
 			return definitionResult{err: err}
 		}
-		return definitionResult{definition: definition, notInstallable: checkInstallable(ctx, target.Discovery(), resource, definition)}
+		return definitionResult{definition: definition, notInstallable: checkInstallable(ctx, target.Discovery, resource, definition)}
 	})
 	if result == nil {
 		return nil, nil, errReadPending
@@ -225,7 +225,7 @@ func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.P
 		problem := sourceProblem(fieldSyncTarget, name, err)
 		switch {
 		case problem.reason == ReasonSourceUnreachable:
-			target.ProbeNow()
+			target.Health.ProbeNow()
 			outcome.requeueAfter = retryInterval
 		case problem.reason == ReasonNotServed && c.watches.isAnnounced(resource.Name, c.Clock.Now()):
 			outcome.requeueAfter = announcedPollInterval

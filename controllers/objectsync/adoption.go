@@ -47,7 +47,7 @@ func (w *targetWriter) mayAdopt(ctx context.Context, current plan.Copy, object *
 	case allowed(synchubv1alpha1.AdoptionKubeStellar) && ownership.IsFromKubeStellar(object.GetAnnotations(), ownership.KubeStellarDownsynced, transform.SelfOf(object)):
 		return true, nil
 	case allowed(synchubv1alpha1.AdoptionIfIdentical):
-		dryRun, err := w.connection.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
+		dryRun, err := w.objects.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
 		if apierrors.IsInvalid(err) {
 			// An object that cannot even become the desired one is not identical to it.
 			return false, nil
@@ -96,7 +96,7 @@ func (w *targetWriter) adopt(ctx context.Context, current plan.Copy, object *uns
 		return w.patchMark(ctx, current, desired, object.GetUID(), mark, kubeStellarMarks(object))
 	}
 	// Take the ownership before the mark: if the hub stops in between, the next pass adopts the object again.
-	dryRun, err := w.connection.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
+	dryRun, err := w.objects.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
 	if isNullRefused(err) {
 		// The hub applied to the object when the object was its copy.
 		if emptied, patchErr := w.empty(ctx, current, desired, object.GetUID()); emptied || patchErr != nil {
@@ -108,7 +108,7 @@ func (w *targetWriter) adopt(ctx context.Context, current plan.Copy, object *uns
 	}
 	if entries, shared := ownership.TakeOwnership(dryRun.GetManagedFields(), w.fieldManager); shared {
 		edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
-		if _, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, object.GetUID(), edits); err != nil {
+		if _, err := w.objects.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, object.GetUID(), edits); err != nil {
 			return fmt.Errorf("cannot become the only owner of the fields: %w", err)
 		}
 	}
@@ -124,7 +124,7 @@ func (w *targetWriter) adopt(ctx context.Context, current plan.Copy, object *uns
 // adoptRestored takes over an object that somebody restored from a backup of a copy. The restore made its user the owner of the
 // fields.
 func (w *targetWriter) adoptRestored(ctx context.Context, o plan.Operation) error {
-	object, err := w.connection.Get(ctx, o.Copy.API.GroupVersionResource, o.Copy.Key)
+	object, err := w.objects.Get(ctx, o.Copy.API.GroupVersionResource, o.Copy.Key)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && object.GetUID() != o.Copy.Observed.UID:
 		return errOutdated

@@ -263,8 +263,8 @@ func (c *Controller) start(ctx context.Context) (stop func()) {
 		c.reporter.metrics.use(),
 		collector.Add(c),
 		c.firstPass.finish,
-		c.Connection.Subscribe(c.enqueuer.targetListener(c.onNamespaceLabels)),
-		c.Connection.CountCache(&c.target.writes.Size),
+		c.Connection.Watches.Subscribe(c.enqueuer.targetListener(c.onNamespaceLabels)),
+		c.Connection.CacheSize.Add(&c.target.writes.Size),
 	}
 	for _, api := range c.target.apis {
 		c.tasks.start(func() { api.cache.Run(ctx) })

@@ -75,7 +75,7 @@ func (w *targetWriter) emptyAndApply(ctx context.Context, current plan.Copy, des
 
 // empty empties the maps and lists of the object in which an apply would leave nothing. It returns false if there are none.
 func (w *targetWriter) empty(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) (bool, error) {
-	object, err := w.connection.Get(ctx, current.API.GroupVersionResource, current.Key)
+	object, err := w.objects.Get(ctx, current.API.GroupVersionResource, current.Key)
 	if err != nil {
 		return false, err
 	}
@@ -83,7 +83,7 @@ func (w *targetWriter) empty(ctx context.Context, current plan.Copy, desired *tr
 	if object.GetUID() != uid || len(fields) == 0 {
 		return false, nil
 	}
-	err = w.connection.ReplaceFields(ctx, current.API.GroupVersionResource, object, fields)
+	err = w.objects.ReplaceFields(ctx, current.API.GroupVersionResource, object, fields)
 	if apierrors.IsConflict(err) {
 		return false, fmt.Errorf("%w: %w", errOutdated, err)
 	}

@@ -148,7 +148,7 @@ func (e *executor) request(s *plan.Snapshot, wants plan.Wants) {
 func (e *executor) confirmMissing(ctx context.Context, s *plan.Snapshot) *plan.MissingAnswer {
 	ref, answer := s.Up.Missing.Ref, &plan.MissingAnswer{State: plan.Unknown}
 	api, rules := e.upsync.target.apiOf(ref.Resource), e.upsync.rules
-	object, err := e.toTarget.connection.Get(requestclass.With(ctx, requestclass.Extra), api.GroupVersionResource, ref.Key)
+	object, err := e.toTarget.objects.Get(requestclass.With(ctx, requestclass.Extra), api.GroupVersionResource, ref.Key)
 	switch {
 	case err == nil:
 		if name, ok := e.upsync.keyFor(api, s.Matcher, object); ok && name == s.Key {

@@ -148,9 +148,9 @@ func (h *bench) open(resources ...schema.GroupVersionResource) {
 func (h *bench) connect(target types.UID) *targets.Connection {
 	h.b.Helper()
 	connection := connections.Connect(h.b, h.registry, target, suite.ReadFile(h.b, suite.Target(h.b).Kubeconfig), kcp.Limits{})
-	suite.WaitUntil(h.b, "the target is up", connection.IsUp)
+	suite.WaitUntil(h.b, "the target is up", connection.Health.IsUp)
 	synced := make(chan struct{}, 2)
-	connection.Subscribe(targets.Listener{
+	connection.Watches.Subscribe(targets.Listener{
 		OnNamespace: func(string, bool) {}, OnCRD: func(schema.GroupResource) {}, OnSynced: func() { synced <- struct{}{} },
 	})
 	for range cap(synced) {

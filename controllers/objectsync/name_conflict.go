@@ -31,7 +31,7 @@ import (
 // resolveConflict handles the target object that has the name: it applies to the object if it is the hub's, adopts it if that is
 // allowed, and otherwise returns a conflict error.
 func (w *targetWriter) resolveConflict(ctx context.Context, current plan.Copy, desired *transform.Desired, refused error) error {
-	object, err := w.connection.Get(ctx, current.API.GroupVersionResource, current.Key)
+	object, err := w.objects.Get(ctx, current.API.GroupVersionResource, current.Key)
 	if err != nil {
 		return fmt.Errorf("the target refused to create the object: %w; and reading it failed: %w", refused, err)
 	}

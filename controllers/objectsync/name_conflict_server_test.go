@@ -148,7 +148,7 @@ func TestAdoptionOfCreateOnlyObjects(t *testing.T) {
 // loseLabel removes the label from an object, so that the hub's caches no longer contain it.
 func loseLabel(t *testing.T, harness *targetHarness, object *unstructured.Unstructured) {
 	t.Helper()
-	if err := harness.connection.RemoveMetadata(t.Context(), configMapsV1, keyOf(object), object.GetUID(), []string{ownership.OwnerLabel}, nil); err != nil {
+	if err := harness.objects.RemoveMetadata(t.Context(), configMapsV1, keyOf(object), object.GetUID(), []string{ownership.OwnerLabel}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -328,7 +328,7 @@ func TestReplace(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := connection.Get(t.Context(), gauges, keyOf(first)); !apierrors.IsNotFound(err) {
+				if _, err := connection.Objects.Get(t.Context(), gauges, keyOf(first)); !apierrors.IsNotFound(err) {
 					t.Fatalf("the object still exists: %v", err)
 				}
 				if _, deleted := harness.view.writes.Current(harness.target.Ref(keyOf(first)), &cachedCopy{Unstructured: first}); !deleted {
@@ -359,7 +359,7 @@ func TestEnsureNamespace(t *testing.T) {
 	if err := harness.applySource(source, ownership.PolicyDelete); err != nil {
 		t.Fatal(err)
 	}
-	namespace, err := connection.Get(requestclass.With(t.Context(), requestclass.Extra), namespaces, keyOf(fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ensured+"}}")))
+	namespace, err := connection.Objects.Get(requestclass.With(t.Context(), requestclass.Extra), namespaces, keyOf(fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ensured+"}}")))
 	if err != nil {
 		t.Fatal(err)
 	}

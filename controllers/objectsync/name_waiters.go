@@ -130,7 +130,7 @@ func (w *nameWatches) start(ref plan.Ref) {
 	if api == nil || ctx == nil {
 		return
 	}
-	watch := w.target.connection.NewNameWatch(api.GroupVersionResource, func(key types.NamespacedName) {
+	watch := w.target.connection.Watches.NewNameWatch(api.GroupVersionResource, func(key types.NamespacedName) {
 		w.enqueuer.enqueue(changePriority, w.waiters.keysOf(api.Ref(key))...)
 	})
 	watch.Add(ref.Key)

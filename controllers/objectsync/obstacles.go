@@ -61,7 +61,7 @@ func (w *targetWriter) applyWithoutObstacles(ctx context.Context, current plan.C
 	if !ownership.MayHaveObstacles(desired.Object.Object, refused) {
 		return nil, refusal
 	}
-	live, err := w.connection.Get(ctx, current.API.GroupVersionResource, current.Key)
+	live, err := w.objects.Get(ctx, current.API.GroupVersionResource, current.Key)
 	if err != nil || live.GetUID() != uid {
 		return nil, refusal
 	}
@@ -88,7 +88,7 @@ func (w *targetWriter) applyWithoutObstacles(ctx context.Context, current plan.C
 	} else if err != nil {
 		return nil, errors.Join(refusal, fmt.Errorf("cannot take over the fields %v, which are in the way: %w", paths, err))
 	}
-	return w.connection.Apply(ctx, current.API.GroupVersionResource, desired.Object, uid)
+	return w.objects.Apply(ctx, current.API.GroupVersionResource, desired.Object, uid)
 }
 
 // mayTake reports whether the hub may remove an obstacle: the hub applied a part of it, or no other manager owns a part.

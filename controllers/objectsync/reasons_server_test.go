@@ -232,7 +232,7 @@ func TestReasonsOfRefusedObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := fixtures.Object(t, test.manifest)
-			_, err := connection.Create(t.Context(), resourceOf(object), object)
+			_, err := connection.Objects.Create(t.Context(), resourceOf(object), object)
 			if err == nil {
 				t.Fatal("the object is accepted")
 			}
@@ -259,7 +259,7 @@ func TestReasonOverQuota(t *testing.T) {
 	var last error
 	suite.WaitUntil(t, "the quota counts", func() bool {
 		object := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+unique("a")+", namespace: full}}")
-		_, last = connection.Create(t.Context(), resourceOf(object), object)
+		_, last = connection.Objects.Create(t.Context(), resourceOf(object), object)
 		return apierrors.IsForbidden(last) && !strings.Contains(last.Error(), "status unknown")
 	})
 	if got := ReasonFor(last); got != plan.ReasonQuotaExceeded {

@@ -65,7 +65,7 @@ func (o outcome) direction() string {
 
 // Reconcile makes one pass for a key, and reports its outcome. While the target is away it does nothing; [Controller.Resume] enqueues the key again.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
-	if !c.Connection.IsUp() && !c.Resource.Unpublishing {
+	if !c.Connection.Health.IsUp() && !c.Resource.Unpublishing {
 		c.tried(key, true)
 		c.enqueuer.changes.excludeFromLatency(key)
 		return reconcile.Result{}, nil
@@ -90,7 +90,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	}
 	failure, failedPasses := c.reporter.failed(ctx, pass, outcome, err)
 	if failure.Reason == plan.ReasonTargetUnreachable || apierrors.IsUnauthorized(err) {
-		c.Connection.ProbeNow()
+		c.Connection.Health.ProbeNow()
 		c.reporter.restoreChanges(pass)
 	}
 	if c.isRetriedByEvent(failure) {

@@ -107,7 +107,7 @@ func (h *targetHarness) desired(source *unstructured.Unstructured, policy owners
 // get reads an object from the target.
 func (h *targetHarness) get(object *unstructured.Unstructured) *unstructured.Unstructured {
 	h.t.Helper()
-	found, err := h.connection.Get(h.t.Context(), h.resource.GroupVersionResource, keyOf(object))
+	found, err := h.objects.Get(h.t.Context(), h.resource.GroupVersionResource, keyOf(object))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func newTargetView(o *Options) *targetView {
 		return t.resourceFor(at.Resource).cache.HasReached(at.Key.Namespace, resourceVersion)
 	}
 	if o.Connection != nil {
-		t.writes.OnGrowth = o.Connection.CheckCacheLimits
+		t.writes.OnGrowth = o.Connection.CacheSize.Check
 	}
 	return t
 }
@@ -90,7 +90,7 @@ func newTargetView(o *Options) *targetView {
 // serve the API.
 func (t *targetView) addCache(api plan.TargetAPI, handler func(*targetResource) cache.ResourceEventHandler, onAvailability func()) {
 	added := &targetResource{TargetAPI: api}
-	added.cache = copyCache{t.connection.NewCache(api.GroupVersionResource, targets.CacheOptions{
+	added.cache = copyCache{t.connection.Watches.NewCache(api.GroupVersionResource, targets.CacheOptions{
 		Namespaced:     t.resource.Namespaced,
 		Selector:       Selector(t.owner),
 		Transform:      t.transformForCache(added),
@@ -243,7 +243,7 @@ func (t *targetView) CheckNamespace(name string, protectedToo bool) error {
 	if err := t.currentNamespacePolicy().Check(name, protectedToo); err != nil {
 		return err
 	}
-	if !t.connection.WatchesNamespace(name) {
+	if !t.connection.Namespaces.Contain(name) {
 		return policy.NamespaceNotAllowed(name)
 	}
 	return nil
@@ -256,7 +256,7 @@ func (t *targetView) CheckProtected(name string, protectedToo bool) error {
 
 // NamespaceLabels implements [observe.Target].
 func (t *targetView) NamespaceLabels(name string) (labels map[string]string, known bool) {
-	return t.connection.NamespaceLabels(name)
+	return t.connection.Watches.NamespaceLabels(name)
 }
 
 func (t *targetView) currentNamespacePolicy() *policy.NamespacePolicy {

@@ -48,7 +48,7 @@ type targetWriter struct {
 	resource     *plan.Resource
 	owner        ownership.Owner
 	fieldManager string
-	connection   *targets.Connection
+	objects      *targets.Objects
 	view         *targetView
 	mailbox      *mailboxView
 	reporter     *reporter
@@ -60,7 +60,7 @@ type targetWriter struct {
 
 func newTargetWriter(o *Options, view *targetView, mailbox *mailboxView, reporter *reporter) *targetWriter {
 	return &targetWriter{
-		resource: &o.Resource, owner: o.Owner, fieldManager: ownership.FieldManager(o.Owner.Hub), connection: o.Connection, view: view,
+		resource: &o.Resource, owner: o.Owner, fieldManager: ownership.FieldManager(o.Owner.Hub), objects: &o.Connection.Objects, view: view,
 		mailbox: mailbox, reporter: reporter, cordoned: o.Cordoned, adoption: o.Adoption, onChange: o.OnChange,
 	}
 }
@@ -106,7 +106,7 @@ func (w *targetWriter) fieldConflictError(ctx context.Context, o plan.Operation)
 	if len(o.Decision.Fields) == 0 {
 		return fmt.Errorf("%w: spec.mutation.down of the PublishedResource returns a different object on every run", errFieldConflict)
 	}
-	object, err := w.connection.Get(requestclass.With(ctx, requestclass.Extra), o.Copy.API.GroupVersionResource, o.Copy.Key)
+	object, err := w.objects.Get(requestclass.With(ctx, requestclass.Extra), o.Copy.API.GroupVersionResource, o.Copy.Key)
 	if err != nil {
 		return err
 	}
@@ -144,13 +144,13 @@ func (w *targetWriter) create(ctx context.Context, current plan.Copy, desired *t
 	ref := current.Ref()
 	w.view.writes.Started(ref)
 	extra := requestclass.With(ctx, requestclass.Extra)
-	created, err := w.connection.Create(ctx, current.API.GroupVersionResource, desired.ForCreate())
+	created, err := w.objects.Create(ctx, current.API.GroupVersionResource, desired.ForCreate())
 	if namespace := current.Key.Namespace; mailboxwrite.IsMissingNamespace(err, namespace) {
 		ensured := map[string]string{ownership.EnsuredAnnotation: w.owner.EnsuredValue(mailboxwrite.NamespaceSelf(namespace))}
-		if err = w.connection.EnsureNamespace(extra, namespace, ensured); err != nil {
+		if err = w.objects.EnsureNamespace(extra, namespace, ensured); err != nil {
 			err = fmt.Errorf("cannot create the namespace %s: %w", namespace, err)
 		} else {
-			created, err = w.connection.Create(extra, current.API.GroupVersionResource, desired.ForCreate())
+			created, err = w.objects.Create(extra, current.API.GroupVersionResource, desired.ForCreate())
 		}
 	}
 	if err == nil {
@@ -223,7 +223,7 @@ func (w *targetWriter) relinquishFields(ctx context.Context, current plan.Copy, 
 		return nil
 	}
 	extra := requestclass.With(ctx, requestclass.Extra)
-	object, err := w.connection.Get(extra, current.API.GroupVersionResource, current.Key)
+	object, err := w.objects.Get(extra, current.API.GroupVersionResource, current.Key)
 	if err != nil {
 		return fmt.Errorf("cannot relinquish ignored fields: %w", err)
 	}
@@ -241,7 +241,7 @@ func (w *targetWriter) relinquishFields(ctx context.Context, current plan.Copy, 
 // read.
 func (w *targetWriter) replaceManagedFields(ctx context.Context, current plan.Copy, uid types.UID, object *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) error {
 	edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
-	_, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
+	_, err := w.objects.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
 	if apierrors.IsConflict(err) {
 		return errOutdated
 	}
@@ -273,13 +273,13 @@ func removedVersion(err error, in schema.GroupVersion) string {
 // them to the current version and applies again: until then no client can apply to the object.
 func (w *targetWriter) applyMigratingVersion(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) (*unstructured.Unstructured, error) {
 	resource := current.API.GroupVersionResource
-	applied, err := w.connection.Apply(ctx, resource, desired.Object, uid)
+	applied, err := w.objects.Apply(ctx, resource, desired.Object, uid)
 	vanished := removedVersion(err, resource.GroupVersion())
 	if vanished == "" {
 		return applied, err
 	}
 	ctx = requestclass.With(ctx, requestclass.Extra)
-	object, failed := w.connection.Get(ctx, resource, current.Key)
+	object, failed := w.objects.Get(ctx, resource, current.Key)
 	if failed != nil {
 		return nil, errors.Join(err, failed)
 	}
@@ -290,7 +290,7 @@ func (w *targetWriter) applyMigratingVersion(ctx context.Context, current plan.C
 	if failed = w.replaceManagedFields(ctx, current, uid, object, entries); failed != nil {
 		return nil, fmt.Errorf("%w; and the managedFields of that version cannot be moved to another: %w", err, failed)
 	}
-	return w.connection.Apply(ctx, resource, desired.Object, uid)
+	return w.objects.Apply(ctx, resource, desired.Object, uid)
 }
 
 // replace deletes a copy that has immutable fields to change; the delete event leads to a create. A dry run first
@@ -305,7 +305,7 @@ func (w *targetWriter) replace(ctx context.Context, current plan.Copy, desired *
 		return fmt.Errorf("%w; it is not replaced: %w", refused, errCordoned)
 	}
 	ctx = requestclass.With(ctx, requestclass.Extra)
-	if err := w.connection.DryRunCreate(ctx, current.API.GroupVersionResource, desired.ForCreate()); err != nil {
+	if err := w.objects.DryRunCreate(ctx, current.API.GroupVersionResource, desired.ForCreate()); err != nil {
 		return fmt.Errorf("%w; it was not replaced, since the target refuses the new one as well: %w", refused, err)
 	}
 	return w.delete(ctx, current, uid, metav1.DeletePropagationBackground)
@@ -337,13 +337,13 @@ func (w *targetWriter) removeOverwriteAnnotation(ctx context.Context, current pl
 		return nil
 	}
 	extra := requestclass.With(ctx, requestclass.Extra)
-	return w.connection.RemoveMetadata(extra, current.API.GroupVersionResource, current.Key, current.Observed.UID, nil, []string{ownership.OverwriteAnnotation})
+	return w.objects.RemoveMetadata(extra, current.API.GroupVersionResource, current.Key, current.Observed.UID, nil, []string{ownership.OverwriteAnnotation})
 }
 
 func (w *targetWriter) patchMetadata(ctx context.Context, current plan.Copy, uid types.UID, edits metadatapatch.Patch) error {
 	ref := current.Ref()
 	w.view.writes.Started(ref)
-	edited, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
+	edited, err := w.objects.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
 	if err != nil {
 		w.view.writes.Finished(ref, nil)
 		return w.checkIdentity(ref, uid, err)
@@ -395,7 +395,7 @@ func (w *targetWriter) delete(ctx context.Context, current plan.Copy, uid types.
 	ref := current.Ref()
 	w.view.writes.Started(ref)
 	w.view.deletionStarted(ref, uid)
-	existed, err := w.connection.DeleteExisting(ctx, current.API.GroupVersionResource, current.Key, uid, propagation)
+	existed, err := w.objects.DeleteExisting(ctx, current.API.GroupVersionResource, current.Key, uid, propagation)
 	if err != nil {
 		w.view.writes.Finished(ref, nil)
 		w.view.deletionStarted(ref, "")
@@ -420,7 +420,7 @@ func (w *targetWriter) release(ctx context.Context, current plan.Copy) error {
 	}
 	w.view.writes.Started(ref)
 	w.view.deletionStarted(ref, observed.UID)
-	if _, err := w.connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); w.checkIdentity(ref, observed.UID, err) != nil && !notfound.Proves(err, current.API.GroupResource(), current.Key.Name) {
+	if _, err := w.objects.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); w.checkIdentity(ref, observed.UID, err) != nil && !notfound.Proves(err, current.API.GroupResource(), current.Key.Name) {
 		w.view.writes.Finished(ref, nil)
 		w.view.deletionStarted(ref, "")
 		return err

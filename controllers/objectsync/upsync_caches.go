@@ -195,8 +195,8 @@ func (u *upsyncCaches) updateOne(api plan.TargetAPI, matcher *selection.Matcher)
 func (u *upsyncCaches) start(ctx context.Context, source *upsyncSource, matcher *selection.Matcher, key string) *upsyncCache {
 	api, started := source.TargetAPI, &upsyncCache{scopeKey: key}
 	started.context, started.cancel = context.WithCancel(ctx)
-	started.FilteredCache = u.target.connection.NewFilteredCache(api.GroupVersionResource, targets.FilteredCacheOptions{
-		Scope: u.target.connection.RestrictScope(source.related.union(u.selectedScope(matcher, api)), u.resource.Namespaced),
+	started.FilteredCache = u.target.connection.Watches.NewFilteredCache(api.GroupVersionResource, targets.FilteredCacheOptions{
+		Scope: u.target.connection.Namespaces.Restrict(source.related.union(u.selectedScope(matcher, api)), u.resource.Namespaced),
 		Filter: func(object *unstructured.Unstructured) bool {
 			_, ok := u.keyFor(api, u.matcher.Load(), object)
 			return ok

@@ -63,7 +63,7 @@ func (p *pass) isEmptied(resource plan.Resource) (bool, error) {
 // starts a list in the background, which enqueues the SyncTarget when done.
 func (p *pass) isListedEmpty(resource plan.Resource) (bool, error) {
 	manager, checks, target := p.manager, &p.state.emptinessChecks, p.state.currentTarget()
-	if !target.Connection.IsUp() {
+	if !target.Connection.Health.IsUp() {
 		checks.forget(resource.GroupResource())
 		return false, nil
 	}
@@ -75,7 +75,7 @@ func (p *pass) isListedEmpty(resource plan.Resource) (bool, error) {
 			if resource.Namespaced {
 				namespaces = target.WrittenNamespaces
 			}
-			empty, err := target.Connection.HasNoObjects(requestclass.With(ctx, requestclass.Background), resource.TargetAPI().GroupVersionResource, objectsync.Selector(owner), namespaces...)
+			empty, err := target.Connection.Objects.HasNoObjects(requestclass.With(ctx, requestclass.Background), resource.TargetAPI().GroupVersionResource, objectsync.Selector(owner), namespaces...)
 			if apierrors.IsForbidden(err) && len(namespaces) > 0 {
 				// The hub may leave objects for ever in namespaces that it may no longer list. The status of
 				// the SyncTarget reports these objects.

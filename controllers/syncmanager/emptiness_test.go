@@ -55,7 +55,7 @@ func unresponsiveTarget(t *testing.T) (connection *targets.Connection, asked <-c
 	connection = connectionTo(t, server.URL, suite.CertificateOf(server)...)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := connection.WaitUntilUp(ctx); err != nil {
+	if err := connection.Health.WaitUntilUp(ctx); err != nil {
 		t.Fatal(err)
 	}
 	return connection, paths

@@ -54,7 +54,7 @@ func (r resolvedAPIs) equal(options objectsync.Options) bool {
 
 // resolveTargetAPIsOf returns the APIs of a resource. If they cannot be determined now, it returns the running controller's.
 func (p *pass) resolveTargetAPIsOf(resource plan.Resource, relations []*related.Relation) (resolvedAPIs, error) {
-	result, isUp := resolvedAPIs{apis: []plan.TargetAPI{resource.TargetAPI()}, relations: relations}, p.target.Connection.IsUp()
+	result, isUp := resolvedAPIs{apis: []plan.TargetAPI{resource.TargetAPI()}, relations: relations}, p.target.Connection.Health.IsUp()
 	var errs []error
 	var denied []objectsync.UnavailableResource
 	for _, kind := range p.state.matcher.DownstreamKinds(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
@@ -68,7 +68,7 @@ func (p *pass) resolveTargetAPIsOf(resource plan.Resource, relations []*related.
 		}
 		served, err := schema.GroupVersionResource{}, errTargetDown
 		if isUp {
-			served, err = p.target.Connection.ResolveAsync(kind)
+			served, err = p.target.Connection.APIs.ResolveAsync(kind)
 		}
 		result, err = result.with(plan.TargetAPI{GroupVersionResource: served, Kind: kind.Kind, Allowed: allows}, kind.GroupVersion().WithResource(""), err)
 		errs = append(errs, err)
@@ -80,7 +80,7 @@ func (p *pass) resolveTargetAPIsOf(resource plan.Resource, relations []*related.
 		}
 		kind, err := "", errTargetDown
 		if isUp {
-			kind, err = p.target.Connection.ResolveResourceAsync(related.OnTarget)
+			kind, err = p.target.Connection.APIs.ResolveResourceAsync(related.OnTarget)
 		}
 		result, err = result.with(plan.TargetAPI{GroupVersionResource: related.OnTarget, Kind: kind, Allowed: resource.Allowed}, related.OnTarget, err)
 		errs = append(errs, err)

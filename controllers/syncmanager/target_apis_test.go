@@ -99,7 +99,7 @@ func discovery(t *testing.T) *targets.Connection {
 	connection := connectionTo(t, server.URL, certificate...)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := connection.WaitUntilUp(ctx); err != nil {
+	if err := connection.Health.WaitUntilUp(ctx); err != nil {
 		t.Fatal(err)
 	}
 	return connection
@@ -124,7 +124,7 @@ func described(forms resolvedAPIs) (served, unresolved []string) {
 func resolvedAPIsOf(t *testing.T, manager *Manager, state *targetState, resource plan.Resource, published []plan.Resource, relations ...*related.Relation) (found resolvedAPIs) {
 	t.Helper()
 	heard := make(chan struct{}, 1)
-	defer state.target.Connection.Subscribe(targets.Listener{OnLookup: func() {
+	defer state.target.Connection.Watches.Subscribe(targets.Listener{OnLookup: func() {
 		select {
 		case heard <- struct{}{}:
 		default:

@@ -120,7 +120,7 @@ func (t *targetState) setConnection(connection *targets.Connection, listener tar
 		t.awaitAPIsLocked(false)
 		t.target.TrustedUntil = time.Time{}
 	}
-	t.target.Connection, t.unsubscribeConnection = connection, connection.Subscribe(listener)
+	t.target.Connection, t.unsubscribeConnection = connection, connection.Watches.Subscribe(listener)
 	return true
 }
 
@@ -174,8 +174,8 @@ func (t *targetState) setMissingAPIs(missing MissingAPIs) (changed bool) {
 func (t *targetState) observeReconnect() bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	now := connectionEpoch{t.target.Connection, t.target.Connection.ConnectionEpoch()}
-	if now == t.resumedEpoch || !t.target.Connection.IsUp() {
+	now := connectionEpoch{t.target.Connection, t.target.Connection.Health.Epoch()}
+	if now == t.resumedEpoch || !t.target.Connection.Health.IsUp() {
 		return false
 	}
 	t.resumedEpoch = now
@@ -192,7 +192,7 @@ func (t *targetState) awaitAPIs(await bool) {
 func (t *targetState) awaitAPIsLocked(await bool) {
 	switch {
 	case await && t.stopAwaitingAPIs == nil:
-		t.stopAwaitingAPIs = t.target.Connection.AwaitAPI()
+		t.stopAwaitingAPIs = t.target.Connection.APIPoll.Await()
 	case !await && t.stopAwaitingAPIs != nil:
 		t.stopAwaitingAPIs()
 		t.stopAwaitingAPIs = nil

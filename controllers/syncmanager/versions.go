@@ -79,10 +79,10 @@ func (p *pass) chooseVersion(resource plan.Resource) (targetversion.Choice, erro
 	if named := resource.NamedVersions(p.state.matcher); len(named) > 0 {
 		return targetversion.Choose(published, named[0].Version, target), nil
 	}
-	if !p.target.Connection.IsUp() {
+	if !p.target.Connection.Health.IsUp() {
 		return targetversion.Choose(published, "", target), nil
 	}
-	served, err := p.target.Connection.ServedVersionsAsync(resource.TargetAPI().GroupResource())
+	served, err := p.target.Connection.APIs.ServedVersionsAsync(resource.TargetAPI().GroupResource())
 	target.Served, target.Known = served, err == nil
 	if errors.Is(err, targets.ErrPending) {
 		err = nil

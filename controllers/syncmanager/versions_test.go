@@ -70,7 +70,7 @@ func TestChooseVersions(t *testing.T) {
 			manager, _ := newManager(t)
 			state := &targetState{target: Target{Connection: connection}, matcher: naming(test.named), writtenResources: parseWritten(test.recorded)}
 			heard := make(chan struct{}, 1)
-			defer connection.Subscribe(targets.Listener{OnLookup: func() {
+			defer connection.Watches.Subscribe(targets.Listener{OnLookup: func() {
 				select {
 				case heard <- struct{}{}:
 				default:

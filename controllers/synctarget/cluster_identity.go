@@ -153,10 +153,10 @@ func (c *Controller) identifyCluster(ctx context.Context, request mcreconcile.Re
 	cluster := known.Cluster
 	confirmed := false
 	if found.connection != nil {
-		if observed, ok := found.connection.Cluster(); ok && found.connection.IsUp() {
+		if observed, ok := found.connection.Cluster(); ok && found.connection.Health.IsUp() {
 			cluster = ledger.Cluster(observed)
 		}
-		other := found.connection.Health().OtherCluster
+		other := found.connection.Health.Get().OtherCluster
 		confirmed = other != (targets.Cluster{}) && syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedCluster] == other.ConfirmationID()
 		if confirmed {
 			cluster = ledger.Cluster(other)
@@ -176,7 +176,7 @@ func (c *Controller) identifyCluster(ctx context.Context, request mcreconcile.Re
 	if err != nil {
 		return err
 	}
-	found.identified = cluster != (ledger.Cluster{}) && (confirmed || found.connection == nil || found.connection.Health().Reason != targets.ReasonClusterChanged)
+	found.identified = cluster != (ledger.Cluster{}) && (confirmed || found.connection == nil || found.connection.Health.Get().Reason != targets.ReasonClusterChanged)
 	if confirmed {
 		c.expectCluster(syncTarget, state)
 	}

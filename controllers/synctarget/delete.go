@@ -39,6 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -90,12 +91,12 @@ func (c *Controller) cleanUpTarget(ctx context.Context, request mcreconcile.Requ
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if connection == nil || !connection.IsUp() {
+	if connection == nil || !connection.Health.IsUp() {
 		return c.waitForTarget(ctx, inventory, syncTarget, connection, problem)
 	}
 	if c.History.Holds(syncTarget.UID) {
 		c.store.stopDrain(syncTarget.UID)
-		return c.updateDeletingStatus(ctx, inventory, syncTarget, ReasonCleanupBlocked, "The SyncTarget is being deleted. "+storeWentBackMessage(syncTarget.Name, nil), heartbeatCondition(connection.Health(), nil))
+		return c.updateDeletingStatus(ctx, inventory, syncTarget, ReasonCleanupBlocked, "The SyncTarget is being deleted. "+storeWentBackMessage(syncTarget.Name, nil), heartbeatCondition(connection.Health.Get(), nil))
 	}
 	running, err := c.startDrain(ctx, request, inventory, syncTarget, connection, drainModeOf(syncTarget))
 	switch {
@@ -106,7 +107,7 @@ func (c *Controller) cleanUpTarget(ctx context.Context, request mcreconcile.Requ
 	case running.isFinished():
 		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "Nothing is left to be done on the target.")
 	case !isForced(syncTarget):
-		return c.updateDeletingStatus(ctx, inventory, syncTarget, ReasonCleaningUp, "The SyncTarget is being deleted. "+running.progressMessage(), heartbeatCondition(connection.Health(), nil))
+		return c.updateDeletingStatus(ctx, inventory, syncTarget, ReasonCleaningUp, "The SyncTarget is being deleted. "+running.progressMessage(), heartbeatCondition(connection.Health.Get(), nil))
 	}
 	if remaining := forceGracePeriod - c.Clock.Since(running.startedAt); remaining > 0 && isResponding(ctx, connection) {
 		return reconcile.Result{RequeueAfter: remaining}, nil
@@ -119,7 +120,7 @@ func (c *Controller) cleanUpTarget(ctx context.Context, request mcreconcile.Requ
 func isResponding(ctx context.Context, connection *targets.Connection) bool {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	return connection.Ping(ctx)
+	return connection.Discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(requestclass.With(ctx, requestclass.Background)).Error() == nil
 }
 
 // waitForTarget handles a target that cannot be reached. The hub keeps the SyncTarget while objects may be left on the target,
@@ -131,7 +132,7 @@ func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluste
 	}
 	var health targets.Health
 	if connection != nil {
-		health = connection.Health()
+		health = connection.Health.Get()
 	}
 	why := health.Message
 	if problem != nil {

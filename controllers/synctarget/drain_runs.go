@@ -122,12 +122,12 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 	started := &drainRun{mode: mode, connection: connection, startedAt: c.Clock.Now(), cancel: cancel, done: make(chan struct{})}
 	c.store.setDrain(uid, started)
 	options := drain.Options{
-		Target:             connection,
+		Target:             drain.TargetOf(connection),
 		Owner:              c.Sync.Owner(uid),
 		Mode:               mode,
 		Resources:          writtenResources(known.Resources),
 		ServedResources:    servedResources(known.Resources),
-		ReadableNamespaces: connection.Namespaces(),
+		ReadableNamespaces: connection.Namespaces,
 		WrittenNamespaces:  writtenNamespaces(known),
 		AllowsCascade:      c.Sync.AllowsCascade,
 		PreviousStatus:     current.Status.Cleanup,

@@ -145,7 +145,7 @@ func newRemovalFixture(t *testing.T, forced bool) *removalFixture {
 	NewWithT(t).Expect(inventory.stored.Get(t.Context(), client.ObjectKeyFromObject(syncTarget), f.syncTarget)).To(Succeed())
 	f.track(mcreconcile.Request{}, syncTarget.UID)
 	f.connection = connections.Connect(t, f.Registry, syncTarget.UID, kubeconfig, limitsOf(syncTarget))
-	suite.WaitUntil(t, "the target is up", f.connection.IsUp)
+	suite.WaitUntil(t, "the target is up", f.connection.Health.IsUp)
 	done := make(chan struct{})
 	close(done)
 	f.store.setDrain(syncTarget.UID, &drainRun{

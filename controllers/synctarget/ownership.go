@@ -72,7 +72,7 @@ func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request, i
 	if observed.connection, _, err = c.connect(ctx, inventory, syncTarget, c.store.stateOf(syncTarget.UID)); err != nil {
 		return err
 	}
-	if observed.connection == nil || observed.connection.Health().Reason == targets.ReasonClusterChanged || observed.mailbox.String() != known.Mailbox {
+	if observed.connection == nil || observed.connection.Health.Get().Reason == targets.ReasonClusterChanged || observed.mailbox.String() != known.Mailbox {
 		c.stopSync(syncTarget.UID)
 		return nil
 	}

@@ -95,11 +95,11 @@ func (c *Controller) newView(syncTarget *edgev2alpha1.SyncTarget, observed obser
 	view := statusView{observedState: observed, Status: c.Sync.Status(syncTarget.UID), now: c.Clock.Now()}
 	if observed.connection != nil {
 		// Health is read once, so that the conditions cannot contradict each other.
-		view.health = observed.connection.Health()
-		view.token, view.hasToken = observed.connection.Token()
-		view.clockSkew = observed.connection.ClockSkew()
+		view.health = observed.connection.Health.Get()
+		view.token, view.hasToken = observed.connection.Token.Claims()
+		view.clockSkew = observed.connection.Health.ClockSkew()
 		if view.health.Up {
-			view.unreadable = observed.connection.UnreadableResources()
+			view.unreadable = observed.connection.Watches.UnreadableResources()
 		}
 	}
 	view.permissions = c.permissions(syncTarget, observed)

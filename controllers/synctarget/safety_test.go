@@ -167,7 +167,7 @@ func TestIdentifyCluster(t *testing.T) {
 			if test.unreachable {
 				observed.connection = nil
 			} else if test.before == "before" {
-				suite.WaitUntil(t, "another cluster is noticed", func() bool { return f.connection.Health().Reason == targets.ReasonClusterChanged })
+				suite.WaitUntil(t, "another cluster is noticed", func() bool { return f.connection.Health.Get().Reason == targets.ReasonClusterChanged })
 			}
 			g.Expect(f.identifyCluster(t.Context(), mcreconcile.Request{}, f.syncTarget, &observed, state)).To(Succeed())
 			g.Expect(observed.identified).To(Equal(test.identified))

@@ -136,7 +136,7 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]`
 	syncTarget.Name, syncTarget.UID = name, types.UID(name)
 	syncTarget.Spec.KubeconfigSecretRef = &edgev2alpha1.SecretReference{Name: name}
 	connection := connections.Connect(w, w.registry, syncTarget.UID, secret.Data["kubeconfig"], kcp.Limits{})
-	suite.WaitUntil(w, "the target is up", connection.IsUp)
+	suite.WaitUntil(w, "the target is up", connection.Health.IsUp)
 	return syncTarget, connection
 }
 
@@ -167,7 +167,7 @@ func (w *testEnv) goesByTheTargetsClock(t *testing.T) {
 			hubs := testclock.NewFakeClock(time.Now().Add(off))
 			there := &testEnv{testWorkspace: w.testWorkspace, T: t, target: w.target, registry: connections.NewRegistry(t, targets.Options{Clock: hubs})}
 			syncTarget, connection := there.account(name, true)
-			token, _ := connection.Token()
+			token, _ := connection.Token.Claims()
 			now := testclock.NewFakeClock(token.IssuedAt.Add(off + 5*time.Minute))
 			controller := NewController(Options{Registry: there.registry, Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: now})
 			before, state := there.secret(name), &syncTargetState{}
@@ -192,7 +192,7 @@ func (w *testEnv) renew(controller *Controller, syncTarget *edgev2alpha1.SyncTar
 func (w *testEnv) renewsInTime(t *testing.T, controller *Controller, now *testclock.FakeClock) {
 	g := NewWithT(t)
 	syncTarget, connection := w.account("renews", true)
-	token, ok := connection.Token()
+	token, ok := connection.Token.Claims()
 	g.Expect(ok).To(BeTrue())
 	before, state := w.secret("renews"), &syncTargetState{}
 
@@ -224,9 +224,9 @@ func (w *testEnv) renewsInTime(t *testing.T, controller *Controller, now *testcl
 		g.Expect(err).NotTo(HaveOccurred())
 		// A failure message with the connections would read them while they are in use, which is a race.
 		another := next != connection
-		g.Expect(another && next.IsUp()).To(BeTrue())
+		g.Expect(another && next.Health.IsUp()).To(BeTrue())
 	}).Should(Succeed())
-	fresh, ok := next.Token()
+	fresh, ok := next.Token.Claims()
 	g.Expect(ok).To(BeTrue())
 	g.Expect(fresh.Lifetime()).To(Equal(token.Lifetime()))
 }
@@ -234,7 +234,7 @@ func (w *testEnv) renewsInTime(t *testing.T, controller *Controller, now *testcl
 func (w *testEnv) overwritesNothing(t *testing.T, controller *Controller, now *testclock.FakeClock) {
 	g := NewWithT(t)
 	syncTarget, connection := w.account("conflicts", true)
-	token, _ := connection.Token()
+	token, _ := connection.Token.Claims()
 	now.SetTime(token.ExpiresAt.Add(-time.Minute))
 	// The cache still shows the version that the hub has read, although another client has changed the Secret.
 	w.behind = w.secret("conflicts")
@@ -256,7 +256,7 @@ func (w *testEnv) overwritesNothing(t *testing.T, controller *Controller, now *t
 func (w *testEnv) saysWhatIsMissing(t *testing.T, controller *Controller, now *testclock.FakeClock) {
 	g := NewWithT(t)
 	syncTarget, connection := w.account("may-not", false)
-	token, _ := connection.Token()
+	token, _ := connection.Token.Claims()
 	before, state := w.secret("may-not"), &syncTargetState{}
 	now.SetTime(token.ExpiresAt.Add(-3 * time.Minute))
 	w.renew(controller, syncTarget, connection, state)
@@ -265,7 +265,7 @@ func (w *testEnv) saysWhatIsMissing(t *testing.T, controller *Controller, now *t
 	g.Expect(w.secret("may-not").ResourceVersion).To(Equal(before.ResourceVersion))
 
 	// The failed renewal shows in the same conditions as other problems of the target.
-	view := statusView{now: now.Now(), health: connection.Health(), token: token, hasToken: true, Status: syncmanager.Status{ConfigsKnown: true}, observedState: observedState{mailbox: "m"}}
+	view := statusView{now: now.Now(), health: connection.Health.Get(), token: token, hasToken: true, Status: syncmanager.Status{ConfigsKnown: true}, observedState: observedState{mailbox: "m"}}
 	view.apply(syncTarget, state)
 	syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
 	g.Expect(syncer.Status).To(Equal(metav1.ConditionTrue))

@@ -80,15 +80,15 @@ func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, 
 	if connection == nil {
 		return
 	}
-	token, ok := connection.Token()
+	token, ok := connection.Token.Claims()
 	now := c.Clock.Now()
 	// The target sets the end of the token, and enforces it, by its own clock.
-	targetNow := now.Add(connection.ClockSkew())
+	targetNow := now.Add(connection.Health.ClockSkew())
 	if !ok || targetNow.Before(renewalDue(token, syncTarget.UID)) {
 		state.renewal.problem = ""
 		return
 	}
-	if !connection.IsUp() || now.Before(state.renewal.nextAttempt) {
+	if !connection.Health.IsUp() || now.Before(state.renewal.nextAttempt) {
 		return
 	}
 	err := c.replaceToken(requestclass.With(ctx, requestclass.Background), inventory, syncTarget, connection, state)
@@ -123,7 +123,7 @@ func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster
 		// An editor has just revoked the permission; the event of the changed Secret closes the connection.
 		return fmt.Errorf("the Secret %s does not allow this SyncTarget any more: %w", key, targets.ErrKubeconfigChanged)
 	}
-	kubeconfig, err := connection.RenewTokenAsync(stored.Data[reference.Key])
+	kubeconfig, err := connection.Token.RenewAsync(stored.Data[reference.Key])
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,14 @@ const (
 	aggregatedDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;q=0.9"
 )
 
-// apiPoll polls the list of APIs of a target while a caller waits for an API.
-type apiPoll struct {
+// APIPoll polls the list of APIs of a target while a caller waits for an API.
+type APIPoll struct {
+	env        *environment
+	client     *client
+	health     *HealthMonitor
+	discovered *discoveryCache
+	listeners  *listeners
+
 	lock    sync.Mutex
 	waiters int
 	cancel  context.CancelFunc
@@ -52,55 +58,49 @@ type apiList struct {
 	hash [sha256.Size]byte
 }
 
-// AwaitAPI makes the hub observe which APIs the target serves, until the caller calls stop. [Listener.OnAPIs] is called when
+// Await makes the hub observe which APIs the target serves, until the caller calls stop. [Listener.OnAPIs] is called when
 // they changed.
-func (c *Connection) AwaitAPI() (stop func()) {
-	c.apiPoll.lock.Lock()
-	defer c.apiPoll.lock.Unlock()
-	if c.apiPoll.waiters++; c.apiPoll.waiters == 1 {
-		ctx, cancel := context.WithCancel(c.ctx)
-		c.apiPoll.cancel = cancel
-		c.RunInBackground(func(context.Context) { c.pollAPIs(ctx) })
+func (p *APIPoll) Await() (stop func()) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.waiters++; p.waiters == 1 {
+		ctx, cancel := context.WithCancel(p.env.ctx)
+		p.cancel = cancel
+		p.env.runInBackground(func(context.Context) { p.run(ctx) })
 	}
 	return sync.OnceFunc(func() {
-		c.apiPoll.lock.Lock()
-		defer c.apiPoll.lock.Unlock()
-		if c.apiPoll.waiters--; c.apiPoll.waiters == 0 {
-			c.apiPoll.cancel()
+		p.lock.Lock()
+		defer p.lock.Unlock()
+		if p.waiters--; p.waiters == 0 {
+			p.cancel()
 		}
 	})
 }
 
-// pollAPIs calls the listeners after the first answer and after each change, until ctx ends.
-func (c *Connection) pollAPIs(ctx context.Context) {
+// run calls the listeners after the first answer and after each change, until ctx ends.
+func (p *APIPoll) run(ctx context.Context) {
 	var known apiList
-	for c.WaitUntilUp(ctx) == nil {
+	for p.health.WaitUntilUp(ctx) == nil {
 		// The probe reports errors.
-		if listed, err := c.listAPIs(ctx, known); err == nil && listed != known {
+		if listed, err := p.list(ctx, known); err == nil && listed != known {
 			isOther := listed.hash != known.hash
 			known = listed
 			if isOther {
-				c.discoveryCache.reset()
-				c.notifier.notify(func(listener *Listener) {
-					if listener.OnAPIs != nil {
-						listener.OnAPIs()
-					}
-				})
+				p.discovered.reset()
+				p.listeners.call(func(listener *Listener) func() { return listener.OnAPIs })
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if p.env.sleep(ctx, alignToProbes(p.env.clock.Now(), apiPollInterval)) != nil {
 			return
-		case <-c.clock.After(alignToProbes(c.clock.Now(), apiPollInterval)):
 		}
 	}
 }
 
-// listAPIs requests which APIs the target serves. It returns known if the list has not changed.
-func (c *Connection) listAPIs(ctx context.Context, known apiList) (apiList, error) {
+// list requests which APIs the target serves. It returns known if the list has not changed.
+func (p *APIPoll) list(ctx context.Context, known apiList) (apiList, error) {
 	ctx, done := withTimeout(requestclass.With(ctx, requestclass.Background), requestTimeout)
 	defer done()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.discovery.RESTClient().Get().AbsPath("/apis").URL().String(), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.client.discovery.RESTClient().Get().AbsPath("/apis").URL().String(), nil)
 	if err != nil {
 		return apiList{}, err
 	}
@@ -108,9 +108,9 @@ func (c *Connection) listAPIs(ctx context.Context, known apiList) (apiList, erro
 	if known.etag != "" {
 		request.Header.Set("If-None-Match", known.etag)
 	}
-	response, err := c.http.Do(request)
+	response, err := p.client.http.Do(request)
 	if err != nil {
-		return apiList{}, c.credentials.Error(err)
+		return apiList{}, p.client.credentials.Error(err)
 	}
 	defer response.Body.Close() //nolint:errcheck // it was read
 	switch response.StatusCode {
@@ -123,7 +123,7 @@ func (c *Connection) listAPIs(ctx context.Context, known apiList) (apiList, erro
 	sum := sha256.New()
 	size, err := io.Copy(sum, io.LimitReader(response.Body, maxDiscoveryBytes))
 	if err != nil {
-		return apiList{}, c.credentials.Error(err)
+		return apiList{}, p.client.credentials.Error(err)
 	}
 	if size == maxDiscoveryBytes {
 		return apiList{}, errors.New("the target's list of APIs is too long")

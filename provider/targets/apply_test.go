@@ -55,13 +55,13 @@ func newApplier(tb testing.TB, kind fixtures.Fixture) (target *fakeTransport, ap
 		tb.Fatal(err)
 	}
 	target = &fakeTransport{answer: answer}
-	client, err := fastjson.NewDynamicClient(&rest.Config{Host: "https://target.example.com", QPS: -1}, &http.Client{Transport: target})
+	dynamicClient, err := fastjson.NewDynamicClient(&rest.Config{Host: "https://target.example.com", QPS: -1}, &http.Client{Transport: target})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	connection := &Connection{client: client, fieldManager: "hub"}
+	objects := &Objects{client: &client{objects: dynamicClient}, fieldManager: "hub"}
 	return target, func() {
-		if _, err := connection.Apply(tb.Context(), kind.Resource, source, "uid"); err != nil {
+		if _, err := objects.Apply(tb.Context(), kind.Resource, source, "uid"); err != nil {
 			tb.Fatal(err)
 		}
 	}

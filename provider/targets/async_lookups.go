@@ -19,7 +19,6 @@ package targets
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -38,77 +37,54 @@ const (
 	unreadResultTTL = time.Minute
 )
 
-// ResolveAsync is [Connection.Resolve] for callers that must not wait. It starts a lookup if the result is not cached, and
+// ResolveAsync is [APIs.Resolve] for callers that must not wait. It starts a lookup if the result is not cached, and
 // returns [ErrPending] until the target has answered.
-func (c *Connection) ResolveAsync(kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
-	found, err := c.resolveAsync(lookup{GroupVersion: kind.GroupVersion(), kind: kind.Kind})
-	if err != nil {
-		return schema.GroupVersionResource{}, fmt.Errorf("cannot resolve %s: %w", kind, err)
-	}
-	return found.resource, nil
+func (a *APIs) ResolveAsync(kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
+	found, err := a.resolveAsync(lookup{GroupVersion: kind.GroupVersion(), kind: kind.Kind})
+	return found.resource, resolveError(kind, err)
 }
 
-// ResolveResourceAsync is [Connection.ResolveResource] for callers that must not wait, like [Connection.ResolveAsync].
-func (c *Connection) ResolveResourceAsync(resource schema.GroupVersionResource) (kind string, err error) {
-	found, err := c.resolveAsync(lookup{GroupVersion: resource.GroupVersion(), resource: resource.Resource})
-	if err != nil {
-		return "", fmt.Errorf("cannot resolve %s: %w", resource, err)
-	}
-	return found.kind, nil
+// ResolveResourceAsync is [APIs.ResolveResource] for callers that must not wait, like [APIs.ResolveAsync].
+func (a *APIs) ResolveResourceAsync(resource schema.GroupVersionResource) (kind string, err error) {
+	found, err := a.resolveAsync(lookup{GroupVersion: resource.GroupVersion(), resource: resource.Resource})
+	return found.kind, resolveError(resource, err)
 }
 
 // ServedVersionsAsync returns the versions in which the target serves a resource, the preferred one first; none if it is not
-// served. It does not wait, like [Connection.ResolveAsync]. The caller must not change the slice.
-func (c *Connection) ServedVersionsAsync(resource schema.GroupResource) ([]string, error) {
-	found, err := c.resolveAsync(lookup{GroupVersion: schema.GroupVersion{Group: resource.Group}, resource: resource.Resource, versions: true})
-	if err != nil {
-		return nil, fmt.Errorf("cannot find out in which versions %s is served: %w", resource, err)
-	}
-	return found.versions, nil
+// served. It does not wait, like [APIs.ResolveAsync]. The caller must not change the slice.
+func (a *APIs) ServedVersionsAsync(resource schema.GroupResource) ([]string, error) {
+	found, err := a.resolveAsync(lookup{GroupVersion: schema.GroupVersion{Group: resource.Group}, resource: resource.Resource, versions: true})
+	return found.versions, resolveError(resource, err)
 }
 
-func (c *Connection) resolveAsync(key lookup) (lookupResult, error) {
-	now := c.clock.Now()
-	found, generation, ok := c.discoveryCache.get(key)
+func (a *APIs) resolveAsync(key lookup) (lookupResult, error) {
+	now := a.env.clock.Now()
+	found, generation, ok := a.discovered.get(key)
 	if ok && now.Before(found.until) {
 		return found, nil
 	}
-	if result, ok := c.lookups.take(key, generation, now); ok {
+	if result, ok := a.lookups.take(key, generation, now); ok {
 		return result.found, result.err
 	}
-	if c.lookups.begin(key) {
-		c.RunInBackground(func(ctx context.Context) { c.runLookup(ctx, key) })
+	if a.lookups.begin(key) {
+		a.env.runInBackground(func(ctx context.Context) { a.runLookup(ctx, key) })
 	}
 	return lookupResult{}, ErrPending
 }
 
 // runLookup makes a lookup once fewer than maxConcurrentLookups are running.
-func (c *Connection) runLookup(ctx context.Context, key lookup) {
+func (a *APIs) runLookup(ctx context.Context, key lookup) {
 	select {
-	case c.lookups.semaphore <- struct{}{}:
-		defer func() { <-c.lookups.semaphore }()
+	case a.lookups.semaphore <- struct{}{}:
+		defer func() { <-a.lookups.semaphore }()
 	case <-ctx.Done():
 		return
 	}
-	_, generation, _ := c.discoveryCache.get(key)
-	found, err := c.resolve(ctx, key)
-	now := c.clock.Now()
-	c.lookups.end(key, asyncResult{found: found, err: err, generation: generation, until: now.Add(c.discoveryCache.notServedTTL(now))})
-	c.notifier.notify(func(listener *Listener) {
-		if listener.OnLookup != nil {
-			listener.OnLookup()
-		}
-	})
-}
-
-// notServedTTL returns how long the answer "not served" is cached.
-func (d *discoveryCache) notServedTTL(now time.Time) time.Duration {
-	d.lock.Lock()
-	defer d.lock.Unlock()
-	if now.Before(d.crdChangedAt.Add(crdChangedPollPeriod)) {
-		return crdChangedPollInterval
-	}
-	return notServedCacheTTL
+	_, generation, _ := a.discovered.get(key)
+	found, err := a.resolve(ctx, key)
+	now := a.env.clock.Now()
+	a.lookups.end(key, asyncResult{found: found, err: err, generation: generation, until: now.Add(a.discovered.notServedTTL(now))})
+	a.watches.listeners.call(func(listener *Listener) func() { return listener.OnLookup })
 }
 
 // asyncLookups are lookups that run in the background.

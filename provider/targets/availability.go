@@ -59,18 +59,14 @@ type Availability struct {
 // requestGate delays the lists and watches of one informer until they can succeed. To the reflector, this looks like a long
 // request: it neither backs off nor drops its objects.
 type requestGate struct {
-	connection *Connection
-	resource   schema.GroupResource
-	version    string
-	onChange   func()
+	watches  *Watches
+	resource schema.GroupResource
+	version  string
+	onChange func()
 
 	lock         sync.Mutex
 	availability Availability
 	reading      reading
-}
-
-func (c *Connection) newRequestGate(resource schema.GroupVersionResource, onChange func()) *requestGate {
-	return &requestGate{connection: c, resource: resource.GroupResource(), version: resource.Version, onChange: onChange}
 }
 
 // Availability returns the target's last answer.
@@ -86,7 +82,7 @@ func (g *requestGate) setAvailability(state Availability) {
 	g.availability = state
 	g.lock.Unlock()
 	if changed {
-		g.connection.log.Info("the availability of a resource changed", "resource", g.resource.String(), "reason", state.Reason)
+		g.watches.env.log.Info("the availability of a resource changed", "resource", g.resource.String(), "reason", state.Reason)
 		if g.onChange != nil {
 			g.onChange()
 		}
@@ -98,7 +94,7 @@ func (g *requestGate) do(ctx context.Context, request func() error) error {
 	var served *servedSignal
 	recheck := initialForbiddenRecheck
 	for {
-		if err := g.connection.WaitUntilUp(ctx); err != nil {
+		if err := g.watches.health.WaitUntilUp(ctx); err != nil {
 			return err
 		}
 		g.beginRead()
@@ -110,13 +106,13 @@ func (g *requestGate) do(ctx context.Context, request func() error) error {
 		}
 		if ctx.Err() == nil {
 			g.endRead(err)
-			g.connection.noteInterruption(err)
+			g.watches.informers.noteInterruption(err)
 		}
 		switch {
 		case utilnet.IsConnectionRefused(err):
 			// The next probe decides whether the target is up. The reflector would back off for longer than the target is
 			// down.
-			g.connection.ProbeNow()
+			g.watches.health.ProbeNow()
 			err = g.wait(ctx, uncertainProbeInterval, nil)
 		case state.Reason == "":
 			return err
@@ -129,7 +125,7 @@ func (g *requestGate) do(ctx context.Context, request func() error) error {
 			defer served.unsubscribe()
 			err = nil
 		default:
-			err = g.wait(ctx, served.nextPoll(g.connection.clock.Now()), served.wake)
+			err = g.wait(ctx, served.nextPoll(g.watches.env.clock.Now()), served.wake)
 		}
 		if err != nil {
 			return err
@@ -139,7 +135,7 @@ func (g *requestGate) do(ctx context.Context, request func() error) error {
 
 // wait returns after the interval, or at a signal.
 func (g *requestGate) wait(ctx context.Context, interval time.Duration, signal <-chan struct{}) error {
-	timer := g.connection.clock.NewTimer(interval)
+	timer := g.watches.env.clock.NewTimer(interval)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -174,13 +170,8 @@ func (s *servedSignal) nextPoll(now time.Time) time.Duration {
 // watchServed returns a signal that is subscribed to CustomResourceDefinitions.
 func (g *requestGate) watchServed() *servedSignal {
 	c := &servedSignal{wake: make(chan struct{}, 1)}
-	wake := func() {
-		select {
-		case c.wake <- struct{}{}:
-		default:
-		}
-	}
-	unsubscribe := g.connection.Subscribe(Listener{
+	wake := func() { signal(c.wake) }
+	unsubscribe := g.watches.Subscribe(Listener{
 		OnSynced: wake,
 		OnAPIs:   wake,
 		// A target that comes up may have another version or other settings.
@@ -192,7 +183,7 @@ func (g *requestGate) watchServed() *servedSignal {
 			}
 		},
 	})
-	stop := g.connection.AwaitAPI()
+	stop := g.watches.apiPoll.Await()
 	c.unsubscribe = func() {
 		unsubscribe()
 		stop()

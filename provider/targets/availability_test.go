@@ -68,7 +68,7 @@ func TestCacheWaitsForTheAPI(t *testing.T) {
 	}
 	recorded := &eventRecorder{}
 	var changes atomic.Int64
-	cached := connection.NewCache(cogs, CacheOptions{Handler: recorded.handler(), OnAvailability: func() { changes.Add(1) }})
+	cached := connection.Watches.NewCache(cogs, CacheOptions{Handler: recorded.handler(), OnAvailability: func() { changes.Add(1) }})
 	g.Expect(cached.Availability()).To(BeZero())
 	runInTest(t, cached.Run)
 	suite.Eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonNotServed)) })
@@ -114,13 +114,13 @@ func TestCacheWaitsForPermission(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Now())
 	connection, err := newRegistry(ctx, t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 
 	recorded := &eventRecorder{}
-	cached := connection.NewCache(widgets, CacheOptions{Handler: recorded.handler()})
+	cached := connection.Watches.NewCache(widgets, CacheOptions{Handler: recorded.handler()})
 	runInTest(t, cached.Run)
 	signalled := make(chan struct{}, 1)
-	defer connection.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() { signalled <- struct{}{} }})()
+	defer connection.Watches.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() { signalled <- struct{}{} }})()
 	suite.Eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonForbidden)) })
 	g.Expect(cached.Availability().Message).To(ContainSubstring("guest"))
 	g.Expect(cached.HasSynced()).To(BeFalse())
@@ -164,8 +164,8 @@ func TestUnservedResourcesAreRarelyRequested(t *testing.T) {
 	})
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
-	cached := connection.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
+	cached := connection.Watches.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 	runInTest(t, cached.Run)
 	// The gate sends one request when it starts, and one when it subscribes. The first list of APIs, and the first list of
 	// definitions, may wake it together.

@@ -18,7 +18,6 @@ package targets
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -53,13 +52,13 @@ type Cache struct{ parts }
 
 // NewCache returns a cache that is empty until [Cache.Run]. While the target is down, does not serve the resource, or does not
 // let the hub read it, the cache waits and keeps its content.
-func (c *Connection) NewCache(resource schema.GroupVersionResource, options CacheOptions) *Cache {
-	namespaces := c.namespacesToList(options.Namespaced)
+func (w *Watches) NewCache(resource schema.GroupVersionResource, options CacheOptions) *Cache {
+	namespaces := w.namespaces.toList(options.Namespaced)
 	made := &Cache{parts: make([]*informer, 0, len(namespaces))}
 	for _, namespace := range namespaces {
-		all := c.objectSource(resource, namespace)
+		all := w.objectSource(resource, namespace)
 		all.labelSelector = options.Selector
-		made.parts = append(made.parts, c.newInformer(all, c.newRequestGate(resource, options.OnAvailability), options.Transform, options.Indexers, options.Handler))
+		made.parts = append(made.parts, w.newInformer(resource, all, options.OnAvailability, options.Transform, options.Indexers, options.Handler))
 	}
 	return made
 }
@@ -118,7 +117,7 @@ func (c *Cache) partOf(namespace string) *informer {
 	if len(c.parts) == 1 {
 		return c.parts[0]
 	}
-	position, ok := slices.BinarySearch(c.parts[0].connection.namespaces, namespace)
+	position, ok := slices.BinarySearch(c.parts[0].watches.namespaces, namespace)
 	if !ok {
 		return nil
 	}
@@ -137,11 +136,10 @@ func (c *Cache) Get(key types.NamespacedName) Object {
 	if part == nil {
 		return nil
 	}
-	found, exists, err := part.GetByKey(storeKey(key))
-	if err != nil || !exists {
-		return nil
+	if found, exists, err := part.GetByKey(storeKey(key)); err == nil && exists {
+		return found.(Object)
 	}
-	return found.(Object)
+	return nil
 }
 
 // storeKey returns the key of an object in an informer's store.
@@ -197,24 +195,4 @@ func toObjects(items []any) []Object {
 		objects = append(objects, item.(Object))
 	}
 	return objects
-}
-
-// HasNoObjects lists objects on the target, and reports whether the selector selects none in the namespaces. Without namespaces
-// it lists the whole cluster.
-func (c *Connection) HasNoObjects(ctx context.Context, resource schema.GroupVersionResource, selector string, namespaces ...string) (bool, error) {
-	if len(namespaces) == 0 {
-		namespaces = allNamespaces
-	}
-	ctx, done := withTimeout(ctx, requestTimeout)
-	defer done()
-	for _, namespace := range namespaces {
-		list, err := c.resourceClient(resource, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 1})
-		if err != nil {
-			return false, fmt.Errorf("cannot list %s%s: %w", resource.Resource, inNamespace(namespace), err)
-		}
-		if len(list.Items) > 0 {
-			return false, nil
-		}
-	}
-	return true, nil
 }

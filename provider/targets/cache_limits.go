@@ -17,6 +17,7 @@ limitations under the License.
 package targets
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -91,40 +92,60 @@ func (m *memoryLimit) allows(bytes int64) bool {
 	return bytes <= max(m.limit/max(m.connections.Load(), 1), remainderFactor*left)
 }
 
+// CacheSize is the size of all caches of one target, which [CacheLimits] bound.
+type CacheSize struct {
+	quarantine *Quarantine
+	limits     CacheLimits
+	memory     *memoryLimit
+	// cached is the size of all informers. It is part of memory.cached.
+	cached cachesize.Counter
+	// watchBuffers is the size of the buffers of watches. They count as one object of cached.
+	watchBuffers cachesize.Counter
+}
+
+// count counts the target as one of those that share the memory, until its connection ends.
+func (s *CacheSize) count(ctx context.Context) {
+	_ = s.watchBuffers.AddToParent(&s.cached)
+	s.watchBuffers.Add(1, 0)
+	// Each informer and each watch removes its size from both.
+	_ = s.cached.AddToParent(&s.memory.cached)
+	s.memory.connections.Add(1)
+	context.AfterFunc(ctx, func() { s.memory.connections.Add(-1) })
+}
+
 // addWatchBuffer adds to the size of the buffers of watches.
-func (c *Connection) addWatchBuffer(bytes int64) {
-	c.watchBuffers.Add(0, bytes)
+func (s *CacheSize) addWatchBuffer(bytes int64) {
+	s.watchBuffers.Add(0, bytes)
 	if bytes > 0 {
-		c.CheckCacheLimits()
+		s.Check()
 	}
 }
 
-// CountCache counts an empty counter as part of the target's caches, until the caller calls remove. The owner of the counter
-// calls [Connection.CheckCacheLimits] when it grows.
-func (c *Connection) CountCache(counter *cachesize.Counter) (remove func()) {
-	return counter.AddToParent(&c.cached)
+// Add counts an empty counter as part of the target's caches, until the caller calls remove. The owner of the counter calls
+// Check when it grows.
+func (s *CacheSize) Add(counter *cachesize.Counter) (remove func()) {
+	return counter.AddToParent(&s.cached)
 }
 
-// CheckCacheLimits quarantines the target if its caches are too large.
-func (c *Connection) CheckCacheLimits() { c.quarantineIfFull(0, 0, true) }
+// Check quarantines the target if its caches are too large.
+func (s *CacheSize) Check() { s.quarantineIfFull(0, 0, true) }
 
 // quarantineIfFull quarantines the target if its caches and the given pending objects exceed a limit, and reports whether it
 // did. A target that does not grow is not quarantined because of other targets.
-func (c *Connection) quarantineIfFull(objects, bytes int64, grows bool) bool {
-	objects, bytes = objects+c.cached.Objects(), bytes+c.cached.Bytes()
-	limits := c.cacheLimits
+func (s *CacheSize) quarantineIfFull(objects, bytes int64, grows bool) bool {
+	objects, bytes = objects+s.cached.Objects(), bytes+s.cached.Bytes()
+	var what, flag string
 	switch {
-	case limits.Objects > 0 && objects > limits.Objects:
-		c.startQuarantine(ReasonCacheFull, fmt.Sprintf("The target is quarantined, because the hub would hold more than %d of its objects. "+
-			"Select fewer of its objects, or ask the operator of the hub for a larger --target-cache-objects.", limits.Objects))
-	case limits.Bytes > 0 && bytes > limits.Bytes:
-		c.startQuarantine(ReasonCacheFull, fmt.Sprintf("The target is quarantined, because its objects would take more than %d bytes of the hub's memory. "+
-			"Select fewer of its objects, or ask the operator of the hub for a larger --target-cache-bytes.", limits.Bytes))
-	case grows && !c.memory.allows(bytes):
-		c.startQuarantine(ReasonCacheFull, fmt.Sprintf("The target is quarantined, because the objects of all targets together would take more than %d bytes of the hub's memory, "+
-			"and this target is one of the largest. Select fewer of its objects, or ask the operator of the hub for a larger --targets-max-bytes.", c.memory.limit))
+	case s.limits.Objects > 0 && objects > s.limits.Objects:
+		what, flag = fmt.Sprintf("the hub would hold more than %d of its objects.", s.limits.Objects), "--target-cache-objects"
+	case s.limits.Bytes > 0 && bytes > s.limits.Bytes:
+		what, flag = fmt.Sprintf("its objects would take more than %d bytes of the hub's memory.", s.limits.Bytes), "--target-cache-bytes"
+	case grows && !s.memory.allows(bytes):
+		what, flag = fmt.Sprintf("the objects of all targets together would take more than %d bytes of the hub's memory, "+
+			"and this target is one of the largest.", s.memory.limit), "--targets-max-bytes"
 	default:
 		return false
 	}
+	s.quarantine.startNow(ReasonCacheFull, what+" Select fewer of its objects, or ask the operator of the hub for a larger "+flag+".")
 	return true
 }

@@ -72,7 +72,7 @@ func startCache(t *testing.T, connection *Connection, selector string) (*Cache, 
 		unstructured.RemoveNestedField(object.(*unstructured.Unstructured).Object, "data")
 		return object, nil
 	}
-	cached := connection.NewCache(configMaps, CacheOptions{Selector: selector, Transform: withoutData, Handler: recorded.handler(), Indexers: cache.Indexers{
+	cached := connection.Watches.NewCache(configMaps, CacheOptions{Selector: selector, Transform: withoutData, Handler: recorded.handler(), Indexers: cache.Indexers{
 		byLength: func(object any) ([]string, error) {
 			return []string{strconv.Itoa(len(object.(*unstructured.Unstructured).GetName()))}, nil
 		},
@@ -127,15 +127,15 @@ func TestCacheResumes(t *testing.T) {
 	target := steady(t)
 	namespace, proxy := newNamespace(t, target), newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, proxy.URL()))
-	g.Expect(connection.HasNoObjects(ctx, configMaps, ownedSelector)).To(BeTrue())
+	g.Expect(connection.Objects.HasNoObjects(ctx, configMaps, ownedSelector)).To(BeTrue())
 	for _, manifest := range []string{
 		ownedConfigMap(namespace, "stays", "1"), ownedConfigMap(namespace, "changes", "1"), ownedConfigMap(namespace, "goes", "1"),
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign, namespace: " + namespace + "}}",
 	} {
 		g.Expect(framework.Apply(ctx, target.Config, manifest)).To(Succeed())
 	}
-	g.Expect(connection.HasNoObjects(ctx, configMaps, ownedSelector)).To(BeFalse())
-	g.Expect(connection.HasNoObjects(ctx, configMaps, "example.org/owner=them")).To(BeTrue())
+	g.Expect(connection.Objects.HasNoObjects(ctx, configMaps, ownedSelector)).To(BeFalse())
+	g.Expect(connection.Objects.HasNoObjects(ctx, configMaps, "example.org/owner=them")).To(BeTrue())
 
 	cached, recorded := startCache(t, connection, ownedSelector)
 	g.Expect(cached.HasSynced()).To(BeTrue())
@@ -153,7 +153,7 @@ func TestCacheResumes(t *testing.T) {
 	g.Expect(cached.Availability()).To(BeZero())
 
 	proxy.Disconnect()
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	g.Expect(framework.Apply(ctx, target.Config, ownedConfigMap(namespace, "changes", "2"))).To(Succeed())
 	g.Expect(framework.Apply(ctx, target.Config, ownedConfigMap(namespace, "comes", "1"))).To(Succeed())
 	g.Expect(framework.Delete(ctx, target.Config, configMaps, namespace, "goes")).To(Succeed())
@@ -165,7 +165,7 @@ func TestCacheResumes(t *testing.T) {
 	g.Expect(cached.HasReached(namespace, "no number")).To(BeTrue(), "an invalid resourceVersion counts as reached")
 
 	proxy.Reconnect(t)
-	connection.ProbeNow()
+	connection.Health.ProbeNow()
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(namesIn(cached)).To(Equal([]string{"changes", "comes", "stays"}))
 		g.Expect(cached.Get(types.NamespacedName{Namespace: namespace, Name: "changes"}).GetResourceVersion()).To(Equal(changed.GetResourceVersion()))
@@ -183,13 +183,13 @@ func TestCacheWaitsForTheTarget(t *testing.T) {
 	connection := connectTo(t, kubeconfigAt(t, target, proxy.URL()))
 	proxy.Disconnect()
 	for range failuresUntilDown {
-		connection.ProbeNow()
+		connection.Health.ProbeNow()
 	}
 	suite.Eventually(t, func(g Gomega) {
-		connection.ProbeNow()
-		g.Expect(connection.IsUp()).To(BeFalse())
+		connection.Health.ProbeNow()
+		g.Expect(connection.Health.IsUp()).To(BeFalse())
 	})
-	cached := connection.NewCache(configMaps, CacheOptions{Selector: ownedSelector, Handler: cache.ResourceEventHandlerFuncs{}})
+	cached := connection.Watches.NewCache(configMaps, CacheOptions{Selector: ownedSelector, Handler: cache.ResourceEventHandlerFuncs{}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { cached.Run(ctx) })
@@ -199,7 +199,7 @@ func TestCacheWaitsForTheTarget(t *testing.T) {
 	_, err := administrator(t, target).Resource(configMaps).Namespace(namespace).Create(ctx, kinds[0].object(namespace, "a"), metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	proxy.Reconnect(t)
-	connection.ProbeNow()
+	connection.Health.ProbeNow()
 	waiting, stop := context.WithTimeout(ctx, suite.Timeout)
 	defer stop()
 	g.Expect(cached.WaitForCacheSync(waiting)).To(BeTrue())

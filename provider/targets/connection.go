@@ -19,288 +19,120 @@ package targets
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
-	"fmt"
-	"net"
-	"net/http"
-	"net/url"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
-	"golang.org/x/sync/singleflight"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/connrotation"
 	"k8s.io/utils/clock"
 
-	"github.com/synchub-dev/synchub/provider/cachesize"
 	"github.com/synchub-dev/synchub/provider/discovery"
-	"github.com/synchub-dev/synchub/provider/fastjson"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
-	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-const (
-	dialTimeout = 10 * time.Second
-	keepAlive   = 30 * time.Second
-	// requestTimeout bounds each request except watches. A write that takes longer is reconciled again.
-	requestTimeout = 30 * time.Second
-	// readBytesPerSecond limits the rate at which the hub reads lists and watches of one target; reading that much takes less
-	// than a third of a CPU. readBurstBytes may arrive at once after a quiet period, such as for the initial lists.
-	readBytesPerSecond = 8 << 20
-	readBurstBytes     = 256 << 20
-	// maxLargeAtOnce bounds the large responses of one target that are read and decoded at the same time.
-	maxLargeAtOnce = 4
-)
-
-// errClosed is the error of requests through a closed connection.
-var errClosed = closedError{}
-
-type closedError struct{}
-
-func (closedError) Error() string { return "the hub's connection to the target was closed" }
-
-// Redacted implements [transport.Redacted].
-func (closedError) Redacted() {}
-
-// Connection is the hub's connection to one target.
+// Connection is the hub's connection to one target. Each part has one job.
 type Connection struct {
 	// SyncTarget is the UID of the SyncTarget.
 	SyncTarget types.UID
+	// Namespaces are the namespaces in which the hub lists and watches; empty means the whole cluster.
+	Namespaces Namespaces
 
-	fieldManager string
-	// namespaces are the namespaces in which the hub lists and watches; empty means the whole cluster.
-	namespaces []string
-	// bearerToken is secret; credentials redacts all secrets.
-	bearerToken string
-	credentials *redact.Credentials
-	client      dynamic.Interface
-	metadata    metadata.Interface
-	discovery   *discovery.Client
-	http        *http.Client
-	dialer      *connrotation.Dialer
+	Health     HealthMonitor
+	Quarantine Quarantine
+	// CacheSize is the size of all caches of the target.
+	CacheSize CacheSize
+	// Objects reads and writes objects.
+	Objects Objects
+	// Watches makes caches, and reports events.
+	Watches Watches
+	// APIs finds out which APIs the target serves, and APIPoll reports changes.
+	APIs    APIs
+	APIPoll APIPoll
+	// Discovery is the client that asks the target which APIs it serves. It shares the connection's limits and ends with the
+	// connection. Callers set a timeout, and the class of their requests, in the context.
+	Discovery   *discovery.Client
+	Permissions PermissionChecker
+	Token       BearerToken
+
+	env         *environment
+	client      *client
+	identity    clusterIdentity
 	fingerprint [sha256.Size]byte
-	clock       clock.WithTicker
-	log         logr.Logger
-	onChange    func(types.UID)
-	// onUnauthorized is called after each probe whose credentials were refused.
-	onUnauthorized func(types.UID)
-	probeRequested chan struct{}
-	notifier       notifier
-	discoveryCache discoveryCache
-	lookups        asyncLookups
-	tokenRenewal   tokenRenewal
-	interruption   interruption
-	// behind counts the informers that are not in sync with the target.
-	behind         atomic.Int64
-	apiPoll        apiPoll
-	identity       clusterIdentity
-	creationProbes singleflight.Group
-	// clockSkew is the difference of the target's clock to the hub's, in nanoseconds. It is positive if the target's clock is
-	// ahead.
-	clockSkew atomic.Int64
-	// versionCache is used by the probe only.
-	versionCache cachedVersion
-	// quarantine has the reason and the end of the target's quarantine.
-	quarantine quarantine
-	// cached is the size of all informers, bounded by cacheLimits. It is part of memory.cached.
-	cached cachesize.Counter
-	// watchBuffers is the size of the buffers of watches. They count as one object of cached.
-	watchBuffers cachesize.Counter
-	// dialPacer limits the rate of new network connections.
-	dialPacer   pacer
-	cacheLimits CacheLimits
-	memory      *memoryLimit
-	// pageSemaphore has an entry for each page that is being read.
-	pageSemaphore chan struct{}
 	// unregisterCredentials ends the redaction of the credentials in logs.
 	unregisterCredentials func()
-
-	// ctx owns the goroutines of the connection; done waits for them.
-	ctx     context.Context
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-
-	lock   sync.Mutex
-	health Health
-	// connectionEpoch is the number of times that the target came up.
-	connectionEpoch uint64
-	// upSignal is closed while the target is up.
-	upSignal chan struct{}
-	// upSince is when the target came up last.
-	upSince time.Time
-	// creation is nil until the first create.
-	creation *creationMode
-	// aggregateMetrics sums up the metrics of all resources of the target.
-	aggregateMetrics bool
-	fence            *fence.Fence
-	// informers are the running informers.
-	informers map[*informer]struct{}
-
-	permissions permissionChecker
 }
 
 // newConnection returns a connection and starts its probes, which end with ctx or with close.
 func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, expected ExpectedCluster, options Options) (*Connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	if options.OnUnauthorized == nil {
-		options.OnUnauthorized = func(types.UID) {}
+	env := &environment{
+		syncTarget: syncTarget, clock: options.Clock, log: options.Log.WithValues("syncTargetUID", syncTarget), onChange: options.OnChange,
+		ctx: ctx, cancel: cancel,
 	}
-	connection := &Connection{
-		SyncTarget:   syncTarget,
-		fieldManager: options.FieldManager,
-		namespaces:   options.namespaces,
-		bearerToken:  config.BearerToken,
-		credentials:  redact.CredentialsOf(config.BearerToken, config.Password),
-		dialer: connrotation.NewDialer((&net.Dialer{
-			Timeout: dialTimeout, KeepAlive: keepAlive, Control: options.DeniedNetworks.Control,
-		}).DialContext),
-		fingerprint:           fingerprint,
-		clock:                 options.Clock,
-		log:                   options.Log.WithValues("syncTargetUID", syncTarget),
-		onChange:              options.OnChange,
-		onUnauthorized:        options.OnUnauthorized,
-		aggregateMetrics:      options.AggregateMetrics,
-		ctx:                   ctx,
-		cancel:                cancel,
-		probeRequested:        make(chan struct{}, 1),
-		upSignal:              make(chan struct{}),
-		lookups:               newAsyncLookups(),
-		informers:             map[*informer]struct{}{},
-		cacheLimits:           options.CacheLimits,
-		memory:                options.memory,
-		pageSemaphore:         make(chan struct{}, maxConcurrentPages),
-		unregisterCredentials: redact.Register(config.BearerToken, config.Password),
-	}
-	if options.Fence != nil {
-		connection.fence = options.Fence(syncTarget)
-	}
-	_ = connection.watchBuffers.AddToParent(&connection.cached)
-	connection.watchBuffers.Add(1, 0)
-	// Each informer and each watch removes its size from both.
-	_ = connection.cached.AddToParent(&options.memory.cached)
-	options.memory.connections.Add(1)
-	context.AfterFunc(ctx, func() { options.memory.connections.Add(-1) })
-	connection.identity.server, connection.identity.expected = serverFingerprint(config), expected
+	c := &Connection{SyncTarget: syncTarget, Namespaces: options.namespaces, env: env, fingerprint: fingerprint}
+	c.Health = HealthMonitor{clock: options.Clock, probeRequested: make(chan struct{}, 1), upSignal: make(chan struct{})}
+	c.Quarantine = Quarantine{clock: options.Clock, health: &c.Health}
+	c.CacheSize = CacheSize{quarantine: &c.Quarantine, limits: options.CacheLimits, memory: options.memory}
+	c.CacheSize.count(ctx)
+	c.identity = clusterIdentity{clock: options.Clock, health: &c.Health, server: serverFingerprint(config), expected: expected}
 	if config.Transport != nil {
-		connection.identity.server = tunnelServer
+		c.identity.server = tunnelServer
 	}
-	if err := connection.makeClients(ctx, config, options.Limits); err != nil {
+	client, err := c.newClient(config, options)
+	if err != nil {
 		cancel()
-		connection.unregisterCredentials()
 		return nil, err
 	}
-	connection.running.Go(func() { connection.runProbes(ctx) })
-	return connection, nil
-}
-
-// makeClients creates the clients, which work until ctx ends.
-func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limits kcp.Limits) error {
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = limits.QPS, limits.Burst
-	config.UserAgent = "synchub"
-	config.Dial = c.trackDials(c.limitDialRate(dialUntilDone(ctx, c.dialer.DialContext)))
-	config.WarningHandlerWithContext = rest.NoWarnings{}
-	server, err := url.Parse(config.Host)
-	if err != nil {
-		return errors.New("cannot make an HTTP client from the kubeconfig: its server is no URL")
+	c.unregisterCredentials = redact.Register(config.BearerToken, config.Password)
+	discovered, listeners := &discoveryCache{}, &listeners{}
+	c.client, c.Discovery = client, client.discovery
+	c.Objects = Objects{env: env, client: client, health: &c.Health, namespaces: c.Namespaces, fieldManager: options.FieldManager}
+	c.APIPoll = APIPoll{env: env, client: client, health: &c.Health, discovered: discovered, listeners: listeners}
+	c.Watches = Watches{
+		env: env, client: client, health: &c.Health, quarantine: &c.Quarantine, size: &c.CacheSize, objects: &c.Objects,
+		apiPoll: &c.APIPoll, listeners: listeners, namespaces: c.Namespaces,
+		pageSemaphore: make(chan struct{}, maxConcurrentPages), aggregateMetrics: options.AggregateMetrics,
+		informers: informerSet{running: map[*informer]struct{}{}},
 	}
-	config.Wrap(transport.LimitResponses(transport.Options{
-		Limits: transport.TargetLimits(), OnMisbehaviour: c.onMisbehaviour, Credentials: c.credentials,
-		ReadLimiter: transport.NewReadLimiter(c.clock, readBytesPerSecond, readBurstBytes),
-		LargeSlots:  make(transport.Slots, maxLargeAtOnce), OnBufferChange: c.addWatchBuffer, BasePath: strings.TrimSuffix(server.Path, "/"),
-	}))
-	config.Wrap(requestmetrics.InstrumentRoundTripper(requestmetrics.Target))
-	config.Wrap(c.permissions.countForbidden)
-	config.Wrap(c.trackCertificates)
-	config.Wrap(c.measureClockSkew)
-	config.Wrap(c.fence.Wrap)
-	if config.Transport != nil {
-		// A tunnel has no network connection to close.
-		config.Transport = &abortingTransport{ctx: ctx, next: config.Transport}
-		config.Dial = nil
+	c.APIs = APIs{env: env, client: client, watches: &c.Watches, discovered: discovered, lookups: newAsyncLookups()}
+	c.Permissions = PermissionChecker{env: env, client: client, health: &c.Health}
+	c.Token = BearerToken{env: env, client: client, token: config.BearerToken}
+	probes := &prober{
+		env: env, client: client, health: &c.Health, identity: &c.identity, quarantine: &c.Quarantine, watches: &c.Watches,
+		discovered: discovered, listeners: listeners, onUnauthorized: options.OnUnauthorized,
 	}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
-	}
-	c.http = client
-	// A redirect would lead to a server that is not in the kubeconfig.
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if c.client, err = fastjson.NewDynamicClient(config, client); err != nil {
-		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
-	}
-	if c.metadata, err = metadata.NewForConfigAndClient(config, client); err != nil {
-		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
-	}
-	if c.discovery, err = discovery.NewClient(config, client); err != nil {
-		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
-	}
-	return nil
-}
-
-// limitDialRate wraps a dial function, and limits the rate of new network connections.
-func (c *Connection) limitDialRate(dial connrotation.DialFunc) connrotation.DialFunc {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := c.dialPacer.wait(ctx, c.clock, maxDials, dialInterval); err != nil {
-			return nil, err
-		}
-		return dial(ctx, network, address)
-	}
-}
-
-// dialUntilDone wraps a dial function, and refuses to dial once ctx has ended: an old client must not reopen a connection.
-func dialUntilDone(ctx context.Context, dial connrotation.DialFunc) connrotation.DialFunc {
-	return func(dialing context.Context, network, address string) (net.Conn, error) {
-		if ctx.Err() != nil {
-			return nil, errClosed
-		}
-		opened, err := dial(dialing, network, address)
-		if err == nil && ctx.Err() != nil {
-			// close may have closed the existing network connections just before this one was opened.
-			_ = opened.Close()
-			return nil, errClosed
-		}
-		return opened, err
-	}
+	env.running.Go(func() { probes.run(ctx) })
+	return c, nil
 }
 
 // RunInBackground starts work that may wait for the target. Its ctx ends with the connection, and closing the connection waits
 // for the work. A closed connection starts nothing.
-func (c *Connection) RunInBackground(work func(ctx context.Context)) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if c.ctx.Err() == nil {
-		c.running.Go(func() { work(c.ctx) })
-	}
+func (c *Connection) RunInBackground(work func(ctx context.Context)) { c.env.runInBackground(work) }
+
+// RedactError returns the text of an error of the target without credentials and addresses. A network error is reduced to its
+// class.
+func (c *Connection) RedactError(err error) string { return c.client.redactError(err) }
+
+// Cluster returns the cluster that the connection leads to; known is false until that is verified.
+func (c *Connection) Cluster() (cluster Cluster, known bool) {
+	cluster, _, known = c.identity.get(c.env.clock.Now())
+	return cluster, known
 }
 
 // close ends all probes, requests and watches of the connection, and waits for them.
 func (c *Connection) close() {
-	// Under the lock, so that RunInBackground starts nothing during Wait.
-	c.lock.Lock()
-	c.cancel()
-	c.lock.Unlock()
-	c.dialer.CloseAll()
-	c.running.Wait()
+	c.env.end()
+	c.client.dialer.CloseAll()
+	c.env.running.Wait()
 	c.unregisterCredentials()
 }
 
 // closeAfter closes the connection after a delay.
 func (c *Connection) closeAfter(wait time.Duration) {
-	select {
-	case <-c.ctx.Done():
-	case <-c.clock.After(wait):
-	}
+	_ = c.env.sleep(c.env.ctx, wait)
 	c.close()
 }
 

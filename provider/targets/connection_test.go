@@ -115,7 +115,7 @@ func connectTo(t *testing.T, kubeconfig []byte) *Connection {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Up).To(BeTrue(), "%+v", connection.Health()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.Get().Up).To(BeTrue(), "%+v", connection.Health.Get()) })
 	return connection
 }
 
@@ -166,24 +166,24 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			}))
 			connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, redirects), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable)) })
+			suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.Get().Reason).To(Equal(ReasonUnreachable)) })
 
 			ctx := t.Context()
 			object := kinds[0].object("default", "a")
 			for _, byApply := range []bool{true, false} {
 				setCreateByApply(connection, byApply)
-				_, err = connection.Create(ctx, configMaps, object)
+				_, err = connection.Objects.Create(ctx, configMaps, object)
 				g.Expect(err).To(HaveOccurred())
 			}
-			_, err = connection.Apply(ctx, configMaps, object, "uid")
+			_, err = connection.Objects.Apply(ctx, configMaps, object, "uid")
 			g.Expect(err).To(HaveOccurred())
-			_, err = connection.Get(ctx, configMaps, keyOf(object))
+			_, err = connection.Objects.Get(ctx, configMaps, keyOf(object))
 			g.Expect(err).To(HaveOccurred())
-			_, err = connection.HasNoObjects(ctx, configMaps, "")
+			_, err = connection.Objects.HasNoObjects(ctx, configMaps, "")
 			g.Expect(err).To(HaveOccurred())
-			g.Expect(connection.Delete(ctx, configMaps, keyOf(object), "uid")).NotTo(Succeed())
-			g.Expect(connection.RemoveMetadata(ctx, configMaps, keyOf(object), "uid", nil, nil)).NotTo(Succeed())
-			g.Expect(connection.EnsureNamespace(ctx, "a", nil)).NotTo(Succeed())
+			g.Expect(connection.Objects.Delete(ctx, configMaps, keyOf(object), "uid")).NotTo(Succeed())
+			g.Expect(connection.Objects.RemoveMetadata(ctx, configMaps, keyOf(object), "uid", nil, nil)).NotTo(Succeed())
+			g.Expect(connection.Objects.EnsureNamespace(ctx, "a", nil)).NotTo(Succeed())
 			g.Expect(led.Load()).To(BeZero())
 		})
 	}
@@ -199,7 +199,7 @@ func TestTrustsOnlyTheKubeconfigsCA(t *testing.T) {
 	kubeconfig := strings.Replace(string(content), steady(t).Config.Host, server.URL, 1)
 	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, []byte(kubeconfig), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Message).To(ContainSubstring("certificate")) })
-	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.Get().Message).To(ContainSubstring("certificate")) })
+	g.Expect(connection.Health.Get().Reason).To(Equal(ReasonUnreachable))
 	g.Expect(key.Load()).To(BeZero())
 }

@@ -58,38 +58,32 @@ func (c *Cache) Contradicted(key types.NamespacedName, uid types.UID) {
 
 // relistUnless lists the resource again if the cache has not caught up after contradictionDelay.
 func (i *informer) relistUnless(caughtUp func() bool) {
-	if caughtUp() || !i.contradiction.begin() {
+	if caughtUp() {
 		return
 	}
-	i.connection.RunInBackground(func(ctx context.Context) {
-		now := i.connection.clock.Now()
-		wait := max(contradictionDelay, i.contradiction.next().Sub(now))
-		select {
-		case <-ctx.Done():
-		case <-i.connection.clock.After(wait):
-		}
-		relist := ctx.Err() == nil && !caughtUp()
-		i.contradiction.end(relist, i.connection.clock.Now().Add(contradictionInterval))
+	env := i.watches.env
+	wait, begun := i.contradiction.begin(env.clock.Now())
+	if !begun {
+		return
+	}
+	env.runInBackground(func(ctx context.Context) {
+		relist := env.sleep(ctx, wait) == nil && !caughtUp()
+		i.contradiction.end(relist, env.clock.Now().Add(contradictionInterval))
 		if relist {
-			i.connection.log.Info("an answer of the target contradicts the watch, so the resource is listed again", "resource", i.resource.String())
+			env.log.Info("an answer of the target contradicts the watch, so the resource is listed again", "resource", i.resource.String())
 			i.relist()
 		}
 	})
 }
 
-// begin marks a contradiction as pending, and returns false if one is pending already.
-func (c *contradiction) begin() bool {
+// begin marks a contradiction as pending, and returns how long the hub waits for the watch; begun is false if one is pending
+// already.
+func (c *contradiction) begin(now time.Time) (wait time.Duration, begun bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	begun := !c.pending
+	begun = !c.pending
 	c.pending = true
-	return begun
-}
-
-func (c *contradiction) next() time.Time {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	return c.nextRelist
+	return max(contradictionDelay, c.nextRelist.Sub(now)), begun
 }
 
 func (c *contradiction) end(relists bool, next time.Time) {

@@ -39,31 +39,31 @@ const rootCAConfigMap = "kube-root-ca.crt"
 
 // creationMode is the result of the create-by-apply probe in one connection epoch.
 type creationMode struct {
-	connectionEpoch uint64
-	byApply         bool
+	epoch   uint64
+	byApply bool
 }
 
 // supportsCreateByApply reports whether an apply with [impossibleResourceVersion] never overwrites on this target. It probes the
 // target once in each connection epoch, because another cluster may answer after an outage, and only before a create.
-func (c *Connection) supportsCreateByApply() (bool, error) {
-	epoch := c.ConnectionEpoch()
-	c.lock.Lock()
-	known := c.creation
-	c.lock.Unlock()
-	if known != nil && known.connectionEpoch == epoch {
+func (o *Objects) supportsCreateByApply() (bool, error) {
+	epoch := o.health.Epoch()
+	o.lock.Lock()
+	known := o.creation
+	o.lock.Unlock()
+	if known != nil && known.epoch == epoch {
 		return known.byApply, nil
 	}
-	byApply, err, _ := c.creationProbes.Do(strconv.FormatUint(epoch, 10), func() (any, error) {
+	byApply, err, _ := o.creationProbes.Do(strconv.FormatUint(epoch, 10), func() (any, error) {
 		// Other callers wait for the answer too, so the probe must not end with the context of the first.
-		ctx, done := withTimeout(requestclass.With(c.ctx, requestclass.Background), probeTimeout)
+		ctx, done := withTimeout(requestclass.With(o.env.ctx, requestclass.Background), probeTimeout)
 		defer done()
-		byApply, err := c.probeCreateByApply(ctx)
+		byApply, err := o.probeCreateByApply(ctx)
 		if err != nil {
 			return false, fmt.Errorf("cannot determine how the target creates objects: %w", err)
 		}
-		c.lock.Lock()
-		defer c.lock.Unlock()
-		c.creation = &creationMode{connectionEpoch: epoch, byApply: byApply}
+		o.lock.Lock()
+		defer o.lock.Unlock()
+		o.creation = &creationMode{epoch: epoch, byApply: byApply}
 		return byApply, nil
 	})
 	return byApply.(bool), err
@@ -72,10 +72,10 @@ func (c *Connection) supportsCreateByApply() (bool, error) {
 // probeCreateByApply makes two dry runs of an apply with [impossibleResourceVersion]: one must fail for an existing object, the
 // other one must create an absent object. The API server's store behaves like that, but the API does not guarantee it. If the
 // target refuses the dry runs, the hub creates by POST. A connection that is bound to namespaces probes with a ConfigMap.
-func (c *Connection) probeCreateByApply(ctx context.Context) (bool, error) {
+func (o *Objects) probeCreateByApply(ctx context.Context) (bool, error) {
 	resource, kind, known, namespace := namespacesResource, "Namespace", metav1.NamespaceDefault, metav1.NamespaceNone
-	if len(c.namespaces) > 0 {
-		resource, kind, known, namespace = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", rootCAConfigMap, c.namespaces[0]
+	if len(o.namespaces) > 0 {
+		resource, kind, known, namespace = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", rootCAConfigMap, o.namespaces[0]
 	}
 	attempt := func(name string) error {
 		object := &unstructured.Unstructured{}
@@ -84,9 +84,7 @@ func (c *Connection) probeCreateByApply(ctx context.Context) (bool, error) {
 		object.SetNamespace(namespace)
 		object.SetName(name)
 		object.SetResourceVersion(impossibleResourceVersion)
-		_, err := c.resourceClient(resource, namespace).Apply(ctx, name, object, metav1.ApplyOptions{
-			FieldManager: c.fieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
-		})
+		_, err := o.apply(ctx, resource, object, metav1.DryRunAll)
 		return err
 	}
 	present := attempt(known)

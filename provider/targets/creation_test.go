@@ -60,7 +60,7 @@ func TestProbeCreateByApply(t *testing.T) {
 			target.set(&target.absent, tt.absent)
 			connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			byApply, err := connection.supportsCreateByApply()
+			byApply, err := connection.Objects.supportsCreateByApply()
 			g.Expect(byApply).To(Equal(tt.byApply))
 			if tt.answers {
 				g.Expect(err).NotTo(HaveOccurred())
@@ -71,7 +71,7 @@ func TestProbeCreateByApply(t *testing.T) {
 			// The target is probed again.
 			target.set(&target.present, conflict)
 			target.set(&target.absent, created())
-			g.Expect(connection.supportsCreateByApply()).To(BeTrue())
+			g.Expect(connection.Objects.supportsCreateByApply()).To(BeTrue())
 		})
 	}
 }
@@ -82,23 +82,23 @@ func TestCreateByApplyIsProbedOnce(t *testing.T) {
 	target := newScriptedServer(t)
 	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 	g.Expect(target.identityRequests.Load()).To(BeZero())
 	for reconnect := range int64(2) {
 		var callers sync.WaitGroup
 		for range 10 {
 			callers.Go(func() {
-				if byApply, err := connection.supportsCreateByApply(); err != nil || !byApply {
+				if byApply, err := connection.Objects.supportsCreateByApply(); err != nil || !byApply {
 					t.Errorf("it creates by apply: %v, %v", byApply, err)
 				}
 			})
 		}
 		callers.Wait()
 		g.Expect(target.identityRequests.Load()).To(Equal(reconnect + 1))
-		connection.setHealth(Health{Reason: ReasonUnreachable})
-		connection.setHealth(Health{Up: true, Reason: ReasonConnected})
+		connection.Health.set(Health{Reason: ReasonUnreachable})
+		connection.Health.set(Health{Up: true, Reason: ReasonConnected})
 	}
-	g.Expect(connection.supportsCreateByApply()).To(BeTrue())
+	g.Expect(connection.Objects.supportsCreateByApply()).To(BeTrue())
 	g.Expect(target.identityRequests.Load()).To(BeEquivalentTo(3))
 }
 
@@ -107,8 +107,8 @@ func TestAPIServerCreatesByApply(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)
 	connection := connect(t, target)
-	g.Expect(connection.supportsCreateByApply()).To(BeTrue())
-	g.Expect(connection.Health().Version).To(HavePrefix("v1."))
+	g.Expect(connection.Objects.supportsCreateByApply()).To(BeTrue())
+	g.Expect(connection.Health.Get().Version).To(HavePrefix("v1."))
 	found, err := framework.List(t.Context(), target.Config, namespacesResource, "", "")
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, namespace := range found {

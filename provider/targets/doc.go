@@ -18,7 +18,7 @@ limitations under the License.
 //
 // A [Registry] keeps one [Connection] for each SyncTarget. A [Cache] of the connection holds the hub's own objects, and a
 // [FilteredCache] whole objects to upsync. Every write carries the UID of its object as a
-// precondition: it changes that object or nothing. [Connection.Subscribe] and [NameWatch] report events that may end a failure:
+// precondition: it changes that object or nothing. [Watches.Subscribe] and [NameWatch] report events that may end a failure:
 // of namespaces, CustomResourceDefinitions, and names that become free.
 //
 // Credentials: package kubeconfig decides which kubeconfigs are accepted. A changed kubeconfig leads to a second connection,
@@ -29,8 +29,8 @@ limitations under the License.
 // one pool and one HTTP/2 connection, among all targets with equal TLS settings, and would use the proxy of the
 // environment.
 //
-// Health: while a target is down, only the probe loop of its connection runs. Lists wait in [Connection.WaitUntilUp] instead
-// of failing, and writers check [Connection.IsUp] first. A dead target therefore costs one small request every few seconds,
+// Health: while a target is down, only the probe loop of its connection runs. Lists wait in [HealthMonitor.WaitUntilUp] instead
+// of failing, and writers check [HealthMonitor.IsUp] first. A dead target therefore costs one small request every few seconds,
 // and one event resumes its work. Lists of an API that the target does not serve, or forbids to the hub, wait in the same
 // way; [Availability] contains the reason. The caches keep their objects during that time.
 //

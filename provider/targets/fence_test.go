@@ -34,20 +34,20 @@ func TestApplyIsFencedByUID(t *testing.T) {
 		ctx := t.Context()
 		object := k.object(namespace, "fenced")
 
-		_, err := connection.Apply(ctx, k.resource, object, "11111111-2222-3333-4444-555555555555")
+		_, err := connection.Objects.Apply(ctx, k.resource, object, "11111111-2222-3333-4444-555555555555")
 		g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "absent: %v", err)
 		_, err = client.Get(ctx, "fenced", metav1.GetOptions{})
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 
-		first, err := connection.Create(ctx, k.resource, object)
+		first, err := connection.Objects.Create(ctx, k.resource, object)
 		g.Expect(err).NotTo(HaveOccurred())
-		again, err := connection.Apply(ctx, k.resource, object, first.GetUID())
+		again, err := connection.Objects.Apply(ctx, k.resource, object, first.GetUID())
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(again).To(Equal(first), "an apply without changes")
 
 		changed := object.DeepCopy()
 		changed.SetAnnotations(map[string]string{kept: "changed"})
-		applied, err := connection.Apply(ctx, k.resource, changed, first.GetUID())
+		applied, err := connection.Objects.Apply(ctx, k.resource, changed, first.GetUID())
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(applied.GetAnnotations()).To(Equal(map[string]string{kept: "changed"}))
 		g.Expect(managersOf(applied)).To(Equal([]string{"Apply by " + fieldManager}))
@@ -56,7 +56,7 @@ func TestApplyIsFencedByUID(t *testing.T) {
 		g.Expect(client.Delete(ctx, "fenced", metav1.DeleteOptions{})).To(Succeed())
 		second, err := client.Create(ctx, object, metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
-		_, err = connection.Apply(ctx, k.resource, changed, first.GetUID())
+		_, err = connection.Objects.Apply(ctx, k.resource, changed, first.GetUID())
 		g.Expect(apierrors.IsConflict(err) || apierrors.IsInvalid(err)).To(BeTrue(), "replaced: %v", err)
 		g.Expect(client.Get(ctx, "fenced", metav1.GetOptions{})).To(Equal(second))
 	})
@@ -79,14 +79,14 @@ func TestDeleteIsFencedByUID(t *testing.T) {
 		object, err := client.Create(ctx, k.object(namespace, "doomed"), metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 
-		err = connection.Delete(ctx, k.resource, keyOf(object), "11111111-2222-3333-4444-555555555555")
+		err = connection.Objects.Delete(ctx, k.resource, keyOf(object), "11111111-2222-3333-4444-555555555555")
 		g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 		g.Expect(client.Get(ctx, "doomed", metav1.GetOptions{})).To(Equal(object))
 
-		g.Expect(connection.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed())
+		g.Expect(connection.Objects.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed())
 		_, err = client.Get(ctx, "doomed", metav1.GetOptions{})
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
-		g.Expect(connection.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed(), "a missing object is no error")
+		g.Expect(connection.Objects.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed(), "a missing object is no error")
 	})
 }
 
@@ -103,10 +103,10 @@ func TestRemoveMetadataIsFencedByUID(t *testing.T) {
 			desired := k.object(namespace, "marked")
 			desired.SetLabels(map[string]string{label: "us", kept: "1"})
 			desired.SetAnnotations(map[string]string{annotation: "ours", kept: "1"})
-			object, err := connection.Create(ctx, k.resource, desired)
+			object, err := connection.Objects.Create(ctx, k.resource, desired)
 			g.Expect(err).NotTo(HaveOccurred())
 			strip := func(uid types.UID) error {
-				return connection.RemoveMetadata(ctx, k.resource, keyOf(object), uid, []string{label}, []string{annotation})
+				return connection.Objects.RemoveMetadata(ctx, k.resource, keyOf(object), uid, []string{label}, []string{annotation})
 			}
 
 			g.Expect(strip("11111111-2222-3333-4444-555555555555")).NotTo(Succeed())

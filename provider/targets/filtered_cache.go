@@ -71,36 +71,35 @@ type FilteredCache struct {
 
 // NewFilteredCache returns a cache that is empty until [FilteredCache.Run]. Like a [Cache] it waits while the target cannot be
 // read.
-func (c *Connection) NewFilteredCache(resource schema.GroupVersionResource, options FilteredCacheOptions) *FilteredCache {
+func (w *Watches) NewFilteredCache(resource schema.GroupVersionResource, options FilteredCacheOptions) *FilteredCache {
 	filtered := &FilteredCache{resource: resource.GroupResource(), options: options, objects: map[types.NamespacedName]*unstructured.Unstructured{}, fetched: map[types.NamespacedName]struct{}{}}
 	filtered.get = func(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
-		return c.Get(ctx, resource, key)
+		return w.objects.Get(ctx, resource, key)
 	}
-	for _, part := range c.sourcesFor(resource, options.Scope) {
-		gate := c.newRequestGate(resource, options.OnAvailability)
-		filtered.parts = append(filtered.parts, c.newInformer(part, gate, filtered.transform, nil, filtered.handler()))
+	for _, part := range w.sourcesFor(resource, options.Scope) {
+		filtered.parts = append(filtered.parts, w.newInformer(resource, part, options.OnAvailability, filtered.transform, nil, filtered.handler()))
 	}
 	return filtered
 }
 
 // sourcesFor returns disjoint sources for the scope.
-func (c *Connection) sourcesFor(resource schema.GroupVersionResource, scope Scope) []source {
+func (w *Watches) sourcesFor(resource schema.GroupVersionResource, scope Scope) []source {
 	if scope.All {
-		return []source{c.objectSource(resource, metav1.NamespaceAll)}
+		return []source{w.objectSource(resource, metav1.NamespaceAll)}
 	}
 	var parts []source
 	inside := map[string]bool{}
 	for _, namespace := range scope.Namespaces {
 		if !inside[namespace] {
 			inside[namespace] = true
-			parts = append(parts, c.objectSource(resource, namespace))
+			parts = append(parts, w.objectSource(resource, namespace))
 		}
 	}
 	alone := map[types.NamespacedName]bool{}
 	for _, key := range scope.Names {
 		if !inside[key.Namespace] && !alone[key] {
 			alone[key] = true
-			parts = append(parts, c.objectSource(resource, key.Namespace).withName(key.Name))
+			parts = append(parts, w.objectSource(resource, key.Namespace).withName(key.Name))
 		}
 	}
 	return parts
@@ -156,16 +155,8 @@ func (f *FilteredCache) GetMetadata(key types.NamespacedName) metav1.Object {
 	if object := f.Get(key); object != nil {
 		return object
 	}
-	for _, part := range f.parts {
-		item, exists, err := part.GetByKey(storeKey(key))
-		if err != nil || !exists {
-			continue
-		}
-		if shown, ok := item.(metav1.Object); ok {
-			return shown
-		}
-	}
-	return nil
+	shown, _ := f.parts.get(key).(metav1.Object)
+	return shown
 }
 
 // Fetch gets an object that the filter has begun to select, and caches it. It is no error if the object is gone.
@@ -207,15 +198,12 @@ func (f *FilteredCache) Fetch(ctx context.Context, key types.NamespacedName) err
 
 // hasNewer reports whether the watch has shown that an object was deleted, replaced or updated since.
 func (f *FilteredCache) hasNewer(object *unstructured.Unstructured) bool {
-	for _, part := range f.parts {
-		item, exists, err := part.GetByKey(storeKey(keyFor(object)))
-		if err != nil || !exists {
-			continue
-		}
-		shown, ok := item.(metav1.Object)
-		return !ok || shown.GetUID() != object.GetUID() || isNewer(shown.GetResourceVersion(), object.GetResourceVersion())
+	item := f.parts.get(keyFor(object))
+	if item == nil {
+		return true
 	}
-	return true
+	shown, ok := item.(metav1.Object)
+	return !ok || shown.GetUID() != object.GetUID() || isNewer(shown.GetResourceVersion(), object.GetResourceVersion())
 }
 
 // isNewer reports whether resourceVersion a is newer than b.

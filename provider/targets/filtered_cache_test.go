@@ -42,7 +42,7 @@ func widget(namespace, name, interesting string) string {
 func startFilteredCache(t *testing.T, connection *Connection, scope Scope) (*FilteredCache, *eventRecorder) {
 	t.Helper()
 	recorded := &eventRecorder{}
-	filtered := connection.NewFilteredCache(widgets, FilteredCacheOptions{
+	filtered := connection.Watches.NewFilteredCache(widgets, FilteredCacheOptions{
 		Scope:  scope,
 		Filter: func(object *unstructured.Unstructured) bool { return object.GetLabels()[interestLabel] == "true" },
 		Transform: func(object any) (any, error) {
@@ -158,14 +158,14 @@ func TestFilteredCacheReportsOnlyMatches(t *testing.T) {
 	apply("f", "true")
 	expect("added e", "added f")
 	proxy.Disconnect()
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	g.Expect(framework.Delete(ctx, target.Config, widgets, namespace, "c")).To(Succeed())
 	apply("e", "false")
 	apply("g", "true")
 	apply("h", "false")
 	g.Expect(namesIn(filtered)).To(Equal([]string{"c", "e", "f"}))
 	proxy.Reconnect(t)
-	connection.ProbeNow()
+	connection.Health.ProbeNow()
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(recorded.all()[seen:]).To(ConsistOf("deleted c", "deleted e", "added g"))
 		g.Expect(namesIn(filtered)).To(Equal([]string{"f", "g"}))
@@ -181,7 +181,7 @@ func TestFilteredCacheAvailability(t *testing.T) {
 	connection := connect(t, target)
 	var lock sync.Mutex
 	calls := 0
-	filtered := connection.NewFilteredCache(unserved.GroupResource().WithVersion("v9"), FilteredCacheOptions{
+	filtered := connection.Watches.NewFilteredCache(unserved.GroupResource().WithVersion("v9"), FilteredCacheOptions{
 		Scope:          Scope{Namespaces: []string{"default", "kube-system"}},
 		Handler:        cache.ResourceEventHandlerFuncs{},
 		OnAvailability: func() { lock.Lock(); defer lock.Unlock(); calls++ },

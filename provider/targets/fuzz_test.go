@@ -38,7 +38,7 @@ func FuzzVersion(f *testing.F) {
 		f.Add([]byte(result))
 	}
 	f.Fuzz(func(t *testing.T, result []byte) {
-		version, err := (&Connection{}).parseVersion(result)
+		version, err := parseVersion(result, nil)
 		if len(version) > maxShownVersion || !utf8.ValidString(version) || strings.ContainsAny(version, "\x1b\n\u202e") {
 			t.Errorf("%q is the version %q", result, version)
 		}
@@ -61,12 +61,12 @@ func FuzzDiscovery(f *testing.F) {
 		server := roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(result)), ContentLength: -1, Request: request}, nil
 		})
-		client := &http.Client{Transport: transport.LimitResponses(transport.Options{Limits: transport.TargetLimits()})(server)}
-		key, err := discovery.NewClient(&rest.Config{Host: "https://host", QPS: -1}, client)
+		httpClient := &http.Client{Transport: transport.LimitResponses(transport.Options{Limits: transport.TargetLimits()})(server)}
+		key, err := discovery.NewClient(&rest.Config{Host: "https://host", QPS: -1}, httpClient)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &Connection{discovery: key}
+		c := &APIs{client: &client{discovery: key}}
 		group := schema.GroupVersion{Group: "apps", Version: version}
 		if found, err := c.discover(t.Context(), lookup{GroupVersion: group, resource: resource}); err == nil && (found.resource.Resource != resource || strings.Contains(resource, "/")) {
 			t.Errorf("%q: looked up %q, got %v", result, resource, found.resource)

@@ -17,24 +17,17 @@ limitations under the License.
 package targets
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/requestclass"
-	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
-	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 )
-
-const probeTimeout = 10 * time.Second
 
 // Reasons of a [Health], in the form of condition reasons.
 const (
@@ -66,32 +59,48 @@ type Health struct {
 	OtherCluster Cluster
 }
 
-// Health returns the present state of the target.
-func (c *Connection) Health() Health {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if c.health.Reason == "" {
+// HealthMonitor is the state of a target according to the probes. It is safe for concurrent use.
+type HealthMonitor struct {
+	clock          clock.PassiveClock
+	probeRequested chan struct{}
+	// clockSkew is the lead of the target's clock over the hub's, in nanoseconds.
+	clockSkew atomic.Int64
+
+	lock   sync.Mutex
+	health Health
+	// epoch is the number of times that the target came up, and upSince when it did last.
+	epoch   uint64
+	upSince time.Time
+	// upSignal is closed while the target is up.
+	upSignal chan struct{}
+}
+
+// Get returns the present state of the target.
+func (h *HealthMonitor) Get() Health {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	if h.health.Reason == "" {
 		return Health{Reason: ReasonConnecting, Message: "The target has not answered yet."}
 	}
-	return c.health
+	return h.health
 }
 
 // IsUp reports whether the target answers.
-func (c *Connection) IsUp() bool { return c.Health().Up }
+func (h *HealthMonitor) IsUp() bool { return h.Get().Up }
 
-// ConnectionEpoch returns the number of times that the target came up. Work that was deferred while the target was down is
-// due once for each epoch.
-func (c *Connection) ConnectionEpoch() uint64 {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	return c.connectionEpoch
+// Epoch returns the number of times that the target came up. Work that was deferred while the target was down is due once for
+// each epoch.
+func (h *HealthMonitor) Epoch() uint64 {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	return h.epoch
 }
 
 // WaitUntilUp waits until the target is up. It returns the error of ctx if that ends first.
-func (c *Connection) WaitUntilUp(ctx context.Context) error {
-	c.lock.Lock()
-	up := c.upSignal
-	c.lock.Unlock()
+func (h *HealthMonitor) WaitUntilUp(ctx context.Context) error {
+	h.lock.Lock()
+	up := h.upSignal
+	h.lock.Unlock()
 	select {
 	case <-up:
 		return nil
@@ -100,172 +109,59 @@ func (c *Connection) WaitUntilUp(ctx context.Context) error {
 	}
 }
 
+// upSinceTime returns when the target came up last, and whether it is still up.
+func (h *HealthMonitor) upSinceTime() (up bool, since time.Time) {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	return h.health.Up, h.upSince
+}
+
 // ProbeNow starts the next probe at once. Callers use it after a request did not reach the target.
-func (c *Connection) ProbeNow() {
+func (h *HealthMonitor) ProbeNow() { signal(h.probeRequested) }
+
+// signal wakes the reader of a channel with a buffer of one.
+func signal(wake chan<- struct{}) {
 	select {
-	case c.probeRequested <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }
 
-// Ping gets the target's version, and reports whether the target has answered before ctx ended. It does not change the health.
-func (c *Connection) Ping(ctx context.Context) bool {
-	return c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(requestclass.With(ctx, requestclass.Background)).Error() == nil
-}
-
-// runProbes probes the target until ctx ends, and waits while the target is quarantined.
-func (c *Connection) runProbes(ctx context.Context) {
-	state := healthState{}
-	for {
-		now := c.clock.Now()
-		if quarantined, left := c.quarantine.remaining(now); left > 0 {
-			// Earlier probes do not count after a quarantine.
-			state = healthState{downSince: now}
-			c.identity.invalidate()
-			c.enterQuarantine(quarantined)
-			select {
-			case <-ctx.Done():
-				return
-			case <-c.clock.After(left):
-			}
-			continue
-		}
-		health, err := c.probe(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if _, left := c.quarantine.remaining(c.clock.Now()); left > 0 {
-			continue
-		}
-		var wait time.Duration
-		if err != nil {
-			c.identity.invalidate()
-			c.noteInterruption(err)
-		} else {
-			c.verifyCaches(ctx)
-		}
-		state, wait = state.observe(err == nil, now)
-		if health.Reason == ReasonClusterChanged {
-			// The hub must not write to another cluster.
-			state.up = false
-		}
-		if state.up == health.Up {
-			c.setHealth(health)
-		}
-		c.checkReading()
-		if health.Reason == ReasonUnauthorized {
-			c.onUnauthorized(c.SyncTarget)
-		}
-		if wait == probeInterval {
-			wait = alignToProbes(c.clock.Now(), wait+time.Duration((rand.Float64()-0.5)*0.2*float64(probeInterval))) //nolint:gosec // jitter needs no secrecy
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.probeRequested:
-		case <-c.clock.After(wait):
-		}
-	}
-}
-
-// probe gets the target's version, and verifies its identity. It returns the resulting health.
-func (c *Connection) probe(ctx context.Context) (Health, error) {
-	ctx, cancel := context.WithTimeout(context.WithValue(requestclass.With(ctx, requestclass.Background), probeContextKey{}, true), probeTimeout)
-	defer cancel()
-	version, err := c.getVersion(ctx)
-	if err == nil {
-		err = c.verifyCluster(ctx)
-	}
-	if err != nil {
-		health := c.Health()
-		health.Up, health.Reason, health.Message, health.OtherCluster = false, healthReason(err), c.RedactError(err), Cluster{}
-		if other, ok := errors.AsType[*ClusterMismatchError](err); ok {
-			health.OtherCluster, health.Message = other.Observed, other.Error()+"."
-		}
-		return health, err
-	}
-	return Health{Up: true, Reason: ReasonConnected, Message: "The target answers.", Version: version, LastSeen: c.clock.Now()}, nil
-}
-
-func healthReason(err error) string {
-	var denied *kubeconfig.NetworkDeniedError
-	var other *ClusterMismatchError
+// set sets the health, and reports whether it differs and whether the target came up.
+func (h *HealthMonitor) set(health Health) (changed, cameUp bool) {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	before := h.health
+	h.health = health
+	cameUp = health.Up && !before.Up
 	switch {
-	case errors.As(err, &other):
-		return ReasonClusterChanged
-	case apierrors.IsUnauthorized(err):
-		return ReasonUnauthorized
-	case errors.As(err, &denied):
-		return ReasonDenied
-	case tunnel.IsClosed(err):
-		return ReasonTunnelClosed
-	default:
-		return ReasonUnreachable
+	case cameUp:
+		h.epoch++
+		h.upSince = h.clock.Now()
+		close(h.upSignal)
+	case before.Up && !health.Up:
+		h.upSignal = make(chan struct{})
 	}
+	return before.Up != health.Up || before.Reason != health.Reason || before.Version != health.Version || before.OtherCluster != health.OtherCluster, cameUp
 }
 
-// getVersion requests the version, and parses only a changed answer.
-func (c *Connection) getVersion(ctx context.Context) (string, error) {
-	// The next probe is the retry: a failing target must not get ten requests for each probe.
-	body, err := c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
-	if err != nil {
-		return "", fmt.Errorf("cannot read the version of the target: %w", c.credentials.Error(err))
+// maxClockSkew is the largest difference that [HealthMonitor.ClockSkew] ignores.
+const maxClockSkew = time.Minute
+
+// ClockSkew returns the lead of the target's clock over the hub's clock at the last probe, negative if the target's clock was
+// behind. Add it to the hub's time before you compare that time with one that the target has set, such as the expiry of a token.
+func (h *HealthMonitor) ClockSkew() time.Duration { return time.Duration(h.clockSkew.Load()) }
+
+// onResponse reads the target's clock from the answers to probes.
+func (h *HealthMonitor) onResponse(request *http.Request, response *http.Response) {
+	if !strings.HasSuffix(request.URL.Path, "/version") {
+		return
 	}
-	if c.versionCache.version == "" || !bytes.Equal(body, c.versionCache.body) {
-		version, err := c.parseVersion(body)
-		if err != nil {
-			return "", err
+	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		ahead := date.Sub(h.clock.Now())
+		if ahead.Abs() < maxClockSkew {
+			ahead = 0
 		}
-		c.versionCache = cachedVersion{body, version}
-	}
-	return c.versionCache.version, nil
-}
-
-// maxShownVersion bounds the version of a target, in bytes.
-const maxShownVersion = 64
-
-// parseVersion returns the version in an answer, in a form that is safe to show.
-func (c *Connection) parseVersion(body []byte) (string, error) {
-	var info version.Info
-	if err := json.Unmarshal(body, &info); err != nil {
-		return "", fmt.Errorf("the target's answer is not a version: %w", c.credentials.Error(err))
-	}
-	return c.credentials.Truncate(info.GitVersion, maxShownVersion), nil
-}
-
-// cachedVersion is a target's answer about its version, and the version in it.
-type cachedVersion struct {
-	body    []byte
-	version string
-}
-
-// setHealth sets the health, and calls onChange if it differs.
-func (c *Connection) setHealth(health Health) {
-	c.lock.Lock()
-	cameUp := health.Up && !c.health.Up
-	changed := c.health.Up != health.Up || c.health.Reason != health.Reason || c.health.Version != health.Version || c.health.OtherCluster != health.OtherCluster
-	if c.health.Up != health.Up {
-		if health.Up {
-			c.connectionEpoch++
-			c.upSince = c.clock.Now()
-			close(c.upSignal)
-		} else {
-			c.upSignal = make(chan struct{})
-		}
-	}
-	c.health = health
-	c.lock.Unlock()
-	if changed {
-		// After an outage the target may have another version, or be another cluster.
-		c.discoveryCache.reset()
-		c.log.Info("the target's health changed", "up", health.Up, "reason", health.Reason)
-		c.onChange(c.SyncTarget)
-	}
-	if cameUp {
-		c.notifier.notify(func(listener *Listener) {
-			if listener.OnUp != nil {
-				listener.OnUp()
-			}
-		})
+		h.clockSkew.Store(int64(ahead))
 	}
 }

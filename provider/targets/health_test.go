@@ -124,10 +124,10 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 	}
 	expect := func(want Health, changes int64) {
 		t.Helper()
-		got := connection.Health()
+		got := connection.Health.Get()
 		got.Message, want.Message = "", ""
 		g.Expect(got).To(Equal(want))
-		g.Expect(connection.IsUp()).To(Equal(want.Up))
+		g.Expect(connection.Health.IsUp()).To(Equal(want.Up))
 		g.Expect(registry.changes.Load()).To(Equal(changes))
 	}
 
@@ -175,7 +175,7 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 	probed()
 	down.Reason = ReasonUnauthorized
 	expect(down, 3)
-	expectNoSecret(t, connection.Health().Message)
+	expectNoSecret(t, connection.Health.Get().Message)
 	g.Expect(registry.unauthorized.Load()).To(BeEquivalentTo(1))
 	now.Step(2 * probeInterval)
 	probed()
@@ -200,21 +200,21 @@ func TestWaitUntilUp(t *testing.T) {
 	target.set(&target.version, answer{http.StatusInternalServerError, "broken"})
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(connection.Health().Reason).To(BeElementOf(ReasonConnecting, ReasonUnreachable))
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable)) })
+	g.Expect(connection.Health.Get().Reason).To(BeElementOf(ReasonConnecting, ReasonUnreachable))
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.Get().Reason).To(Equal(ReasonUnreachable)) })
 
-	g.Expect(connection.WaitUntilUp(ended(t))).To(MatchError(context.Canceled))
-	g.Expect(connection.ConnectionEpoch()).To(BeZero())
+	g.Expect(connection.Health.WaitUntilUp(ended(t))).To(MatchError(context.Canceled))
+	g.Expect(connection.Health.Epoch()).To(BeZero())
 	waited, notified := make(chan error, 1), make(chan bool, 2)
-	go func() { waited <- connection.WaitUntilUp(t.Context()) }()
-	defer connection.Subscribe(Listener{OnUp: func() { notified <- connection.IsUp() }})()
+	go func() { waited <- connection.Health.WaitUntilUp(t.Context()) }()
+	defer connection.Watches.Subscribe(Listener{OnUp: func() { notified <- connection.Health.IsUp() }})()
 	target.set(&target.version, healthy)
-	connection.ProbeNow()
+	connection.Health.ProbeNow()
 	g.Eventually(waited).Should(Receive(BeNil()))
 	g.Eventually(notified).Should(Receive(BeTrue()))
-	g.Expect(connection.IsUp()).To(BeTrue())
-	g.Expect(connection.ConnectionEpoch()).To(BeEquivalentTo(1))
-	g.Expect(connection.WaitUntilUp(t.Context())).To(Succeed())
+	g.Expect(connection.Health.IsUp()).To(BeTrue())
+	g.Expect(connection.Health.Epoch()).To(BeEquivalentTo(1))
+	g.Expect(connection.Health.WaitUntilUp(t.Context())).To(Succeed())
 }
 
 // ended returns a context that has ended.
@@ -231,11 +231,11 @@ func TestProbeNow(t *testing.T) {
 	// This clock stands still, so no probe is due.
 	connection, err := newRegistry(t.Context(), t, clocktesting.NewFakeClock(time.Unix(1_000_000, 0))).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 	g.Expect(target.probes.Load()).To(BeEquivalentTo(1))
 	for probes := range int64(5) {
-		connection.ProbeNow()
-		connection.ProbeNow()
+		connection.Health.ProbeNow()
+		connection.Health.ProbeNow()
 		suite.Eventually(t, func(g Gomega) { g.Expect(target.probes.Load()).To(BeNumerically(">=", probes+2)) })
 	}
 }
@@ -248,8 +248,8 @@ func TestUserWithoutRights(t *testing.T) {
 	kubeconfig, err := target.ServiceAccountKubeconfig(t.Context(), "default", "nobody")
 	g.Expect(err).NotTo(HaveOccurred())
 	connection := connectTo(t, kubeconfig)
-	g.Expect(connection.supportsCreateByApply()).To(BeFalse())
-	_, err = connection.Create(t.Context(), configMaps, kinds[0].object("default", "forbidden"))
+	g.Expect(connection.Objects.supportsCreateByApply()).To(BeFalse())
+	_, err = connection.Objects.Create(t.Context(), configMaps, kinds[0].object("default", "forbidden"))
 	g.Expect(err).To(MatchError(ContainSubstring("forbidden")))
 	g.Expect(err).NotTo(MatchError(ErrAlreadyExists))
 }
@@ -260,8 +260,8 @@ func TestRefusedCredentials(t *testing.T) {
 	kubeconfig := strings.ReplaceAll(string(kubeconfigAt(t, target, target.Config.Host)), target.Config.BearerToken, secret)
 	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, []byte(kubeconfig), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).NotTo(Equal(ReasonConnecting)) })
-	health := connection.Health()
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.Get().Reason).NotTo(Equal(ReasonConnecting)) })
+	health := connection.Health.Get()
 	g.Expect(health.Up).To(BeFalse())
 	g.Expect(health.Reason).To(Equal(ReasonUnauthorized))
 	expectNoSecret(t, health.Message)
@@ -276,27 +276,27 @@ func TestTargetRestarts(t *testing.T) {
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	connection, err := registry.Connect(syncTarget, kubeconfigAt(t, target, target.Config.Host), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 	g.Expect(registry.changes.Load()).To(BeEquivalentTo(1))
 	cached, _ := startCache(t, connection, "")
 
 	g.Expect(target.Kill9()).To(Succeed())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
-	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
+	g.Expect(connection.Health.Get().Reason).To(Equal(ReasonUnreachable))
 	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeEquivalentTo(2)) })
-	g.Expect(connection.WaitUntilUp(ended(t))).To(MatchError(context.Canceled))
+	g.Expect(connection.Health.WaitUntilUp(ended(t))).To(MatchError(context.Canceled))
 	waited := make(chan error, 1)
-	go func() { waited <- connection.WaitUntilUp(t.Context()) }()
+	go func() { waited <- connection.Health.WaitUntilUp(t.Context()) }()
 
 	g.Expect(target.Start(t.Context())).To(Succeed())
 	g.Expect(framework.Apply(t.Context(), target.Config, "{apiVersion: v1, kind: ConfigMap, metadata: {name: after-the-restart}}")).To(Succeed())
 	g.Eventually(waited).Should(Receive(BeNil()))
 	suite.Eventually(t, func(g Gomega) {
-		g.Expect(connection.IsUp()).To(BeTrue())
+		g.Expect(connection.Health.IsUp()).To(BeTrue())
 		g.Expect(registry.changes.Load()).To(BeEquivalentTo(3))
 		g.Expect(namesIn(cached)).To(ContainElement("after-the-restart"))
 	})
-	g.Expect(connection.supportsCreateByApply()).To(BeTrue())
+	g.Expect(connection.Objects.supportsCreateByApply()).To(BeTrue())
 }
 
 // A black hole keeps connections open and answers nothing.
@@ -308,10 +308,10 @@ func TestTargetIsABlackHole(t *testing.T) {
 	proxy := newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, proxy.URL()))
 	proxy.Freeze()
-	connection.ProbeNow()
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
-	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
+	connection.Health.ProbeNow()
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
+	g.Expect(connection.Health.Get().Reason).To(Equal(ReasonUnreachable))
 	proxy.Unfreeze()
-	connection.ProbeNow()
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	connection.Health.ProbeNow()
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 }

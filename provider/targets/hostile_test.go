@@ -132,8 +132,8 @@ func TestNamesOfDeniedAddressesAreNotDialled(t *testing.T) {
 	server := strings.Replace(set.address, "127.0.0.1", "localhost", 1)
 	connection, err := registry.Connect(syncTarget, []byte(fixtures.Kubeconfig("server: https://"+server, goodUser)), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonDenied)) })
-	g.Expect(connection.Health().Message).To(ContainSubstring("which this hub does not connect to"))
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.Get().Reason).To(Equal(ReasonDenied)) })
+	g.Expect(connection.Health.Get().Message).To(ContainSubstring("which this hub does not connect to"))
 	set.expectUntouched(g)
 
 	// Without the denied network the same name is dialled: otherwise this test proves nothing.

@@ -30,8 +30,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
+	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets/clusterid"
@@ -112,6 +114,8 @@ func serverFingerprint(config *rest.Config) string {
 
 // clusterIdentity tracks which cluster a connection leads to.
 type clusterIdentity struct {
+	clock  clock.PassiveClock
+	health *HealthMonitor
 	server string
 	// lastTLSState is the state of the TLS connection used last. Responses on the same connection need no lock.
 	lastTLSState atomic.Pointer[tls.ConnectionState]
@@ -129,34 +133,20 @@ type clusterIdentity struct {
 	openConnections           int
 }
 
-// Cluster returns the cluster that the connection leads to; known is false until that is verified.
-func (c *Connection) Cluster() (cluster Cluster, known bool) {
-	cluster, _, known = c.identity.get(c.clock.Now())
-	return cluster, known
-}
-
-// SetExpectedCluster sets the cluster that the connection must lead to.
-func (c *Connection) SetExpectedCluster(expected ExpectedCluster) {
-	if c.identity.setExpected(expected) {
-		c.ProbeNow()
-	}
-}
-
-// verifyCluster returns an error unless the connection leads to the expected cluster. It requests the ID unless that is still
-// valid.
-func (c *Connection) verifyCluster(ctx context.Context) error {
-	now := c.clock.Now()
-	_, generation, known := c.identity.get(now)
+// verify returns an error unless the connection leads to the expected cluster. It requests the ID unless that is still valid.
+func (i *clusterIdentity) verify(ctx context.Context, client metadata.Interface) error {
+	now := i.clock.Now()
+	_, generation, known := i.get(now)
 	if known {
 		return nil
 	}
 	ctx, done := withTimeout(requestclass.With(ctx, requestclass.Background), identityTimeout)
 	defer done()
-	id, err := clusterid.Get(context.WithValue(ctx, identityContextKey{}, true), c.metadata)
+	id, err := clusterid.Get(context.WithValue(ctx, identityContextKey{}, true), client)
 	if err != nil {
 		return fmt.Errorf("cannot find out which cluster answers: %w", err)
 	}
-	return c.identity.setVerified(id, generation, now.Add(wait.Jitter(identityInterval, 0.2)))
+	return i.setVerified(id, generation, now.Add(wait.Jitter(identityInterval, 0.2)))
 }
 
 // get returns the cluster and the generation; known is false unless the cluster is verified or trusted.
@@ -236,19 +226,19 @@ type (
 // trackDials wraps a dial function, and requests the ID when a network connection replaces another one: behind a load balancer,
 // another cluster may have the same certificate. A dial for a probe needs no further probe, and a dial for the ID request no
 // further request.
-func (c *Connection) trackDials(dial connrotation.DialFunc) connrotation.DialFunc {
+func (i *clusterIdentity) trackDials(dial connrotation.DialFunc) connrotation.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		opened, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		if c.identity.connectionOpened() && ctx.Value(identityContextKey{}) == nil {
-			c.identity.invalidate()
+		if i.connectionOpened() && ctx.Value(identityContextKey{}) == nil {
+			i.invalidate()
 			if ctx.Value(probeContextKey{}) == nil {
-				c.ProbeNow()
+				i.health.ProbeNow()
 			}
 		}
-		return &trackedConn{Conn: opened, onClose: sync.OnceFunc(c.identity.connectionClosed)}, nil
+		return &trackedConn{Conn: opened, onClose: sync.OnceFunc(i.connectionClosed)}, nil
 	}
 }
 
@@ -280,17 +270,12 @@ func (i *clusterIdentity) connectionClosed() {
 	i.openConnections--
 }
 
-// trackCertificates wraps a transport, and requests the ID when the target serves a new certificate: it may be another cluster
-// at the same address.
-func (c *Connection) trackCertificates(next http.RoundTripper) http.RoundTripper {
-	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
-		response, err := next.RoundTrip(request)
-		if err == nil && c.identity.isNewCertificate(response.TLS) {
-			c.identity.invalidate()
-			c.ProbeNow()
-		}
-		return response, err
-	})
+// onResponse requests the ID when the target serves a new certificate: it may be another cluster at the same address.
+func (i *clusterIdentity) onResponse(_ *http.Request, response *http.Response) {
+	if i.isNewCertificate(response.TLS) {
+		i.invalidate()
+		i.health.ProbeNow()
+	}
 }
 
 // isNewCertificate reports whether a response came with a new certificate. The first certificate is not new.

@@ -127,7 +127,7 @@ func TestAnotherClusterIsNotUp(t *testing.T) {
 		t.Helper()
 		suite.Eventually(t, func(g Gomega) {
 			now.Step(time.Second)
-			g.Expect(connection.Health()).To(And(HaveField("Up", up), HaveField("Reason", reason)))
+			g.Expect(connection.Health.Get()).To(And(HaveField("Up", up), HaveField("Reason", reason)))
 		})
 	}
 	expect(true, ReasonConnected)
@@ -138,20 +138,20 @@ func TestAnotherClusterIsNotUp(t *testing.T) {
 	// The target was down for one probe only, and came back as another cluster.
 	target.id.Store("two")
 	target.away.Store(true)
-	connection.ProbeNow()
+	connection.Health.ProbeNow()
 	target.away.Store(false)
 	now.Step(time.Minute)
 	for range 20 {
 		now.Step(identityInterval)
 	}
 	expect(false, ReasonClusterChanged)
-	two := connection.Health().OtherCluster
+	two := connection.Health.Get().OtherCluster
 	g.Expect(two).To(Equal(Cluster{ID: "two", Server: one.Server}))
-	g.Expect(connection.Health().Message).To(And(ContainSubstring("ID two"), ContainSubstring("ID one")))
+	g.Expect(connection.Health.Get().Message).To(And(ContainSubstring("ID two"), ContainSubstring("ID one")))
 
 	registry.SetExpectedCluster(syncTarget, ExpectedCluster{Cluster: two})
 	expect(true, ReasonConnected)
-	g.Expect(connection.Health().OtherCluster).To(Equal(Cluster{}))
+	g.Expect(connection.Health.Get().OtherCluster).To(Equal(Cluster{}))
 	// Setting the same expected cluster changes nothing.
 	before := target.idRequests.Load()
 	registry.SetExpectedCluster(syncTarget, ExpectedCluster{Cluster: two})
@@ -173,15 +173,15 @@ func TestReplacedConnectionRequestsTheID(t *testing.T) {
 			target, now := newChangingServer(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 			connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+			suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 			before := target.idRequests.Load()
 
 			target.id.Store(test.then)
 			target.CloseClientConnections()
-			connection.Ping(t.Context())
+			connection.Discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(t.Context())
 			suite.Eventually(t, func(g Gomega) {
 				g.Expect(target.idRequests.Load()).To(BeNumerically(">", before))
-				g.Expect(connection.Health().Reason).To(Equal(test.reason))
+				g.Expect(connection.Health.Get().Reason).To(Equal(test.reason))
 			})
 			suite.Eventually(t, func(g Gomega) {
 				_, known := connection.Cluster()
@@ -198,7 +198,7 @@ func TestIDRequestsDoNotLoop(t *testing.T) {
 	target.hidesID.Store(true)
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 	for probes := int64(1); probes < 5; probes++ {
 		// The probe waits for the next interval now.
 		suite.Eventually(t, func(g Gomega) { g.Expect(now.HasWaiters()).To(BeTrue()) })
@@ -256,7 +256,7 @@ func TestTheSameServerIsTrusted(t *testing.T) {
 			registry.SetExpectedCluster(syncTarget, expected)
 			connection, err := registry.Connect(syncTarget, content, kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+			suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 			cluster, known := connection.Cluster()
 			g.Expect(known).To(BeTrue())
 			g.Expect(cluster.ID).To(Equal("one"))
@@ -264,7 +264,7 @@ func TestTheSameServerIsTrusted(t *testing.T) {
 			target.id.Store("two")
 			suite.Eventually(t, func(g Gomega) {
 				now.Step(identityInterval)
-				g.Expect(connection.Health().Reason).To(Equal(ReasonClusterChanged))
+				g.Expect(connection.Health.Get().Reason).To(Equal(ReasonClusterChanged))
 			})
 		})
 	}

@@ -28,10 +28,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -47,30 +45,6 @@ type source struct {
 	// example is an object of the expected type.
 	example                      runtime.Object
 	labelSelector, fieldSelector string
-}
-
-// objectSource returns a source of whole objects of a resource. The empty namespace means all.
-func (c *Connection) objectSource(resource schema.GroupVersionResource, namespace string) source {
-	client := c.resourceClient(resource, namespace)
-	return source{
-		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, options)
-		},
-		watch:   client.Watch,
-		example: &unstructured.Unstructured{},
-	}
-}
-
-// metadataSource returns a source of [metav1.PartialObjectMetadata].
-func (c *Connection) metadataSource(resource schema.GroupVersionResource, namespace string) source {
-	client := c.metadata.Resource(resource).Namespace(namespace)
-	return source{
-		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, options)
-		},
-		watch:   client.Watch,
-		example: &metav1.PartialObjectMetadata{},
-	}
 }
 
 // withName restricts the source to one object.
@@ -116,22 +90,15 @@ type listProgress struct {
 	listed    []any
 }
 
-// newInformer returns an informer whose requests pass the gate. It is idle until RunWithContext.
-func (c *Connection) newInformer(from source, gate *requestGate, transform cache.TransformFunc, indexers cache.Indexers, handler cache.ResourceEventHandler) *informer {
-	made := &informer{requestGate: gate, from: from, store: newStore(transform, indexers, handler)}
-	made.run.Store(made.newRun(nil))
-	return made
-}
-
 // newRun returns a run that begins with a list.
 func (i *informer) newRun(cancel context.CancelFunc) *reflectorRun {
-	c, from := i.connection, i.from
-	reading := &reader{informer: i, pending: pendingBytes{memory: c.memory}}
+	w, from := i.watches, i.from
+	reading := &reader{informer: i, pending: pendingBytes{memory: w.size.memory}}
 	pass := func(ctx context.Context, request func() error) error {
 		err := i.do(ctx, request)
 		if err != nil && ctx.Err() == nil {
-			c.log.V(1).Info("the watch ended and will be resumed", "resource", i.resource.String(), "error", c.RedactError(err))
-			c.ProbeNow()
+			w.env.log.V(1).Info("the watch ended and will be resumed", "resource", i.resource.String(), "error", w.client.redactError(err))
+			w.health.ProbeNow()
 		}
 		return err
 	}
@@ -140,7 +107,7 @@ func (i *informer) newRun(cancel context.CancelFunc) *reflectorRun {
 			options.LabelSelector, options.FieldSelector = from.labelSelector, from.fieldSelector
 			all, err := reading.list(ctx, options, func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 				err = pass(ctx, func() (err error) {
-					list, err = c.listLimited(ctx, options, from.list)
+					list, err = w.listLimited(ctx, options, from.list)
 					return err
 				})
 				return list, err
@@ -155,7 +122,7 @@ func (i *informer) newRun(cancel context.CancelFunc) *reflectorRun {
 			if len(options.ResourceVersion) > maxVersionLength {
 				return nil, errVersionTooLong
 			}
-			if err := i.restartPacer.wait(ctx, c.clock, maxRestarts, restartInterval); err != nil {
+			if err := i.restartPacer.wait(ctx, w.env, maxRestarts, restartInterval); err != nil {
 				return nil, err
 			}
 			if options.SendInitialEvents != nil {
@@ -227,7 +194,7 @@ func (i *reader) list(ctx context.Context, options metav1.ListOptions, next func
 		}
 		if meta.LenList(list) == 0 && options.Continue != "" {
 			if emptyPages++; emptyPages > maxEmptyPages {
-				i.connection.Quarantine(fmt.Sprintf("its list of %s has no end", i.resource))
+				i.watches.quarantine.StartQuarantine(fmt.Sprintf("its list of %s has no end", i.resource))
 				return nil, errEndlessList
 			}
 		}
@@ -257,7 +224,7 @@ func (i *reader) transformAndCount(object any) (any, error) {
 // It reports whether it did.
 func (i *reader) quarantineIfFull() bool {
 	bytes := i.listProgress.bytes - i.cached.Bytes()
-	return i.connection.quarantineIfFull(i.listProgress.objects-i.cached.Objects(), bytes, bytes > 0)
+	return i.watches.size.quarantineIfFull(i.listProgress.objects-i.cached.Objects(), bytes, bytes > 0)
 }
 
 // Transformer makes the reflector transform and count the objects of a watch that begins with all objects.
@@ -291,7 +258,7 @@ func (i *informer) Update(object any) error {
 	}
 	i.position.changed(object, false)
 	err := i.store.Update(object)
-	i.connection.quarantineIfFull(0, 0, i.cached.Bytes() > before)
+	i.watches.size.quarantineIfFull(0, 0, i.cached.Bytes() > before)
 	return err
 }
 
@@ -304,7 +271,7 @@ func (i *informer) Delete(object any) error {
 // RunWithContext keeps the store in sync, and counts its size, until ctx ends. It does not log errors of the reflector,
 // because the requests report them.
 func (i *informer) RunWithContext(ctx context.Context) {
-	defer i.connection.trackInformer(i)()
+	defer i.watches.informers.track(i, &i.watches.size.cached)()
 	defer i.follows()
 	ctx = klog.NewContext(ctx, logr.Discard())
 	// Each run lists everything, and keeps the store in sync until ctx ends or [informer.relist]. The store keeps its objects
@@ -325,20 +292,6 @@ func (i *informer) RunWithContext(ctx context.Context) {
 func (i *informer) relist() {
 	if cancel := i.run.Load().cancel; cancel != nil {
 		cancel()
-	}
-}
-
-// trackInformer counts the size of an informer's cache, until the caller calls untrack.
-func (c *Connection) trackInformer(informer *informer) (untrack func()) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	c.informers[informer] = struct{}{}
-	subtract := informer.cached.AddToParent(&c.cached)
-	return func() {
-		subtract()
-		c.lock.Lock()
-		defer c.lock.Unlock()
-		delete(c.informers, informer)
 	}
 }
 
@@ -385,6 +338,16 @@ func (p parts) Availability() Availability {
 		}
 	}
 	return Availability{}
+}
+
+// get returns the cached state of an object, or nil.
+func (p parts) get(key types.NamespacedName) any {
+	for _, part := range p {
+		if item, exists, err := part.GetByKey(storeKey(key)); err == nil && exists {
+			return item
+		}
+	}
+	return nil
 }
 
 // toIdentityOnly reduces an object to its identity and resourceVersion.

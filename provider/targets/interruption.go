@@ -19,13 +19,16 @@ package targets
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/synchub-dev/synchub/provider/cachesize"
 	"github.com/synchub-dev/synchub/provider/notfound"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
@@ -37,16 +40,40 @@ const (
 	maxVerified    = 4
 )
 
-// interruption records that the hub could not reach a target for a moment. The target may have been restored from a backup
-// during that time. If its resourceVersion has passed the former one since, watches continue as if nothing had happened, and
-// the caches keep objects that are gone.
-type interruption struct {
-	lock sync.Mutex
-	// before is the position of each informer at the interruption; nil if there was no interruption since the last
+// informerSet has the running informers of a connection, and records that the hub could not reach the target for a moment. The
+// target may have been restored from a backup during that time. If its resourceVersion has passed the former one since, watches
+// continue as if nothing had happened, and the caches keep objects that are gone.
+type informerSet struct {
+	// behind counts the informers that are not in sync with the target.
+	behind atomic.Int64
+
+	lock    sync.Mutex
+	running map[*informer]struct{}
+	// interrupted has the position of each informer at the interruption; nil if there was no interruption since the last
 	// verification.
-	before map[*informer]seen
+	interrupted map[*informer]seen
 	// nextVerify is when caches may be verified again.
 	nextVerify time.Time
+}
+
+// track counts an informer, and its size as part of a counter, until the caller calls untrack.
+func (s *informerSet) track(informer *informer, size *cachesize.Counter) (untrack func()) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.running[informer] = struct{}{}
+	subtract := informer.cached.AddToParent(size)
+	return func() {
+		subtract()
+		s.lock.Lock()
+		defer s.lock.Unlock()
+		delete(s.running, informer)
+	}
+}
+
+func (s *informerSet) list() []*informer {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return slices.Collect(maps.Keys(s.running))
 }
 
 // isInterruption reports whether a request failed because the API server could not be reached, or could not answer.
@@ -59,46 +86,49 @@ func isInterruption(err error) bool {
 }
 
 // noteInterruption is called with the result of each probe, list and watch request.
-func (c *Connection) noteInterruption(err error) {
+func (s *informerSet) noteInterruption(err error) {
 	if !isInterruption(err) {
 		return
 	}
-	c.interruption.lock.Lock()
-	defer c.interruption.lock.Unlock()
-	if c.interruption.before != nil {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.interrupted != nil {
 		return
 	}
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	c.interruption.before = make(map[*informer]seen, len(c.informers))
-	for informer := range c.informers {
+	s.interrupted = make(map[*informer]seen, len(s.running))
+	for informer := range s.running {
 		if last := informer.position.get(); last.listVersion != "" {
-			c.interruption.before[informer] = last
+			s.interrupted[informer] = last
 		}
 	}
 }
 
-// verifyCaches verifies the caches after an interruption; the probes call it. It reads the objects that changed last. If the
+// takeInterruption returns the positions to verify, once for each interruption; nil if no verification is due.
+func (s *informerSet) takeInterruption(now time.Time) map[*informer]seen {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.interrupted == nil || now.Before(s.nextVerify) {
+		return nil
+	}
+	before := s.interrupted
+	s.interrupted, s.nextVerify = nil, now.Add(verifyInterval)
+	return before
+}
+
+// verifyCaches verifies the caches after an interruption; the prober calls it. It reads the objects that changed last. If the
 // newest of them is unchanged, the target's history contains everything that the hub observed before that change. An informer
 // that may have objects of another history lists again.
-func (c *Connection) verifyCaches(ctx context.Context) {
-	now := c.clock.Now()
-	c.interruption.lock.Lock()
-	before := c.interruption.before
-	isDue := before != nil && !now.Before(c.interruption.nextVerify)
-	if isDue {
-		c.interruption.before, c.interruption.nextVerify = nil, now.Add(verifyInterval)
-	}
-	c.interruption.lock.Unlock()
-	if !isDue {
+func (w *Watches) verifyCaches(ctx context.Context) {
+	before := w.informers.takeInterruption(w.env.clock.Now())
+	if before == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	proven := c.provenVersion(ctx, before)
+	proven := w.provenVersion(ctx, before)
 	for informer, last := range before {
 		if proven == "" || isAfter(last.version(), proven) {
-			c.log.Info("after an interruption a resource is listed again, since the target may have been restored", "resource", informer.resource.String())
+			w.env.log.Info("after an interruption a resource is listed again, since the target may have been restored", "resource", informer.resource.String())
 			informer.relist()
 		}
 	}
@@ -106,7 +136,7 @@ func (c *Connection) verifyCaches(ctx context.Context) {
 
 // provenVersion returns a resourceVersion up to which the target's history contains all that the hub saw before the
 // interruption; empty if that is not known for any version.
-func (c *Connection) provenVersion(ctx context.Context, before map[*informer]seen) string {
+func (w *Watches) provenVersion(ctx context.Context, before map[*informer]seen) string {
 	type candidate struct {
 		*informer
 		change
@@ -128,7 +158,7 @@ func (c *Connection) provenVersion(ctx context.Context, before map[*informer]see
 		}
 	})
 	for _, one := range candidates[:min(len(candidates), maxVerified)] {
-		if c.stillHas(ctx, one.informer, one.change) {
+		if w.stillHas(ctx, one.informer, one.change) {
 			return one.version
 		}
 	}
@@ -136,10 +166,10 @@ func (c *Connection) provenVersion(ctx context.Context, before map[*informer]see
 }
 
 // stillHas reports whether the target's newest state of an object is the one that the hub observed.
-func (c *Connection) stillHas(ctx context.Context, of *informer, observed change) bool {
+func (w *Watches) stillHas(ctx context.Context, of *informer, observed change) bool {
 	ctx, done := withTimeout(requestclass.With(ctx, requestclass.Background), identityTimeout)
 	defer done()
-	now, err := c.metadata.Resource(of.resource.WithVersion(of.requestGate.version)).Namespace(observed.key.Namespace).Get(ctx, observed.key.Name, metav1.GetOptions{})
+	now, err := w.client.metadata.Resource(of.resource.WithVersion(of.requestGate.version)).Namespace(observed.key.Namespace).Get(ctx, observed.key.Name, metav1.GetOptions{})
 	if observed.deleted {
 		return notfound.Proves(err, of.resource, observed.key.Name)
 	}

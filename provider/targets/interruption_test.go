@@ -92,11 +92,13 @@ func TestAnInterruptionIsVerified(t *testing.T) {
 			registry := newRegistry(t.Context(), t, now)
 			connection, err := registry.Connect(syncTarget, kubeconfigFor(t, cluster.Server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
-			cached := connection.NewCache(widgets, CacheOptions{Handler: (&eventRecorder{}).handler()})
+			suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
+			cached := connection.Watches.NewCache(widgets, CacheOptions{Handler: (&eventRecorder{}).handler()})
 			runInTest(t, cached.Run)
 			waitForCacheSync(t, cached)
-			suite.Eventually(t, func(g Gomega) { g.Expect(connection.behind.Load()).To(BeZero(), "the watch is established") })
+			suite.Eventually(t, func(g Gomega) {
+				g.Expect(connection.Watches.informers.behind.Load()).To(BeZero(), "the watch is established")
+			})
 			g.Expect(store.lists.Load()).To(BeEquivalentTo(1))
 
 			store.set("150", "restored")
@@ -104,17 +106,17 @@ func TestAnInterruptionIsVerified(t *testing.T) {
 			cluster.CloseClientConnections()
 			suite.Eventually(t, func(g Gomega) {
 				now.Step(time.Second)
-				connection.interruption.lock.Lock()
-				defer connection.interruption.lock.Unlock()
-				isInterrupted := connection.interruption.before != nil
+				connection.Watches.informers.lock.Lock()
+				defer connection.Watches.informers.lock.Unlock()
+				isInterrupted := connection.Watches.informers.interrupted != nil
 				g.Expect(isInterrupted).To(BeTrue())
 			})
 			cluster.away.Store(false)
 			suite.Eventually(t, func(g Gomega) {
 				now.Step(time.Second)
-				connection.interruption.lock.Lock()
-				defer connection.interruption.lock.Unlock()
-				isInterrupted := connection.interruption.before != nil
+				connection.Watches.informers.lock.Lock()
+				defer connection.Watches.informers.lock.Unlock()
+				isInterrupted := connection.Watches.informers.interrupted != nil
 				g.Expect(isInterrupted).To(BeFalse())
 			})
 			if test.relists {
@@ -125,7 +127,7 @@ func TestAnInterruptionIsVerified(t *testing.T) {
 			} else {
 				suite.Eventually(t, func(g Gomega) {
 					now.Step(time.Second)
-					g.Expect(connection.behind.Load()).To(BeZero())
+					g.Expect(connection.Watches.informers.behind.Load()).To(BeZero())
 				})
 				g.Expect(store.lists.Load()).To(BeEquivalentTo(1))
 			}
@@ -143,8 +145,8 @@ func TestAContradictionListsAgain(t *testing.T) {
 	registry := newRegistry(t.Context(), t, now)
 	connection, err := registry.Connect(syncTarget, kubeconfigFor(t, cluster.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
-	cached := connection.NewCache(widgets, CacheOptions{Namespaced: true, Handler: (&eventRecorder{}).handler()})
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
+	cached := connection.Watches.NewCache(widgets, CacheOptions{Namespaced: true, Handler: (&eventRecorder{}).handler()})
 	runInTest(t, cached.Run)
 	waitForCacheSync(t, cached)
 	key := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "default", Name: name} }
@@ -152,7 +154,7 @@ func TestAContradictionListsAgain(t *testing.T) {
 	cached.Contradicted(key("one"), "another-uid")
 	cached.Contradicted(key("gone"), "uid-of-gone")
 	cached.Contradicted(key("two"), "")
-	g.Expect(connection.contradictionsPending(cached)).To(BeFalse(), "the cache agrees")
+	g.Expect(contradictionsPending(cached)).To(BeFalse(), "the cache agrees")
 
 	store.set("150", "two", "three")
 	cached.Contradicted(key("one"), "uid-of-one")
@@ -175,7 +177,7 @@ func TestAContradictionListsAgain(t *testing.T) {
 }
 
 // contradictionsPending reports whether the hub waits for a watch.
-func (c *Connection) contradictionsPending(cached *Cache) bool {
+func contradictionsPending(cached *Cache) bool {
 	pending := &cached.parts[0].contradiction
 	pending.lock.Lock()
 	defer pending.lock.Unlock()
@@ -195,8 +197,8 @@ func TestNewAPIWakesWaitingRequests(t *testing.T) {
 			registry := newRegistry(t.Context(), t, now)
 			connection, err := registry.Connect(syncTarget, kubeconfigFor(t, cluster.Server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
-			cached := connection.NewCache(widgets, CacheOptions{Handler: (&eventRecorder{}).handler()})
+			suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
+			cached := connection.Watches.NewCache(widgets, CacheOptions{Handler: (&eventRecorder{}).handler()})
 			runInTest(t, cached.Run)
 			suite.Eventually(t, func(g Gomega) {
 				g.Expect(cached.Availability().Reason).To(Equal(ReasonNotServed))

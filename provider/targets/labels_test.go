@@ -46,7 +46,7 @@ func TestNamespaceLabels(t *testing.T) {
 	namespace("labelled-twin", "team: a")
 	var lock sync.Mutex
 	recorded := map[string]int{}
-	unsubscribe := connection.Subscribe(Listener{OnNamespaceLabels: func(name string) {
+	unsubscribe := connection.Watches.Subscribe(Listener{OnNamespaceLabels: func(name string) {
 		lock.Lock()
 		defer lock.Unlock()
 		if strings.HasPrefix(name, "labelled-") {
@@ -65,7 +65,7 @@ func TestNamespaceLabels(t *testing.T) {
 	shows := func(name string, want map[string]string) {
 		t.Helper()
 		suite.Eventually(t, func(g Gomega) {
-			labels, known := connection.NamespaceLabels(name)
+			labels, known := connection.Watches.NamespaceLabels(name)
 			g.Expect(known).To(BeTrue())
 			// shows must not change the labels in the cache.
 			labels = maps.Clone(labels)
@@ -75,7 +75,7 @@ func TestNamespaceLabels(t *testing.T) {
 	}
 	shows("labelled-there", map[string]string{"team": "a"})
 	// An object can be visible before its namespace, so a missing namespace is unknown.
-	if labels, known := connection.NamespaceLabels("labelled-none"); known || labels != nil {
+	if labels, known := connection.Watches.NamespaceLabels("labelled-none"); known || labels != nil {
 		t.Errorf("a missing namespace has the labels %v", labels)
 	}
 	expectChanges(map[string]int{})
@@ -91,21 +91,21 @@ func TestNamespaceLabels(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	finalize(ctx, g, admin, "labelled-twin")
 	suite.Eventually(t, func(g Gomega) {
-		_, known := connection.NamespaceLabels("labelled-twin")
+		_, known := connection.Watches.NamespaceLabels("labelled-twin")
 		g.Expect(known).To(BeFalse())
 	})
 	expectChanges(map[string]int{"labelled-comes": 1, "labelled-there": 1})
 
 	// A change during an interruption is reported afterwards; until then the last known labels count.
 	proxy.Disconnect()
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	namespace("labelled-there", "team: c")
 	namespace("labelled-twin", "team: z")
-	labels, known := connection.NamespaceLabels("labelled-there")
+	labels, known := connection.Watches.NamespaceLabels("labelled-there")
 	g.Expect(known).To(BeTrue())
 	g.Expect(labels).To(HaveKeyWithValue("team", "b"))
 	proxy.Reconnect(t)
-	connection.ProbeNow()
+	connection.Health.ProbeNow()
 	expectChanges(map[string]int{"labelled-comes": 1, "labelled-there": 2, "labelled-twin": 1})
 	shows("labelled-there", map[string]string{"team": "c"})
 	shows("labelled-twin", map[string]string{"team": "z"})
@@ -124,17 +124,17 @@ func TestNamespaceLabelsOfAnUnreachableTarget(t *testing.T) {
 	proxy := newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, proxy.URL()))
 	proxy.Disconnect()
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	for range 2 {
-		_, known := connection.NamespaceLabels("default")
+		_, known := connection.Watches.NamespaceLabels("default")
 		g.Expect(known).To(BeFalse())
 	}
 	synced := make(chan struct{}, 1)
-	t.Cleanup(connection.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() { synced <- struct{}{} }}))
+	t.Cleanup(connection.Watches.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() { synced <- struct{}{} }}))
 	proxy.Reconnect(t)
-	connection.ProbeNow()
+	connection.Health.ProbeNow()
 	g.Eventually(synced).Should(Receive())
 	// Callers that wait for the sync may rely on the labels.
-	_, known := connection.NamespaceLabels("default")
+	_, known := connection.Watches.NamespaceLabels("default")
 	g.Expect(known).To(BeTrue())
 }

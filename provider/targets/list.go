@@ -18,12 +18,10 @@ package targets
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/provider/transport"
 )
@@ -37,12 +35,12 @@ const (
 )
 
 // listLimited lists a page once fewer than maxConcurrentPages are being read.
-func (c *Connection) listLimited(ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
+func (w *Watches) listLimited(ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case c.pageSemaphore <- struct{}{}:
-		defer func() { <-c.pageSemaphore }()
+	case w.pageSemaphore <- struct{}{}:
+		defer func() { <-w.pageSemaphore }()
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
@@ -59,19 +57,6 @@ func withTimeout(ctx context.Context, timeout time.Duration) (_ context.Context,
 		decoded()
 		cancel()
 	}
-}
-
-// ListMetadata returns one page of the metadata of selected objects. An empty namespace means all namespaces, and an empty
-// selector all objects. next is empty for the first page, and the continue token of the previous page for all other pages.
-func (c *Connection) ListMetadata(ctx context.Context, resource schema.GroupVersionResource, namespace, selector, next string) (*metav1.PartialObjectMetadataList, error) {
-	ctx, done := withTimeout(ctx, requestTimeout)
-	defer done()
-	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize, Continue: next}
-	list, err := listPage(ctx, options, c.metadata.Resource(resource).Namespace(namespace).List)
-	if err != nil {
-		return nil, fmt.Errorf("cannot list %s%s: %w", resource.Resource, inNamespace(namespace), c.credentials.Error(err))
-	}
-	return list, nil
 }
 
 // listPage lists a page. If the page is larger than a response may be, it requests smaller ones, down to one object. It requests

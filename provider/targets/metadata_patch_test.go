@@ -43,11 +43,11 @@ func TestReplaceFields(t *testing.T) {
 		other.SetUID("11111111-2222-3333-4444-555555555555")
 		outdated.SetResourceVersion("1")
 		for _, wrong := range []*unstructured.Unstructured{other, outdated} {
-			err := connection.ReplaceFields(ctx, k.resource, wrong, values)
+			err := connection.Objects.ReplaceFields(ctx, k.resource, wrong, values)
 			g.Expect(apierrors.IsConflict(err) || apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
 		}
 		g.Expect(client.Get(ctx, "replaced", metav1.GetOptions{})).To(Equal(read))
-		g.Expect(connection.ReplaceFields(ctx, k.resource, read, values)).To(Succeed())
+		g.Expect(connection.Objects.ReplaceFields(ctx, k.resource, read, values)).To(Succeed())
 		g.Expect(values).To(HaveLen(1))
 		replaced, err := client.Get(ctx, "replaced", metav1.GetOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -65,7 +65,7 @@ func TestPatchMetadata(t *testing.T) {
 		object, err := client.Create(ctx, bare, metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 		edit := func(uid types.UID, edits metadatapatch.Patch) (*unstructured.Unstructured, error) {
-			return connection.PatchMetadata(ctx, k.resource, keyOf(object), uid, edits)
+			return connection.Objects.PatchMetadata(ctx, k.resource, keyOf(object), uid, edits)
 		}
 		unchanged := func() {
 			t.Helper()
@@ -119,14 +119,14 @@ func TestPatchMetadataOfManagedFields(t *testing.T) {
 		g.Expect(entries).To(HaveLen(1))
 		entries[0].Manager, entries[0].Operation = fieldManager, metav1.ManagedFieldsOperationApply
 
-		_, err = connection.PatchMetadata(ctx, k.resource, keyOf(object), created.GetUID(), metadatapatch.Patch{ManagedFields: entries, ResourceVersion: "1"})
+		_, err = connection.Objects.PatchMetadata(ctx, k.resource, keyOf(object), created.GetUID(), metadatapatch.Patch{ManagedFields: entries, ResourceVersion: "1"})
 		g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
-		taken, err := connection.PatchMetadata(ctx, k.resource, keyOf(object), created.GetUID(), metadatapatch.Patch{ManagedFields: entries, ResourceVersion: created.GetResourceVersion()})
+		taken, err := connection.Objects.PatchMetadata(ctx, k.resource, keyOf(object), created.GetUID(), metadatapatch.Patch{ManagedFields: entries, ResourceVersion: created.GetResourceVersion()})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(managersOf(taken)).To(Equal([]string{"Apply by " + fieldManager}))
 
 		object.SetAnnotations(map[string]string{kept: "1"})
-		applied, err := connection.Apply(ctx, k.resource, object, created.GetUID())
+		applied, err := connection.Objects.Apply(ctx, k.resource, object, created.GetUID())
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(applied.GetAnnotations()).To(Equal(map[string]string{kept: "1"}))
 	})
@@ -142,9 +142,9 @@ func TestPatchMetadataNeedsAFence(t *testing.T) {
 		}
 	}))
 	key := types.NamespacedName{Namespace: "default", Name: "a"}
-	_, err := connection.PatchMetadata(t.Context(), configMaps, key, "", metadatapatch.Patch{SetLabels: map[string]string{"a": "1"}})
+	_, err := connection.Objects.PatchMetadata(t.Context(), configMaps, key, "", metadatapatch.Patch{SetLabels: map[string]string{"a": "1"}})
 	g.Expect(err).To(MatchError(ContainSubstring("default/a")))
-	_, err = connection.PatchMetadata(t.Context(), configMaps, key, "uid", metadatapatch.Patch{ManagedFields: []metav1.ManagedFieldsEntry{}})
+	_, err = connection.Objects.PatchMetadata(t.Context(), configMaps, key, "uid", metadatapatch.Patch{ManagedFields: []metav1.ManagedFieldsEntry{}})
 	g.Expect(err).To(MatchError(ContainSubstring("resourceVersion")))
 	g.Expect(sent.Load()).To(BeZero())
 }
@@ -160,30 +160,30 @@ func TestDryRuns(t *testing.T) {
 			ctx := t.Context()
 			client := k.in(admin, namespace)
 			object := k.object(namespace, "tried")
-			g.Expect(connection.DryRunCreate(ctx, k.resource, object)).To(Succeed())
+			g.Expect(connection.Objects.DryRunCreate(ctx, k.resource, object)).To(Succeed())
 			_, err := client.Get(ctx, "tried", metav1.GetOptions{})
 			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
-			_, err = connection.DryRunApply(ctx, k.resource, object, "11111111-2222-3333-4444-555555555555")
+			_, err = connection.Objects.DryRunApply(ctx, k.resource, object, "11111111-2222-3333-4444-555555555555")
 			g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 
 			created, err := client.Create(ctx, object, metav1.CreateOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(connection.DryRunCreate(ctx, k.resource, object)).To(Succeed(), "a taken name is no error")
+			g.Expect(connection.Objects.DryRunCreate(ctx, k.resource, object)).To(Succeed(), "a taken name is no error")
 			wrong := object.DeepCopy()
 			wrong.SetLabels(map[string]string{"a": "not/a/value"})
-			g.Expect(apierrors.IsInvalid(connection.DryRunCreate(ctx, k.resource, wrong))).To(BeTrue())
+			g.Expect(apierrors.IsInvalid(connection.Objects.DryRunCreate(ctx, k.resource, wrong))).To(BeTrue())
 
 			changed := object.DeepCopy()
 			changed.SetAnnotations(map[string]string{kept: "changed"})
-			applied, err := connection.DryRunApply(ctx, k.resource, changed, created.GetUID())
+			applied, err := connection.Objects.DryRunApply(ctx, k.resource, changed, created.GetUID())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(applied.GetAnnotations()).To(HaveKeyWithValue(kept, "changed"))
-			_, err = connection.DryRunApply(ctx, k.resource, changed, "11111111-2222-3333-4444-555555555555")
+			_, err = connection.Objects.DryRunApply(ctx, k.resource, changed, "11111111-2222-3333-4444-555555555555")
 			g.Expect(apierrors.IsConflict(err) || apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
 			g.Expect(client.Get(ctx, "tried", metav1.GetOptions{})).To(Equal(created))
 		})
 	}
 	g := NewWithT(t)
-	err := connection.DryRunCreate(t.Context(), configMaps, kinds[0].object("missing", "tried"))
+	err := connection.Objects.DryRunCreate(t.Context(), configMaps, kinds[0].object("missing", "tried"))
 	g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 }

@@ -18,8 +18,6 @@ package targets
 
 import (
 	"maps"
-	"slices"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,7 +68,7 @@ func collectRegistries(running []*Registry, metrics chan<- prometheus.Metric) {
 	}
 	for _, connection := range connections {
 		connection.collectHealth(metrics)
-		connection.collectCacheSizes(metrics)
+		connection.Watches.collectCacheSizes(metrics)
 	}
 	collectTotals(running, metrics)
 }
@@ -85,13 +83,13 @@ func collectTotals(running []*Registry, metrics chan<- prometheus.Metric) {
 		total := registry.options.memory
 		bytes, limit = bytes+total.cached.Bytes()+total.pending.Load(), limit+total.limit
 	}
-	for described, value := range map[*prometheus.Desc]int64{totalBytes: bytes, maxTotalBytes: limit} {
-		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(value))
-	}
+	metrics <- prometheus.MustNewConstMetric(totalBytes, prometheus.GaugeValue, float64(bytes))
+	metrics <- prometheus.MustNewConstMetric(maxTotalBytes, prometheus.GaugeValue, float64(limit))
 }
 
+// collectHealth collects the health of the target, and when the token of the kubeconfig was issued and expires.
 func (c *Connection) collectHealth(metrics chan<- prometheus.Metric) {
-	health := c.Health()
+	health := c.Health.Get()
 	gauge := func(described *prometheus.Desc, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, value, targetlabels.Values(c.SyncTarget, labels...)...)
 	}
@@ -101,41 +99,30 @@ func (c *Connection) collectHealth(metrics chan<- prometheus.Metric) {
 	}
 	gauge(targetUp, up)
 	gauge(targetState, 1, health.Reason)
-	metrics <- prometheus.MustNewConstMetric(targetConnections, prometheus.CounterValue, float64(c.ConnectionEpoch()), targetlabels.Values(c.SyncTarget)...)
+	metrics <- prometheus.MustNewConstMetric(targetConnections, prometheus.CounterValue, float64(c.Health.Epoch()), targetlabels.Values(c.SyncTarget)...)
 	if !health.LastSeen.IsZero() {
 		gauge(lastAnswer, float64(health.LastSeen.UnixMilli())/1000)
 	}
-	c.collectToken(metrics)
-}
-
-// collectToken collects when the token of the kubeconfig was issued, and when it expires.
-func (c *Connection) collectToken(metrics chan<- prometheus.Metric) {
-	token, ok := c.Token()
-	if !ok {
-		return
-	}
-	for described, at := range map[*prometheus.Desc]time.Time{tokenIssued: token.IssuedAt, tokenExpiry: token.ExpiresAt} {
-		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(at.Unix()), targetlabels.Values(c.SyncTarget)...)
+	if token, ok := c.Token.Claims(); ok {
+		gauge(tokenIssued, float64(token.IssuedAt.Unix()))
+		gauge(tokenExpiry, float64(token.ExpiresAt.Unix()))
 	}
 }
 
 // collectCacheSizes collects the size of the caches of each resource, or of all resources together.
-func (c *Connection) collectCacheSizes(metrics chan<- prometheus.Metric) {
-	c.lock.Lock()
-	informers := slices.Collect(maps.Keys(c.informers))
-	c.lock.Unlock()
+func (w *Watches) collectCacheSizes(metrics chan<- prometheus.Metric) {
 	objects, bytes := map[string]int64{}, map[string]int64{}
-	for _, informer := range informers {
+	for _, informer := range w.informers.list() {
 		resource := ""
-		if !c.aggregateMetrics {
+		if !w.aggregateMetrics {
 			resource = requestmetrics.ResourceLabel(informer.resource.String())
 		}
 		objects[resource] += informer.cached.Objects()
 		bytes[resource] += informer.cached.Bytes()
 	}
 	for resource := range objects {
-		for described, sum := range map[*prometheus.Desc]int64{cacheObjects: objects[resource], cacheBytes: bytes[resource]} {
-			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(sum), targetlabels.Values(c.SyncTarget, resource)...)
-		}
+		labels := targetlabels.Values(w.env.syncTarget, resource)
+		metrics <- prometheus.MustNewConstMetric(cacheObjects, prometheus.GaugeValue, float64(objects[resource]), labels...)
+		metrics <- prometheus.MustNewConstMetric(cacheBytes, prometheus.GaugeValue, float64(bytes[resource]), labels...)
 	}
 }

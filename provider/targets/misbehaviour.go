@@ -24,7 +24,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 )
 
 const (
@@ -53,7 +52,7 @@ var (
 func (i *informer) checkVersions(tokens ...string) error {
 	for _, token := range tokens {
 		if len(token) > maxVersionLength {
-			i.connection.Quarantine(fmt.Sprintf("a resourceVersion of %s, or the token of a page, has %d bytes", i.resource, len(token)))
+			i.watches.quarantine.StartQuarantine(fmt.Sprintf("a resourceVersion of %s, or the token of a page, has %d bytes", i.resource, len(token)))
 			return errVersionTooLong
 		}
 	}
@@ -66,7 +65,7 @@ func (i *informer) checkName(object any) error {
 	if !ok || len(named.GetName()) <= maxName && len(named.GetNamespace()) <= maxName {
 		return nil
 	}
-	i.connection.Quarantine(fmt.Sprintf("the name of one of its %s has %d bytes", i.resource, max(len(named.GetName()), len(named.GetNamespace()))))
+	i.watches.quarantine.StartQuarantine(fmt.Sprintf("the name of one of its %s has %d bytes", i.resource, max(len(named.GetName()), len(named.GetNamespace()))))
 	return errNameTooLong
 }
 
@@ -84,17 +83,11 @@ type pacer struct {
 
 // wait waits until the next action may begin: a burst at once, and then one each interval. It returns the error of ctx if that
 // ends first.
-func (p *pacer) wait(ctx context.Context, clock clock.Clock, burst int, interval time.Duration) error {
-	wait := p.reserve(clock.Now(), time.Duration(burst)*interval, interval)
-	if wait <= 0 {
-		return nil
+func (p *pacer) wait(ctx context.Context, env *environment, burst int, interval time.Duration) error {
+	if wait := p.reserve(env.clock.Now(), time.Duration(burst)*interval, interval); wait > 0 {
+		return env.sleep(ctx, wait)
 	}
-	select {
-	case <-clock.After(wait):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return nil
 }
 
 // reserve reserves an interval, and returns how long the action must wait. maxAhead is the length of reservations that need not

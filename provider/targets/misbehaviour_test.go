@@ -46,9 +46,9 @@ func TestLongNamesAndVersions(t *testing.T) {
 		"a long one in an event":  {func(i *informer) error { i.UpdateResourceVersion(strings.Repeat("1", maxVersionLength+1)); return nil }, true},
 		"a short one in an event": {func(i *informer) error { i.UpdateResourceVersion("1"); return nil }, false},
 	} {
-		connection, now := limitedConnection(CacheLimits{}, 0)
-		err := test.check(&informer{requestGate: &requestGate{connection: connection}})
-		if _, left := connection.quarantine.remaining(now.Now()); (left > 0) != test.isLong || err != nil && !test.isLong {
+		size, now := limitedCacheSize(CacheLimits{}, 0)
+		err := test.check(&informer{requestGate: &requestGate{watches: &Watches{quarantine: size.quarantine}}})
+		if _, left := size.quarantine.remaining(now.Now()); (left > 0) != test.isLong || err != nil && !test.isLong {
 			t.Errorf("%s: quarantined for %s, %v", name, left, err)
 		}
 	}
@@ -78,16 +78,17 @@ func TestPacerWaits(t *testing.T) {
 	g := NewWithT(t)
 	clock := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 	var p pacer
-	g.Expect(p.wait(t.Context(), clock, 1, time.Second)).To(Succeed())
+	env := &environment{clock: clock}
+	g.Expect(p.wait(t.Context(), env, 1, time.Second)).To(Succeed())
 	waited := make(chan error, 1)
-	go func() { waited <- p.wait(t.Context(), clock, 1, time.Second) }()
+	go func() { waited <- p.wait(t.Context(), env, 1, time.Second) }()
 	g.Eventually(clock.HasWaiters).WithTimeout(time.Minute).Should(BeTrue())
 	g.Expect(waited).NotTo(Receive())
 	clock.Step(time.Second)
 	g.Eventually(waited).WithTimeout(time.Minute).Should(Receive(BeNil()))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := p.wait(ended, clock, 1, time.Hour); !errors.Is(err, context.Canceled) {
+	if err := p.wait(ended, env, 1, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -35,9 +35,9 @@ const maxSingleNameWatches = 8
 // NameWatch watches names of one resource that are taken by objects with other owners, and reports when a name may have become
 // free.
 type NameWatch struct {
-	connection *Connection
-	resource   schema.GroupVersionResource
-	onChange   func(types.NamespacedName)
+	watches  *Watches
+	resource schema.GroupVersionResource
+	onChange func(types.NamespacedName)
 	// changed wakes Run.
 	changed chan struct{}
 
@@ -92,13 +92,13 @@ func fingerprintOf(object any) string {
 // NewNameWatch returns a watch without names, which is idle until [NameWatch.Run]. It calls onChange for each deletion of an object
 // under a watched name, and for each change of its labels, annotations or generation. It also calls onChange if the first
 // list has no object of the name. onChange must not block.
-func (c *Connection) NewNameWatch(resource schema.GroupVersionResource, onChange func(types.NamespacedName)) *NameWatch {
+func (w *Watches) NewNameWatch(resource schema.GroupVersionResource, onChange func(types.NamespacedName)) *NameWatch {
 	return &NameWatch{
-		connection: c,
-		resource:   resource,
-		onChange:   onChange,
-		changed:    make(chan struct{}, 1),
-		names:      map[types.NamespacedName]observedName{},
+		watches:  w,
+		resource: resource,
+		onChange: onChange,
+		changed:  make(chan struct{}, 1),
+		names:    map[types.NamespacedName]observedName{},
 	}
 }
 
@@ -118,7 +118,7 @@ func (w *NameWatch) Add(key types.NamespacedName) {
 	if informer != nil {
 		w.observeStore(informer, key)
 	}
-	w.wake()
+	signal(w.changed)
 }
 
 // Remove ends the watch of a name.
@@ -126,14 +126,7 @@ func (w *NameWatch) Remove(key types.NamespacedName) {
 	w.lock.Lock()
 	delete(w.names, key)
 	w.lock.Unlock()
-	w.wake()
-}
-
-func (w *NameWatch) wake() {
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
+	signal(w.changed)
 }
 
 // Run watches until ctx ends. It returns when all watches have ended.
@@ -190,7 +183,7 @@ func (w *NameWatch) allObjectsWatches() map[watchKey]struct{} {
 		namespaced = namespaced || key.Namespace != metav1.NamespaceNone
 	}
 	all := map[watchKey]struct{}{}
-	for _, namespace := range w.connection.namespacesToList(namespaced) {
+	for _, namespace := range w.watches.namespaces.toList(namespaced) {
 		all[watchKey{NamespacedName: types.NamespacedName{Namespace: namespace}}] = struct{}{}
 	}
 	return all
@@ -206,12 +199,12 @@ func (w *NameWatch) fullInformerFor(key types.NamespacedName) *informer {
 
 // watch watches one name, or all objects, until ctx ends.
 func (w *NameWatch) watch(ctx context.Context, which watchKey) {
-	from := w.connection.metadataSource(w.resource, which.Namespace)
+	from := w.watches.metadataSource(w.resource, which.Namespace)
 	if which.Name != "" {
 		from = from.withName(which.Name)
 	}
 	observe := func(object any) { w.observe(keyFor(object), fingerprintOf(object)) }
-	informer := w.connection.newInformer(from, w.connection.newRequestGate(w.resource, nil), toFingerprint, nil, cache.ResourceEventHandlerFuncs{
+	informer := w.watches.newInformer(w.resource, from, nil, toFingerprint, nil, cache.ResourceEventHandlerFuncs{
 		AddFunc:    observe,
 		UpdateFunc: func(_, object any) { observe(object) },
 		DeleteFunc: func(object any) { w.observe(keyFor(object), "") },

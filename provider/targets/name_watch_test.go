@@ -69,7 +69,7 @@ func foreignConfigMap(namespace, name, value string) string {
 func startNames(t *testing.T, connection *Connection) (*NameWatch, func() []string) {
 	t.Helper()
 	recorded := &eventRecorder{}
-	names := connection.NewNameWatch(configMaps, func(key types.NamespacedName) {
+	names := connection.Watches.NewNameWatch(configMaps, func(key types.NamespacedName) {
 		recorded.lock.Lock()
 		defer recorded.lock.Unlock()
 		recorded.calls = append(recorded.calls, key.Name)
@@ -191,11 +191,11 @@ func TestNameWatchResumes(t *testing.T) {
 		}
 	})
 	proxy.Disconnect()
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	g.Expect(framework.Apply(ctx, target.Config, foreignConfigMap(namespace, "changes", "2"))).To(Succeed())
 	g.Expect(framework.Delete(ctx, target.Config, configMaps, namespace, "goes")).To(Succeed())
 	proxy.Reconnect(t)
-	connection.ProbeNow()
+	connection.Health.ProbeNow()
 	suite.Eventually(t, func(g Gomega) { g.Expect(recorded()).To(ConsistOf("changes", "goes")) })
 }
 
@@ -216,7 +216,7 @@ func TestNameChanges(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			recorded := 0
-			w := (&Connection{}).NewNameWatch(configMaps, func(key types.NamespacedName) {
+			w := (&Watches{}).NewNameWatch(configMaps, func(key types.NamespacedName) {
 				if key != name {
 					t.Errorf("got %s", key)
 				}

@@ -60,7 +60,7 @@ func listen(t *testing.T, connection *Connection, interesting string) (*recorded
 			h.calls = append(h.calls, what+" "+name)
 		}
 	}
-	unsubscribe := connection.Subscribe(Listener{
+	unsubscribe := connection.Watches.Subscribe(Listener{
 		OnNamespace: func(name string, gone bool) {
 			if gone {
 				note("gone", name)
@@ -116,13 +116,13 @@ func TestNotifier(t *testing.T) {
 
 	// Changes during an interruption are reported afterwards.
 	proxy.Disconnect()
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeFalse()) })
 	before := len(first.all())
 	finalize(ctx, g, admin, "signal-replaced")
 	namespace("signal-replaced")
 	finalize(ctx, g, admin, "signal-comes")
 	proxy.Reconnect(t)
-	connection.ProbeNow()
+	connection.Health.ProbeNow()
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(first.all()[before:]).To(ContainElements("gone signal-replaced", "came signal-replaced", "gone signal-comes"))
 	})

@@ -71,9 +71,9 @@ subjects: [{kind: ServiceAccount, name: asking, namespace: `+namespace+`}]
 	registry := newRegistry(ctx, t, now)
 	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 	missing := func() string {
-		access := connection.Permissions(widgetPermissions, time.Time{})
+		access := connection.Permissions.Get(widgetPermissions, time.Time{})
 		if !access.Known {
 			return "unknown " + access.Problem
 		}
@@ -167,7 +167,7 @@ func TestPermissionReviews(t *testing.T) {
 			server := suite.ServeTLS(t, test.reviewer)
 			connection := connectTo(t, kubeconfigFor(t, server))
 			suite.Eventually(t, func(g Gomega) {
-				access := connection.Permissions(widgetPermissions, time.Time{})
+				access := connection.Permissions.Get(widgetPermissions, time.Time{})
 				g.Expect(access.Known).To(Equal(!test.problem))
 				if test.problem {
 					g.Expect(access.Problem).NotTo(BeEmpty())
@@ -203,11 +203,11 @@ func TestPermissionReviewIsDue(t *testing.T) {
 		"not refused, later":  {after: forbiddenCheckInterval},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &permissionChecker{checking: test.running, requested: hashAttributes(widgetPermissions), checkedAt: checkedAt, nextCheck: checkedAt.Add(permissionCheckInterval)}
+			a := &PermissionChecker{client: &client{}, checking: test.running, requested: hashAttributes(widgetPermissions), checkedAt: checkedAt, nextCheck: checkedAt.Add(permissionCheckInterval)}
 			if test.never {
 				a.checkedAt = time.Time{}
 			}
-			a.forbiddenCount.Add(test.refusals)
+			a.client.forbidden.Add(test.refusals)
 			needed := test.needed
 			if needed == nil {
 				needed = widgetPermissions
@@ -220,7 +220,7 @@ func TestPermissionReviewIsDue(t *testing.T) {
 }
 
 func TestMissingPermissionsAreReviewedWithABackoff(t *testing.T) {
-	a := &permissionChecker{}
+	a := &PermissionChecker{}
 	for i, want := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second} {
 		if pause := a.nextBackoff(i == 0); pause != want {
 			t.Errorf("the pause is %s, want %s", pause, want)
@@ -255,15 +255,15 @@ func TestTrustedPermissionsAreNotReviewed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := clocktesting.NewFakeClock(begun)
-			connection := &Connection{clock: now}
+			checker := &PermissionChecker{env: &environment{clock: now}, client: &client{}, health: &HealthMonitor{}}
 			trusted := begun.Add(time.Minute)
-			if got := connection.Permissions(widgetPermissions, trusted); got.Known {
+			if got := checker.Get(widgetPermissions, trusted); got.Known {
 				t.Error("the result is known without a review")
 			}
-			connection.permissions.forbiddenCount.Add(test.refusals)
+			checker.client.forbidden.Add(test.refusals)
 			now.Step(test.after)
-			connection.Permissions(test.needed, trusted)
-			if reviews := connection.permissions.isCheckDue(hashAttributes(test.needed), now.Now()); reviews != test.reviews {
+			checker.Get(test.needed, trusted)
+			if reviews := checker.isCheckDue(hashAttributes(test.needed), now.Now()); reviews != test.reviews {
 				t.Errorf("due: %v, want %v", reviews, test.reviews)
 			}
 		})

@@ -22,6 +22,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -33,20 +35,23 @@ const (
 	quarantineResetAfter = 30 * time.Minute
 )
 
-// quarantine records why a target is quarantined: it sends more than the hub accepts. The hub sends no request during the
+// Quarantine records why a target is quarantined: it sends more than the hub accepts. The hub sends no request during the
 // quarantine, and probes the target afterwards as if it had been down.
-type quarantine struct {
+type Quarantine struct {
+	clock  clock.PassiveClock
+	health *HealthMonitor
+
 	lock     sync.Mutex
 	since    time.Time
 	until    time.Time
 	duration time.Duration
-	health   Health
+	problem  Health
 	// disconnected is true once the connections of the target are closed.
 	disconnected bool
 }
 
 // start quarantines the target from now on, and returns false if it is quarantined already.
-func (q *quarantine) start(now time.Time, reason, message string) bool {
+func (q *Quarantine) start(now time.Time, reason, message string) bool {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	switch {
@@ -58,52 +63,45 @@ func (q *quarantine) start(now time.Time, reason, message string) bool {
 		q.duration = min(2*q.duration, maxQuarantine)
 	}
 	q.since, q.until, q.disconnected = now, now.Add(q.duration), false
-	q.health = Health{Reason: reason, Message: message}
+	q.problem = Health{Reason: reason, Message: message}
 	return true
 }
 
 // remaining returns why the target is quarantined, and for how long; zero if it is not.
-func (q *quarantine) remaining(now time.Time) (problem Health, left time.Duration) {
+func (q *Quarantine) remaining(now time.Time) (problem Health, left time.Duration) {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	// A clock that was set back must not keep a target quarantined.
 	if q.until.IsZero() || !now.Before(q.until) || now.Before(q.since) {
 		return Health{}, 0
 	}
-	return q.health, q.until.Sub(now)
+	return q.problem, q.until.Sub(now)
 }
 
 // onMisbehaviour quarantines the target for a response.
-func (c *Connection) onMisbehaviour(err error) {
+func (q *Quarantine) onMisbehaviour(err error) {
 	reason, what := ReasonTooLarge, "it sends more than the hub accepts"
 	if _, ok := errors.AsType[*transport.ContentTypeError](err); ok {
 		reason, what = ReasonNotAnAPIServer, "no API server sends such an answer"
 	}
-	c.startQuarantine(reason, fmt.Sprintf("The target is quarantined, because %s: %v.", what, err))
+	q.startNow(reason, fmt.Sprintf("%s: %v.", what, err))
 }
 
-// Quarantine quarantines the target. The reason in what completes the sentence "The target is quarantined, because ...".
-func (c *Connection) Quarantine(what string) {
-	c.startQuarantine(ReasonTooLarge, fmt.Sprintf("The target is quarantined, because %s.", what))
-}
+// StartQuarantine quarantines the target. The reason in what completes the sentence "The target is quarantined, because ...".
+func (q *Quarantine) StartQuarantine(what string) { q.startNow(ReasonTooLarge, what+".") }
 
-// startQuarantine starts a quarantine. The probe loop enforces it.
-func (c *Connection) startQuarantine(reason, message string) {
-	if c.quarantine.start(c.clock.Now(), reason, message) {
-		c.ProbeNow()
+// startNow starts a quarantine. The prober enforces it.
+func (q *Quarantine) startNow(reason, what string) {
+	if q.start(q.clock.Now(), reason, "The target is quarantined, because "+what) {
+		q.health.ProbeNow()
 	}
 }
 
-// enterQuarantine reports the quarantine, and ends all requests to the target.
-func (c *Connection) enterQuarantine(problem Health) {
-	health := c.Health()
-	health.Up, health.Reason, health.Message = false, problem.Reason, problem.Message
-	c.setHealth(health)
-	c.quarantine.lock.Lock()
-	dropped := c.quarantine.disconnected
-	c.quarantine.disconnected = true
-	c.quarantine.lock.Unlock()
-	if !dropped {
-		c.dialer.CloseAll()
-	}
+// disconnect reports whether to close the connections of the target: once in each quarantine.
+func (q *Quarantine) disconnect() bool {
+	q.lock.Lock()
+	defer q.lock.Unlock()
+	isFirst := !q.disconnected
+	q.disconnected = true
+	return isFirst
 }

@@ -32,7 +32,7 @@ import (
 // Each quarantine takes twice as long as the one before, up to a limit, until the target has behaved for a while.
 func TestQuarantineGrows(t *testing.T) {
 	g := NewWithT(t)
-	var q quarantine
+	var q Quarantine
 	now := time.Unix(1_000_000, 0)
 	serve := func(want time.Duration) {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestQuarantineGrows(t *testing.T) {
 // Another incident does not extend a quarantine, and does not change its reason.
 func TestQuarantineIsNotExtended(t *testing.T) {
 	g := NewWithT(t)
-	var q quarantine
+	var q Quarantine
 	now := time.Unix(1_000_000, 0)
 	g.Expect(q.start(now, ReasonTooLarge, "the first")).To(BeTrue())
 	g.Expect(q.start(now.Add(initialQuarantine-1), ReasonCacheFull, "the second")).To(BeFalse())
@@ -68,10 +68,11 @@ func TestQuarantineIsNotExtended(t *testing.T) {
 	g.Expect(left).To(BeZero(), "a clock that was set back keeps no target quarantined")
 }
 
-// limitedConnection returns a connection without clients, whose caches have limits, and its clock.
-func limitedConnection(limits CacheLimits, total int64) (*Connection, *clocktesting.FakeClock) {
+// limitedCacheSize returns a connection without clients, whose caches have limits, and its clock.
+func limitedCacheSize(limits CacheLimits, total int64) (*CacheSize, *clocktesting.FakeClock) {
 	now := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
-	return &Connection{clock: now, cacheLimits: limits, memory: &memoryLimit{limit: total}, probeRequested: make(chan struct{}, 1)}, now
+	health := &HealthMonitor{probeRequested: make(chan struct{}, 1)}
+	return &CacheSize{quarantine: &Quarantine{clock: now, health: health}, limits: limits, memory: &memoryLimit{limit: total}}, now
 }
 
 // A target is quarantined as soon as its caches, with the objects that are being read, exceed a limit. A target that does not grow is not
@@ -101,11 +102,11 @@ func TestCacheLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			connection, now := limitedConnection(test.limits, test.total)
-			_ = connection.cached.AddToParent(&connection.memory.cached)
-			connection.cached.Add(test.cached.Objects, test.cached.Bytes)
-			g.Expect(connection.quarantineIfFull(test.objects, test.bytes, !test.isNotGrowing)).To(Equal(test.flag != ""))
-			problem, left := connection.quarantine.remaining(now.Now())
+			size, now := limitedCacheSize(test.limits, test.total)
+			_ = size.cached.AddToParent(&size.memory.cached)
+			size.cached.Add(test.cached.Objects, test.cached.Bytes)
+			g.Expect(size.quarantineIfFull(test.objects, test.bytes, !test.isNotGrowing)).To(Equal(test.flag != ""))
+			problem, left := size.quarantine.remaining(now.Now())
 			if test.flag == "" {
 				g.Expect(left).To(BeZero())
 				return
@@ -113,7 +114,7 @@ func TestCacheLimits(t *testing.T) {
 			g.Expect(left).To(Equal(initialQuarantine))
 			g.Expect(problem.Reason).To(Equal(ReasonCacheFull))
 			g.Expect(problem.Message).To(ContainSubstring(test.flag))
-			g.Expect(connection.probeRequested).To(Receive(), "the probe loop enforces the quarantine at once")
+			g.Expect(size.quarantine.health.probeRequested).To(Receive(), "the probe loop enforces the quarantine at once")
 		})
 	}
 }
@@ -121,31 +122,31 @@ func TestCacheLimits(t *testing.T) {
 // Counters that other packages add to a target, and the buffers of its watches, count against its limits.
 func TestCountersOfATarget(t *testing.T) {
 	g := NewWithT(t)
-	connection, now := limitedConnection(CacheLimits{Bytes: 1000}, 0)
-	_ = connection.watchBuffers.AddToParent(&connection.cached)
-	connection.watchBuffers.Add(1, 0)
+	size, now := limitedCacheSize(CacheLimits{Bytes: 1000}, 0)
+	_ = size.watchBuffers.AddToParent(&size.cached)
+	size.watchBuffers.Add(1, 0)
 	quarantined := func() bool {
-		_, left := connection.quarantine.remaining(now.Now())
+		_, left := size.quarantine.remaining(now.Now())
 		return left > 0
 	}
 	var expectations cachesize.Counter
-	remove := connection.CountCache(&expectations)
+	remove := size.Add(&expectations)
 	expectations.Add(1, 600)
-	connection.CheckCacheLimits()
+	size.Check()
 	g.Expect(quarantined()).To(BeFalse())
-	connection.addWatchBuffer(401)
+	size.addWatchBuffer(401)
 	g.Expect(quarantined()).To(BeTrue())
 
 	now.Step(initialQuarantine)
-	connection.addWatchBuffer(-1)
+	size.addWatchBuffer(-1)
 	g.Expect(quarantined()).To(BeFalse())
 	expectations.Add(0, 1)
-	connection.CheckCacheLimits()
+	size.Check()
 	g.Expect(quarantined()).To(BeTrue())
 
 	now.Step(2 * initialQuarantine)
 	remove()
-	connection.CheckCacheLimits()
+	size.Check()
 	g.Expect(quarantined()).To(BeFalse())
 }
 
@@ -155,9 +156,9 @@ func TestReasonsOfQuarantine(t *testing.T) {
 		ReasonTooLarge:       errors.New("the response has 5 bytes"),
 		ReasonNotAnAPIServer: &transport.ContentTypeError{},
 	} {
-		connection, now := limitedConnection(CacheLimits{}, 0)
-		connection.onMisbehaviour(err)
-		problem, left := connection.quarantine.remaining(now.Now())
+		size, now := limitedCacheSize(CacheLimits{}, 0)
+		size.quarantine.onMisbehaviour(err)
+		problem, left := size.quarantine.remaining(now.Now())
 		if left != initialQuarantine || problem.Reason != reason || !strings.Contains(problem.Message, err.Error()) {
 			t.Errorf("%s: %v, %+v", reason, left, problem)
 		}

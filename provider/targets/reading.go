@@ -17,8 +17,6 @@ limitations under the License.
 package targets
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,13 +46,13 @@ type reading struct {
 
 // beginRead is called before a list or watch.
 func (g *requestGate) beginRead() {
-	now := g.connection.clock.Now()
+	now := g.watches.env.clock.Now()
 	g.lock.Lock()
 	defer g.lock.Unlock()
 	g.reading.progressAt = now
 	if g.reading.behindSince.IsZero() {
 		g.reading.behindSince = now
-		g.connection.behind.Add(1)
+		g.watches.informers.behind.Add(1)
 	}
 }
 
@@ -62,7 +60,7 @@ func (g *requestGate) beginRead() {
 func (g *requestGate) endRead(err error) {
 	problem := ""
 	if err != nil {
-		problem = redact.Text(g.connection.RedactError(err))
+		problem = redact.Text(g.watches.client.redactError(err))
 	}
 	g.lock.Lock()
 	defer g.lock.Unlock()
@@ -73,14 +71,14 @@ func (g *requestGate) endRead(err error) {
 func (g *requestGate) follows() {
 	g.lock.Lock()
 	if !g.reading.behindSince.IsZero() {
-		g.connection.behind.Add(-1)
+		g.watches.informers.behind.Add(-1)
 	}
 	g.reading = reading{}
 	wasUnreadable := g.availability.Reason == ReasonNotReadable
 	g.lock.Unlock()
 	if wasUnreadable {
 		g.setAvailability(Availability{})
-		g.connection.onChange(g.connection.SyncTarget)
+		g.watches.env.changed()
 	}
 }
 
@@ -103,34 +101,29 @@ func (g *requestGate) checkReading(now, upSince time.Time) (changed bool) {
 	return overdue
 }
 
-// checkReading finds the resources that the hub has not been able to read for too long. The probes call it.
-func (c *Connection) checkReading() {
-	if c.behind.Load() == 0 {
+// checkReading finds the resources that the hub has not been able to read for too long. The prober calls it.
+func (w *Watches) checkReading() {
+	up, upSince := w.health.upSinceTime()
+	if !up || w.informers.behind.Load() == 0 {
 		return
 	}
-	c.lock.Lock()
-	all, upSince, up := slices.Collect(maps.Keys(c.informers)), c.upSince, c.health.Up
-	c.lock.Unlock()
 	changed := false
-	for _, informer := range all {
-		changed = up && informer.checkReading(c.clock.Now(), upSince) || changed
+	for _, informer := range w.informers.list() {
+		changed = informer.checkReading(w.env.clock.Now(), upSince) || changed
 	}
 	if changed {
-		c.onChange(c.SyncTarget)
+		w.env.changed()
 	}
 }
 
 // UnreadableResources returns the resources that the target serves but does not let the hub list or watch now, with the reasons. They include
 // namespaces and CustomResourceDefinitions.
-func (c *Connection) UnreadableResources() map[schema.GroupResource]string {
-	if c.behind.Load() == 0 {
+func (w *Watches) UnreadableResources() map[schema.GroupResource]string {
+	if w.informers.behind.Load() == 0 {
 		return nil
 	}
-	c.lock.Lock()
-	all := slices.Collect(maps.Keys(c.informers))
-	c.lock.Unlock()
 	unreadable := map[schema.GroupResource]string{}
-	for _, informer := range all {
+	for _, informer := range w.informers.list() {
 		if state := informer.Availability(); state.Reason == ReasonNotReadable {
 			unreadable[informer.resource] = state.Message
 		}

@@ -162,12 +162,12 @@ func TestUnreadableResourcesAreReported(t *testing.T) {
 			registry := newRegistry(t.Context(), t, now)
 			connection, err := registry.Connect(syncTarget, kubeconfigFor(t, cluster.Server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+			suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 			var changes atomic.Int64
-			cached := connection.NewCache(widgets, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}, OnAvailability: func() { changes.Add(1) }})
+			cached := connection.Watches.NewCache(widgets, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}, OnAvailability: func() { changes.Add(1) }})
 			runInTest(t, cached.Run)
-			suite.Eventually(t, func(g Gomega) { g.Expect(connection.behind.Load()).To(BeEquivalentTo(1)) })
-			g.Expect(connection.UnreadableResources()).To(BeEmpty(), "not yet")
+			suite.Eventually(t, func(g Gomega) { g.Expect(connection.Watches.informers.behind.Load()).To(BeEquivalentTo(1)) })
+			g.Expect(connection.Watches.UnreadableResources()).To(BeEmpty(), "not yet")
 
 			passed := time.Duration(0)
 			suite.Eventually(t, func(g Gomega) {
@@ -179,8 +179,8 @@ func TestUnreadableResourcesAreReported(t *testing.T) {
 			})
 			g.Expect(passed).To(BeNumerically(">=", failedReadTimeout-time.Second), "reported too early")
 			g.Expect(cached.Availability().Message).NotTo(BeEmpty())
-			g.Expect(connection.UnreadableResources()).To(HaveKey(widgets.GroupResource()))
-			g.Expect(connection.IsUp()).To(BeTrue())
+			g.Expect(connection.Watches.UnreadableResources()).To(HaveKey(widgets.GroupResource()))
+			g.Expect(connection.Health.IsUp()).To(BeTrue())
 
 			cluster.serveWidgets(serveWidgetList)
 			cluster.CloseClientConnections()
@@ -189,7 +189,7 @@ func TestUnreadableResourcesAreReported(t *testing.T) {
 				g.Expect(cached.Availability()).To(BeZero())
 				g.Expect(namesIn(cached)).To(Equal([]string{"one"}))
 			})
-			g.Expect(connection.UnreadableResources()).To(BeEmpty())
+			g.Expect(connection.Watches.UnreadableResources()).To(BeEmpty())
 			g.Expect(changes.Load()).To(BeEquivalentTo(2), "one change to unreadable, one back")
 		})
 	}

@@ -100,8 +100,8 @@ func (r *Registry) SetExpectedCluster(syncTarget types.UID, expected ExpectedClu
 		r.tunnels.Reconsider(syncTarget)
 	}
 	for _, connection := range []*Connection{current, next} {
-		if connection != nil {
-			connection.SetExpectedCluster(expected)
+		if connection != nil && connection.identity.setExpected(expected) {
+			connection.Health.ProbeNow()
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (r *Registry) connect(syncTarget types.UID, config *rest.Config, fingerprin
 			return nil, err
 		}
 	}
-	if ok && current.IsUp() && next.Health().Reason == ReasonConnecting {
+	if ok && current.Health.IsUp() && next.Health.Get().Reason == ReasonConnecting {
 		r.successors[syncTarget] = next
 		return current, nil
 	}

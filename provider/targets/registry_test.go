@@ -59,7 +59,7 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 		current, ok := registry.Get(syncTarget)
 		g.Expect(ok).To(BeTrue())
 		g.Expect(current).To(BeIdenticalTo(connection))
-		suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 		return connection
 	}
 	_, ok := registry.Get(syncTarget)
@@ -81,7 +81,7 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 		g.Expect(after).NotTo(BeIdenticalTo(before), name)
 		// The former connection is closed, and stays closed.
 		suite.Eventually(t, func(g Gomega) {
-			_, err := before.Get(t.Context(), namespacesResource, types.NamespacedName{Name: "default"})
+			_, err := before.Objects.Get(t.Context(), namespacesResource, types.NamespacedName{Name: "default"})
 			g.Expect(err).To(HaveOccurred())
 			g.Expect(proxy.Open()).To(Equal(1))
 		})
@@ -109,7 +109,7 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 		return connection
 	}
 	old := connect(kubeconfigFor(t, before.Server))
-	suite.Eventually(t, func(g Gomega) { g.Expect(old.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(old.Health.IsUp()).To(BeTrue()) })
 	changes := registry.changes.Load()
 
 	// The target must answer the new connection first; OnChange is called then.
@@ -122,13 +122,13 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(Equal(changes + 1)) })
 	next := connect(changed)
 	g.Expect(next).NotTo(BeIdenticalTo(old))
-	g.Expect(next.IsUp()).To(BeTrue())
+	g.Expect(next.Health.IsUp()).To(BeTrue())
 	g.Expect(after.probes.Load()).To(BeEquivalentTo(1))
 	current, _ := registry.Get(syncTarget)
 	g.Expect(current).To(BeIdenticalTo(next))
 	// Running requests may end, and then the former connection is closed.
-	suite.Eventually(t, func(g Gomega) { g.Expect(old.ctx.Err()).To(HaveOccurred()) })
-	g.Expect(next.IsUp()).To(BeTrue())
+	suite.Eventually(t, func(g Gomega) { g.Expect(old.env.ctx.Err()).To(HaveOccurred()) })
+	g.Expect(next.Health.IsUp()).To(BeTrue())
 
 	// Credentials that the target does not accept still belong to the SyncTarget.
 	before.set(&before.version, status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized))
@@ -137,7 +137,7 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 		// A failure message would read the connections concurrently.
 		another := last != next
 		g.Expect(another).To(BeTrue())
-		g.Expect(last.Health().Reason).To(Equal(ReasonUnauthorized))
+		g.Expect(last.Health.Get().Reason).To(Equal(ReasonUnauthorized))
 	})
 }
 
@@ -161,22 +161,22 @@ func TestCredentialsThatChangeTwice(t *testing.T) {
 		return registry.successors[syncTarget]
 	}
 	current := connect(first)
-	suite.Eventually(t, func(g Gomega) { g.Expect(current.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(current.Health.IsUp()).To(BeTrue()) })
 	g.Expect(connect(second)).To(BeIdenticalTo(current))
 	given := successor()
 	g.Expect(connect(third)).To(BeIdenticalTo(current))
-	suite.Eventually(t, func(g Gomega) { g.Expect(given.ctx.Err()).To(HaveOccurred()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(given.env.ctx.Err()).To(HaveOccurred()) })
 	given = successor()
 	g.Expect(connect(first)).To(BeIdenticalTo(current))
 	g.Expect(registry.hasSuccessor()).To(BeFalse(), "the credentials changed back")
-	suite.Eventually(t, func(g Gomega) { g.Expect(given.ctx.Err()).To(HaveOccurred()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(given.env.ctx.Err()).To(HaveOccurred()) })
 
 	// A connection that does not work any more is replaced without waiting.
 	g.Expect(connect(second)).To(BeIdenticalTo(current))
 	waiting := successor()
 	first.set(&first.version, answer{http.StatusInternalServerError, "broken"})
-	current.ProbeNow()
-	suite.Eventually(t, func(g Gomega) { g.Expect(current.IsUp()).To(BeFalse()) })
+	current.Health.ProbeNow()
+	suite.Eventually(t, func(g Gomega) { g.Expect(current.Health.IsUp()).To(BeFalse()) })
 	g.Expect(connect(second)).To(BeIdenticalTo(waiting))
 
 	g.Expect(connect(third)).NotTo(BeIdenticalTo(waiting))
@@ -194,7 +194,7 @@ func TestRegistryRefuses(t *testing.T) {
 	connection, err := registry.Connect(syncTarget, good, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeEquivalentTo(1)) })
-	g.Expect(connection.IsUp()).To(BeTrue())
+	g.Expect(connection.Health.IsUp()).To(BeTrue())
 
 	// Credentials that are not accepted any more are not used any more.
 	_, err = registry.Connect(syncTarget, []byte(fixtures.Kubeconfig(goodCluster, "exec: {command: x}")), kcp.Limits{})
@@ -235,7 +235,7 @@ func TestRegistryConnectsOnlyWhileItRuns(t *testing.T) {
 	registry := newRegistry(ctx, t, clock.RealClock{})
 	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 	cancel()
 	suite.Eventually(t, func(g Gomega) {
 		_, ok := registry.Get(syncTarget)
@@ -244,7 +244,7 @@ func TestRegistryConnectsOnlyWhileItRuns(t *testing.T) {
 	})
 	_, err = registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).To(MatchError(ErrNotRunning))
-	_, err = connection.Create(t.Context(), configMaps, kinds[0].object("default", "too-late"))
+	_, err = connection.Objects.Create(t.Context(), configMaps, kinds[0].object("default", "too-late"))
 	g.Expect(err).To(HaveOccurred())
 }
 
@@ -265,25 +265,25 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 		var err error
 		connection, err = registry.Connect(syncTarget, kubeconfigAt(t, target, proxy.URL()), kcp.Limits{})
 		g.Expect(err).NotTo(HaveOccurred())
-		suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
-		cached := connection.NewCache(namespacesResource, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
+		suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
+		cached := connection.Watches.NewCache(namespacesResource, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 		go cached.Run(caches)
 		g.Expect(cached.WaitForCacheSync(ctx)).To(BeTrue())
-		waits := connection.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
+		waits := connection.Watches.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 		go waits.Run(caches)
 		suite.Eventually(t, func(g Gomega) { g.Expect(waits.Availability().Reason).To(Equal(ReasonNotServed)) })
-		filtered := connection.NewFilteredCache(configMaps, FilteredCacheOptions{Scope: Scope{Namespaces: []string{"default", "kube-system"}}, Handler: cache.ResourceEventHandlerFuncs{}})
+		filtered := connection.Watches.NewFilteredCache(configMaps, FilteredCacheOptions{Scope: Scope{Namespaces: []string{"default", "kube-system"}}, Handler: cache.ResourceEventHandlerFuncs{}})
 		go filtered.Run(caches)
 		g.Expect(filtered.WaitForCacheSync(ctx)).To(BeTrue())
 		recorded := make(chan types.NamespacedName, 1)
-		taken := connection.NewNameWatch(configMaps, func(name types.NamespacedName) { recorded <- name })
+		taken := connection.Watches.NewNameWatch(configMaps, func(name types.NamespacedName) { recorded <- name })
 		taken.Add(types.NamespacedName{Namespace: "default", Name: "free"})
 		go taken.Run(caches)
 		g.Eventually(recorded).Should(Receive())
-		_, _, err = connection.Resolve(ctx, configMaps.GroupVersion().WithKind("ConfigMap"))
+		_, _, err = connection.APIs.Resolve(ctx, configMaps.GroupVersion().WithKind("ConfigMap"))
 		g.Expect(err).NotTo(HaveOccurred())
 		signalled := make(chan struct{}, 1)
-		connection.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() {
+		connection.Watches.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() {
 			select {
 			case signalled <- struct{}{}:
 			default:
@@ -305,20 +305,20 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 	opened := proxy.Opened()
 	key := types.NamespacedName{Name: "default"}
 	for name, err := range map[string]error{
-		"get":    second(connection.Get(ctx, namespacesResource, key)),
-		"create": second(connection.Create(ctx, configMaps, kinds[0].object("default", "too-late"))),
-		"apply":  second(connection.Apply(ctx, configMaps, kinds[0].object("default", "too-late"), "uid")),
-		"delete": connection.Delete(ctx, namespacesResource, key, "uid"),
-		"ensure": connection.EnsureNamespace(ctx, "too-late", nil),
-		"edit":   second(connection.PatchMetadata(ctx, namespacesResource, key, "uid", metadatapatch.Patch{})),
-		"try":    connection.DryRunCreate(ctx, configMaps, kinds[0].object("default", "too-late")),
+		"get":    second(connection.Objects.Get(ctx, namespacesResource, key)),
+		"create": second(connection.Objects.Create(ctx, configMaps, kinds[0].object("default", "too-late"))),
+		"apply":  second(connection.Objects.Apply(ctx, configMaps, kinds[0].object("default", "too-late"), "uid")),
+		"delete": connection.Objects.Delete(ctx, namespacesResource, key, "uid"),
+		"ensure": connection.Objects.EnsureNamespace(ctx, "too-late", nil),
+		"edit":   second(connection.Objects.PatchMetadata(ctx, namespacesResource, key, "uid", metadatapatch.Patch{})),
+		"try":    connection.Objects.DryRunCreate(ctx, configMaps, kinds[0].object("default", "too-late")),
 	} {
 		g.Expect(err).To(HaveOccurred(), name)
 	}
 	g.Expect(proxy.Opened()).To(Equal(opened))
 
 	// Nothing is started any more.
-	defer connection.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnCRD: func(schema.GroupResource) {}})()
+	defer connection.Watches.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnCRD: func(schema.GroupResource) {}})()
 
 	stopCaches()
 	suite.Eventually(t, func(g Gomega) { g.Expect(labelled(t)).To(BeZero(), profile(t)) })

@@ -75,7 +75,7 @@ func TestRejectedMetadata(t *testing.T) {
 		Scope: Scope{Namespaces: []string{namespace}}, Filter: filter.matches, Handler: recorded.handler(), KeepRejectedMetadata: true,
 		OnRejected: func(partial metav1.ObjectMeta) { passedLock.Lock(); defer passedLock.Unlock(); passed[partial.Name]++ },
 	}
-	filtered := connection.NewFilteredCache(widgets, options)
+	filtered := connection.Watches.NewFilteredCache(widgets, options)
 	runInTest(t, filtered.Run)
 	waitForCacheSync(t, filtered)
 	neighbours := func() map[string]metav1.ObjectMeta {
@@ -120,7 +120,7 @@ func TestRejectedMetadata(t *testing.T) {
 	g.Expect(filtered.Fetch(ended(t), key("c"))).To(MatchError(ContainSubstring(namespace + "/c")))
 	options.KeepRejectedMetadata = false
 	options.OnRejected = func(metav1.ObjectMeta) { t.Error("a cache that keeps no rejected metadata reports some") }
-	other := connection.NewFilteredCache(widgets, options)
+	other := connection.Watches.NewFilteredCache(widgets, options)
 	runInTest(t, other.Run)
 	waitForCacheSync(t, other)
 	g.Expect(namesIn(other)).To(Equal([]string{"a", "b"}))

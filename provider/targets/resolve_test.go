@@ -58,7 +58,7 @@ func TestResolve(t *testing.T) {
 	} {
 		g := NewWithT(t)
 		for range 2 {
-			found, namespaced, err := connection.Resolve(t.Context(), kind)
+			found, namespaced, err := connection.APIs.Resolve(t.Context(), kind)
 			g.Expect(err).NotTo(HaveOccurred(), kind.String())
 			g.Expect(found).To(Equal(expected.resource))
 			g.Expect(namespaced).To(Equal(expected.namespaced))
@@ -71,10 +71,10 @@ func TestResolve(t *testing.T) {
 		// No text of a user may lead to another path.
 		kindOf("..", "v1", "Pod"), kindOf("", "../apis/apps/v1", "Deployment"), kindOf("apps/v1", "..", "Deployment"), kindOf("apps/v1", "", "Deployment"), kindOf("%2e%2e", "v1", "Pod"),
 	} {
-		_, _, err := connection.Resolve(t.Context(), kind)
+		_, _, err := connection.APIs.Resolve(t.Context(), kind)
 		NewWithT(t).Expect(err).To(MatchError(ErrNotServed), "%v", kind)
 	}
-	_, _, err := connection.Resolve(ended(t), kindOf("batch", "v1", "Job"))
+	_, _, err := connection.APIs.Resolve(ended(t), kindOf("batch", "v1", "Job"))
 	g := NewWithT(t)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(err).NotTo(MatchError(ErrNotServed))
@@ -94,7 +94,7 @@ func TestServedVersionsAsync(t *testing.T) {
 		{Group: "../api/v1", Resource: "pods"}:              nil,
 	} {
 		suite.Eventually(t, func(g Gomega) {
-			versions, err := connection.ServedVersionsAsync(resource)
+			versions, err := connection.APIs.ServedVersionsAsync(resource)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(versions).To(Equal(want), resource.String())
 		})
@@ -115,10 +115,10 @@ func TestResolveRemembers(t *testing.T) {
 	})
 	connection, err := newRegistry(ctx, t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 	kind := schema.GroupVersionKind{Group: "example.org", Version: "v2", Kind: "Sprocket"}
 	resolve := func() error {
-		_, _, err := connection.Resolve(ctx, kind)
+		_, _, err := connection.APIs.Resolve(ctx, kind)
 		return err
 	}
 	h, _ := listen(t, connection, "sprockets")
@@ -151,10 +151,10 @@ func TestResolveRemembers(t *testing.T) {
 
 	// A result that was requested before the cache was emptied may be wrong.
 	stale := lookup{GroupVersion: kind.GroupVersion(), kind: kind.Kind}
-	_, drops, _ := connection.discoveryCache.get(stale)
-	connection.discoveryCache.reset()
-	connection.discoveryCache.put(stale, lookupResult{}, drops, now.Now())
-	_, _, ok := connection.discoveryCache.get(stale)
+	_, drops, _ := connection.APIs.discovered.get(stale)
+	connection.APIs.discovered.reset()
+	connection.APIs.discovered.put(stale, lookupResult{}, drops, now.Now())
+	_, _, ok := connection.APIs.discovered.get(stale)
 	g.Expect(ok).To(BeFalse())
 }
 
@@ -202,7 +202,7 @@ func TestResolveResource(t *testing.T) {
 	} {
 		g := NewWithT(t)
 		for range 2 {
-			kind, namespaced, err := connection.ResolveResource(t.Context(), key)
+			kind, namespaced, err := connection.APIs.ResolveResource(t.Context(), key)
 			g.Expect(err).NotTo(HaveOccurred(), key.String())
 			g.Expect(kind).To(Equal(expected.kind))
 			g.Expect(namespaced).To(Equal(expected.namespaced))
@@ -217,10 +217,10 @@ func TestResolveResource(t *testing.T) {
 		// No text of a user may lead to another path.
 		resource("..", "v1", "pods"), resource("", "../apis/apps/v1", "deployments"), resource("apps/v1", "", "deployments"), resource("%2e%2e", "v1", "pods"),
 	} {
-		_, _, err := connection.ResolveResource(t.Context(), key)
+		_, _, err := connection.APIs.ResolveResource(t.Context(), key)
 		NewWithT(t).Expect(err).To(MatchError(ErrNotServed), "%v", key)
 	}
-	_, _, err := connection.ResolveResource(ended(t), resource("batch", "v1", "jobs"))
+	_, _, err := connection.APIs.ResolveResource(ended(t), resource("batch", "v1", "jobs"))
 	g := NewWithT(t)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(err).NotTo(MatchError(ErrNotServed))
@@ -239,13 +239,13 @@ func TestResolveResourceRemembers(t *testing.T) {
 	})
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 	h, _ := listen(t, connection, "no resource of this test")
 	for range 2 {
 		g.Eventually(h.synced).Should(Receive())
 	}
 	resolve := func(g Gomega) {
-		kind, _, err := connection.ResolveResource(t.Context(), widgets)
+		kind, _, err := connection.APIs.ResolveResource(t.Context(), widgets)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(kind).To(Equal("Widget"))
 	}
@@ -256,7 +256,7 @@ func TestResolveResourceRemembers(t *testing.T) {
 		resolve(g)
 		g.Expect(requests.Load()).To(Equal(before))
 	})
-	_, _, err = connection.Resolve(t.Context(), widgets.GroupVersion().WithKind("widgets"))
+	_, _, err = connection.APIs.Resolve(t.Context(), widgets.GroupVersion().WithKind("widgets"))
 	g.Expect(err).To(MatchError(ErrNotServed))
 	before := requests.Load()
 	now.Step(servedRecheckInterval)
@@ -270,10 +270,10 @@ func TestDiscovery(t *testing.T) {
 	g := NewWithT(t)
 	proxy := newFlakyProxy(t, steady(t))
 	connection := connectTo(t, kubeconfigAt(t, steady(t), proxy.URL()))
-	document, err := connection.Discovery().RESTClient().Get().AbsPath("/openapi/v3").Do(t.Context()).Raw()
+	document, err := connection.Discovery.RESTClient().Get().AbsPath("/openapi/v3").Do(t.Context()).Raw()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(document)).To(ContainSubstring("apis/apps/v1"))
 	proxy.Disconnect()
-	_, err = connection.Discovery().RESTClient().Get().AbsPath("/openapi/v3").MaxRetries(0).Do(t.Context()).Raw()
+	_, err = connection.Discovery.RESTClient().Get().AbsPath("/openapi/v3").MaxRetries(0).Do(t.Context()).Raw()
 	g.Expect(err).To(HaveOccurred())
 }

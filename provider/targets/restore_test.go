@@ -69,7 +69,7 @@ func TestCachesFollowARestoredTarget(t *testing.T) {
 			proxy := newFlakyProxy(t, target)
 			connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigAt(t, target, proxy.URL()), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			cached := connection.NewCache(widgets, CacheOptions{Namespaced: true, Handler: (&eventRecorder{}).handler()})
+			cached := connection.Watches.NewCache(widgets, CacheOptions{Namespaced: true, Handler: (&eventRecorder{}).handler()})
 			runInTest(t, cached.Run)
 			waitForCacheSync(t, cached)
 			change(g)

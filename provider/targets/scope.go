@@ -17,13 +17,10 @@ limitations under the License.
 package targets
 
 import (
-	"context"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/synchub-dev/synchub/provider/notfound"
 )
 
 // Scope is the part of a cluster to watch: everything, or namespaces and names. Each namespace and name costs a watch. The
@@ -37,48 +34,33 @@ type Scope struct {
 // allNamespaces stands for the whole cluster.
 var allNamespaces = []string{metav1.NamespaceAll}
 
-// Namespaces returns the sorted namespaces to which the connection is bound; none if it covers the whole cluster.
-func (c *Connection) Namespaces() []string { return c.namespaces }
+// Namespaces are the sorted namespaces to which a connection is bound; none if it covers the whole cluster.
+type Namespaces []string
 
-// namespacesToList returns the namespaces in which the hub lists and watches a resource; the empty namespace is the whole
-// cluster. The connection's namespaces do not restrict cluster-scoped resources.
-func (c *Connection) namespacesToList(namespaced bool) []string {
-	if !namespaced || len(c.namespaces) == 0 {
+// toList returns the namespaces in which the hub lists and watches a resource; the empty namespace is the whole cluster.
+// Namespaces do not restrict cluster-scoped resources.
+func (n Namespaces) toList(namespaced bool) []string {
+	if !namespaced || len(n) == 0 {
 		return allNamespaces
 	}
-	return c.namespaces
+	return n
 }
 
-// WatchesNamespace reports whether the hub lists and watches a namespace. It is true for the empty one.
-func (c *Connection) WatchesNamespace(namespace string) bool {
-	return namespace == metav1.NamespaceNone || len(c.namespaces) == 0 || slices.Contains(c.namespaces, namespace)
+// Contain reports whether the hub lists and watches a namespace. It is true for the empty one.
+func (n Namespaces) Contain(namespace string) bool {
+	return namespace == metav1.NamespaceNone || len(n) == 0 || slices.Contains(n, namespace)
 }
 
-// RestrictScope returns the part of a scope that is in the connection's namespaces.
-func (c *Connection) RestrictScope(scope Scope, namespaced bool) Scope {
-	if !namespaced || len(c.namespaces) == 0 {
+// Restrict returns the part of a scope that is in the namespaces.
+func (n Namespaces) Restrict(scope Scope, namespaced bool) Scope {
+	if !namespaced || len(n) == 0 {
 		return scope
 	}
 	if scope.All {
-		return Scope{Namespaces: c.namespaces}
+		return Scope{Namespaces: n}
 	}
 	return Scope{
-		Namespaces: slices.DeleteFunc(slices.Clone(scope.Namespaces), func(namespace string) bool { return !c.WatchesNamespace(namespace) }),
-		Names:      slices.DeleteFunc(slices.Clone(scope.Names), func(key types.NamespacedName) bool { return !c.WatchesNamespace(key.Namespace) }),
+		Namespaces: slices.DeleteFunc(slices.Clone(scope.Namespaces), func(namespace string) bool { return !n.Contain(namespace) }),
+		Names:      slices.DeleteFunc(slices.Clone(scope.Names), func(key types.NamespacedName) bool { return !n.Contain(key.Namespace) }),
 	}
-}
-
-// IsNamespaceMissing reports whether the target has no namespace of this name. It returns false if the request fails.
-func (c *Connection) IsNamespaceMissing(ctx context.Context, name string) bool {
-	ctx, done := withTimeout(ctx, requestTimeout)
-	defer done()
-	_, err := c.metadata.Resource(namespacesResource).Get(ctx, name, metav1.GetOptions{})
-	return notfound.Proves(err, namespacesResource.GroupResource(), name)
-}
-
-func inNamespace(namespace string) string {
-	if namespace == metav1.NamespaceAll {
-		return ""
-	}
-	return " in the namespace " + namespace
 }

@@ -53,7 +53,7 @@ func TestRestrictScope(t *testing.T) {
 		"cluster-scoped objects":  {bound: []string{"a"}, scope: Scope{All: true}, want: Scope{All: true}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			got := (&Connection{namespaces: test.bound}).RestrictScope(test.scope, test.namespaced)
+			got := Namespaces(test.bound).Restrict(test.scope, test.namespaced)
 			if got.All != test.want.All || !slices.Equal(got.Namespaces, test.want.Namespaces) || !slices.Equal(got.Names, test.want.Names) {
 				t.Errorf("want %+v, got %+v", test.want, got)
 			}
@@ -109,7 +109,7 @@ subjects: [{kind: ServiceAccount, name: bound, namespace: `+b.outside+`}]
 	g.Expect(err).NotTo(HaveOccurred())
 	b.Connection, err = newRegistry(ctx, t, clock.RealClock{}).Connect(syncTarget, kubeconfig, kcp.Limits{}, b.first, b.forbidden)
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(b.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(b.Health.IsUp()).To(BeTrue()) })
 	return b
 }
 
@@ -124,7 +124,7 @@ func TestBoundToNamespaces(t *testing.T) {
 	}
 
 	recorded := &eventRecorder{}
-	cached := b.NewCache(configMaps, CacheOptions{Namespaced: true, Selector: "example.org/bound=us", Handler: recorded.handler()})
+	cached := b.Watches.NewCache(configMaps, CacheOptions{Namespaced: true, Selector: "example.org/bound=us", Handler: recorded.handler()})
 	runInTest(t, cached.Run)
 	suite.Eventually(t, func(g Gomega) {
 		filled, pending := cached.Progress()
@@ -136,9 +136,9 @@ func TestBoundToNamespaces(t *testing.T) {
 	g.Expect(namesIn(cached)).To(Equal([]string{"held"}))
 	g.Expect(cached.Get(types.NamespacedName{Namespace: b.first, Name: "held"})).NotTo(BeNil())
 	g.Expect(cached.Get(types.NamespacedName{Namespace: b.outside, Name: "held"})).To(BeNil())
-	_, err := b.HasNoObjects(ctx, configMaps, "example.org/bound=us")
+	_, err := b.Objects.HasNoObjects(ctx, configMaps, "example.org/bound=us")
 	g.Expect(err).To(MatchError(ContainSubstring("forbidden")))
-	empty, err := b.HasNoObjects(ctx, configMaps, "example.org/bound=nobody", b.first)
+	empty, err := b.Objects.HasNoObjects(ctx, configMaps, "example.org/bound=nobody", b.first)
 	g.Expect([]any{empty, err}).To(Equal([]any{true, nil}))
 
 	g.Expect(framework.Apply(ctx, b.target.Config, `
@@ -160,14 +160,14 @@ subjects: [{kind: ServiceAccount, name: bound, namespace: `+b.outside+`}]
 
 	labels, known := map[string]string(nil), false
 	suite.Eventually(t, func(g Gomega) {
-		labels, known = b.NamespaceLabels(b.forbidden)
+		labels, known = b.Watches.NamespaceLabels(b.forbidden)
 		g.Expect(known).To(BeTrue())
 	})
 	g.Expect(labels).To(HaveKey("kubernetes.io/metadata.name"))
-	_, known = b.NamespaceLabels(b.outside)
+	_, known = b.Watches.NamespaceLabels(b.outside)
 	g.Expect(known).To(BeFalse())
-	g.Expect(b.IsNamespaceMissing(ctx, b.first)).To(BeFalse())
-	g.Expect(b.IsNamespaceMissing(ctx, b.outside)).To(BeFalse(), "a namespace that the hub may not read is not missing")
+	g.Expect(b.Objects.IsNamespaceMissing(ctx, b.first)).To(BeFalse())
+	g.Expect(b.Objects.IsNamespaceMissing(ctx, b.outside)).To(BeFalse(), "a namespace that the hub may not read is not missing")
 }
 
 // The hub lists one namespace at a time, and the whole cluster only if that is needed.
@@ -176,13 +176,13 @@ func TestPermissionsInNamespaces(t *testing.T) {
 	b := connectBound(t)
 	needed := rbac.RequiredAttributes([]rbac.Resource{{Resource: "configmaps", Down: true}}, b.first, b.forbidden)
 	suite.Eventually(t, func(g Gomega) {
-		access := b.Permissions(needed, time.Time{})
+		access := b.Permissions.Get(needed, time.Time{})
 		g.Expect(access.Known).To(BeTrue())
 		g.Expect(rbac.DescribeAttributes(access.Missing, 9)).To(Equal("configmaps (create, delete, get, list, patch, watch) in the namespace " + b.forbidden))
 	})
 	needed = rbac.RequiredAttributes([]rbac.Resource{{Group: "example.org", Resource: "gadgets", Up: true, ClusterScoped: true}}, b.first)
 	suite.Eventually(t, func(g Gomega) {
-		g.Expect(rbac.DescribeAttributes(b.Permissions(needed, time.Time{}).Missing, 9)).To(Equal("gadgets.example.org (get, list, watch)"))
+		g.Expect(rbac.DescribeAttributes(b.Permissions.Get(needed, time.Time{}).Missing, 9)).To(Equal("gadgets.example.org (get, list, watch)"))
 	})
 }
 
@@ -199,7 +199,7 @@ func TestOtherNamespacesMakeAnotherConnection(t *testing.T) {
 	}
 	whole, some := connect(), connect("b", "a", "b")
 	g.Expect(some).NotTo(BeIdenticalTo(whole))
-	g.Expect(some.Namespaces()).To(Equal([]string{"a", "b"}))
+	g.Expect(some.Namespaces).To(Equal(Namespaces{"a", "b"}))
 	g.Expect(connect("a", "b")).To(BeIdenticalTo(some), "the order does not matter")
 	g.Expect(connect("a")).NotTo(BeIdenticalTo(some))
 }

@@ -56,8 +56,8 @@ func TestClockSkew(t *testing.T) {
 			}))
 			connection, err := newRegistry(t.Context(), t, clocktesting.NewFakeClock(noon)).Connect(syncTarget, kubeconfigFor(t, server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(connection.WaitUntilUp(t.Context())).To(Succeed())
-			g.Expect(connection.ClockSkew()).To(Equal(test.want))
+			g.Expect(connection.Health.WaitUntilUp(t.Context())).To(Succeed())
+			g.Expect(connection.Health.ClockSkew()).To(Equal(test.want))
 		})
 	}
 }

@@ -26,8 +26,6 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/provider/redact"
@@ -43,66 +41,71 @@ var ErrKubeconfigChanged = errors.New("the kubeconfig has changed in the meantim
 
 var serviceAccountsResource = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 
-// Token returns the claims of the connection's token; ok is false if there is no token that expires.
-func (c *Connection) Token() (claimed kubeconfig.Token, ok bool) {
-	return kubeconfig.ParseToken(c.bearerToken)
+// BearerToken is the token of a connection, which it can renew.
+type BearerToken struct {
+	env    *environment
+	client *client
+	// token is secret.
+	token string
+
+	lock sync.Mutex
+	// running is true during a renewal. result is nil before its answer, and after it was returned.
+	running bool
+	result  *renewalResult
 }
 
-// renewToken requests a new token for the connection's ServiceAccount, and verifies by a request that the target accepts it.
-// renewToken returns the kubeconfig with the new token.
-func (c *Connection) renewToken(ctx context.Context, content []byte) ([]byte, error) {
+// Claims returns the claims of the connection's token; ok is false if there is no token that expires.
+func (t *BearerToken) Claims() (claimed kubeconfig.Token, ok bool) {
+	return kubeconfig.ParseToken(t.token)
+}
+
+// renew requests a new token for the connection's ServiceAccount, and verifies by a request that the target accepts it.
+// renew returns the kubeconfig with the new token.
+func (t *BearerToken) renew(ctx context.Context, content []byte) ([]byte, error) {
 	ctx = requestclass.With(ctx, requestclass.Background)
 	config, err := kubeconfig.Parse(content)
 	if err != nil {
 		return nil, err
 	}
-	if config.BearerToken != c.bearerToken {
+	if config.BearerToken != t.token {
 		return nil, ErrKubeconfigChanged
 	}
-	claimed, ok := c.Token()
+	claimed, ok := t.Claims()
 	if !ok {
 		return nil, errors.New("the token does not belong to a ServiceAccount, or does not expire")
 	}
-	token, err := c.requestToken(ctx, claimed)
+	token, err := t.request(ctx, claimed)
 	if err != nil {
 		return nil, fmt.Errorf("cannot request a token for the ServiceAccount %s/%s: %w", claimed.Namespace, claimed.ServiceAccount, err)
 	}
 	defer redact.Register(token)()
-	if err := c.verifyToken(ctx, token); err != nil {
+	if err := t.verify(ctx, token); err != nil {
 		return nil, fmt.Errorf("the target does not accept the token that it issued: %w", err)
 	}
 	return kubeconfig.ReplaceToken(content, token)
 }
 
-// RenewTokenAsync is renewToken for callers that must not wait. It returns [ErrPending] until the target has
+// RenewAsync is renew for callers that must not wait. It returns [ErrPending] until the target has
 // answered, and OnChange is called then. Each result is returned once, and only for the kubeconfig of its request.
-func (c *Connection) RenewTokenAsync(content []byte) ([]byte, error) {
+func (t *BearerToken) RenewAsync(content []byte) ([]byte, error) {
 	fingerprint := sha256.Sum256(content)
-	c.tokenRenewal.lock.Lock()
-	defer c.tokenRenewal.lock.Unlock()
-	result := c.tokenRenewal.result
-	if c.tokenRenewal.result = nil; result != nil && result.fingerprint == fingerprint {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	result := t.result
+	if t.result = nil; result != nil && result.fingerprint == fingerprint {
 		return result.kubeconfig, result.err
 	}
-	if !c.tokenRenewal.running {
-		c.tokenRenewal.running = true
-		c.RunInBackground(func(ctx context.Context) {
-			renewed, err := c.renewToken(ctx, content)
-			c.tokenRenewal.lock.Lock()
-			c.tokenRenewal.running, c.tokenRenewal.result = false, &renewalResult{fingerprint: fingerprint, kubeconfig: renewed, err: err}
-			c.tokenRenewal.lock.Unlock()
-			c.onChange(c.SyncTarget)
+	if !t.running {
+		t.running = true
+		t.env.runInBackground(func(ctx context.Context) {
+			renewed, err := t.renew(ctx, content)
+			t.lock.Lock()
+			t.running, t.result = false, &renewalResult{fingerprint: fingerprint, kubeconfig: renewed, err: err}
+			t.lock.Unlock()
+			t.env.changed()
 		})
 	}
 	return nil, ErrPending
-}
-
-// tokenRenewal is the renewal of [Connection.RenewTokenAsync]; there is one at a time.
-type tokenRenewal struct {
-	lock    sync.Mutex
-	running bool
-	// result is nil before the answer, and after it was returned.
-	result *renewalResult
 }
 
 // renewalResult is the result of a renewal; fingerprint identifies the kubeconfig before the renewal.
@@ -112,35 +115,29 @@ type renewalResult struct {
 	err         error
 }
 
-// requestToken requests a token of the same lifetime and audiences.
-func (c *Connection) requestToken(ctx context.Context, claimed kubeconfig.Token) (string, error) {
+// request requests a token of the same lifetime and audiences.
+func (t *BearerToken) request(ctx context.Context, claimed kubeconfig.Token) (string, error) {
 	ctx, done := withTimeout(ctx, renewTimeout)
 	defer done()
 	request := &authenticationv1.TokenRequest{
-		TypeMeta: metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "TokenRequest"},
-		Spec:     authenticationv1.TokenRequestSpec{Audiences: claimed.Audiences, ExpirationSeconds: new(int64(claimed.Lifetime() / time.Second))},
+		ObjectMeta: metav1.ObjectMeta{Name: claimed.ServiceAccount},
+		Spec:       authenticationv1.TokenRequestSpec{Audiences: claimed.Audiences, ExpirationSeconds: new(int64(claimed.Lifetime() / time.Second))},
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(request)
-	if err != nil {
+	kind := authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
+	if err := t.client.create(ctx, serviceAccountsResource, claimed.Namespace, kind, request, "token"); err != nil {
 		return "", err
 	}
-	object := &unstructured.Unstructured{Object: content}
-	object.SetName(claimed.ServiceAccount)
-	answer, err := c.client.Resource(serviceAccountsResource).Namespace(claimed.Namespace).Create(ctx, object, metav1.CreateOptions{}, "token")
-	if err != nil {
-		return "", err
-	}
-	token, _, _ := unstructured.NestedString(answer.Object, "status", "token")
+	token := request.Status.Token
 	if issued, ok := kubeconfig.ParseToken(token); !ok || issued.Namespace != claimed.Namespace || issued.ServiceAccount != claimed.ServiceAccount {
 		return "", errors.New("the answer has no token of this ServiceAccount")
 	}
 	return token, nil
 }
 
-// verifyToken gets the version with a token. Every user may do so, but an API server refuses unknown tokens.
-func (c *Connection) verifyToken(ctx context.Context, token string) error {
+// verify gets the version with a token. Every user may do so, but an API server refuses unknown tokens.
+func (t *BearerToken) verify(ctx context.Context, token string) error {
 	ctx, done := withTimeout(ctx, renewTimeout)
 	defer done()
 	// The transport adds the connection's own token only to requests that have none.
-	return c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).SetHeader("Authorization", "Bearer "+token).Do(ctx).Error()
+	return t.client.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).SetHeader("Authorization", "Bearer "+token).Do(ctx).Error()
 }

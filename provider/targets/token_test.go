@@ -77,23 +77,23 @@ func TestTokenIsRenewedByItsTarget(t *testing.T) {
 	target := steady(t)
 	kubeconfig := createServiceAccount(t, target, "renews", true)
 	connection := connectTo(t, kubeconfig)
-	old, ok := connection.Token()
+	old, ok := connection.Token.Claims()
 	g.Expect(ok).To(BeTrue())
 	g.Expect([]string{old.Namespace, old.ServiceAccount}).To(Equal([]string{"default", "renews"}))
 	g.Expect(old.Lifetime()).To(Equal(10 * time.Minute))
 
-	renewed, err := connection.renewToken(t.Context(), kubeconfig)
+	renewed, err := connection.Token.renew(t.Context(), kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(renewed).NotTo(Equal(kubeconfig))
 	next := connectTo(t, renewed)
-	fresh, ok := next.Token()
+	fresh, ok := next.Token.Claims()
 	g.Expect(ok).To(BeTrue())
 	g.Expect(fresh.Lifetime()).To(Equal(old.Lifetime()))
 	g.Expect(fresh.Audiences).To(Equal(old.Audiences))
 	g.Expect(fresh.ServiceAccount).To(Equal(old.ServiceAccount))
 
 	// A kubeconfig that is not the connection's any more is not renewed.
-	_, err = connection.renewToken(t.Context(), renewed)
+	_, err = connection.Token.renew(t.Context(), renewed)
 	g.Expect(errors.Is(err, ErrKubeconfigChanged)).To(BeTrue())
 }
 
@@ -116,28 +116,28 @@ func TestRenewalDoesNotWaitForTheTarget(t *testing.T) {
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
 
 	changes := registry.changes.Load()
 	for range 3 {
-		_, err := connection.RenewTokenAsync(kubeconfig)
+		_, err := connection.Token.RenewAsync(kubeconfig)
 		g.Expect(err).To(MatchError(ErrPending))
 	}
 	close(release)
 	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes)) })
-	renewed, err := connection.RenewTokenAsync(kubeconfig)
+	renewed, err := connection.Token.RenewAsync(kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(renewed)).NotTo(ContainSubstring(old))
 	g.Expect(key.Load()).To(BeEquivalentTo(1))
 
 	// A result is returned only for the kubeconfig of its request.
-	_, err = connection.RenewTokenAsync(kubeconfig)
+	_, err = connection.Token.RenewAsync(kubeconfig)
 	g.Expect(err).To(MatchError(ErrPending))
 	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes+1)) })
-	_, err = connection.RenewTokenAsync(renewed)
+	_, err = connection.Token.RenewAsync(renewed)
 	g.Expect(err).To(MatchError(ErrPending))
 	suite.Eventually(t, func(g Gomega) {
-		_, err := connection.RenewTokenAsync(renewed)
+		_, err := connection.Token.RenewAsync(renewed)
 		g.Expect(err).To(MatchError(ErrKubeconfigChanged))
 	})
 }
@@ -146,7 +146,7 @@ func TestTokenIsNotRenewedWithoutTheRight(t *testing.T) {
 	g := NewWithT(t)
 	kubeconfig := createServiceAccount(t, steady(t), "keeps", false)
 	connection := connectTo(t, kubeconfig)
-	_, err := connection.renewToken(t.Context(), kubeconfig)
+	_, err := connection.Token.renew(t.Context(), kubeconfig)
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 }
 
@@ -156,10 +156,10 @@ func TestTokenIsVerified(t *testing.T) {
 	target := steady(t)
 	content := createServiceAccount(t, target, "proves", true)
 	connection := connectTo(t, content)
-	g.Expect(connection.verifyToken(t.Context(), "e30.e30.c2lnbmF0dXJl")).NotTo(Succeed())
+	g.Expect(connection.Token.verify(t.Context(), "e30.e30.c2lnbmF0dXJl")).NotTo(Succeed())
 	config, err := kubeconfig.Parse(content)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(connection.verifyToken(t.Context(), config.BearerToken)).To(Succeed())
+	g.Expect(connection.Token.verify(t.Context(), config.BearerToken)).To(Succeed())
 }
 
 // Users see the errors of a target, so they must not contain credentials that the hub has sent.
@@ -171,7 +171,7 @@ func TestRedactErrorWithholdsCredentials(t *testing.T) {
 	target.set(&target.present, refusal)
 	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = connection.supportsCreateByApply()
+	_, err = connection.Objects.supportsCreateByApply()
 	g.Expect(err).To(HaveOccurred())
 	message := connection.RedactError(err)
 	g.Expect(message).To(ContainSubstring("you sent (redacted)"))
@@ -181,7 +181,7 @@ func TestRedactErrorWithholdsCredentials(t *testing.T) {
 
 // The address of a target is in its kubeconfig. Not every user who gets the result of a request may read the kubeconfig.
 func TestRedactErrorWithholdsTheServer(t *testing.T) {
-	connection := &Connection{}
+	withoutClients := &client{}
 	for _, test := range []struct {
 		err  error
 		want string
@@ -191,7 +191,7 @@ func TestRedactErrorWithholdsTheServer(t *testing.T) {
 		{errors.New("no"), "cannot list: no"},
 	} {
 		err := fmt.Errorf("cannot list: %w", &url.Error{Op: "Get", URL: "https://target.example.com:6443/api", Err: test.err})
-		if got := connection.RedactError(err); got != test.want {
+		if got := withoutClients.redactError(err); got != test.want {
 			t.Errorf("want %q, got %q", test.want, got)
 		}
 	}

@@ -113,7 +113,7 @@ func (r *Registry) tunnelConfig(syncTarget types.UID) *rest.Config {
 // onTunnelChange probes the connection of a SyncTarget after a tunnel was opened, closed or refused.
 func (r *Registry) onTunnelChange(syncTarget types.UID) {
 	if connection, ok := r.Get(syncTarget); ok {
-		connection.ProbeNow()
+		connection.Health.ProbeNow()
 	}
 	r.options.OnChange(syncTarget)
 }

@@ -97,9 +97,9 @@ func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 
 // setCreateByApply sets how the connection creates objects.
 func setCreateByApply(connection *Connection, byApply bool) {
-	connection.lock.Lock()
-	defer connection.lock.Unlock()
-	connection.creation = &creationMode{connectionEpoch: connection.connectionEpoch, byApply: byApply}
+	connection.Objects.lock.Lock()
+	defer connection.Objects.lock.Unlock()
+	connection.Objects.creation = &creationMode{epoch: connection.Health.Epoch(), byApply: byApply}
 }
 
 // forEachCreateMode runs a test for each kind and each of the two modes to create.
@@ -123,7 +123,7 @@ func TestCreate(t *testing.T) {
 		object := k.object(namespace, "owned-"+mode)
 		before := object.DeepCopy()
 
-		created, err := connection.Create(ctx, k.resource, object)
+		created, err := connection.Objects.Create(ctx, k.resource, object)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(object).To(Equal(before), "the caller's object must not change")
 		g.Expect(k.in(admin, namespace).Get(ctx, object.GetName(), metav1.GetOptions{})).To(Equal(created))
@@ -131,7 +131,7 @@ func TestCreate(t *testing.T) {
 
 		// An apply removes omitted fields.
 		object.SetAnnotations(map[string]string{kept: "1"})
-		applied, err := connection.Apply(ctx, k.resource, object, created.GetUID())
+		applied, err := connection.Objects.Apply(ctx, k.resource, object, created.GetUID())
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(applied.GetAnnotations()).To(Equal(map[string]string{kept: "1"}))
 		g.Expect(applied.GetUID()).To(Equal(created.GetUID()))
@@ -149,7 +149,7 @@ func TestCreateNeverOverwrites(t *testing.T) {
 		client := k.in(admin, namespace)
 		for owner, write := range map[string]func(object *unstructured.Unstructured) (*unstructured.Unstructured, error){
 			"the hub": func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-				return connection.Create(ctx, k.resource, object)
+				return connection.Objects.Create(ctx, k.resource, object)
 			},
 			"somebody": func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 				return client.Create(ctx, object, metav1.CreateOptions{})
@@ -166,7 +166,7 @@ func TestCreateNeverOverwrites(t *testing.T) {
 
 				for _, annotations := range []map[string]string{{kept: "other"}, object.GetAnnotations()} {
 					object.SetAnnotations(annotations)
-					_, err = connection.Create(ctx, k.resource, object)
+					_, err = connection.Objects.Create(ctx, k.resource, object)
 					g.Expect(err).To(MatchError(ErrAlreadyExists))
 					g.Expect(client.Get(ctx, object.GetName(), metav1.GetOptions{})).To(Equal(before))
 				}
@@ -182,7 +182,7 @@ func TestCreateInMissingNamespace(t *testing.T) {
 			return
 		}
 		g := NewWithT(t)
-		_, err := connection.Create(t.Context(), k.resource, k.object("missing", "lost"))
+		_, err := connection.Objects.Create(t.Context(), k.resource, k.object("missing", "lost"))
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 		var status apierrors.APIStatus
 		g.Expect(errors.As(err, &status)).To(BeTrue())
@@ -211,7 +211,7 @@ func TestCreateByPostWithConcurrentWrites(t *testing.T) {
 	connection := connectTo(t, proxy)
 	setCreateByApply(connection, false)
 
-	created, err := connection.Create(t.Context(), configMaps, object)
+	created, err := connection.Objects.Create(t.Context(), configMaps, object)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(interfered).To(BeTrue())
 	g.Expect(managersOf(created)).To(ConsistOf("Apply by "+fieldManager, "Update by other"))
@@ -221,10 +221,10 @@ func TestCreateByPostWithConcurrentWrites(t *testing.T) {
 func TestGet(t *testing.T) {
 	g := NewWithT(t)
 	connection := connect(t, steady(t))
-	found, err := connection.Get(t.Context(), namespacesResource, types.NamespacedName{Name: "default"})
+	found, err := connection.Objects.Get(t.Context(), namespacesResource, types.NamespacedName{Name: "default"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.GetName()).To(Equal("default"))
-	_, err = connection.Get(t.Context(), configMaps, types.NamespacedName{Namespace: "default", Name: "missing"})
+	_, err = connection.Objects.Get(t.Context(), configMaps, types.NamespacedName{Namespace: "default", Name: "missing"})
 	g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 }
 
@@ -232,14 +232,14 @@ func TestEnsureNamespace(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)
 	connection := connect(t, target)
-	g.Expect(connection.EnsureNamespace(t.Context(), "ensured", map[string]string{kept: "1"})).To(Succeed())
+	g.Expect(connection.Objects.EnsureNamespace(t.Context(), "ensured", map[string]string{kept: "1"})).To(Succeed())
 	first, err := framework.Get(t.Context(), target.Config, namespacesResource, "", "ensured")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(first.GetAnnotations()).To(Equal(map[string]string{kept: "1"}))
 
-	g.Expect(connection.EnsureNamespace(t.Context(), "ensured", map[string]string{kept: "2"})).To(Succeed())
+	g.Expect(connection.Objects.EnsureNamespace(t.Context(), "ensured", map[string]string{kept: "2"})).To(Succeed())
 	g.Expect(framework.Get(t.Context(), target.Config, namespacesResource, "", "ensured")).To(Equal(first))
-	g.Expect(connection.EnsureNamespace(t.Context(), "No Name", nil)).NotTo(Succeed())
+	g.Expect(connection.Objects.EnsureNamespace(t.Context(), "No Name", nil)).NotTo(Succeed())
 }
 
 // managersOf returns the field managers of an object, with their operations.

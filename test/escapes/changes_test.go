@@ -60,13 +60,13 @@ func TestTextsOfWatchesThatEnd(t *testing.T) {
 					answer(200, "application/json", fmt.Sprintf(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":%s,"reason":%q,"code":%d}}`, quoted, reason, code))(writer, request)
 				})
 				await(t, connection, targets.ReasonConnected)
-				watching := connection.NewCache(configMaps, targets.CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
+				watching := connection.Watches.NewCache(configMaps, targets.CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 				go watching.Run(t.Context())
 				// The hub watches again after it has handled the end of the first watch.
 				for range 3 {
 					<-asked
 				}
-				if health := connection.Health(); !health.Up {
+				if health := connection.Health.Get(); !health.Up {
 					t.Errorf("the target is down: %+v", health)
 				}
 				expectHarmless(t, watching.Availability().Message)
@@ -125,13 +125,13 @@ func TestCertificateThatChanges(t *testing.T) {
 			changed.Store(true)
 			server.CloseClientConnections()
 			suite.WaitUntil(t, "the hub answers with "+test.reason, func() bool {
-				if connection.Health().Reason == test.reason && (!test.trusted || asked.Load() > before) {
+				if connection.Health.Get().Reason == test.reason && (!test.trusted || asked.Load() > before) {
 					return true
 				}
-				connection.ProbeNow()
+				connection.Health.ProbeNow()
 				return false
 			})
-			expectHarmless(t, connection.Health().Message)
+			expectHarmless(t, connection.Health.Get().Message)
 			if !test.trusted && after.Load() > 0 {
 				t.Errorf("%d requests were sent to it", after.Load())
 			}

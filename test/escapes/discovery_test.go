@@ -54,13 +54,13 @@ func TestHostileDiscovery(t *testing.T) {
 		answer(200, "application/json", `{"kind":"APIResourceList","apiVersion":"v1","resources":[]}`)(writer, request)
 	})
 	await(t, connection, targets.ReasonConnected)
-	if found, _, err := connection.Resolve(t.Context(), schema.GroupVersionKind{Group: "example.org", Kind: "Gear"}); err != nil || found.String() != "example.org/v30, Resource=gears" {
+	if found, _, err := connection.APIs.Resolve(t.Context(), schema.GroupVersionKind{Group: "example.org", Kind: "Gear"}); err != nil || found.String() != "example.org/v30, Resource=gears" {
 		t.Errorf("got %s and %v", found, err)
 	}
-	if found, _, err := connection.Resolve(t.Context(), schema.GroupVersionKind{Group: "example.org", Kind: "Widget"}); !errors.Is(err, targets.ErrNotServed) {
+	if found, _, err := connection.APIs.Resolve(t.Context(), schema.GroupVersionKind{Group: "example.org", Kind: "Widget"}); !errors.Is(err, targets.ErrNotServed) {
 		t.Errorf("got %s and %v", found, err)
 	}
-	if kind, _, err := connection.ResolveResource(t.Context(), schema.GroupVersionResource{Group: "example.org", Resource: "gadgets"}); !errors.Is(err, targets.ErrNotServed) {
+	if kind, _, err := connection.APIs.ResolveResource(t.Context(), schema.GroupVersionResource{Group: "example.org", Resource: "gadgets"}); !errors.Is(err, targets.ErrNotServed) {
 		t.Errorf("got %.100s and %v", kind, err)
 	}
 	if times := asked.Load(); times > 100 {

@@ -80,11 +80,11 @@ func TestWatchesAreRestartedWithPauses(t *testing.T) {
 			const lasting, most = 2 * time.Second, 30
 			ctx, cancel := context.WithTimeout(t.Context(), lasting)
 			defer cancel()
-			connection.NewCache(configMaps, targets.CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}}).Run(ctx)
+			connection.Watches.NewCache(configMaps, targets.CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}}).Run(ctx)
 			if count := asked.Load(); count > most {
 				t.Errorf("it was asked %d times in %s", count, lasting)
 			}
-			if health := connection.Health(); !health.Up {
+			if health := connection.Health.Get(); !health.Up {
 				t.Errorf("the target is down: %+v", health)
 			}
 		})
@@ -136,7 +136,7 @@ func TestEndlessPositions(t *testing.T) {
 			await(t, connection, targets.ReasonConnected)
 			_ = watch(t.Context(), connection)
 			await(t, connection, test.reason)
-			expectHarmless(t, connection.Health().Message)
+			expectHarmless(t, connection.Health.Get().Message)
 			if longest.Load() > mib/2 {
 				t.Errorf("a query of %d bytes came back", longest.Load())
 			}

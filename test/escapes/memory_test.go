@@ -123,7 +123,7 @@ func TestManyLargeAnswersAtOnce(t *testing.T) {
 				once := sync.OnceFunc(seen.Done)
 				seen.Add(1)
 				// The test is about the memory while decoding, so the cache keeps nothing.
-				watch := connection.NewCache(schema.GroupVersionResource{Version: "v1", Resource: strings.Repeat("a", i+1)}, targets.CacheOptions{
+				watch := connection.Watches.NewCache(schema.GroupVersionResource{Version: "v1", Resource: strings.Repeat("a", i+1)}, targets.CacheOptions{
 					Handler: cache.ResourceEventHandlerFuncs{}, Transform: func(any) (any, error) { once(); return nil, errors.New("dropped") },
 				})
 				watching.Go(func() { watch.Run(ctx) })
@@ -151,7 +151,7 @@ func TestEventBuffersCount(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
 	for i := range 12 {
-		watch := connection.NewCache(schema.GroupVersionResource{Version: "v1", Resource: strings.Repeat("a", i+1)}, targets.CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
+		watch := connection.Watches.NewCache(schema.GroupVersionResource{Version: "v1", Resource: strings.Repeat("a", i+1)}, targets.CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 		watching.Go(func() { watch.Run(ctx) })
 	}
 	await(t, connection, targets.ReasonCacheFull)

@@ -148,7 +148,7 @@ func TestHostileNetworks(t *testing.T) {
 					expectHarmless(t, connection.RedactError(err))
 				}
 			}
-			expectHarmless(t, connection.Health().Message)
+			expectHarmless(t, connection.Health.Get().Message)
 			if spent := allocated() - before; spent > mostAllocated {
 				t.Errorf("it took %d MiB", spent/mib)
 			}

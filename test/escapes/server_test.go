@@ -121,35 +121,35 @@ func reset(begin string) http.HandlerFunc {
 // Kinds of requests to a target.
 var (
 	get = func(ctx context.Context, c *targets.Connection) error {
-		_, err := c.Get(ctx, configMaps, types.NamespacedName{Namespace: "a", Name: "b"})
+		_, err := c.Objects.Get(ctx, configMaps, types.NamespacedName{Namespace: "a", Name: "b"})
 		return err
 	}
 	list = func(ctx context.Context, c *targets.Connection) error {
-		_, err := c.HasNoObjects(ctx, configMaps, "")
+		_, err := c.Objects.HasNoObjects(ctx, configMaps, "")
 		return err
 	}
 	page = func(ctx context.Context, c *targets.Connection) error {
-		_, err := c.ListMetadata(ctx, configMaps, "", "", "")
+		_, err := c.Objects.ListMetadata(ctx, configMaps, "", "", "")
 		return err
 	}
 	patch = func(ctx context.Context, c *targets.Connection) error {
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "b", "namespace": "a"}}}
-		_, err := c.Apply(ctx, configMaps, object, "uid")
+		_, err := c.Objects.Apply(ctx, configMaps, object, "uid")
 		return err
 	}
 	discover = func(ctx context.Context, c *targets.Connection) error {
-		_, _, err := c.ResolveResource(ctx, configMaps)
+		_, _, err := c.APIs.ResolveResource(ctx, configMaps)
 		return err
 	}
 	openAPI = func(ctx context.Context, c *targets.Connection) error {
-		_, err := c.Discovery().RESTClient().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
+		_, err := c.Discovery.RESTClient().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
 		return err
 	}
 	// watch returns once the target is quarantined.
 	watch = func(ctx context.Context, c *targets.Connection) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		watching := c.NewCache(configMaps, targets.CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
+		watching := c.Watches.NewCache(configMaps, targets.CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -157,12 +157,12 @@ var (
 		}()
 		ticker := time.NewTicker(5 * time.Millisecond)
 		defer ticker.Stop()
-		for ctx.Err() == nil && c.IsUp() {
+		for ctx.Err() == nil && c.Health.IsUp() {
 			<-ticker.C
 		}
 		cancel()
 		<-ended
-		return fmt.Errorf("%s", c.Health().Message)
+		return fmt.Errorf("%s", c.Health.Get().Message)
 	}
 )
 
@@ -269,8 +269,8 @@ func TestHostileServers(t *testing.T) {
 				}
 				if test.reason != "" {
 					await(t, connection, test.reason)
-					expectHarmless(t, connection.Health().Message)
-				} else if health := connection.Health(); !health.Up && !test.headers {
+					expectHarmless(t, connection.Health.Get().Message)
+				} else if health := connection.Health.Get(); !health.Up && !test.headers {
 					t.Errorf("the target is down: %+v", health)
 				}
 			})
@@ -300,7 +300,7 @@ func TestHostileVersions(t *testing.T) {
 			before := allocated()
 			connection := connectTo(t, false, test.serve)
 			await(t, connection, test.reason)
-			health := connection.Health()
+			health := connection.Health.Get()
 			if !strings.Contains(health.Message, test.want) {
 				t.Errorf("want %q, got %q", test.want, health.Message)
 			}
@@ -356,7 +356,7 @@ func TestAnotherCertificate(t *testing.T) {
 	server := newServer(t, false, answer(200, "application/json", `{"gitVersion":"v1.35.4"}`))
 	connection := connect(t, suite.Kubeconfig(t, strings.Replace(server.URL, "127.0.0.1", "127.0.0.2", 1), suite.CertificateOf(server), token))
 	await(t, connection, targets.ReasonUnreachable)
-	if message := connection.Health().Message; !strings.Contains(message, "(") || strings.Contains(message, "127.0.0") {
+	if message := connection.Health.Get().Message; !strings.Contains(message, "(") || strings.Contains(message, "127.0.0") {
 		t.Errorf("got %q", message)
 	}
 }
@@ -426,5 +426,7 @@ func serveTarget(t *testing.T, http2 bool, serve http.HandlerFunc) (kubeconfig [
 // await returns once the target's health has the reason.
 func await(t *testing.T, connection *targets.Connection, reason string) {
 	t.Helper()
-	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(reason), "%+v", connection.Health()) })
+	suite.Eventually(t, func(g Gomega) {
+		g.Expect(connection.Health.Get().Reason).To(Equal(reason), "%+v", connection.Health.Get())
+	})
 }

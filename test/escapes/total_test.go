@@ -80,7 +80,7 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 	const limit, size, hostile = 24 * mib, 16 << 10, 8
 	registry := newRegistry(t, limit)
 	run := func(connection *targets.Connection, handler cache.ResourceEventHandlerFuncs) {
-		watching := connection.NewCache(configMaps, targets.CacheOptions{Handler: handler})
+		watching := connection.Watches.NewCache(configMaps, targets.CacheOptions{Handler: handler})
 		framework.RunInTest(t, func(ctx context.Context) error {
 			watching.Run(ctx)
 			return nil
@@ -132,15 +132,15 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 		all = append(all, connection)
 	}
 	for _, connection := range all {
-		until(func() bool { return connection.Health().Reason == targets.ReasonCacheFull }, "a hostile target is not parked")
-		if message := connection.Health().Message; !strings.Contains(message, "--targets-max-bytes") {
+		until(func() bool { return connection.Health.Get().Reason == targets.ReasonCacheFull }, "a hostile target is not parked")
+		if message := connection.Health.Get().Message; !strings.Contains(message, "--targets-max-bytes") {
 			t.Errorf("got %q", message)
 		}
 	}
 	close(more)
 	until(func() bool { return received.Load() == 2 }, "the handler did not receive the small target's second object")
-	if !small.IsUp() {
-		t.Errorf("got %+v", small.Health())
+	if !small.Health.IsUp() {
+		t.Errorf("got %+v", small.Health.Get())
 	}
 	// Equal shares, and data in flight until a connection is closed, add to the total. Without the total it would be 512
 	// MiB.

@@ -100,7 +100,7 @@ func New(options Options) *Controller {
 
 // Run keeps the CRDs in sync until ctx ends. It returns after the last write has ended.
 func (c *Controller) Run(ctx context.Context) error {
-	defer c.Connection.Subscribe(targets.Listener{OnCRD: c.onCRDChanged, OnSynced: c.recheckAll, OnUp: c.retryUnsynced})()
+	defer c.Connection.Watches.Subscribe(targets.Listener{OnCRD: c.onCRDChanged, OnSynced: c.recheckAll, OnUp: c.retryUnsynced})()
 	return c.queue.Run(ctx)
 }
 
@@ -171,7 +171,7 @@ func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResourc
 		c.stopManaging(resource)
 		return reconcile.Result{}, nil
 	}
-	if !c.Connection.IsUp() {
+	if !c.Connection.Health.IsUp() {
 		return reconcile.Result{}, nil
 	}
 	state, err := c.installer.Ensure(ctx, *desired)
@@ -179,7 +179,7 @@ func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResourc
 		return reconcile.Result{}, nil //nolint:nilerr // the controller is being stopped, so the error does not concern the CRD
 	}
 	if state.Reason == ReasonTargetUnreachable {
-		c.Connection.ProbeNow()
+		c.Connection.Health.ProbeNow()
 	}
 	c.finishReconcile(resource, state, err)
 	switch {

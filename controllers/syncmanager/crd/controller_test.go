@@ -65,8 +65,8 @@ func TestControllerLeaksNothing(t *testing.T) {
 	far := newConnectedTarget(t)
 	far.interfere.Store(new(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }))
 	suite.Eventually(t, func(g Gomega) {
-		far.ProbeNow()
-		g.Expect(far.IsUp()).To(BeFalse())
+		far.Health.ProbeNow()
+		g.Expect(far.Health.IsUp()).To(BeFalse())
 	})
 	waiting := startController(t, far)
 	waiting.SetInstallations([]crd.Installation{installationOf(source)})
@@ -102,7 +102,7 @@ func waitForProbe(t *testing.T, way *testTarget) {
 	t.Helper()
 	before := way.probes()
 	suite.Eventually(t, func(g Gomega) {
-		way.ProbeNow()
+		way.Health.ProbeNow()
 		g.Expect(way.probes()).To(BeNumerically(">", before+3))
 	})
 }
@@ -218,14 +218,14 @@ func TestControllerWaitsForTheTarget(t *testing.T) {
 	comesBack := func() {
 		away.Store(false)
 		suite.Eventually(t, func(g Gomega) {
-			way.ProbeNow()
-			g.Expect(way.IsUp()).To(BeTrue(), "one probe is not enough")
+			way.Health.ProbeNow()
+			g.Expect(way.Health.IsUp()).To(BeTrue(), "one probe is not enough")
 		})
 	}
 	away.Store(true)
 	suite.Eventually(t, func(g Gomega) {
-		way.ProbeNow()
-		g.Expect(way.IsUp()).To(BeFalse())
+		way.Health.ProbeNow()
+		g.Expect(way.Health.IsUp()).To(BeFalse())
 	})
 	controller := startController(t, way)
 	controller.SetInstallations([]crd.Installation{installationOf(source), installationOf(second)})
@@ -244,7 +244,7 @@ func TestControllerWaitsForTheTarget(t *testing.T) {
 	controller.SetInstallations([]crd.Installation{installationOf(changed), installationOf(second)})
 	state := controller.waitForReason(t, source, crd.ReasonTargetUnreachable)
 	g.Expect(state.Ready && state.Installed).To(BeTrue(), "what was known is not known to have changed")
-	suite.Eventually(t, func(g Gomega) { g.Expect(way.IsUp()).To(BeFalse(), "the controller makes the connection probe") })
+	suite.Eventually(t, func(g Gomega) { g.Expect(way.Health.IsUp()).To(BeFalse(), "the controller makes the connection probe") })
 	comesBack()
 	controller.waitForReason(t, source, crd.ReasonInSync)
 	g.Expect(getCRD(t.Context(), g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).To(BeEmpty())

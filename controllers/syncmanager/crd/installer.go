@@ -146,7 +146,7 @@ func (t *task) install(ctx context.Context, decision Decision) (State, error) {
 	if err != nil {
 		return failedState(decision, "install the definition", err)
 	}
-	created, err := t.connection.Create(ctx, crdResource, object)
+	created, err := t.connection.Objects.Create(ctx, crdResource, object)
 	if errors.Is(err, targets.ErrAlreadyExists) {
 		return t.retryAfterConflict(ctx, err)
 	}
@@ -170,7 +170,7 @@ func (t *task) retryAfterConflict(ctx context.Context, conflict error) (State, e
 // isServed reports whether the target serves the API. Just after a CRD was deleted, it may still return true.
 func (t *task) isServed(ctx context.Context) (bool, error) {
 	resource := t.installation.Resource()
-	_, _, err := t.connection.ResolveResource(ctx, resource.WithVersion(t.version))
+	_, _, err := t.connection.APIs.ResolveResource(ctx, resource.WithVersion(t.version))
 	if errors.Is(err, targets.ErrNotServed) {
 		return false, nil
 	}
@@ -191,7 +191,7 @@ func (t *task) update(ctx context.Context, decision Decision, observed *observed
 	if err != nil {
 		return failedState(decision, "change the definition", err)
 	}
-	applied, err := t.connection.Apply(ctx, crdResource, object, observed.typed.UID)
+	applied, err := t.connection.Objects.Apply(ctx, crdResource, object, observed.typed.UID)
 	if err != nil {
 		return failedState(decision, "change the definition", err)
 	}
@@ -223,7 +223,7 @@ func (t *task) partiallyAppliedState(observed *observedCRD) State {
 }
 
 func (t *task) get(ctx context.Context) (*observedCRD, error) {
-	object, err := t.connection.Get(ctx, crdResource, types.NamespacedName{Name: t.desired.Name})
+	object, err := t.connection.Objects.Get(ctx, crdResource, types.NamespacedName{Name: t.desired.Name})
 	if notfound.Proves(err, crdResource.GroupResource(), t.desired.Name) {
 		return nil, nil //nolint:nilnil // no CRD is a valid result
 	}

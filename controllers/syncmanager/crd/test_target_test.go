@@ -65,7 +65,7 @@ func newTestTarget(t *testing.T, clock clock.WithTicker) *testTarget {
 	}))
 	registry := connections.NewRegistry(t, targets.Options{FieldManager: ownership.FieldManager(testOwner.Hub), Clock: clock})
 	w.Connection = connections.Connect(t, registry, testOwner.SyncTarget, suite.Kubeconfig(t, server.URL, suite.CertificateOf(server), "token-of-the-hub"), kcp.Limits{})
-	suite.Eventually(t, func(g Gomega) { g.Expect(w.IsUp()).To(BeTrue(), "%+v", w.Health()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(w.Health.IsUp()).To(BeTrue(), "%+v", w.Health.Get()) })
 	return w
 }
 

@@ -117,7 +117,7 @@ func (c *Controller) newQueue(reconciler reconcile.TypedReconciler[schema.GroupR
 
 // Run compares resources until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	defer c.Connection.Subscribe(targets.Listener{
+	defer c.Connection.Watches.Subscribe(targets.Listener{
 		OnCRD:    c.onCRDChanged,
 		OnSynced: func() { c.recheckAll(debounceDelay) },
 		OnAPIs:   c.recheckUnserved,
@@ -205,7 +205,7 @@ func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResourc
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
-		c.Connection.ProbeNow()
+		c.Connection.Health.ProbeNow()
 	} else {
 		state.Schema = desired.Schema.ID()
 	}
@@ -237,7 +237,7 @@ func (c *Controller) take(resource schema.GroupResource) (desired Resource, outd
 func (c *Controller) skipIfDown() bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	isDown := !c.Connection.IsUp()
+	isDown := !c.Connection.Health.IsUp()
 	c.skipped = c.skipped || isDown
 	return isDown
 }
@@ -259,7 +259,7 @@ func (c *Controller) sessionAfter(outdated *Session) *Session {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.session == nil || c.session == outdated {
-		c.session = c.Checker.NewSession(c.Connection.Discovery())
+		c.session = c.Checker.NewSession(c.Connection.Discovery)
 	}
 	return c.session
 }

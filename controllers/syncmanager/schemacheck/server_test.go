@@ -246,7 +246,7 @@ func TestControllerSharesRequests(t *testing.T) {
 	kubeconfig := suite.Kubeconfig(t, server.URL, suite.CertificateOf(server), target.Config.BearerToken)
 	connection := connections.Connect(t, connections.NewRegistry(t, targets.Options{}), "florin", kubeconfig, kcp.Limits{})
 	synced := make(chan struct{}, 1)
-	t.Cleanup(connection.Subscribe(targets.Listener{OnCRD: func(schema.GroupResource) {}, OnSynced: func() { synced <- struct{}{} }}))
+	t.Cleanup(connection.Watches.Subscribe(targets.Listener{OnCRD: func(schema.GroupResource) {}, OnSynced: func() { synced <- struct{}{} }}))
 	g.Eventually(synced).Should(Receive())
 
 	controller := schemacheck.New(schemacheck.Options{
@@ -279,8 +279,8 @@ func TestControllerSharesRequests(t *testing.T) {
 
 	g.Expect(proxy.Set(t.Context(), faults.Failing)).To(Succeed())
 	g.Eventually(func() bool {
-		connection.ProbeNow()
-		return connection.IsUp()
+		connection.Health.ProbeNow()
+		return connection.Health.IsUp()
 	}).Should(BeFalse())
 	changed := resources[deployments]
 	changed.Schema.Name = "another"
@@ -289,8 +289,8 @@ func TestControllerSharesRequests(t *testing.T) {
 	g.Expect(counted.get()).To(BeEmpty())
 	g.Expect(proxy.Set(t.Context(), faults.None)).To(Succeed())
 	g.Eventually(func() bool {
-		connection.ProbeNow()
-		return connection.IsUp()
+		connection.Health.ProbeNow()
+		return connection.Health.IsUp()
 	}).Should(BeTrue())
 	g.Eventually(func() string {
 		state, _ := controller.State(deployments)

@@ -223,7 +223,7 @@ func (r *drainer) listNamespace(ctx context.Context, request listRequest, kind, 
 			}
 		}
 		if result.pages++; result.pages > maxListPages || result.size > maxListBytes {
-			r.Target.Quarantine(fmt.Sprintf("there seems to be no end of %s that may be the hub's", request.resource.GroupResource()))
+			r.Target.StartQuarantine(fmt.Sprintf("there seems to be no end of %s that may be the hub's", request.resource.GroupResource()))
 			return nil, errListTooLarge
 		}
 		next = page.Continue

@@ -48,7 +48,7 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// Target is the part of [targets.Connection] that a drain needs.
+// Target has the methods of a [targets.Connection] that a drain needs.
 type Target interface {
 	ListMetadata(ctx context.Context, resource schema.GroupVersionResource, namespace, selector, next string) (*metav1.PartialObjectMetadataList, error)
 	ResolveResource(ctx context.Context, resource schema.GroupVersionResource) (kind string, namespaced bool, err error)
@@ -60,10 +60,18 @@ type Target interface {
 	WaitUntilUp(ctx context.Context) error
 	ProbeNow()
 	ClockSkew() time.Duration
-	Quarantine(what string)
+	StartQuarantine(what string)
 }
 
-var _ Target = &targets.Connection{}
+// TargetOf returns the target of a connection.
+func TargetOf(connection *targets.Connection) Target {
+	return struct {
+		*targets.Objects
+		*targets.APIs
+		*targets.HealthMonitor
+		*targets.Quarantine
+	}{&connection.Objects, &connection.APIs, &connection.Health, &connection.Quarantine}
+}
 
 // Options are the parameters of [Run].
 type Options struct {

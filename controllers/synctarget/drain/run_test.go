@@ -67,7 +67,7 @@ func (e *endlessTarget) ListMetadata(context.Context, schema.GroupVersionResourc
 	return e.page.DeepCopy(), nil
 }
 
-func (e *endlessTarget) Quarantine(what string) { e.quarantineReason = what }
+func (e *endlessTarget) StartQuarantine(what string) { e.quarantineReason = what }
 
 // A target with endless pages, or with endless objects of the hub, is quarantined, and the listing ends.
 func TestListsAreBounded(t *testing.T) {

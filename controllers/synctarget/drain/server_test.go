@@ -210,7 +210,7 @@ func (w testEnv) populate() (foreign map[string]string) {
 // drain starts drains until one finishes, and cancels each after some writes.
 func (w testEnv) drain(mode cleanup.Mode, writes int) (report edgev2alpha1.CleanupStatus, seen *countingTarget) {
 	w.t.Helper()
-	seen = &countingTarget{Target: connections.ConnectToTarget(w.t, ownership.FieldManager(owner.Hub), owner.SyncTarget)}
+	seen = &countingTarget{Target: drain.TargetOf(connections.ConnectToTarget(w.t, ownership.FieldManager(owner.Hub), owner.SyncTarget))}
 	var before *edgev2alpha1.CleanupStatus
 	for {
 		ctx, kill := context.WithTimeout(w.t.Context(), suite.Timeout)

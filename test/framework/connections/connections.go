@@ -90,7 +90,7 @@ func ConnectToTarget(t testing.TB, fieldManager string, syncTarget types.UID) *t
 	t.Helper()
 	kubeconfig := suite.ReadFile(t, suite.Target(t).Kubeconfig)
 	connection := Connect(t, NewRegistry(t, targets.Options{FieldManager: fieldManager}), syncTarget, kubeconfig, kcp.Limits{})
-	suite.WaitUntil(t, "the target is up", connection.IsUp)
+	suite.WaitUntil(t, "the target is up", connection.Health.IsUp)
 	return connection
 }
 
