@@ -96,7 +96,7 @@ type controller interface {
 	Register(hosting manager.Manager) error
 }
 
-// newControllers returns all controllers. Those of inventory workspaces add themselves to the manager of these workspaces, too.
+// newControllers returns all controllers. Controllers of inventory workspaces add themselves to the manager of these workspaces, too.
 func newControllers(h *hub) ([]controller, error) {
 	locator := newLocator(h)
 	readySyncTargets := &readiness.Registry{}

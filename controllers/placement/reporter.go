@@ -175,7 +175,7 @@ func (r *reporter) countExcluded() (again time.Duration) {
 	return 0
 }
 
-// heldDestinations returns the names of the placement's destinations from which nothing is withdrawn, because kcp went back to
+// heldDestinations returns the names of the placement's destinations where nothing is withdrawn, because kcp went back to
 // an earlier state.
 func (r *reporter) heldDestinations(found outcome) (held []string) {
 	if r.history.Current() == nil {

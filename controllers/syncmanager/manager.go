@@ -354,7 +354,7 @@ func (m *Manager) stop(syncTarget types.UID, stopping *targetState) {
 	m.ObjectStateChanged.Publish(objectsync.ObjectRef{SyncTarget: syncTarget})
 }
 
-// Resume reconciles all objects of a target if the target has come up since the last call.
+// Resume reconciles all objects of a target if the target came up since the last call.
 func (m *Manager) Resume(syncTarget types.UID) {
 	found, ok := m.get(syncTarget)
 	if !ok || !found.observeReconnect() {

@@ -170,7 +170,7 @@ func (t *targetState) setMissingAPIs(missing MissingAPIs) (changed bool) {
 	return changed
 }
 
-// observeReconnect reports whether the target has come up since the last call.
+// observeReconnect reports whether the target came up since the last call.
 func (t *targetState) observeReconnect() bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()

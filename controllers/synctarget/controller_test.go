@@ -157,7 +157,7 @@ func TestTargetFor(t *testing.T) {
 	}
 }
 
-// A SyncTarget that is recreated under its name, or vanishes, is disconnected. Others stay connected.
+// A SyncTarget that is recreated under its name, or vanishes, is disconnected. The other SyncTargets stay connected.
 func TestTrackAndUntrack(t *testing.T) {
 	registry := startRegistry(t)
 	controller := NewController(Options{Registry: registry, Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})

@@ -30,7 +30,7 @@ import (
 
 const failureLines = 30
 
-// batches groups tools that one command can build: those of one module with the same flags. The command links one program
+// batches groups tools that one command can build: tools of one module with the same flags. The command links one program
 // while it compiles the next, and reads the module's packages once.
 func batches(missing []pinned) [][]pinned {
 	var all [][]pinned

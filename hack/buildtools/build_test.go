@@ -39,7 +39,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// go names a program that it builds together with others after its package, and build looks for it under the tool's name.
+// go names a program that it builds together with other programs after its package, and build looks for it under the tool's name.
 func TestToolsOfOneBatchAreNamedAfterTheirPackages(t *testing.T) {
 	var all []pinned
 	for _, tool := range table {

@@ -37,7 +37,7 @@ type installer struct {
 
 func (i installer) pinsPath() string { return filepath.Join(i.toolsDir, pinsFile) }
 
-// downloadOrBuild downloads the tools that their projects publish for this platform, and builds the others.
+// downloadOrBuild downloads the tools that their projects publish for this platform, and builds the other tools.
 func (i installer) downloadOrBuild(ctx context.Context, show *screen.Screen, missing []pinned) error {
 	pins, err := download.ReadPins(i.pinsPath())
 	if err != nil {
@@ -81,7 +81,7 @@ func (i installer) download(ctx context.Context, p published, pins download.Pins
 	return p.recordInstalled(i.binDir)
 }
 
-// pin writes the checksums that the projects publish now, of all tools that can be downloaded. Whoever commits the file
+// pin writes the checksums that the projects publish now, of all tools that can be downloaded. The author who commits the file
 // has looked at them.
 func (i installer) pin(ctx context.Context, show *screen.Screen) error {
 	pins := download.Pins{}

@@ -38,7 +38,7 @@ import (
 type options struct {
 	page, chart, clusters string
 	fleet                 fleet
-	// memory and cores are those of a replica that shares the fleet.
+	// memory and cores belong to a replica that shares the fleet.
 	memory, cores float64
 }
 
@@ -199,7 +199,7 @@ func values(c costs) []line {
 	}
 }
 
-// details are the rows of the table behind the others.
+// details are the rows of the table behind the other ones.
 func details(c costs) []line {
 	watches := func(p plan, replicas int) string { return count(float64(replicas) * p.kcp.shards * p.fleet.resources) }
 	series := func(p plan, pairs float64) string {
@@ -223,7 +223,7 @@ func details(c costs) []line {
 		{"Secrets that one active replica reads at its start, of `kcp.burst` " + count(c.qpsBurst), func(p plan) string { return count(p.fleet.clusters) }},
 		{"watches of mailboxes, one active and a standby", func(p plan) string { return watches(p, p.one.replicas) }},
 		{"watches of mailboxes, sharded", func(p plan) string { return sharded(func(h hub) string { return watches(p, h.replicas) })(p) }},
-		// One for each resource, and those of namespaces and definitions.
+		// One for each resource, and the watches of namespaces and definitions.
 		{"watches on all clusters, twice with a warm standby", func(p plan) string { return count(p.fleet.clusters * (p.fleet.resources + 2)) }},
 		{"requests a second to all clusters at rest, likewise", func(p plan) string { return count(c.restTarget / c.fleet / 60 * p.fleet.clusters) }},
 		{"time series, with `metrics.perResource`", func(p plan) string { return series(p, p.fleet.resources) }},

@@ -33,7 +33,7 @@ import (
 
 const root = "../.."
 
-// parse returns the options of the command with some flags. Without any they are those of `make capacity`.
+// parse returns the options of the command with some flags. Without any flag they are the options of `make capacity`.
 func parse(t *testing.T, arguments ...string) (o options) {
 	t.Helper()
 	flags := flag.NewFlagSet("capacity", flag.ContinueOnError)

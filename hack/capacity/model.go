@@ -46,7 +46,7 @@ const (
 	targetsPart   = 1.0 / 4
 )
 
-// fleet is what is synced. Objects, edits and resources are those of each cluster.
+// fleet is the synced fleet. Objects, edits and resources are counted per cluster.
 type fleet struct {
 	clusters, objects, objectBytes, selected, resources float64
 	edits, statusesPerEdit                              float64

@@ -98,7 +98,7 @@ func TestKcp(t *testing.T) {
 	f := fleetOf(1200, 2_000_000)
 	f.edits = 0.5
 	k := simple.kcp(f)
-	// A status for each edit, and one of a config, of which 1,200 mailboxes have at most 240 a second.
+	// A status for each edit, and one of a config: 1,200 mailboxes write at most 240 of these a second.
 	expect(t, map[string][2]float64{
 		"at rest": {k.hubRest, 20}, "with edits": {k.hubPeak, 20 + 600 + 240}, "writes": {k.writes, 1460},
 		"storage": {k.storage, 3024 * (2_000_000 + 1460*300)}, "memory": {k.mailboxMemory, 84_000 * mebi}, "CPUs": {k.cores, 4.8},

@@ -143,7 +143,7 @@ func (d *demo) awaitRollout(ctx context.Context) error {
 	return d.awaitAvailable(ctx, len(d.targets))
 }
 
-// awaitAvailable waits until the Deployment runs on so many clusters, and its status in the workspace says so.
+// awaitAvailable waits until the Deployment runs on so many clusters, and its status in the workspace shows it.
 func (d *demo) awaitAvailable(ctx context.Context, clusters int) error {
 	const replicas = 2
 	err := eventually(ctx, func(ctx context.Context) error {

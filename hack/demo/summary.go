@@ -24,7 +24,7 @@ import (
 	"strings"
 )
 
-// question is a command of the plugin that tells how things are, for one of the kubeconfigs.
+// question is a command of the plugin that shows the state, for one of the kubeconfigs.
 type question struct {
 	title, kubeconfig string
 	args              []string

@@ -125,7 +125,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// makeImages runs make, and returns the directory with the images. ko accepts names of directories as those of images only.
+// makeImages runs make, and returns the directory with the images. ko accepts names of directories as names of images only.
 func makeImages(t *testing.T, name string, more ...string) string {
 	t.Helper()
 	dir := "dist/test-image/" + name
@@ -244,7 +244,7 @@ func unpack(t *testing.T, image v1.Image, to string) {
 	}
 }
 
-// checkSBOM reads the SBOM of an image: the image has no root certificates but those of this module.
+// checkSBOM reads the SBOM of an image: the image has only the root certificates of this module.
 func checkSBOM(t *testing.T, file string) {
 	t.Helper()
 	if content := read(t, file); !bytes.Contains(content, []byte("SPDX-2")) || !bytes.Contains(content, []byte("golang.org/x/crypto/x509roots/fallback")) {

@@ -40,7 +40,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// The committed charts are those of RESULTS.md, and are XML.
+// The committed charts show the numbers of RESULTS.md, and are XML.
 func TestChartsAreUpToDate(t *testing.T) {
 	out := t.TempDir()
 	if err := run(filepath.Join(root, "RESULTS.md"), out); err != nil {

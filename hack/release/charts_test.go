@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The defaults are those of the Pod security standard "restricted", with a root filesystem that nobody can write, and each Pod of the chart has
+// The defaults follow the Pod security standard "restricted", with a root filesystem that nobody can write, and each Pod of the chart has
 // them. The tests of test/chart render the charts; this one needs no helm, so that it runs before each commit.
 func TestDefaultSecurityContexts(t *testing.T) {
 	var values struct {

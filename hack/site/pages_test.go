@@ -59,7 +59,7 @@ func measured(t *testing.T, label string) string {
 	return ""
 }
 
-// A fact has one figure: the pages about sizing repeat those of RESULTS.md.
+// A fact has one figure: the pages about sizing repeat the figures of RESULTS.md.
 func TestSizingHasTheFiguresOfResults(t *testing.T) {
 	checked := 0
 	for _, row := range tableRows(t, "../../docs/sizing.md") {

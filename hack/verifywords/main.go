@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// verify returns one error for each name with a listed word. The second error tells that it could not check all files.
+// verify returns one error for each name with a listed word. The second error means that it could not check all files.
 func verify(ctx context.Context) (refused []error, err error) {
 	words, err := parseVocabulary(wordsFile)
 	if err != nil {
@@ -86,7 +86,7 @@ func goFiles(ctx context.Context) ([]string, error) {
 	return strings.FieldsFunc(string(output), func(r rune) bool { return r == 0 }), nil
 }
 
-// checkFile returns one error for each declaration in the file with a listed word. The second error tells that the file is
+// checkFile returns one error for each declaration in the file with a listed word. The second error means that the file is
 // no Go code.
 func (v *vocabulary) checkFile(path string, content []byte) ([]error, error) {
 	files := token.NewFileSet()

@@ -80,7 +80,7 @@ func identifiersIn(expressions ...ast.Expr) []*ast.Ident {
 	return found
 }
 
-// pathNames returns the file's own name and those of its directories, as far as seen does not have them yet.
+// pathNames returns the names of the file and of its directories, as far as seen does not have them yet.
 func pathNames(path string, seen map[string]bool) []name {
 	var found []name
 	for path = filepath.ToSlash(path); path != "."; path = filepath.ToSlash(filepath.Dir(path)) {

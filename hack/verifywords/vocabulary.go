@@ -25,7 +25,7 @@ import (
 type vocabulary struct {
 	// anywhere are words that no part of a name may be.
 	anywhere map[string]string
-	// whole are names that are refused only as a whole, since their words are fine beside others.
+	// whole are names that are refused only as a whole, since their words are fine beside other words.
 	whole map[string]string
 }
 

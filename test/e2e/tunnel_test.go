@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// These specs are about the tunnel itself. With CONNECTION=Tunnel all others run through tunnels too.
+// These specs are about the tunnel itself. With CONNECTION=Tunnel all other specs run through tunnels too.
 var _ = Describe("A cluster that dials the hub", func() {
 	reasonOf := func(ctx context.Context, inventory *installation.Inventory, name, condition string) func() string {
 		return func() string {

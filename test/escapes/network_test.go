@@ -105,7 +105,7 @@ func slowly(begin string) func(io.ReadWriter) {
 	}
 }
 
-// Whatever the network sends, a request ends at its deadline, takes little memory, and connections do not accumulate.
+// Regardless of what the network sends, a request ends at its deadline, takes little memory, and connections do not accumulate.
 func TestHostileNetworks(t *testing.T) {
 	pair := newCertificate(t)
 	for name, test := range wires {

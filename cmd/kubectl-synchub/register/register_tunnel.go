@@ -50,7 +50,7 @@ func (f *tunnelFlags) addFlags(command *cobra.Command) {
 func (f *tunnelFlags) addHubFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&f.namespace, "tunnel-namespace", registration.TunnelNamespace, "namespace of the tunnel in its cluster")
-	flags.StringVar(&f.hubURL, "hub-url", "", "URL by which the cluster reaches the hub's port for tunnels, if it is not the one that the hub reports")
+	flags.StringVar(&f.hubURL, "hub-url", "", "URL at which the cluster reaches the hub's port for tunnels, if it is not the one that the hub reports")
 	flags.StringVar(&f.hubAuthorityFile, "hub-certificate-authority", "", "file with the certificate authority of that URL; without it and with --hub-url, the cluster trusts public authorities")
 }
 

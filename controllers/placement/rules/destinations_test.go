@@ -129,7 +129,7 @@ func TestSelectsSyncTarget(t *testing.T) {
 }
 
 // A destination has the parameters of its SyncTarget, then the parameters of the Location that the slice names,
-// and no others.
+// and no other ones.
 func TestParametersOfADestination(t *testing.T) {
 	till := syncTarget("own", "till", "prod")
 	till.Annotations = map[string]string{"city": "Gouda"}

@@ -75,7 +75,7 @@ func TestTrustedResourcesAreComparedLater(t *testing.T) {
 }
 
 // Trust ends with the first reconcile, even if the target is down then: the resource is compared when the
-// target has come up.
+// target is up.
 func TestTrustEndsWithTheFirstReconcile(t *testing.T) {
 	controller := New(Options{Clock: clock.RealClock{}})
 	resource := schema.GroupResource{Resource: "widgets"}

@@ -231,7 +231,7 @@ func TestControllerFollowsTheCRD(t *testing.T) {
 }
 
 // A controller compares all resources that are due at once with the same requests as one session. It sends no
-// request while the target is down, and compares changed resources when the target has come up.
+// request while the target is down, and compares changed resources when the target is up again.
 func TestControllerSharesRequests(t *testing.T) {
 	g, target, counted := NewWithT(t), suite.Target(t), &counter{}
 	proxy, err := faults.NewProxy(t.Context(), target.Config)

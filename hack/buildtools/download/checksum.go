@@ -37,7 +37,7 @@ func Single(content []byte, _ string) (string, error) {
 func List(content []byte, file string) (string, error) {
 	for line := range strings.Lines(string(content)) {
 		fields := strings.Fields(line)
-		// An asterisk before the name says that the file was read in binary mode.
+		// An asterisk before the name means that the file was read in binary mode.
 		if len(fields) == 2 && strings.TrimPrefix(fields[1], "*") == file {
 			return valid(fields[0])
 		}

@@ -65,7 +65,7 @@ func (p Pins) Write(file string) error {
 	return nil
 }
 
-// checksum returns that of a release. A file of pins without it was not updated with the version of the tool.
+// checksum returns the checksum of a release. A file of pins without it was not updated with the version of the tool.
 func (p Pins) checksum(release Release) (string, error) {
 	checksum, ok := p[release.URL]
 	if !ok {

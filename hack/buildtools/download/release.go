@@ -27,9 +27,9 @@ import (
 type Release struct {
 	// Program is the name of the program, also in an archive.
 	Program string
-	// URL is that of the program, or of an archive with it: a .tar.gz or .zip file.
+	// URL is the address of the program, or of an archive with it: a .tar.gz or .zip file.
 	URL string
-	// ChecksumURL is that of a file with the SHA-256 checksum of what URL has, and ReadChecksum reads it.
+	// ChecksumURL is the address of a file with the SHA-256 checksum of what URL has, and ReadChecksum reads it.
 	ChecksumURL  string
 	ReadChecksum ChecksumReader
 }

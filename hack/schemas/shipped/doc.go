@@ -16,6 +16,6 @@ limitations under the License.
 
 // Package shipped generates the schemas that the chart ships for APIs that kcp does not serve. [Files] reads them
 // from a Kubernetes cluster and returns ConfigMaps, which the chart's PublishedResources name. It keeps the first
-// sentence of the descriptions of the upper levels, and removes the others to reduce the size. Command hack/schemas
+// sentence of the descriptions of the upper levels, and removes the other sentences to reduce the size. Command hack/schemas
 // calls it.
 package shipped

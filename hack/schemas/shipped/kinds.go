@@ -31,7 +31,7 @@ type kind struct {
 	required []string
 	// defaults are defaults of the cluster, for the few fields that clients read in responses: without
 	// updateStrategy, `kubectl rollout status` fails. The hub owns a field with a default in mailboxes on the target.
-	// Therefore fields that others set there have none, such as replicas, which an autoscaler sets.
+	// Therefore fields that other clients set there have none, such as replicas, which an autoscaler sets.
 	defaults []defaultValue
 	// columns are printed by `kubectl get` if the server has no printer of its own. Clusters do not publish the
 	// columns of built-in kinds and compute some of them, so these columns only come close. kcp itself prints these
