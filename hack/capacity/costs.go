@@ -103,7 +103,7 @@ func sources(c *costs) []source {
 		{"the hub's CPU time for 1,000 new objects", "burst", "…flight for each: processor time for 1,000 objects", true, 1e-3, to(&c.change)},
 		{"the servers' CPU time for 1,000 new objects", "burst", "…: the servers' processor time for 1,000 objects", true, 1e-3, to(&c.serversChange)},
 		{"part of the hub's CPU time that decodes objects, in %", resultsPage, "# % decoding objects", false, 1, to(&c.decode)},
-		{"part of it that handles events, in %", resultsPage, "# % events of watches", false, 1, to(&c.watch)},
+		{"part of it that handles events, in %", resultsPage, "# % handling watch events", false, 1, to(&c.watch)},
 		{"start with 1,000 objects", "restart", "1000 objects … against the same lists", true, 1, to(&c.startSmall)},
 		{"start with 10,000 objects", "restart", "10000 objects … against the same lists", true, 1, to(&c.startLarge)},
 		{"10,000 creations on one kcp", "burst", "# objects over …: elapsed", true, 1, to(&c.burstObjects, &c.burst)},
