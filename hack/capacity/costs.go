@@ -127,7 +127,7 @@ func sources(c *costs) []source {
 var statements = [][]string{
 	{"greatest size of etcd's database", "8 GiB", "documented", "[etcd's system limits](https://etcd.io/docs/v3.6/dev-guide/limit/) suggest no more, and 2 GiB is the default"},
 	{"how long former versions of an object stay in etcd", "5 min", "documented", "the default of `--etcd-compaction-interval` of kcp, as of [kube-apiserver](https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/)"},
-	{"time between two renewals of the Lease of a shard, of which there are 64", "2 s", "documented", "the hub itself: [Several active replicas](operations.md#several-active-replicas)"},
+	{"time between two renewals of the Lease of one of the 64 shards", "2 s", "documented", "the hub itself: [Several active replicas](operations.md#several-active-replicas)"},
 	{"cost grows in proportion to the fleet", "", "**assumed**", "nothing larger than the fleets of [RESULTS.md](../RESULTS.md) was measured"},
 	{"an edit, and a status, cost as much CPU time as a new object", "", "**assumed**", "only new objects were measured"},
 	{"all clusters have as many objects", "", "**assumed**", "one large mailbox has [limits of its own](operations.md#limits)"},
