@@ -29,6 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // desiredOf returns a desired object with a mark.
@@ -199,6 +200,6 @@ func TestKubeStellarMarks(t *testing.T) {
 
 // newAdopter returns a writer to a target, for a resource with an adoption policy.
 func newAdopter(policy synchubv1alpha1.AdoptionPolicy) *targetWriter {
-	options := &Options{Resource: plan.Resource{Adoption: policy}, Owner: testOwner}
+	options := &Options{Resource: plan.Resource{Adoption: policy}, Owner: testOwner, Connection: &targets.Connection{}}
 	return newTargetWriter(options, newTargetView(options), nil, nil)
 }

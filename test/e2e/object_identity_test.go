@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -138,6 +139,8 @@ spec:
 		By("keeping the result of a Job that the cluster has removed")
 		Eventually(value).WithContext(ctx).WithTimeout(time.Minute).WithArguments(mailbox, jobs.GroupVersionResource, ns, "migrate", "status", "conditions").Should(ContainSubstring("DeadlineExceeded"))
 		eventuallyGone(ctx, florin, jobs.GroupVersionResource, ns, "migrate")
+		// A hub that is killed before it has noted the end of a run may run the Job again.
+		Eventually(value).WithContext(ctx).WithArguments(mailbox, jobs.GroupVersionResource, ns, "migrate", "metadata", "annotations", ownership.FinishedAnnotation).ShouldNot(BeEmpty())
 		By("reporting the Secret that the cluster removes each time")
 		Eventually(failures).WithContext(ctx).WithTimeout(time.Minute).WithArguments(mailbox, ns).Should(ConsistOf("RemovedByCluster robot-token"))
 		Expect(failureMessage(ctx, mailbox, ns, "robot-token")).To(ContainSubstring("ServiceAccount " + ns + "/robot"))
