@@ -95,6 +95,9 @@ func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, err
 		return s, o.customize(key, s, selectedBy)
 	case len(selectedBy) > 0:
 		// Placements select the object, but no Location selects the SyncTarget.
+		if o.active.get().holds(syncTarget.UID, selectedBy) {
+			return nil, nil
+		}
 		if isProven, err := o.verifier.isGone(ctx, key.mailbox, selectedBy, false); !isProven {
 			return nil, err
 		}
