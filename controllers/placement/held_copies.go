@@ -108,8 +108,8 @@ func (r *resolver) copyCounter(placement types.UID) func(map[logicalcluster.Name
 				if !entry.isSelectedBy(placement) {
 					continue
 				}
-				for mailbox, found := range entry.pairs {
-					if found.hasCopy && mailboxes[mailbox] {
+				for at, found := range entry.pairs {
+					if found.hasCopy && mailboxes[at.mailbox] {
 						count++
 					}
 				}
@@ -167,11 +167,15 @@ func (s *summary) addHeld(entry *object, view *fleet.Snapshot, mailbox logicalcl
 		return
 	}
 	isCounted := false
-	for _, placement := range entry.selectedBy {
+	for _, placement := range slices.Concat(entry.selectedBy, entry.containerFor) {
 		former := s.outcomes[placement.UID].former[syncTarget.UID]
-		counted := s.counts[placement.UID]
-		if former.Until.IsZero() || counted == nil {
+		if former.Until.IsZero() {
 			continue
+		}
+		counted := s.counts[placement.UID]
+		if counted == nil {
+			counted = &placementCounts{}
+			s.counts[placement.UID] = counted
 		}
 		if counted.held == nil {
 			counted.held = &heldCopies{syncTargets: map[string]int{}, at: former.Until}

@@ -120,8 +120,8 @@ func TestHeldCopiesAreCounted(t *testing.T) {
 		},
 	}
 	for i, selectedBy := range [][]*resolvedPlacement{{shop, annex}, {shop}, {annex}} {
-		summed.add(objectKey{name: types.NamespacedName{Name: fmt.Sprint(i)}}, &object{selectedBy: selectedBy, pairs: map[logicalcluster.Name]*pair{
-			"florin": {hasCopy: true}, "guilder": {hasCopy: true}, "uncertain": {hasCopy: true}, "stays": {desired: true, hasCopy: true}, "unknown": {hasCopy: true},
+		summed.add(objectKey{name: types.NamespacedName{Name: fmt.Sprint(i)}}, &object{selectedBy: selectedBy, pairs: map[site]*pair{
+			at("florin"): {hasCopy: true}, at("guilder"): {hasCopy: true}, at("uncertain"): {hasCopy: true}, at("stays"): {desired: true, hasCopy: true}, at("unknown"): {hasCopy: true},
 		}}, view, nil)
 	}
 	condition := withdrawalCondition(summed.counts["shop"])
