@@ -51,11 +51,10 @@ type Tenancy struct {
 	NamespaceTemplate string `json:"namespaceTemplate,omitempty"`
 
 	// namespaceLabels are labels of each namespace of a workload workspace on the cluster, for example those of Pod
-	// Security. A label of the workspace's own Namespace never overrides them.
+	// Security. A label of the workspace's own Namespace never overrides them. Labels of synchub.dev have no effect.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule="self.all(key, size(key) <= 317 && self[key].matches('^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$') && size(self[key]) <= 63)",message="keys and values must be those of labels"
-	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('synchub.dev/') && key != 'kubernetes.io/metadata.name')",message="the labels synchub.dev/... and kubernetes.io/metadata.name are set already"
+	// +kubebuilder:validation:XValidation:rule="self.all(key, size(key) <= 317 && size(self[key]) <= 63)",message="a key has at most 317 characters, and a value 63"
 	NamespaceLabels map[string]string `json:"namespaceLabels,omitempty"`
 
 	// resourceQuota is the spec of a ResourceQuota that the hub keeps in each namespace of a workload workspace.

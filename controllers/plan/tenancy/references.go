@@ -17,6 +17,7 @@ limitations under the License.
 package tenancy
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
 )
 
@@ -33,16 +35,25 @@ import (
 type References []fieldpath.Path
 
 // CompileReferences returns the references of the objects of a resource: the known ones of Kubernetes' kinds, and further ones.
-func CompileReferences(resource schema.GroupResource, further []string) (References, error) {
-	var references References
-	for _, text := range append(kubernetesReferences[resource], further...) {
+// The error contains the field at fault, as namespaceReferences[0].
+func CompileReferences(resource schema.GroupResource, further []synchubv1alpha1.FieldPath) (references References, err error) {
+	for _, text := range kubernetesReferences[resource] {
 		path, err := fieldpath.Parse(text)
 		if err != nil {
 			return nil, err
 		}
 		references = append(references, path)
 	}
-	return references, nil
+	var errs []error
+	for i, text := range further {
+		path, err := fieldpath.Parse(string(text))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("namespaceReferences[%d]: %w", i, err))
+			continue
+		}
+		references = append(references, path)
+	}
+	return references, errors.Join(errs...)
 }
 
 // kubernetesReferences are the references of the kinds of Kubernetes.

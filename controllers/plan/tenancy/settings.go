@@ -21,7 +21,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -54,7 +53,7 @@ func (s Settings) AllowsClusterScoped(resource schema.GroupResource) bool {
 
 // Labels returns the labels of a workspace's namespace on the cluster: its own ones, except those that only the cluster's
 // administrator may set, and the labels of the settings. It returns nil if the workspaces share the namespaces.
-func (s Settings) Labels(workspace logicalcluster.Name, own map[string]string) map[string]string {
+func (s Settings) Labels(own map[string]string) map[string]string {
 	if s.Naming.IsShared() {
 		return nil
 	}
@@ -65,12 +64,12 @@ func (s Settings) Labels(workspace logicalcluster.Name, own map[string]string) m
 		}
 	}
 	maps.Copy(labels, s.NamespaceLabels)
-	labels[edgev2alpha1.LabelWorkspace] = WorkspaceHash(workspace)
 	return labels
 }
 
-// Annotations returns the annotations of a workspace's namespace on the cluster. An empty path is unknown.
-func (s Settings) Annotations(path string, own map[string]string) map[string]string {
+// Annotations returns the annotations of a workspace's namespace on the cluster, except those that only the cluster's administrator
+// may set.
+func (s Settings) Annotations(own map[string]string) map[string]string {
 	if s.Naming.IsShared() {
 		return nil
 	}
@@ -79,9 +78,6 @@ func (s Settings) Annotations(path string, own map[string]string) map[string]str
 		if !isReserved(key) {
 			annotations[key] = value
 		}
-	}
-	if path != "" {
-		annotations[edgev2alpha1.AnnotationWorkspacePath] = path
 	}
 	return annotations
 }
