@@ -303,6 +303,7 @@ func (r *reporter) writeSlice(ctx context.Context, placement *unstructured.Unstr
 	for _, destination := range found.resolution.Destinations {
 		slice.Destinations = append(slice.Destinations, edgev2alpha1.SinglePlacement{
 			Cluster: destination.Inventory.String(), LocationName: destination.Location, SyncTargetName: destination.Name, SyncTargetUID: destination.UID,
+			NamespaceTemplate: string(destination.Tenancy.Naming),
 		})
 	}
 	if found.chosen != nil {
