@@ -30,7 +30,7 @@ import (
 	"k8s.io/utils/clock"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/mutation"
@@ -309,8 +309,8 @@ func (c *Controller) onNamespaceLabels(changed ...string) {
 	}
 }
 
-func (c *Controller) newQueue() *idlequeue.Queue[types.NamespacedName] {
-	return idlequeue.New(idlequeue.Options[types.NamespacedName]{
+func (c *Controller) newQueue() *queue.Queue[types.NamespacedName] {
+	return queue.New(queue.Options[types.NamespacedName]{
 		Name:                    "sync",
 		Reconciler:              c,
 		MaxConcurrentReconciles: maxConcurrentReconciles,

@@ -49,11 +49,11 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
-	"github.com/synchub-dev/synchub/controllers/internal/patch"
-	"github.com/synchub-dev/synchub/controllers/internal/predicates"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
+	"github.com/synchub-dev/synchub/controllers/internal/watch"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -129,10 +129,10 @@ func NewController(options Options) *Controller {
 
 // Register adds the controller to the manager of the inventory workspaces.
 func (c *Controller) Register(hosting manager.Manager) error {
-	slow := lanes.PerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, c.Clock)
+	slow := queue.LanePerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, c.Clock)
 	return errors.Join(hosting.Add(slow), mcbuilder.ControllerManagedBy(c.Manager).
 		Named("synctarget").
-		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(predicates.IgnoreHeartbeats(), predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(watch.IgnoreHeartbeats(), predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(inventories.SecretMetadata(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
 			return mchandler.EnqueueRequestsFromMapFunc(func(_ context.Context, secret client.Object) []reconcile.Request {
 				return c.store.requestsForSecret(secretKey{name, client.ObjectKeyFromObject(secret)})
@@ -295,7 +295,7 @@ func (c *Controller) awaitQuota(ctx context.Context, request mcreconcile.Request
 // again: when replicas change, all SyncTargets would be written at once.
 func (c *Controller) patchStatus(ctx context.Context, inventory cluster.Cluster, stored, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	syncTarget.Status.Hub = c.Replica
-	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
+	return status.Patch(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
 // startOrStopSync starts or stops the sync of the SyncTarget. It starts only for an identified cluster: the
