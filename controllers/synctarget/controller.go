@@ -87,9 +87,6 @@ type Options struct {
 	// the status of SyncTargets, because users may write that status.
 	Ledger    *ledger.Store
 	Mailboxes mailbox.Locator
-	// ConnectionChanged carries SyncTargets whose connection changed. Unauthorized carries SyncTargets whose credentials the target
-	// refused in a probe.
-	ConnectionChanged, Unauthorized *topic.Topic[types.UID]
 
 	// Readiness receives which SyncTargets are Ready; it may be nil.
 	Readiness *readiness.Registry
@@ -150,9 +147,9 @@ func (c *Controller) Register(hosting manager.Manager) error {
 			context.AfterFunc(ctx, runningControllers.Add(c))
 			return nil
 		})).
-		WatchesRawSource(topic.Source(c.ConnectionChanged, c.store.onChanged)).
+		WatchesRawSource(topic.Source(&c.Registry.Changed, c.store.onChanged)).
 		WatchesRawSource(topic.Source(&c.Sync.StateChanged, c.store.onChanged)).
-		WatchesRawSource(topic.Source(c.Unauthorized, c.store.onUnauthorized)).
+		WatchesRawSource(topic.Source(&c.Registry.Unauthorized, c.store.onUnauthorized)).
 		// The leader reports exceeded quotas.
 		WatchesRawSource(leadership.Source(c.Role.Elected, func(requestQueue) { c.store.enqueueAll() })).
 		WatchesRawSource(topic.Source(c.Role.Changed, func(_ requestQueue, changed shards.Set) { c.store.resetShards(changed, c.Role.Owns) })).
