@@ -26,7 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
 )
 
@@ -64,7 +64,7 @@ func pendingMessage(pending []withdrawals.Pending) string {
 	}
 	slices.Sort(from)
 	slices.Sort(workspaces)
-	return events.Truncate(fmt.Sprintf("The hub withdraws %d copies of objects of %s from %s, because the Location, or a label of a SyncTarget, changed. Undo the change to keep the copies.",
+	return status.Truncate(fmt.Sprintf("The hub withdraws %d copies of objects of %s from %s, because the Location, or a label of a SyncTarget, changed. Undo the change to keep the copies.",
 		copies, joinFirst(workspaces), joinFirst(from)))
 }
 
