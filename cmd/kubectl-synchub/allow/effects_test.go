@@ -43,10 +43,10 @@ func locationOf(name, env string, availableTo ...string) edgev2alpha1.Location {
 	}
 }
 
-// placementOf returns an EdgePlacement of three objects on the Locations of an environment.
-func placementOf(name, env string) edgev2alpha1.EdgePlacement {
+// placementOf returns the EdgePlacement shop of three objects on the Locations of an environment.
+func placementOf(env string) edgev2alpha1.EdgePlacement {
 	return edgev2alpha1.EdgePlacement{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1},
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", Generation: 1},
 		Spec: edgev2alpha1.EdgePlacementSpec{
 			LocationSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"env": env}}}, InventoryWorkspaces: []string{"root:inventory"},
 		},
@@ -72,7 +72,7 @@ func TestDescribe(t *testing.T) {
 	prod, everybody := locationOf("prod", "prod", "root:annex"), locationOf("prod", "prod", shop, "root:*")
 	allowed, second := locationOf("prod", "prod", "root:annex", shop), locationOf("second", "prod", shop)
 	second.Spec.InstanceSelector.MatchLabels = nil
-	invalid, orphan, chosen, uncounted, elsewhere := placementOf("shop", "prod"), placementOf("shop", "prod"), placementOf("shop", "prod"), placementOf("shop", "prod"), placementOf("shop", "prod")
+	invalid, orphan, chosen, uncounted, elsewhere := placementOf("prod"), placementOf("prod"), placementOf("prod"), placementOf("prod"), placementOf("prod")
 	invalid.Spec.LocationSelectors[0].MatchLabels = map[string]string{"-": "x"}
 	orphan.Spec.DeletionPolicy = edgev2alpha1.DeletionPolicyOrphan
 	chosen.Spec.NumberOfClusters = new(int32(1))
@@ -87,15 +87,15 @@ func TestDescribe(t *testing.T) {
 		locations []edgev2alpha1.Location
 		want      []string
 	}{
-		"objects come":                   {false, team{placements: []edgev2alpha1.EdgePlacement{placementOf("shop", "prod")}}, []edgev2alpha1.Location{prod}, []string{gains, "3 objects of root:shop come to florin and guilder (EdgePlacement shop)."}},
+		"objects come":                   {false, team{placements: []edgev2alpha1.EdgePlacement{placementOf("prod")}}, []edgev2alpha1.Location{prod}, []string{gains, "3 objects of root:shop come to florin and guilder (EdgePlacement shop)."}},
 		"some of them are chosen":        {false, team{placements: []edgev2alpha1.EdgePlacement{chosen}}, []edgev2alpha1.Location{prod}, []string{gains, "3 objects of root:shop may come to florin and guilder (EdgePlacement shop)."}},
-		"objects leave":                  {true, team{placements: []edgev2alpha1.EdgePlacement{placementOf("shop", "prod")}}, []edgev2alpha1.Location{allowed}, []string{loses, "3 objects of root:shop leave florin and guilder (EdgePlacement shop)."}},
+		"objects leave":                  {true, team{placements: []edgev2alpha1.EdgePlacement{placementOf("prod")}}, []edgev2alpha1.Location{allowed}, []string{loses, "3 objects of root:shop leave florin and guilder (EdgePlacement shop)."}},
 		"objects leave where they are":   {true, team{placements: []edgev2alpha1.EdgePlacement{chosen}, placed: map[string]map[types.UID]bool{"shop": {"florin": true}}}, []edgev2alpha1.Location{allowed}, []string{loses, "3 objects of root:shop leave florin (EdgePlacement shop)."}},
 		"nothing is placed":              {true, team{placements: []edgev2alpha1.EdgePlacement{chosen}, placed: nowhere}, []edgev2alpha1.Location{allowed}, []string{loses, none}},
 		"copies stay":                    {true, team{placements: []edgev2alpha1.EdgePlacement{orphan}}, []edgev2alpha1.Location{allowed}, []string{loses, "The hub stops syncing 3 objects of root:shop to florin and guilder. The copies stay there, since spec.deletionPolicy of the EdgePlacement shop is Orphan."}},
 		"nothing is counted":             {true, team{placements: []edgev2alpha1.EdgePlacement{uncounted}}, []edgev2alpha1.Location{allowed}, []string{loses, "Objects of root:shop leave florin and guilder. The hub has not counted those of the EdgePlacement shop yet."}},
-		"another Location has them":      {true, team{placements: []edgev2alpha1.EdgePlacement{placementOf("shop", "prod")}}, []edgev2alpha1.Location{allowed, second}, []string{loses, none}},
-		"other Locations are selected":   {true, team{placements: []edgev2alpha1.EdgePlacement{placementOf("shop", "test")}}, []edgev2alpha1.Location{allowed}, []string{loses, none}},
+		"another Location has them":      {true, team{placements: []edgev2alpha1.EdgePlacement{placementOf("prod")}}, []edgev2alpha1.Location{allowed, second}, []string{loses, none}},
+		"other Locations are selected":   {true, team{placements: []edgev2alpha1.EdgePlacement{placementOf("test")}}, []edgev2alpha1.Location{allowed}, []string{loses, none}},
 		"another inventory is selected":  {true, team{placements: []edgev2alpha1.EdgePlacement{elsewhere}}, []edgev2alpha1.Location{allowed}, []string{loses, none}},
 		"another entry includes it":      {true, team{}, []edgev2alpha1.Location{everybody}, []string{"root:shop may use the Location prod in any case, by the entry root:* of spec.availableTo.workspaces."}},
 		"an entry includes it already":   {false, team{}, []edgev2alpha1.Location{locationOf("prod", "prod", "root:*")}, []string{"root:shop may use the Location prod in any case, by the entry root:* of spec.availableTo.workspaces."}},
