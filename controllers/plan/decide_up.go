@@ -108,7 +108,7 @@ func decideMissing(m *MissingSource) (SourceState, UpPlan) {
 		// The source may have appeared after the index was read. Its event enqueues the key again.
 		return unknown, UpPlan{}
 	case m.IsCached && m.RenameTo != nil:
-		return unknown, UpPlan{Wants: Wants{RenameTo: m.RenameTo}}
+		return unknown, UpPlan{RenameTo: m.RenameTo}
 	case m.IsCached:
 		// A conversion gives the source another name.
 		return SourceState{State: Deselected, AbsenceVerified: true}, UpPlan{}
@@ -178,13 +178,6 @@ func upPresent(desired *transform.Desired, inMailbox *MailboxObject, droppedPath
 // isReplacedBy reports whether the source was deleted and created again, so that the mailbox object may be replaced.
 func (o *MailboxObject) isReplacedBy(desired *transform.Desired) bool {
 	return o.Owned && isSuccessorOf(desired.Mark, o.Mark) && o.Mark.Policy == ownership.PolicyDelete && !o.Retain
-}
-
-// SupersedesInMailbox reports whether the source of a mailbox object was deleted and created again, so that the mailbox object
-// may be replaced if kcp refuses to change it.
-func (p Planner) SupersedesInMailbox(s *Snapshot, desired *transform.Desired) bool {
-	observed := p.Resource.NewMailboxObject(s.InMailbox, s.Up.Mark, nil)
-	return observed != nil && observed.isReplacedBy(desired)
 }
 
 func upAbsent(source SourceState, inMailbox *MailboxObject) Decision {

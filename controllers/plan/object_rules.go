@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -246,15 +247,15 @@ func (r Resource) NewMailboxObject(object *unstructured.Unstructured, mark *owne
 	return observed
 }
 
-// MailboxStatus returns the status for the mailbox object. applied is true if the copy has the current content of the mailbox
-// object, so that its observedGeneration can be translated.
-func (r Resource) MailboxStatus(inMailbox, onTarget *unstructured.Unstructured, applied bool) map[string]any {
-	if !r.StatusSubresource {
-		// Without the subresource each write of the status increments the generation, so an observedGeneration cannot be
-		// translated.
-		return transform.StatusOf(onTarget.Object["status"])
+// PropagationOf returns the propagation policy of an object that is being deleted, or was deleted. An API server keeps the policy
+// as a finalizer until the garbage collector has acted on it. The object in the last event has that finalizer too.
+func PropagationOf(deleted *unstructured.Unstructured) metav1.DeletionPropagation {
+	switch finalizers := deleted.GetFinalizers(); {
+	case slices.Contains(finalizers, metav1.FinalizerOrphanDependents):
+		return metav1.DeletePropagationOrphan
+	case slices.Contains(finalizers, metav1.FinalizerDeleteDependents):
+		return metav1.DeletePropagationForeground
+	default:
+		return metav1.DeletePropagationBackground
 	}
-	return transform.ReturnedStatus(onTarget.Object["status"], transform.Generations{
-		Source: inMailbox.GetGeneration(), Target: onTarget.GetGeneration(), Applied: applied,
-	})
 }

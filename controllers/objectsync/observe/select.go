@@ -68,7 +68,7 @@ func (o *Observer) matchesFilter(source *unstructured.Unstructured) (bool, error
 	}
 	passes, err := filter.Matches(source, labels)
 	if err != nil {
-		return false, &RuleError{Field: "spec.filter", Err: err}
+		return false, &plan.RuleError{Field: "spec.filter", Err: err}
 	}
 	return passes, nil
 }

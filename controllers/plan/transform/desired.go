@@ -101,6 +101,16 @@ func (d *Desired) AsMarked(mark ownership.Mark) *Desired {
 	return &marked
 }
 
+// AsAdopted returns a copy with a mark of an adopted object, which the hub did not create.
+func (d *Desired) AsAdopted() *Desired {
+	adopted := *d
+	adopted.Object = d.Object.DeepCopy()
+	adopted.Mark.Adopted = true
+	adopted.sealed = adopted.owner.Seal(adopted.Mark)
+	setMetadataEntry(adopted.Object.Object, "annotations", ownership.MarkAnnotation, adopted.sealed)
+	return &adopted
+}
+
 // ForCopy returns the desired object for an existing copy, with the copy's UID in the identity. It distinguishes the copy from an
 // object restored from a backup.
 func (d *Desired) ForCopy(uid types.UID) *Desired {

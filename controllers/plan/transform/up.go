@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/plan/conversion"
-	"github.com/synchub-dev/synchub/controllers/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
@@ -116,17 +115,4 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	}
 	desired.PrunedPaths = dropped
 	return desired, nil
-}
-
-// MutatedStatus returns the status (nil if there is none) of a target object after the mutation for upsync. The caller must not
-// change it.
-func MutatedStatus(target *unstructured.Unstructured, program *mutation.Program, inputs mutation.Inputs) (any, error) {
-	if program == nil || target.Object["status"] == nil {
-		return target.Object["status"], nil
-	}
-	changed := target.DeepCopy()
-	if err := program.Run(changed.Object, inputs); err != nil {
-		return nil, err
-	}
-	return changed.Object["status"], nil
 }
