@@ -29,77 +29,65 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// DownPlan is the decision of one pass about a mailbox object and its copies.
-type DownPlan struct {
+// Plan is the decision of one pass about a mailbox object, with everything that its execution needs in both directions.
+type Plan struct {
 	// Key and InMailbox are the snapshot's.
 	Key       types.NamespacedName
 	InMailbox *unstructured.Unstructured
 	Decision  Decision
-	// Err is why the object fails. If it is set, the pass writes nothing to the target.
+	// Err is why the object fails. If it is set, the pass writes nothing to the other side.
 	Err   error
 	Wants Wants
-	// Finalizer is the change of the hub's finalizer on the mailbox object.
-	Finalizer FinalizerPlan
 	// Claims is the change of the object's claims, since the object may be a primary.
-	Claims ClaimsPlan
-	// Operations are the writes to the target in order. The pass tries all of them, even after a failure.
-	Operations []Operation
-	Desired    *transform.Desired
-	// Status is the status for the mailbox object. It is written if ReturnStatus is true, or if an operation leaves the copy out
-	// of sync.
-	Status       StatusReturn
-	ReturnStatus bool
-	// FinishedMark is the annotation that marks the mailbox object as having run to completion; empty for none.
-	FinishedMark string
+	Claims  ClaimsPlan
+	Desired *transform.Desired
+	// Status is the status for the mailbox object.
+	Status StatusReturn
 	// RequeueAfter is the delay until the next pass if no event comes; zero for none.
 	RequeueAfter time.Duration
-	// Deferred are fields that stay unchanged on the target until the source changes.
-	Deferred []string
-	// HeldBack is true if the object exists, and the configs' own rules keep it from being copied (see [Decision.isHeldBack]).
+	// HeldBack is true if the source exists, and the configs' own rules keep it from being copied (see [Decision.isHeldBack]).
 	HeldBack bool
-	// ForgetHistory is true if the key has no source on either side, so the history of its writes is over. ForgetDeletion is true
-	// if the target has no copies that would be deleted with the propagation policy of the mailbox object.
-	ForgetHistory, ForgetDeletion bool
 	// ForgetRemoval is the removal that no longer matters once the plan was executed; nil for none.
 	ForgetRemoval *Removal
 }
 
-// UpPlan is the decision of one pass about a mailbox object that is, or was, upsynced.
+// DownPlan is the plan for a mailbox object and its copies.
+type DownPlan struct {
+	Plan
+	// Finalizer is the change of the hub's finalizer on the mailbox object.
+	Finalizer FinalizerPlan
+	// Operations are the writes to the target in order. The pass tries all of them, even after a failure.
+	Operations []Operation
+	// ReturnStatus is true if the status is to be written. It is also written if an operation leaves the copy out of sync.
+	ReturnStatus bool
+	// FinishedMark is the annotation that marks the mailbox object as having run to completion; empty for none.
+	FinishedMark string
+	// Deferred are fields that stay unchanged on the target until the source changes.
+	Deferred []string
+	// ForgetHistory is true if the key has no source on either side, so the history of its writes is over. ForgetDeletion is true
+	// if the target has no copies that would be deleted with the propagation policy of the mailbox object.
+	ForgetHistory, ForgetDeletion bool
+}
+
+// UpPlan is the plan for a mailbox object that is, or was, upsynced.
 type UpPlan struct {
-	// Key and InMailbox are the snapshot's.
-	Key       types.NamespacedName
-	InMailbox *unstructured.Unstructured
-	Decision  Decision
-	// Err is why the object fails. If it is set, the pass writes nothing to the mailbox.
-	Err   error
-	Wants Wants
+	Plan
 	// Confirm is true if the plan needs the target's response about [UpSnapshot.Missing]. The snapshot is planned again with the
 	// response.
 	Confirm bool
 	// RenameTo is the new name of the source in the mailbox; nil for none. The source is upsynced under this name first, before
 	// the old object is deleted.
 	RenameTo *types.NamespacedName
-	Desired  *transform.Desired
 	// ReplaceIfImmutable is true if the mailbox object may be deleted and created again if kcp refuses to change it.
 	ReplaceIfImmutable bool
-	// Status is the status for the mailbox object.
-	Status StatusReturn
-	// Claims is the change of the object's claims, since the object may be a primary. It is for an object in sync.
-	Claims ClaimsPlan
 	// Conflicting is another object of the target that would have the same name in the mailbox; nil for none.
 	Conflicting *Ref
-	// RequeueAfter is the delay until the next pass if no event comes; zero for none.
-	RequeueAfter time.Duration
 	// Repair is true if another writer may undo the write again. Such writes back off.
 	Repair bool
 	// WrittenFor is the version of the source that a write is for, if a mutation reads the mailbox object; otherwise empty.
 	WrittenFor string
 	// Configs select the object. PrunedPaths are the fields of the source that the schema of the mailbox does not have.
 	Configs, PrunedPaths []string
-	// HeldBack is true if the source exists, and the configs' own rules keep it from being copied (see [Decision.isHeldBack]).
-	HeldBack bool
-	// ForgetRemoval is the removal that no longer matters once the plan was executed; nil for none.
-	ForgetRemoval *Removal
 }
 
 // Wants are the requests of a pass beside its writes.

@@ -28,7 +28,7 @@ import (
 func (p Planner) PlanDown(s *Snapshot) DownPlan {
 	d := s.Down
 	result := DownPlan{
-		Key: s.Key, InMailbox: s.InMailbox, Wants: d.Wants, Decision: Decision{Action: None, Cause: Cause(d.State)},
+		Plan:          Plan{Key: s.Key, InMailbox: s.InMailbox, Wants: d.Wants, Decision: Decision{Action: None, Cause: Cause(d.State)}},
 		ForgetHistory: s.hasNoSource(), ForgetDeletion: len(d.Copies) == 0,
 	}
 	primary := claimant{

@@ -21,7 +21,7 @@ import "github.com/synchub-dev/synchub/controllers/plan/transform"
 // PlanUp decides about the mailbox object that an object of the target is upsynced as.
 func (p Planner) PlanUp(s *Snapshot) UpPlan {
 	u := s.Up
-	source, result := SourceState{State: u.State, AbsenceVerified: u.AbsenceVerified}, UpPlan{Wants: u.Wants}
+	source, result := SourceState{State: u.State, AbsenceVerified: u.AbsenceVerified}, UpPlan{Plan: Plan{Wants: u.Wants}}
 	if u.Missing != nil {
 		source, result = decideMissing(u.Missing)
 	}

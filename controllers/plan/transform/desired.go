@@ -160,6 +160,13 @@ func SelfOf(object *unstructured.Unstructured) ownership.Self {
 	return ownership.Self{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
+// sourceOf returns the source of a mark for an object of a resource.
+func sourceOf(object *unstructured.Unstructured, resource schema.GroupResource) ownership.Source {
+	return ownership.Source{
+		Group: resource.Group, Resource: resource.Resource, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
+	}
+}
+
 // conversionName returns the name that a conversion gives to the object.
 func conversionName(object *unstructured.Unstructured) conversion.Name {
 	return conversion.Name{GVK: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
