@@ -133,7 +133,7 @@ type shared struct {
 func newShared(options *Options) *shared {
 	s := &shared{
 		options: options, marks: marks{options.Hub, options.Sealer}, requests: &requests{}, paths: newPathVerifier(options), verifier: verifier{options.Fleet},
-		names: &nameWaiters{waiting: map[pairKey]map[logicalcluster.Name]struct{}{}}, inMailboxes: &mailboxPairs{counts: map[logicalcluster.Name]map[selectedKey]int{}},
+		names: &nameWaiters{waiting: map[copyKey]map[waiter]struct{}{}}, inMailboxes: &mailboxPairs{counts: map[logicalcluster.Name]map[selectedKey]int{}},
 	}
 	s.workspaces = &workspaces{shared: s, all: map[logicalcluster.Name]*workspace{}}
 	s.startup = &startup{

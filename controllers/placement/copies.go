@@ -37,7 +37,7 @@ type copies struct {
 // get returns the object with the name of a copy; nil if there is none, or if its state in the cache is unknown. isDeleted is true
 // if the mailbox has accepted its deletion.
 func (c *copies) get(key pairKey) (inMailbox *unstructured.Unstructured, state mailboxes.State, isDeleted bool) {
-	cached, state := c.mailboxes.Get(key.resource, key.mailbox, key.name)
+	cached, state := c.mailboxes.Get(key.resource, key.mailbox, key.copyName())
 	if state == mailboxes.Unknown {
 		return nil, state, false
 	}
@@ -82,7 +82,7 @@ func (c *copies) hasOthers(key pairKey) bool {
 			return true
 		}
 		for _, object := range objects {
-			if object.GetNamespace() != key.name.Name {
+			if object.GetNamespace() != key.inMailbox {
 				continue
 			}
 			if cluster, ok := c.marks.workspaceOf(object); ok && cluster != c.cluster {

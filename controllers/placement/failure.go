@@ -84,6 +84,11 @@ func privilegedError(resource schema.GroupResource) error {
 	return denied(rules.ReasonPrivileged, message)
 }
 
+// clusterScopedError returns why a cluster-scoped object is not placed on a cluster where each workspace has namespaces of its own.
+func clusterScopedError(resource schema.GroupResource) error {
+	return denied(rules.ReasonClusterScoped, fmt.Sprintf("%s are cluster-scoped, and each workspace has only its own namespaces on this cluster: leave the object out of the placement, or ask the administrator of the inventory to list the resource in spec.tenancy.clusterScoped of the SyncTarget", resource))
+}
+
 // reservedNameError returns why an object is not placed whose name kcp or the hub uses in each mailbox.
 func reservedNameError(resource schema.GroupResource, key types.NamespacedName) error {
 	return denied(policy.ReasonNameReserved, fmt.Sprintf("each mailbox has an object %s %s of its own: choose another name, or leave the object out of the placement", resource, strings.TrimPrefix(key.String(), "/")))

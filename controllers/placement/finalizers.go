@@ -146,8 +146,8 @@ func (f *finalizers) formerDestinations(placements []*unstructured.Unstructured)
 func (f *finalizers) isWithdrawing(view *fleet.Snapshot) (is bool) {
 	f.pairs.locked(func(objects map[objectKey]*object) {
 		for key, entry := range objects {
-			for mailbox, found := range entry.pairs {
-				if syncTarget, known := view.SyncTargetOf(mailbox); !found.desired && f.pairs.mayHaveCopy(pairKey{key, mailbox}, found) && known && !syncTarget.Terminating {
+			for at, found := range entry.pairs {
+				if syncTarget, known := view.SyncTargetOf(at.mailbox); !found.desired && f.pairs.mayHaveCopy(pairKey{key, at}, found) && known && !syncTarget.Terminating {
 					is = true
 					return
 				}

@@ -19,6 +19,7 @@ package placement
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
@@ -74,8 +76,8 @@ func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, err
 	s := &pairSnapshot{
 		resource: resource, syncTarget: syncTarget, owner: o.marks.ownerOf(syncTarget.UID), creator: o.marks.creatorOf(syncTarget.UID, o.sources.cluster),
 	}
-	s.Snapshot = plan.Snapshot{Key: key.name, InMailbox: inMailbox, Readable: true, Up: &plan.UpSnapshot{
-		API: resource.TargetAPI(), Name: key.name, DroppedPaths: o.pairs.writes.DroppedPaths(key),
+	s.Snapshot = plan.Snapshot{Key: key.copyName(), InMailbox: inMailbox, Readable: true, Up: &plan.UpSnapshot{
+		API: resource.TargetAPI(), Name: key.copyName(), DroppedPaths: o.pairs.writes.DroppedPaths(key),
 	}}
 	if inMailbox != nil {
 		if mark, err := plan.MailboxMark(s.owner, inMailbox); err == nil && mark.Mailbox == o.sources.cluster.String() {
@@ -88,11 +90,15 @@ func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, err
 	case s.Up.State == "":
 		return nil, nil
 	case s.Up.State == plan.Selected:
-		s.desired, s.Up.Spec = true, transform.SyncSpec{Policy: deletionPolicyOf(selectedBy)}
+		s.desired = true
+		s.Up.Spec = transform.SyncSpec{Policy: deletionPolicyOf(selectedBy), Namespace: s.Key.Namespace, Name: s.Key.Name}
 		if err := o.observeSource(s, source); err != nil {
 			return s, err
 		}
-		return s, o.customize(key, s, selectedBy)
+		if err := o.customize(key, s, selectedBy); err != nil {
+			return s, err
+		}
+		return s, o.move(s)
 	case len(selectedBy) > 0:
 		// Placements select the object, but no Location selects the SyncTarget.
 		if isProven, err := o.verifier.isGone(ctx, key.mailbox, selectedBy, false); !isProven {
@@ -109,14 +115,14 @@ func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, err
 func (o *observer) selectionOf(key pairKey, hasMark, hasSource bool) (selectedBy []*resolvedPlacement, state plan.State, verified bool) {
 	o.pairs.inspect(key, func(entry *object, found *pair) {
 		active := o.active.read()
-		switch selectedBy = entry.selectedBy; {
+		switch selectedBy = slices.Concat(entry.selectedBy, entry.containerFor); {
 		case active.placements == nil, !found.desired && !hasMark:
 		case found.desired:
 			state = plan.Selected
 		case entry.mustSelect(hasSource):
 			o.pairs.tasks.add(key.objectKey.task())
 		default:
-			state, verified = entry.withdrawal(active.isCertain()), entry.verified
+			state, verified = entry.withdrawal(key.mailbox, active.isCertain()), entry.verified
 		}
 	})
 	return selectedBy, state, verified
@@ -157,6 +163,9 @@ func (o *observer) observeSource(s *pairSnapshot, source *unstructured.Unstructu
 			return privilegedError(s.resource.GroupResource())
 		}
 	}
+	if !s.resource.Namespaced && s.resource.GroupVersionResource != namespaces && !s.syncTarget.Tenancy.AllowsClusterScoped(s.resource.GroupResource()) {
+		return clusterScopedError(s.resource.GroupResource())
+	}
 	if policy.CheckReservedName(s.resource.GroupResource(), s.Key) != nil {
 		return reservedNameError(s.resource.GroupResource(), s.Key)
 	}
@@ -186,6 +195,23 @@ func (o *observer) customize(key pairKey, s *pairSnapshot, selectedBy []*resolve
 		return nil
 	}
 	s.Up.Object, err = customization.Customize(source, request, customizer, parameters)
+	return err
+}
+
+// move replaces the source in the snapshot of a desired copy by one for a cluster where each workspace has namespaces of its own.
+func (o *observer) move(s *pairSnapshot) (err error) {
+	settings, source, cluster := s.syncTarget.Tenancy, s.Up.Object, o.sources.cluster
+	switch {
+	case source == nil || settings.Naming.IsShared():
+		return nil
+	case s.resource.GroupVersionResource == namespaces:
+		s.Up.Object = source.DeepCopy()
+		s.Up.Object.SetLabels(settings.Labels(source.GetLabels()))
+		s.Up.Object.SetAnnotations(settings.Annotations(source.GetAnnotations()))
+		s.Up.Spec.Workspace = transform.WorkspaceMark{Hash: tenancy.WorkspaceHash(cluster), Path: o.active.get().path}
+	default:
+		s.Up.Object, err = settings.Naming.Rewrite(cluster, source, s.resource.GetRules().NamespaceReferences)
+	}
 	return err
 }
 

@@ -184,7 +184,7 @@ func (r *pairReconciler) awaitsRollout(key pairKey, s *pairSnapshot, planned pla
 	if !s.desired || !bringsNewContent(s.Up.Mark, planned) {
 		return false
 	}
-	r.pairs.inspect(key, func(entry *object, _ *pair) { awaits = !entry.isAdmitted(key.mailbox) })
+	r.pairs.inspect(key, func(entry *object, _ *pair) { awaits = !entry.isAdmitted(key) })
 	return awaits
 }
 
@@ -249,7 +249,7 @@ func (r *pairReconciler) fail(ctx context.Context, key pairKey, s *pairSnapshot,
 		// The hub is stopping, which is no failure of the object.
 		return nil
 	}
-	err = fmt.Errorf("%s %s in the mailbox of %s: %w", key.resource.Resource, key.name, s.syncTarget.Name, err)
+	err = fmt.Errorf("%s %s in the mailbox of %s: %w", key.resource.Resource, key.copyName(), s.syncTarget.Name, err)
 	why := newFailure(err)
 	isNew := r.pairs.setResult(key, passResult{failure: &why})
 	if why.Reason == plan.ReasonConflict {
@@ -281,7 +281,7 @@ func (r *pairReconciler) succeed(key pairKey, s *pairSnapshot, decision plan.Dec
 
 // syncStatusOf returns the sync status of a version of a copy; nil if no sync controller has tried it.
 func (r *pairReconciler) syncStatusOf(syncTarget types.UID, key pairKey, version objectsync.PlacementCopyVersion, isOutdated bool) *syncStatus {
-	state, known := r.sync.ObjectState(syncTarget, key.resource.GroupResource(), key.name, version)
+	state, known := r.sync.ObjectState(syncTarget, key.resource.GroupResource(), key.copyName(), version)
 	if !known {
 		return nil
 	}
@@ -291,5 +291,5 @@ func (r *pairReconciler) syncStatusOf(syncTarget types.UID, key pairKey, version
 
 // inMailbox returns the object of a pair for a writer.
 func inMailbox(key pairKey) mailboxwrite.Object {
-	return mailboxwrite.Object{Workspace: key.mailbox, Resource: key.resource, Name: key.name}
+	return mailboxwrite.Object{Workspace: key.mailbox, Resource: key.resource, Name: key.copyName()}
 }

@@ -201,7 +201,7 @@ func (w *workspace) Reconcile(ctx context.Context, t task) (reconcile.Result, er
 	case t.resource == schema.GroupVersionResource{}:
 		w.pairs.enqueueAt(t.mailbox)
 	default:
-		return w.passes.reconcile(ctx, pairKey{t.object(), t.mailbox})
+		return w.passes.reconcile(ctx, pairKey{t.object(), t.site})
 	}
 	return reconcile.Result{}, nil
 }

@@ -19,6 +19,7 @@ package predicates
 import (
 	"maps"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -46,6 +47,7 @@ func changesPlacement(before, after *edgev2alpha1.SyncTarget) bool {
 	return before.UID != after.UID || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 		before.Spec.Unschedulable != after.Spec.Unschedulable || before.Spec.Drain != after.Spec.Drain || before.Spec.Suspend != after.Spec.Suspend ||
 		changesCondition(before, after, edgev2alpha1.ConditionReady) || changesCondition(before, after, edgev2alpha1.ConditionMailboxReady) ||
+		!apiequality.Semantic.DeepEqual(before.Spec.Tenancy, after.Spec.Tenancy) ||
 		// The annotations contain parameters, and whether the cache could read the SyncTarget.
 		changesLabelsOrAnnotations(before, after)
 }

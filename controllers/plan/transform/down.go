@@ -94,6 +94,8 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 	if err != nil {
 		return nil, err
 	}
+	identity := d.identityOf(source)
+	workspaceMarkOf(source, identity).setOn(content)
 	// The kind may depend on the target's discovery. As another kind, the object would leak the mailbox's token.
 	if isTokenSecret(source.Object) && !isTokenSecret(content) {
 		return nil, &InvalidObjectError{
@@ -124,7 +126,7 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 		desired.IgnoredFields = append(slices.Clip(desired.IgnoredFields), aggregatedRulesField)
 	}
 	desired.forCreate = first
-	desired.Identity = d.identityOf(source)
+	desired.Identity = identity
 	desired.setIdentity()
 	return desired, nil
 }
