@@ -47,7 +47,7 @@ func (p Planner) PlanDown(s *Snapshot) DownPlan {
 	case d.State == Unknown:
 		result.Claims.Action = MarkProcessed
 	default:
-		p.planAbsent(&result, d, s.Up != nil)
+		planAbsent(&result, d, s.Up != nil)
 	}
 	if result.Wants.VerifyAbsence != "" {
 		result.Wants.Witness = d.latestSourceVersion(p.Down.Mailbox)
@@ -240,7 +240,7 @@ func formerNameOperations(d *DownSnapshot) []Operation {
 
 // planAbsent decides about the copies of an object that does not belong on the target. isUpsynced is true if an object of the target
 // is, or was, upsynced under the key.
-func (p Planner) planAbsent(result *DownPlan, d *DownSnapshot, isUpsynced bool) {
+func planAbsent(result *DownPlan, d *DownSnapshot, isUpsynced bool) {
 	source := SourceState{State: d.State, AbsenceVerified: d.AbsenceVerified}
 	former := len(d.Copies) > 0
 	for _, existing := range d.Copies {
