@@ -17,9 +17,11 @@ limitations under the License.
 package patchguard_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,7 +76,11 @@ var workspace = suite.Shared(func(t testing.TB) *rest.Config {
 	return team
 })
 
-// publishedSchemas returns the schemas of the chart.
+// servedByKCP are the groups, and the resources of the core group, with schemas in the chart of what kcp serves itself. Mailboxes have
+// twins of them.
+var servedByKCP = []string{"rbac.authorization.k8s.io", "admissionregistration.k8s.io", "resourcequotas"}
+
+// publishedSchemas returns the schemas of the chart that workspaces have.
 func publishedSchemas(t testing.TB) (all []*apisv1alpha1.APIResourceSchema) {
 	t.Helper()
 	g := NewWithT(t)
@@ -90,6 +96,9 @@ func publishedSchemas(t testing.TB) (all []*apisv1alpha1.APIResourceSchema) {
 		g.Expect(yaml.Unmarshal(content, &stored)).To(Succeed())
 		var crd apiextensionsv1.CustomResourceDefinition
 		g.Expect(yaml.Unmarshal([]byte(stored.Data["crd.yaml"]), &crd)).To(Succeed())
+		if slices.Contains(servedByKCP, cmp.Or(crd.Spec.Group, crd.Spec.Names.Plural)) {
+			continue
+		}
 		converted, err := schemas.FromCRD(&crd)
 		g.Expect(err).NotTo(HaveOccurred())
 		all = append(all, converted)

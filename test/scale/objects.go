@@ -31,14 +31,6 @@ const (
 
 var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
-// Publication publishes, in the hosting cluster, the resources of the test that the chart does not publish.
-const Publication = `
-apiVersion: synchub.dev/v1alpha1
-kind: PublishedResource
-metadata: {name: resourcequotas}
-spec: {resource: {group: "", resource: resourcequotas}, api: {source: Auto}}
-`
-
 // namespaced and clusterScoped are the resources that a workspace serves and the hub can sync. Objects are selected only of
 // ConfigMaps; all other resources are synced without objects.
 var (
