@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	. "github.com/onsi/gomega"
@@ -68,7 +69,8 @@ var workspace = suite.Shared(func(t testing.TB) *rest.Config {
 	create(t, provider, binding)
 	create(t, team, map[string]any{"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBinding", "metadata": map[string]any{"name": "apis"},
 		"spec": map[string]any{"reference": map[string]any{"export": map[string]any{"path": "root:guard-provider", "name": "apis"}}}})
-	g.Eventually(framework.Condition).WithContext(t.Context()).WithArguments(team, schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha2", Resource: "apibindings"}, "", "apis", "Ready").Should(Equal("True"))
+	// kcp makes a CRD of each schema, one after the other.
+	g.Eventually(framework.Condition).WithContext(t.Context()).WithTimeout(2*time.Minute).WithArguments(team, schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha2", Resource: "apibindings"}, "", "apis", "Ready").Should(Equal("True"))
 	// kcp compiles the policy when the first object of a workspace is created, and refuses other objects until it has
 	// finished.
 	probe := map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "probe", "namespace": "default"}, "spec": map[string]any{}}
