@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
@@ -37,12 +38,17 @@ type copies struct {
 // get returns the object with the name of a copy; nil if there is none, or if its state in the cache is unknown. isDeleted is true
 // if the mailbox has accepted its deletion.
 func (c *copies) get(key pairKey) (inMailbox *unstructured.Unstructured, state mailboxes.State, isDeleted bool) {
-	cached, state := c.mailboxes.Get(key.resource, key.mailbox, key.name)
+	cached, state := c.mailboxes.Get(c.policy.copyOf(key.resource), key.mailbox, key.name)
 	if state == mailboxes.Unknown {
 		return nil, state, false
 	}
 	inMailbox, isDeleted = c.writes.Current(key, cached)
 	return inMailbox, state, isDeleted
+}
+
+// locate returns the copy of a pair for a writer.
+func (c *copies) locate(key pairKey) mailboxwrite.Object {
+	return mailboxwrite.Object{Workspace: key.mailbox, Resource: c.policy.copyOf(key.resource), Name: key.name}
 }
 
 // isCopy reports whether a mailbox object is a copy of an object of this workspace.
@@ -76,9 +82,9 @@ func (c *copies) hasOthers(key pairKey) bool {
 	if key.resource != namespaces {
 		return false
 	}
-	for of := range c.policy.published() {
-		objects, known := c.mailboxes.List(of, key.mailbox)
-		if !known && !c.mailboxes.IsKnownNotServed(key.mailbox, of.GroupResource()) {
+	for _, copied := range c.policy.copies() {
+		objects, known := c.mailboxes.List(copied.GroupVersionResource, key.mailbox)
+		if !known && !c.mailboxes.IsKnownNotServed(key.mailbox, copied.GroupResource()) {
 			return true
 		}
 		for _, object := range objects {

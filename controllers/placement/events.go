@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
@@ -130,7 +131,7 @@ func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox l
 	if event.Old == nil || event.New == nil || markOf(event.Old) != markOf(event.New) {
 		after, is = o.marks.workspaceOf(event.New)
 	}
-	key := pairKey{objectKey{resource, event.Key}, mailbox}
+	key := pairKey{objectKey{policy.InWorkload(resource), event.Key}, mailbox}
 	if was && (!is || before != after) {
 		o.workspaces.ensure(before).pairs.onCopy(key, event.Old, nil)
 	}
@@ -161,7 +162,7 @@ func (o mailboxObserver) OnReset(mailbox logicalcluster.Name) {
 
 // onObjectState enqueues the pair of a copy whose sync status has changed.
 func (o mailboxObserver) onObjectState(ref objectsync.ObjectRef) {
-	key := pairKey{objectKey{ref.Resource, ref.Key}, ref.Mailbox}
+	key := pairKey{objectKey{policy.InWorkload(ref.Resource), ref.Key}, ref.Mailbox}
 	inMailbox, _ := o.mailboxes.Get(ref.Resource, ref.Mailbox, ref.Key)
 	cluster, ok := o.marks.workspaceOf(inMailbox)
 	switch {

@@ -100,10 +100,10 @@ func (s *startup) areCopiesSynced() bool {
 	if s.copiesSynced.Load() {
 		return true
 	}
-	for of := range s.policy.published() {
+	for of, copied := range s.policy.copies() {
 		for mailbox := range s.fleet.Snapshot().Mailboxes() {
-			objects, _ := s.mailboxes.List(of, mailbox)
-			if !isListed(s.mailboxes, of, mailbox) && s.inGrace() || !s.areKnown(of, mailbox, objects) {
+			objects, _ := s.mailboxes.List(copied.GroupVersionResource, mailbox)
+			if !isListed(s.mailboxes, copied.GroupVersionResource, mailbox) && s.inGrace() || !s.areKnown(of, mailbox, objects) {
 				return false
 			}
 		}
@@ -113,7 +113,7 @@ func (s *startup) areCopiesSynced() bool {
 }
 
 // areKnown reports whether the hub has processed the events of all copies among the objects of a
-// mailbox.
+// mailbox. of is their resource in workspaces.
 func (s *startup) areKnown(of schema.GroupVersionResource, mailbox logicalcluster.Name, objects []*unstructured.Unstructured) bool {
 	for _, inMailbox := range objects {
 		cluster, is := s.marks.workspaceOf(inMailbox)
