@@ -59,7 +59,7 @@ FUZZTIME     ?= 10s
 PARSERS      := apis provider controllers/mailbox controllers/syncmanager/namelock controllers/plan controllers/placement
 PARSERS_SECONDS ?= 60
 # The version from which test-upgrade upgrades: the last release, or before the first one a commit.
-UPGRADE_FROM ?= 1964afa67baec91f40a289ad40c909b881fe1bb0
+UPGRADE_FROM ?= 45e833bacf5dfdb776c795f8c680865618cbda30
 # How many targets test-scale has, and of how many resources objects are synced.
 TARGETS      ?= 300
 RESOURCES    ?= 1

@@ -20,7 +20,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -71,7 +70,7 @@ func TestFormerChoice(t *testing.T) {
 func TestMoving(t *testing.T) {
 	inSync := &pair{desired: true, placed: true, syncStatus: &syncStatus{synced: true}}
 	away := &pair{desired: true, placed: true}
-	if (&object{pairs: map[logicalcluster.Name]*pair{"m": inSync, "away": away}}).isMoving() {
+	if (&object{pairs: map[site]*pair{at("m"): inSync, at("away"): away}}).isMoving() {
 		t.Error("a disconnected cluster among several destinations keeps the old copy")
 	}
 	for name, c := range map[string]struct {
@@ -90,7 +89,7 @@ func TestMoving(t *testing.T) {
 		"placed before": {pair{hasCopy: true, placed: true}, false, false},
 	} {
 		for choice, want := range map[*rules.Choice]bool{{Number: 1}: c.chosen, nil: c.allOver} {
-			moved := &object{selectedBy: []*resolvedPlacement{{Placement: &rules.Placement{Choice: choice}}}, pairs: map[logicalcluster.Name]*pair{"m": &c.pair}}
+			moved := &object{selectedBy: []*resolvedPlacement{{Placement: &rules.Placement{Choice: choice}}}, pairs: map[site]*pair{at("m"): &c.pair}}
 			if got := moved.isMoving(); got != want {
 				t.Errorf("%s, chosen %v: moving %v", name, choice != nil, got)
 			}
@@ -105,11 +104,11 @@ func TestMoving(t *testing.T) {
 // Placements become active before they have selected all objects. A copy that the former placements did not
 // select may be desired by the new ones, so it stays until its object is selected again.
 func TestNothingIsWithdrawnByAnEarlierSelection(t *testing.T) {
-	w, key := newTestWorkspace(), pairKey{objectKey: objectKey{name: types.NamespacedName{Name: "till"}}, mailbox: "m"}
+	w, key := newTestWorkspace(), pairKey{objectKey: objectKey{name: types.NamespacedName{Name: "till"}}, site: at("m")}
 	w.active.state.placements = &placements{fleetSynced: true}
 	w.pairs.objects[key.objectKey] = &object{
 		selectedBy: []*resolvedPlacement{{Placement: &rules.Placement{}}},
-		pairs:      map[logicalcluster.Name]*pair{"m": {hasCopy: true}},
+		pairs:      map[site]*pair{at("m"): {hasCopy: true}},
 	}
 	w.active.state.isReselecting = true
 	if _, state, _ := w.passes.observer.selectionOf(key, true, true); state != "" {

@@ -43,7 +43,7 @@ var (
 )
 
 func pairOf(resource schema.GroupVersionResource, name string) pairKey {
-	return pairKey{objectKey{resource, types.NamespacedName{Namespace: "shop", Name: name}}, "m"}
+	return pairAt(objectKey{resource, types.NamespacedName{Namespace: "shop", Name: name}}, "m")
 }
 
 func TestConfigsCountPairs(t *testing.T) {

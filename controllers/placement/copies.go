@@ -20,8 +20,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
@@ -32,13 +31,13 @@ type copies struct {
 	mailboxes *mailboxes.Mailboxes
 	policy    *CachePolicy
 	marks     marks
-	writes    *expectations.Writes[pairKey, *unstructured.Unstructured]
+	writes    *writes.Expectations[pairKey, *unstructured.Unstructured]
 }
 
 // get returns the object with the name of a copy; nil if there is none, or if its state in the cache is unknown. isDeleted is true
 // if the mailbox has accepted its deletion.
 func (c *copies) get(key pairKey) (inMailbox *unstructured.Unstructured, state mailboxes.State, isDeleted bool) {
-	cached, state := c.mailboxes.Get(c.policy.copyOf(key.resource), key.mailbox, key.name)
+	cached, state := c.mailboxes.Get(c.policy.copyOf(key.resource), key.mailbox, key.copyName())
 	if state == mailboxes.Unknown {
 		return nil, state, false
 	}
@@ -47,8 +46,8 @@ func (c *copies) get(key pairKey) (inMailbox *unstructured.Unstructured, state m
 }
 
 // locate returns the copy of a pair for a writer.
-func (c *copies) locate(key pairKey) mailboxwrite.Object {
-	return mailboxwrite.Object{Workspace: key.mailbox, Resource: c.policy.copyOf(key.resource), Name: key.name}
+func (c *copies) locate(key pairKey) writes.Object {
+	return writes.Object{Workspace: key.mailbox, Resource: c.policy.copyOf(key.resource), Name: key.copyName()}
 }
 
 // isCopy reports whether a mailbox object is a copy of an object of this workspace.
@@ -88,7 +87,7 @@ func (c *copies) hasOthers(key pairKey) bool {
 			return true
 		}
 		for _, object := range objects {
-			if object.GetNamespace() != key.name.Name {
+			if object.GetNamespace() != key.inMailbox {
 				continue
 			}
 			if cluster, ok := c.marks.workspaceOf(object); ok && cluster != c.cluster {

@@ -126,24 +126,23 @@ func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox l
 		o.configs.onEvent(mailbox, event)
 		return
 	}
-	before, was := o.marks.workspaceOf(event.Old)
-	after, is := before, was
+	before, pairBefore, was := o.marks.pairOf(resource, mailbox, event.Old)
+	after, pairAfter, is := before, pairBefore, was
 	if event.Old == nil || event.New == nil || markOf(event.Old) != markOf(event.New) {
-		after, is = o.marks.workspaceOf(event.New)
+		after, pairAfter, is = o.marks.pairOf(resource, mailbox, event.New)
 	}
-	key := pairKey{objectKey{policy.InWorkload(resource), event.Key}, mailbox}
-	if was && (!is || before != after) {
-		o.workspaces.ensure(before).pairs.onCopy(key, event.Old, nil)
+	if was && (!is || before != after || pairBefore != pairAfter) {
+		o.workspaces.ensure(before).pairs.onCopy(pairBefore, event.Old, nil)
 	}
 	if is {
-		o.workspaces.ensure(after).pairs.onCopy(key, event.Old, event.New)
+		o.workspaces.ensure(after).pairs.onCopy(pairAfter, event.Old, event.New)
 	}
 	if event.New == nil || event.Old == nil || was && !is {
-		o.names.wake(key, o.workspaces.find)
+		o.names.wake(copyKey{policy.InWorkload(resource), mailbox, event.Key}, o.workspaces.find)
 	}
 	if was && event.New == nil {
 		// Other workspaces may wait until the namespace has no copies of this one.
-		o.names.wake(pairKey{namespaceKey(event.Key.Namespace), mailbox}, o.workspaces.find)
+		o.names.wake(copyKey{namespaces, mailbox, types.NamespacedName{Name: event.Key.Namespace}}, o.workspaces.find)
 	}
 }
 
@@ -155,16 +154,15 @@ func (o mailboxObserver) OnAbsenceDecided(schema.GroupVersionResource, logicalcl
 func (o mailboxObserver) OnReset(mailbox logicalcluster.Name) {
 	o.requests.config.Publish(configKey{mailbox: mailbox})
 	for _, w := range o.workspaces.list() {
-		w.tasks.add(task{mailbox: mailbox})
+		w.tasks.add(task{site: site{mailbox: mailbox}})
 		o.requests.config.Publish(configKey{mailbox, w.cluster})
 	}
 }
 
 // onObjectState enqueues the pair of a copy whose sync status has changed.
 func (o mailboxObserver) onObjectState(ref objectsync.ObjectRef) {
-	key := pairKey{objectKey{policy.InWorkload(ref.Resource), ref.Key}, ref.Mailbox}
 	inMailbox, _ := o.mailboxes.Get(ref.Resource, ref.Mailbox, ref.Key)
-	cluster, ok := o.marks.workspaceOf(inMailbox)
+	cluster, key, ok := o.marks.pairOf(ref.Resource, ref.Mailbox, inMailbox)
 	switch {
 	case ok:
 		if w := o.workspaces.find(cluster); w != nil {
@@ -172,6 +170,7 @@ func (o mailboxObserver) onObjectState(ref objectsync.ObjectRef) {
 		}
 	case ref.Resource == objectsync.CRDResource:
 		// A CRD that the hub installs has no copy in the mailbox.
+		key = pairKey{objectKey{ref.Resource, ref.Key}, siteOf(ref.Resource, ref.Mailbox, ref.Key)}
 		for _, w := range o.workspaces.list() {
 			w.pairs.inspect(key, func(*object, *pair) { w.tasks.add(key.task()) })
 		}

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -87,6 +87,11 @@ func privilegedError(resource schema.GroupResource) error {
 	return denied(rules.ReasonPrivileged, message)
 }
 
+// clusterScopedError returns why a cluster-scoped object is not placed on a cluster where each workspace has namespaces of its own.
+func clusterScopedError(resource schema.GroupResource) error {
+	return denied(rules.ReasonClusterScoped, fmt.Sprintf("%s are cluster-scoped, and each workspace has only its own namespaces on this cluster: leave the object out of the placement, or ask the administrator of the inventory to list the resource in spec.tenancy.clusterScoped of the SyncTarget", resource))
+}
+
 // reservedNameError returns why an object is not placed whose name kcp or the hub uses in each mailbox.
 func reservedNameError(resource schema.GroupResource, key types.NamespacedName) error {
 	return denied(policy.ReasonNameReserved, fmt.Sprintf("each mailbox has an object %s %s of its own: choose another name, or leave the object out of the placement", resource, strings.TrimPrefix(key.String(), "/")))
@@ -101,7 +106,7 @@ func contendedError(isRemoved bool, fields []string) error {
 }
 
 func newFailure(err error) failure {
-	return failure{Reason: reasonOf(err), Message: events.Truncate(requestmetrics.SafeMessage(err))}
+	return failure{Reason: reasonOf(err), Message: status.Truncate(requestmetrics.SafeMessage(err))}
 }
 
 func reasonOf(err error) string {
@@ -134,7 +139,7 @@ func warn(ctx context.Context, of *sources, key objectKey, why failure) {
 	if object == nil || !ok || why.Reason == rules.ReasonLimitExceeded {
 		return
 	}
-	if err := events.WarnObject(ctx, client, object, why.Reason, why.Message, of.clock.Now()); err != nil {
+	if err := status.WarnObject(ctx, client, object, why.Reason, why.Message, of.clock.Now()); err != nil {
 		log.FromContext(ctx).Info("cannot write an event to the workload workspace", "reason", why.Reason, "error", err.Error())
 	}
 }

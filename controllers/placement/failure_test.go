@@ -67,10 +67,10 @@ func statusCause(cause metav1.CauseType) metav1.StatusCause { return metav1.Stat
 func TestFreedNamesEnqueueWaitingPairs(t *testing.T) {
 	names := newTestShared(func(*Options) {}).names
 	key := objectKey{resource: configMapsResource}
-	name := pairKey{key, "m"}
+	name := pairAt(key, "m")
 	asked := map[logicalcluster.Name]int{}
 	wake := func() {
-		names.wake(name, func(workspace logicalcluster.Name) *workspace { asked[workspace]++; return nil })
+		names.wake(name.copyKey(), func(workspace logicalcluster.Name) *workspace { asked[workspace]++; return nil })
 	}
 	wake()
 	names.set(name, "a", true)

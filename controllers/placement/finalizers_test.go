@@ -58,11 +58,11 @@ func TestKnowsCopies(t *testing.T) {
 	if s.startup.areKnown(of, mailboxAt(0), all) {
 		t.Error("a copy is known before its event")
 	}
-	w.pairs.onCopy(pairKey{objectKey{of, types.NamespacedName{Namespace: "shop", Name: "prices"}}, mailboxAt(1)}, nil, prices)
+	w.pairs.onCopy(pairAt(objectKey{of, types.NamespacedName{Namespace: "shop", Name: "prices"}}, mailboxAt(1)), nil, prices)
 	if s.startup.areKnown(of, mailboxAt(0), all) {
 		t.Error("the event of another mailbox makes the copy known")
 	}
-	w.pairs.onCopy(pairKey{objectKey{of, types.NamespacedName{Namespace: "shop", Name: "prices"}}, mailboxAt(0)}, nil, prices)
+	w.pairs.onCopy(pairAt(objectKey{of, types.NamespacedName{Namespace: "shop", Name: "prices"}}, mailboxAt(0)), nil, prices)
 	if !s.startup.areKnown(of, mailboxAt(0), all) {
 		t.Error("a copy is unknown after its event")
 	}

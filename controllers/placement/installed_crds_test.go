@@ -68,7 +68,7 @@ func TestInstallsCRD(t *testing.T) {
 func TestConfigNamesInstalledCRDs(t *testing.T) {
 	shared := newTestShared(func(o *Options) { o.CachePolicy = installing() })
 	configs := newConfigs(shared)
-	change := func(name string, by int) { shared.inMailboxes.change(pairKey{crdKey(name), "m"}, by) }
+	change := func(name string, by int) { shared.inMailboxes.change(pairAt(crdKey(name), "m"), by) }
 	installed := func() ([]string, bool) {
 		_, crds := shared.inMailboxes.of("m")
 		return configs.installedCRDs(crds)
@@ -99,8 +99,8 @@ func TestWorkloadsWaitForCRDs(t *testing.T) {
 		w.pairs.lock.Lock()
 		defer w.pairs.lock.Unlock()
 		found := &pair{desired: true}
-		w.pairs.ensureObject(key).pairs[mailbox] = found
-		return found, pairKey{key, mailbox}
+		w.pairs.ensureObject(key).pairs[pairAt(key, mailbox).site] = found
+		return found, pairAt(key, mailbox)
 	}
 	crdWait := func(key pairKey, action plan.Action) time.Duration {
 		if !mayNeedCRDs(key, plan.Decision{Action: action}) {

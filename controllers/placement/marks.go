@@ -21,10 +21,12 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
@@ -65,24 +67,41 @@ func (m marks) purpose(kind string, parts ...string) string {
 	return strings.Join(append([]string{kind, string(m.hub)}, parts...), "/")
 }
 
-// workspaceOf returns the workspace that a copy came from; ok is false for other objects. Only the hub can seal
-// a mark, so users cannot make the hub keep state for a workspace.
-func (m marks) workspaceOf(object *unstructured.Unstructured) (workspace logicalcluster.Name, ok bool) {
+// verify returns the mark of a copy; ok is false for other objects. Only the hub can seal a mark, so users cannot make the hub
+// keep state for a workspace.
+func (m marks) verify(object *unstructured.Unstructured) (mark ownership.Mark, ok bool) {
 	if object == nil {
-		return "", false
+		return ownership.Mark{}, false
 	}
 	text := markOf(object)
 	if !ownership.MayBeForPlacements(text) {
 		// The marks of upsynced objects are not parsed.
-		return "", false
+		return ownership.Mark{}, false
 	}
 	claimed, _ := ownership.ClaimedOwner(text)
 	if claimed.Hub != m.hub || !claimed.IsForPlacements() {
-		return "", false
+		return ownership.Mark{}, false
 	}
 	claimed.Sealer = m.sealer
 	mark, err := claimed.VerifyMark(text, transform.SelfOf(object), ownership.DirectionUp)
-	return logicalcluster.Name(mark.Mailbox), err == nil
+	return mark, err == nil
+}
+
+// workspaceOf returns the workspace that a copy came from; ok is false for other objects.
+func (m marks) workspaceOf(object *unstructured.Unstructured) (workspace logicalcluster.Name, ok bool) {
+	mark, ok := m.verify(object)
+	return logicalcluster.Name(mark.Mailbox), ok
+}
+
+// pairOf returns the workspace that a copy in a mailbox came from, and the pair that it belongs to; ok is false for other objects. The
+// copy may be a twin.
+func (m marks) pairOf(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) (workspace logicalcluster.Name, key pairKey, ok bool) {
+	mark, ok := m.verify(object)
+	if !ok {
+		return "", pairKey{}, false
+	}
+	source := objectKey{policy.InWorkload(resource), types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}}
+	return logicalcluster.Name(mark.Mailbox), pairKey{source, siteOf(resource, mailbox, nameOf(object))}, true
 }
 
 func markOf(object *unstructured.Unstructured) string {

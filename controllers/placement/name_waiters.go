@@ -17,45 +17,62 @@ limitations under the License.
 package placement
 
 import (
+	"maps"
+	"slices"
 	gosync "sync"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// nameWaiters contains the workspaces whose objects wait for a name in a mailbox that another object has. The
-// pair's key stands for the name.
-type nameWaiters struct {
-	lock    gosync.RWMutex
-	waiting map[pairKey]map[logicalcluster.Name]struct{}
+// copyKey is a name in a mailbox. The resource is the one of workspaces, which may have twins in mailboxes.
+type copyKey struct {
+	resource schema.GroupVersionResource
+	mailbox  logicalcluster.Name
+	name     types.NamespacedName
 }
 
-// set records whether a workspace waits for a name.
-func (n *nameWaiters) set(name pairKey, workspace logicalcluster.Name, waits bool) {
+// copyKey returns the name of the copy.
+func (k pairKey) copyKey() copyKey { return copyKey{k.resource, k.mailbox, k.copyName()} }
+
+// waiter is a pair of a workspace whose copy waits for its name.
+type waiter struct {
+	workspace logicalcluster.Name
+	pair      pairKey
+}
+
+// nameWaiters contains the pairs that wait for a name in a mailbox that another object has.
+type nameWaiters struct {
+	lock    gosync.RWMutex
+	waiting map[copyKey]map[waiter]struct{}
+}
+
+// set records whether a pair of a workspace waits for its name.
+func (n *nameWaiters) set(pair pairKey, workspace logicalcluster.Name, waits bool) {
 	n.lock.Lock()
 	defer n.lock.Unlock()
+	name, one := pair.copyKey(), waiter{workspace, pair}
 	found := n.waiting[name]
 	if waits && found == nil {
-		found = map[logicalcluster.Name]struct{}{}
+		found = map[waiter]struct{}{}
 		n.waiting[name] = found
 	}
 	if waits {
-		found[workspace] = struct{}{}
-	} else if delete(found, workspace); len(found) == 0 {
+		found[one] = struct{}{}
+	} else if delete(found, one); len(found) == 0 {
 		delete(n.waiting, name)
 	}
 }
 
 // wake enqueues the pairs that wait for a name.
-func (n *nameWaiters) wake(name pairKey, workspace func(logicalcluster.Name) *workspace) {
+func (n *nameWaiters) wake(name copyKey, workspace func(logicalcluster.Name) *workspace) {
 	n.lock.RLock()
-	var all []logicalcluster.Name
-	for waiting := range n.waiting[name] {
-		all = append(all, waiting)
-	}
+	all := slices.Collect(maps.Keys(n.waiting[name]))
 	n.lock.RUnlock()
-	for _, waiting := range all {
-		if w := workspace(waiting); w != nil {
-			w.tasks.add(name.task())
+	for _, one := range all {
+		if w := workspace(one.workspace); w != nil {
+			w.tasks.add(one.pair.task())
 		}
 	}
 }

@@ -30,11 +30,13 @@ import (
 type object struct {
 	// selectedBy are the placements that select the object, the oldest first.
 	selectedBy []*resolvedPlacement
+	// containerFor are the placements that select an object in this Namespace, and not the Namespace.
+	containerFor []*resolvedPlacement
 	// absence is the reason why no placement places the object; empty if one does. verified is true once kcp
 	// has confirmed the reason.
 	absence  plan.State
 	verified bool
-	pairs    map[logicalcluster.Name]*pair
+	pairs    map[site]*pair
 	// customization is the customization request of the source.
 	customization customization.Request
 	// isBeyondLimit is true if the object lacks pairs at some destinations, because the workspace has reached
@@ -46,23 +48,30 @@ type object struct {
 	aggregationError string
 }
 
+// isSelected reports whether a placement selects the object, or an object in it.
+func (o *object) isSelected() bool { return len(o.selectedBy) > 0 || len(o.containerFor) > 0 }
+
 // isSelectedBy reports whether a placement selects the object.
 func (o *object) isSelectedBy(placement types.UID) bool {
 	return slices.ContainsFunc(o.selectedBy, func(one *resolvedPlacement) bool { return one.UID == placement })
 }
 
-// isWantedAt reports whether a placement wants the object in a mailbox.
-func (o *object) isWantedAt(mailbox logicalcluster.Name) bool {
-	return slices.ContainsFunc(o.selectedBy, func(one *resolvedPlacement) bool {
-		_, ok := one.mailboxes[mailbox]
-		return ok
-	})
+// isWantedAt reports whether a placement wants the copy of a pair.
+func (o *object) isWantedAt(key pairKey) bool {
+	return slices.ContainsFunc(o.selectedBy, func(one *resolvedPlacement) bool { return one.wants(key) }) || o.isContainerAt(key)
 }
 
-// isAdmitted reports whether a placement admits the object to a mailbox. One of several placements is enough.
-func (o *object) isAdmitted(mailbox logicalcluster.Name) bool {
-	return slices.ContainsFunc(o.selectedBy, func(one *resolvedPlacement) bool {
-		destination, ok := one.mailboxes[mailbox]
+// isContainerAt reports whether the object is a Namespace whose copy contains the copies of other objects, on a cluster where
+// each workspace has namespaces of its own.
+func (o *object) isContainerAt(key pairKey) bool {
+	return slices.ContainsFunc(o.containerFor, func(one *resolvedPlacement) bool { return one.wants(key) && one.hasOwnNamespaces(key.mailbox) })
+}
+
+// isAdmitted reports whether a placement admits the copy of a pair. One of several placements is enough. A container is always
+// admitted.
+func (o *object) isAdmitted(key pairKey) bool {
+	return o.isContainerAt(key) || slices.ContainsFunc(o.selectedBy, func(one *resolvedPlacement) bool {
+		destination, ok := one.mailboxes[key.mailbox]
 		return ok && (one.rollout == nil || one.Rollout.AdmitsAll() || one.rollout.isAdmitted(destination.UID))
 	})
 }
@@ -107,12 +116,12 @@ func (o *object) moveAll(in bool) (mayChange bool) {
 	if !slices.ContainsFunc(o.selectedBy, func(one *resolvedPlacement) bool { return one.rollout != nil }) {
 		return false
 	}
-	for mailbox, found := range o.pairs {
+	for at, found := range o.pairs {
 		from, to := notCounted, found.phase()
 		if !in {
 			from, to = to, from
 		}
-		mayChange = o.move(mailbox, from, to) || mayChange
+		mayChange = o.move(at.mailbox, from, to) || mayChange
 	}
 	return mayChange
 }
@@ -129,19 +138,19 @@ func (o *object) resetRollouts() {
 // mustSelect reports whether the object must be selected before its copies are withdrawn: a mailbox showed the copy before the hub
 // selected its source, or the source exists again.
 func (o *object) mustSelect(hasSource bool) bool {
-	return o.absence == "" && len(o.selectedBy) == 0 || o.absence == plan.SourceNotFound && hasSource
+	return o.absence == "" && !o.isSelected() || o.absence == plan.SourceNotFound && hasSource
 }
 
 // withdrawal returns why a copy of the object that is not desired is withdrawn; empty if it must stay for now. isCertain is false while
 // further placements may select the object.
-func (o *object) withdrawal(isCertain bool) plan.State {
+func (o *object) withdrawal(mailbox logicalcluster.Name, isCertain bool) plan.State {
 	switch {
 	case o.absence == plan.SourceNotFound:
 		return plan.SourceNotFound
 	case o.absence == plan.Terminating:
 		// The source is visible, and somebody deletes it.
 		return plan.Deselected
-	case !isCertain, o.absence == "" && o.isMoving():
+	case !isCertain, o.absence == "" && (o.isMoving() || o.isMovingWithin(mailbox)):
 		return ""
 	default:
 		return plan.Deselected
@@ -168,6 +177,17 @@ func (o *object) isMoving() bool {
 		hasArrived = hasArrived || found.failure != nil || found.waiting || found.syncStatus.hasArrived(chooses)
 	}
 	return hasDesired && !hasArrived
+}
+
+// isMovingWithin reports whether a withdrawn copy must stay because the object gets another name in the same mailbox, and the
+// cluster does not have it under that name.
+func (o *object) isMovingWithin(mailbox logicalcluster.Name) bool {
+	for at, found := range o.pairs {
+		if at.mailbox == mailbox && found.desired && !found.syncStatus.hasArrived(true) {
+			return true
+		}
+	}
+	return false
 }
 
 // setAbsence sets the reason why the object is absent; empty if it is not. It returns true if the absence has

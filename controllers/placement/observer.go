@@ -30,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
@@ -75,28 +76,32 @@ func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, err
 	s := &pairSnapshot{
 		resource: resource, syncTarget: syncTarget, owner: o.marks.ownerOf(syncTarget.UID), creator: o.marks.creatorOf(syncTarget.UID, o.sources.cluster),
 	}
-	s.Snapshot = plan.Snapshot{Key: key.name, InMailbox: inMailbox, Readable: true, Up: &plan.UpSnapshot{
-		API: resource.TargetAPI(), Name: key.name, DroppedPaths: o.pairs.writes.DroppedPaths(key),
+	s.Snapshot = plan.Snapshot{Key: key.copyName(), InMailbox: inMailbox, Readable: true, Up: &plan.UpSnapshot{
+		API: resource.TargetAPI(), Name: key.copyName(), DroppedPaths: o.pairs.writes.DroppedPaths(key),
 	}}
 	if inMailbox != nil {
 		if mark, err := plan.MailboxMark(s.owner, inMailbox); err == nil && mark.Mailbox == o.sources.cluster.String() {
 			s.Up.Mark = &mark
 		}
 	}
-	var selectedBy []*resolvedPlacement
-	selectedBy, s.Up.State, s.Up.AbsenceVerified = o.selectionOf(key, s.Up.Mark != nil, source != nil)
+	var selection selectionResult
+	selection, s.Up.State, s.Up.AbsenceVerified = o.selectionOf(key, s.Up.Mark != nil, source != nil)
 	switch {
 	case s.Up.State == "":
 		return nil, nil
 	case s.Up.State == plan.Selected:
-		s.desired, s.Up.Spec = true, transform.SyncSpec{Policy: deletionPolicyOf(selectedBy)}
+		s.desired = true
+		s.Up.Spec = transform.SyncSpec{Policy: deletionPolicyOf(selection.all()), Namespace: s.Key.Namespace, Name: s.Key.Name}
 		if err := o.observeSource(s, source); err != nil {
 			return s, err
 		}
-		return s, o.customize(key, s, selectedBy)
-	case len(selectedBy) > 0:
-		// Placements select the object, but no Location selects the SyncTarget.
-		if isProven, err := o.verifier.isGone(ctx, key.mailbox, selectedBy, false); !isProven {
+		if err := o.customize(key, s, selection.all()); err != nil {
+			return s, err
+		}
+		return s, o.move(s)
+	case selection.isSelected():
+		// Placements select the object, but they want no copy there.
+		if isProven, err := o.verifier.isUnwanted(ctx, key, selection); !isProven {
 			return nil, err
 		}
 		s.Up.AbsenceVerified = true
@@ -105,22 +110,22 @@ func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, err
 }
 
 // selectionOf returns plan.Selected if a pair is desired, or why it is not and whether that is verified; the state is empty if the
-// pair must stay as it is for now. selectedBy are the placements that select the object. hasMark is true if the mailbox has the
+// pair must stay as it is for now. selection has the placements that select the object. hasMark is true if the mailbox has the
 // copy, and hasSource if the workspace has the object.
-func (o *observer) selectionOf(key pairKey, hasMark, hasSource bool) (selectedBy []*resolvedPlacement, state plan.State, verified bool) {
+func (o *observer) selectionOf(key pairKey, hasMark, hasSource bool) (selection selectionResult, state plan.State, verified bool) {
 	o.pairs.inspect(key, func(entry *object, found *pair) {
 		active := o.active.read()
-		switch selectedBy = entry.selectedBy; {
+		switch selection = (selectionResult{selectedBy: entry.selectedBy, containerFor: entry.containerFor}); {
 		case active.placements == nil, !found.desired && !hasMark:
 		case found.desired:
 			state = plan.Selected
 		case entry.mustSelect(hasSource):
 			o.pairs.tasks.add(key.objectKey.task())
 		default:
-			state, verified = entry.withdrawal(active.isCertain()), entry.verified
+			state, verified = entry.withdrawal(key.mailbox, active.isCertain()), entry.verified
 		}
 	})
-	return selectedBy, state, verified
+	return selection, state, verified
 }
 
 // unserved returns the failure of an object whose API the mailbox does not serve, if it is desired there.
@@ -160,6 +165,10 @@ func (o *observer) observeSource(s *pairSnapshot, source *unstructured.Unstructu
 			return privilegedError(s.resource.GroupResource())
 		}
 	}
+	inWorkload := s.resource.InWorkload().GroupResource()
+	if !s.resource.Namespaced && s.resource.GroupVersionResource != namespaces && !s.syncTarget.Tenancy.AllowsClusterScoped(inWorkload) {
+		return clusterScopedError(inWorkload)
+	}
 	if policy.CheckReservedName(s.resource.GroupResource(), s.Key) != nil {
 		return reservedNameError(s.resource.GroupResource(), s.Key)
 	}
@@ -189,6 +198,23 @@ func (o *observer) customize(key pairKey, s *pairSnapshot, selectedBy []*resolve
 		return nil
 	}
 	s.Up.Object, err = customization.Customize(source, request, customizer, parameters)
+	return err
+}
+
+// move replaces the source in the snapshot of a desired copy by one for a cluster where each workspace has namespaces of its own.
+func (o *observer) move(s *pairSnapshot) (err error) {
+	settings, source, cluster := s.syncTarget.Tenancy, s.Up.Object, o.sources.cluster
+	switch {
+	case source == nil || settings.Naming.IsShared():
+		return nil
+	case s.resource.GroupVersionResource == namespaces:
+		s.Up.Object = source.DeepCopy()
+		s.Up.Object.SetLabels(settings.Labels(source.GetLabels()))
+		s.Up.Object.SetAnnotations(settings.Annotations(source.GetAnnotations()))
+		s.Up.Spec.Workspace = transform.WorkspaceMark{Hash: tenancy.WorkspaceHash(cluster), Path: o.active.get().path}
+	default:
+		s.Up.Object, err = settings.Naming.Rewrite(cluster, source, s.resource.GetRules().NamespaceReferences)
+	}
 	return err
 }
 

@@ -27,8 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -110,7 +109,7 @@ func (r *pairReconciler) pass(ctx context.Context, key pairKey) (result reconcil
 		})
 	}
 	switch {
-	case errors.Is(err, mailboxwrite.ErrOutdated):
+	case errors.Is(err, writes.ErrOutdated):
 		// The cache is about to show the newer copy.
 		return reconcile.Result{RequeueAfter: plan.CacheTimeout}, false, nil
 	case err != nil:
@@ -184,7 +183,7 @@ func (r *pairReconciler) awaitsRollout(key pairKey, s *pairSnapshot, planned pla
 	if !s.desired || !bringsNewContent(s.Up.Mark, planned) {
 		return false
 	}
-	r.pairs.inspect(key, func(entry *object, _ *pair) { awaits = !entry.isAdmitted(key.mailbox) })
+	r.pairs.inspect(key, func(entry *object, _ *pair) { awaits = !entry.isAdmitted(key) })
 	return awaits
 }
 
@@ -216,7 +215,7 @@ func (r *pairReconciler) wasPlaced(key pairKey) (was bool) {
 func (r *pairReconciler) countRepair(key pairKey) (wait time.Duration) {
 	r.pairs.inspect(key, func(_ *object, found *pair) {
 		if found.backoff == nil {
-			found.backoff = &driftbackoff.Backoff{}
+			found.backoff = &writes.DriftBackoff{}
 		}
 		wait = found.backoff.Next(r.clock.Now())
 	})
@@ -249,7 +248,7 @@ func (r *pairReconciler) fail(ctx context.Context, key pairKey, s *pairSnapshot,
 		// The hub is stopping, which is no failure of the object.
 		return nil
 	}
-	err = fmt.Errorf("%s %s in the mailbox of %s: %w", key.resource.Resource, key.name, s.syncTarget.Name, err)
+	err = fmt.Errorf("%s %s in the mailbox of %s: %w", key.resource.Resource, key.copyName(), s.syncTarget.Name, err)
 	why := newFailure(err)
 	isNew := r.pairs.setResult(key, passResult{failure: &why})
 	if why.Reason == plan.ReasonConflict {
@@ -281,7 +280,7 @@ func (r *pairReconciler) succeed(key pairKey, s *pairSnapshot, decision plan.Dec
 
 // syncStatusOf returns the sync status of a version of a copy; nil if no sync controller has tried it.
 func (r *pairReconciler) syncStatusOf(syncTarget types.UID, key pairKey, version objectsync.PlacementCopyVersion, isOutdated bool) *syncStatus {
-	state, known := r.sync.ObjectState(syncTarget, r.copies.policy.copyOf(key.resource).GroupResource(), key.name, version)
+	state, known := r.sync.ObjectState(syncTarget, r.copies.policy.copyOf(key.resource).GroupResource(), key.copyName(), version)
 	if !known {
 		return nil
 	}

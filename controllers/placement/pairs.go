@@ -24,8 +24,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
@@ -48,7 +47,7 @@ type pair struct {
 	syncStatus *syncStatus
 	// heldSince is when the copy first had to wait for the CRDs of the workspace; zero if it never did.
 	heldSince time.Time
-	backoff   *driftbackoff.Backoff
+	backoff   *writes.DriftBackoff
 }
 
 // passResult is the result of a pass for a pair, see the fields of pair.
@@ -97,11 +96,13 @@ type pairs struct {
 
 	lock gosync.Mutex
 	// writes are the writes to mailboxes that the caches do not show yet.
-	writes expectations.Writes[pairKey, *unstructured.Unstructured]
+	writes writes.Expectations[pairKey, *unstructured.Unstructured]
 	// closed is true once the controller has dropped the workspace.
 	closed bool
 	// objects have an entry if a placement selects them, or if they have a copy.
 	objects map[objectKey]*object
+	// contents counts the objects that each placement selects, by namespace.
+	contents contents
 	// crds are the keys of objects that are CustomResourceDefinitions.
 	crds  map[objectKey]struct{}
 	limit pairLimit
@@ -112,20 +113,20 @@ type pairs struct {
 func newPairs(s *shared, cluster logicalcluster.Name, tasks *tasks, reports *reports) *pairs {
 	p := &pairs{
 		cluster: cluster, tasks: tasks, reports: reports, requests: s.requests, names: s.names, inMailboxes: s.inMailboxes, deletions: &deletions{},
-		objects: map[objectKey]*object{}, crds: map[objectKey]struct{}{},
+		objects: map[objectKey]*object{}, contents: contents{}, crds: map[objectKey]struct{}{},
 		limit: pairLimit{max: s.options.MaxPairs}, customized: customized{},
 	}
-	p.writes = expectations.New[pairKey, *unstructured.Unstructured](&p.lock, s.options.Clock)
+	p.writes = writes.NewExpectations[pairKey, *unstructured.Unstructured](&p.lock, s.options.Clock)
 	return p
 }
 
 // at returns a pair with its object; nil if there is none. It requires the lock.
 func (p *pairs) at(key pairKey) (*object, *pair) {
 	entry := p.objects[key.objectKey]
-	if entry == nil || entry.pairs[key.mailbox] == nil {
+	if entry == nil || entry.pairs[key.site] == nil {
 		return nil, nil
 	}
-	return entry, entry.pairs[key.mailbox]
+	return entry, entry.pairs[key.site]
 }
 
 // inspect calls a function with a pair and its object, under the lock. It does nothing if there is no such pair.
@@ -153,8 +154,8 @@ func (p *pairs) onCopy(key pairKey, before, after *unstructured.Unstructured) {
 	entry := p.ensureObject(key.objectKey)
 	found := p.ensurePair(key, entry)
 	found.hasCopy = after != nil
-	if found.hasCopy && !found.desired && entry.isWantedAt(key.mailbox) {
-		p.change(entry, key.mailbox, func() { p.setPairDesired(found) })
+	if found.hasCopy && !found.desired && entry.isWantedAt(key) {
+		p.change(entry, key.site, func() { p.setPairDesired(found) })
 	}
 	p.enqueueWantedStatus(key.objectKey, entry)
 	p.dropIfUnused(key)
@@ -166,7 +167,7 @@ func (p *pairs) onCopy(key pairKey, before, after *unstructured.Unstructured) {
 func (p *pairs) ensureObject(key objectKey) *object {
 	found, ok := p.objects[key]
 	if !ok {
-		found = &object{pairs: map[logicalcluster.Name]*pair{}}
+		found = &object{pairs: map[site]*pair{}}
 		p.objects[key] = found
 		if key.isCRD() {
 			p.crds[key] = struct{}{}
@@ -178,10 +179,10 @@ func (p *pairs) ensureObject(key objectKey) *object {
 // ensurePair returns a pair of an object, which it creates if there is none. The first pair of a resource changes the config
 // of its mailbox. It requires the lock.
 func (p *pairs) ensurePair(key pairKey, entry *object) *pair {
-	found := entry.pairs[key.mailbox]
+	found := entry.pairs[key.site]
 	if found == nil {
 		found = &pair{}
-		entry.pairs[key.mailbox] = found
+		entry.pairs[key.site] = found
 		p.count(key, 1)
 	}
 	return found
@@ -205,8 +206,8 @@ func (p *pairs) dropIfUnused(key pairKey) {
 	if entry == nil {
 		return
 	}
-	if found := entry.pairs[key.mailbox]; found != nil && !found.desired && !p.mayHaveCopy(key, found) {
-		delete(entry.pairs, key.mailbox)
+	if found := entry.pairs[key.site]; found != nil && !found.desired && !p.mayHaveCopy(key, found) {
+		delete(entry.pairs, key.site)
 		p.count(key, -1)
 		p.names.set(key, p.cluster, false)
 		if p.deleting.Load() {
@@ -239,18 +240,20 @@ func (p *pairs) enqueueAt(mailbox logicalcluster.Name) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	for key, entry := range p.objects {
-		if entry.pairs[mailbox] != nil {
-			p.tasks.add(pairKey{key, mailbox}.task())
+		for at := range entry.pairs {
+			if at.mailbox == mailbox {
+				p.tasks.add(pairKey{key, at}.task())
+			}
 		}
 	}
 }
 
-// enqueueWithdrawals enqueues the copies of an object that must be withdrawn, except from one mailbox. It
+// enqueueWithdrawals enqueues the copies of an object that must be withdrawn, except from one site. It
 // requires the lock.
-func (p *pairs) enqueueWithdrawals(key objectKey, entry *object, except logicalcluster.Name) {
-	for mailbox, found := range entry.pairs {
-		if !found.desired && found.hasCopy && mailbox != except {
-			p.tasks.add(pairKey{key, mailbox}.task())
+func (p *pairs) enqueueWithdrawals(key objectKey, entry *object, except site) {
+	for at, found := range entry.pairs {
+		if !found.desired && found.hasCopy && at != except {
+			p.tasks.add(pairKey{key, at}.task())
 		}
 	}
 }
@@ -291,7 +294,7 @@ func (p *pairs) endPass(key pairKey, changes uint32, decided bool) (again time.D
 			// The status was not returned before, see statusRequestOf.
 			p.enqueueWantedStatus(key.objectKey, entry)
 		}
-		p.change(entry, key.mailbox, func() {
+		p.change(entry, key.site, func() {
 			found.undecided = !decided && (found.undecided || found.observedChanges != changes)
 			found.observedChanges = changes
 		})
@@ -311,8 +314,8 @@ func (p *pairs) setResult(key pairKey, next passResult) (isNewFailure bool) {
 		if awaitsName := next.failure != nil && next.failure.Reason == plan.ReasonConflict; awaitsName || before.failure != nil {
 			p.names.set(key, p.cluster, awaitsName)
 		}
-		p.change(entry, key.mailbox, func() { found.setResult(next) })
-		p.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
+		p.change(entry, key.site, func() { found.setResult(next) })
+		p.enqueueWithdrawals(key.objectKey, entry, key.site)
 		if before.equal(next) {
 			return
 		}
@@ -322,18 +325,18 @@ func (p *pairs) setResult(key pairKey, next passResult) (isNewFailure bool) {
 		}
 		if key.isCRD() && !p.awaitsCRDs(key.mailbox) {
 			// The other pairs at the destination may have waited for it.
-			p.tasks.add(task{mailbox: key.mailbox})
+			p.tasks.add(task{site: site{mailbox: key.mailbox}})
 		}
 	})
 	return isNewFailure
 }
 
 // change changes a pair of an object, and updates its phase in the rollouts. It requires the lock.
-func (p *pairs) change(entry *object, mailbox logicalcluster.Name, change func()) {
-	found := entry.pairs[mailbox]
+func (p *pairs) change(entry *object, at site, change func()) {
+	found := entry.pairs[at]
 	before := found.phase()
 	change()
-	if entry.move(mailbox, before, found.phase()) {
+	if entry.move(at.mailbox, before, found.phase()) {
 		p.requests.rollout.Publish(p.cluster)
 	}
 }
@@ -342,7 +345,7 @@ func (p *pairs) change(entry *object, mailbox logicalcluster.Name, change func()
 // nor failed. It requires the lock.
 func (p *pairs) awaitsCRDs(mailbox logicalcluster.Name) bool {
 	for key := range p.crds {
-		found := p.objects[key].pairs[mailbox]
+		found := p.objects[key].pairs[site{mailbox: mailbox}]
 		if found != nil && found.desired && found.failure == nil && !found.syncStatus.hasArrived(false) {
 			return true
 		}

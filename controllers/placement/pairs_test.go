@@ -43,14 +43,14 @@ func TestWithdrawal(t *testing.T) {
 		"the source is gone":        {object{absence: plan.SourceNotFound}, plan.SourceNotFound, plan.SourceNotFound},
 		"somebody deletes it":       {object{absence: plan.Terminating}, plan.Deselected, plan.Deselected},
 		"no placement selects it":   {object{absence: plan.Deselected}, plan.Deselected, ""},
-		"it has moved":              {object{selectedBy: selected, pairs: map[logicalcluster.Name]*pair{"m": arrived}}, plan.Deselected, ""},
-		"it is moving":              {object{selectedBy: selected, pairs: map[logicalcluster.Name]*pair{"m": {desired: true}}}, "", ""},
+		"it has moved":              {object{selectedBy: selected, pairs: map[site]*pair{at("m"): arrived}}, plan.Deselected, ""},
+		"it is moving":              {object{selectedBy: selected, pairs: map[site]*pair{at("m"): {desired: true}}}, "", ""},
 		"it has no destination now": {object{selectedBy: selected}, plan.Deselected, ""},
 	} {
-		if got := c.object.withdrawal(true); got != c.certain {
+		if got := c.object.withdrawal("away", true); got != c.certain {
 			t.Errorf("%s: %q", name, got)
 		}
-		if got := c.object.withdrawal(false); got != c.other {
+		if got := c.object.withdrawal("away", false); got != c.other {
 			t.Errorf("%s, and that is not certain: %q", name, got)
 		}
 	}
@@ -124,7 +124,7 @@ func TestPassResults(t *testing.T) {
 // A result is reported and returned only if it differs. A copy that waited for this result is withdrawn.
 func TestSetResult(t *testing.T) {
 	t.Parallel()
-	here, there := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, "here"}, pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, "there"}
+	here, there := pairAt(objectKey{name: types.NamespacedName{Name: "till"}}, "here"), pairAt(objectKey{name: types.NamespacedName{Name: "till"}}, "there")
 	refused, taken := &failure{plan.ReasonInvalid, "no"}, &failure{plan.ReasonConflict, "taken"}
 	for name, c := range map[string]struct {
 		before, next passResult
@@ -151,7 +151,7 @@ func TestSetResult(t *testing.T) {
 		found.setResult(c.before)
 		w.pairs.objects[here.objectKey] = &object{
 			selectedBy: []*resolvedPlacement{{Placement: &rules.Placement{SingletonStatus: true}}},
-			pairs:      map[logicalcluster.Name]*pair{"here": found, "there": {failure: c.there}, "withdrawn": {hasCopy: true}},
+			pairs:      map[site]*pair{at("here"): found, at("there"): {failure: c.there}, at("withdrawn"): {hasCopy: true}},
 		}
 		w.pairs.names.set(here, w.cluster, c.before.failure == taken)
 		if isNew := w.pairs.setResult(here, c.next); isNew != c.isNew {
@@ -160,7 +160,7 @@ func TestSetResult(t *testing.T) {
 		if tasks := w.tasks.queue.Len(); reports != c.reports || tasks != c.tasks {
 			t.Errorf("%s: %d reports and %d tasks, want %d and %d", name, reports, tasks, c.reports, c.tasks)
 		}
-		if _, awaits := w.pairs.names.waiting[here]; awaits != c.awaits || !found.result().equal(c.next) {
+		if _, awaits := w.pairs.names.waiting[here.copyKey()]; awaits != c.awaits || !found.result().equal(c.next) {
 			t.Errorf("%s: the pair waits for its name: %v, result %+v", name, awaits, found.result())
 		}
 		if w.pairs.setResult(there, passResult{}); len(w.pairs.objects) != 1 {

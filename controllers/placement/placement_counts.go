@@ -19,7 +19,6 @@ package placement
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -85,36 +84,53 @@ func (t *placementCounts) add(key objectKey, object *object, placement *resolved
 	if object.isBeyondLimit {
 		t.addBeyondLimit(key, object, placement)
 	}
-	for mailbox, found := range object.pairs {
-		destination, isDestination := placement.mailboxes[mailbox]
+	for at, found := range object.pairs {
+		destination, isDestination := placement.mailboxes[at.mailbox]
 		isBehind := found.observedChanges != found.changes
 		t.unobserved = t.unobserved || found.desired && (isBehind || found.undecided)
 		if isDestination || !found.desired {
-			t.addPair(key, destination.Name, found, isBehind, slow[mailbox])
+			t.addPair(pairKey{key, at}, destination.Name, found, isBehind, slow[at.mailbox])
+		}
+	}
+}
+
+// addContainer counts the copies of a Namespace, which the placement does not select, that cannot contain the copies of the selected
+// objects in it.
+func (t *placementCounts) addContainer(key objectKey, object *object, placement *resolvedPlacement) {
+	for at, found := range object.pairs {
+		destination := placement.mailboxes[at.mailbox]
+		switch of := (pairKey{key, at}); {
+		case !found.desired || !placement.wants(of):
+		case found.failure != nil:
+			t.fail(of, destination.Name, *found.failure)
+		case found.syncStatus != nil && found.syncStatus.failure != nil:
+			t.fail(of, destination.Name, *found.syncStatus.failure)
 		}
 	}
 }
 
 // addBeyondLimit counts the destinations where an object has no pair as failed, and lists the first of them.
 func (t *placementCounts) addBeyondLimit(key objectKey, object *object, placement *resolvedPlacement) {
-	isDesired := func(mailbox logicalcluster.Name) bool {
-		return object.pairs[mailbox] != nil && object.pairs[mailbox].desired
-	}
-	lacking := len(placement.mailboxes)
-	for mailbox := range object.pairs {
-		if _, ok := placement.mailboxes[mailbox]; ok && isDesired(mailbox) {
-			lacking--
+	isFirst := true
+	for _, destination := range placement.Destinations {
+		if destination.Mailbox == "" {
+			continue
 		}
-	}
-	t.failed += int64(lacking)
-	if first := slices.IndexFunc(placement.Destinations, func(of rules.Destination) bool { return of.Mailbox != "" && !isDesired(of.Mailbox) }); first >= 0 {
-		addFirst(&t.failures, key, placement.Destinations[first].Name, failure{rules.ReasonLimitExceeded, pairLimitMessage})
+		at := placement.siteAt(key, &destination.SyncTarget)
+		if found := object.pairs[at]; found != nil && found.desired {
+			continue
+		}
+		t.failed++
+		if isFirst {
+			addFirst(&t.failures, pairKey{key, at}, destination.Name, failure{rules.ReasonLimitExceeded, pairLimitMessage})
+		}
+		isFirst = false
 	}
 }
 
 // addPair counts a pair by its next step. isBehind is true if a change of the pair is not observed yet, and
 // isSlow if its mailbox is slow.
-func (t *placementCounts) addPair(key objectKey, syncTarget string, found *pair, isBehind, isSlow bool) {
+func (t *placementCounts) addPair(key pairKey, syncTarget string, found *pair, isBehind, isSlow bool) {
 	switch {
 	case found.placed && (!isBehind || !isSlow):
 		t.placed++
@@ -138,7 +154,7 @@ func (t *placementCounts) addPair(key objectKey, syncTarget string, found *pair,
 }
 
 // fail counts a failed pair.
-func (t *placementCounts) fail(key objectKey, syncTarget string, why failure) {
+func (t *placementCounts) fail(key pairKey, syncTarget string, why failure) {
 	t.failed++
 	addFirst(&t.failures, key, syncTarget, why)
 	if why.Reason == plan.ReasonNotServed {
@@ -150,7 +166,7 @@ func (t *placementCounts) fail(key objectKey, syncTarget string, why failure) {
 }
 
 // addSyncStatus counts a placed pair by its sync status.
-func (t *placementCounts) addSyncStatus(key objectKey, syncTarget string, state *syncStatus) {
+func (t *placementCounts) addSyncStatus(key pairKey, syncTarget string, state *syncStatus) {
 	switch {
 	case state != nil && state.failure != nil:
 		t.fail(key, syncTarget, *state.failure)
@@ -177,8 +193,11 @@ func (t *placementCounts) addSyncStatus(key objectKey, syncTarget string, state 
 }
 
 // addFirst adds a pair to a list that keeps the first pairs in a stable order.
-func addFirst(first *[]edgev2alpha1.PlacementPair, key objectKey, syncTarget string, why failure) {
+func addFirst(first *[]edgev2alpha1.PlacementPair, key pairKey, syncTarget string, why failure) {
 	added := edgev2alpha1.PlacementPair{ObjectFailure: key.objectFailure(why), SyncTarget: syncTarget}
+	if key.inMailbox != key.namespace() {
+		added.ClusterNamespace = key.inMailbox
+	}
 	*first = insertFirst(*first, added, func(a, b edgev2alpha1.PlacementPair) int {
 		return cmp.Or(compareFailures(a.ObjectFailure, b.ObjectFailure), cmp.Compare(a.SyncTarget, b.SyncTarget))
 	})
@@ -232,10 +251,15 @@ func (s *summary) add(key objectKey, entry *object, view *fleet.Snapshot, slow m
 		}
 		found.add(key, entry, placement, slow)
 	}
-	for mailbox, found := range entry.pairs {
+	for _, placement := range entry.containerFor {
+		if found := s.counts[placement.UID]; found != nil {
+			found.addContainer(key, entry, placement)
+		}
+	}
+	for at, found := range entry.pairs {
 		if !found.desired && found.hasCopy {
 			s.withdrawing++
-			s.blockedWithdrawal = firstBlockedWithdrawal(s.blockedWithdrawal, key, view, mailbox, found.failure)
+			s.blockedWithdrawal = firstBlockedWithdrawal(s.blockedWithdrawal, key, view, at.mailbox, found.failure)
 		}
 	}
 }

@@ -23,12 +23,14 @@ import (
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 )
 
 // outcome is the result of resolving one EdgePlacement. A non-empty reason overrides the reason that
@@ -89,12 +91,35 @@ func (p *resolvedPlacement) verifiedSelects(inventory *fleet.Inventory, syncTarg
 	return p.SelectsSyncTarget(inventory, syncTarget, p.workspace, p.inventories)
 }
 
-// mailboxesOf returns the mailboxes of the destinations of some placements.
-func mailboxesOf(selected []*resolvedPlacement) map[logicalcluster.Name]struct{} {
-	wanted := map[logicalcluster.Name]struct{}{}
-	for _, placement := range selected {
-		for mailbox := range placement.mailboxes {
-			wanted[mailbox] = struct{}{}
+// siteAt returns the site of an object's copy in the mailbox of a destination.
+func (p *resolvedPlacement) siteAt(key objectKey, destination *fleet.SyncTarget) site {
+	return site{destination.Mailbox, destination.Tenancy.Naming.Namespace(p.workspace.Cluster, key.namespace())}
+}
+
+// wants reports whether the site of a pair is the one at a destination of the placement.
+func (p *resolvedPlacement) wants(key pairKey) bool {
+	destination, ok := p.mailboxes[key.mailbox]
+	return ok && p.siteAt(key.objectKey, &destination.SyncTarget) == key.site
+}
+
+// hasOwnNamespaces reports whether each workspace has namespaces of its own on the cluster of a destination.
+func (p *resolvedPlacement) hasOwnNamespaces(mailbox logicalcluster.Name) bool {
+	return !p.mailboxes[mailbox].Tenancy.Naming.IsShared()
+}
+
+// sitesOf returns the sites of an object's copies at the destinations of the placements that select the object, or an object in it.
+func (o *object) sitesOf(key objectKey) map[site]struct{} {
+	wanted := map[site]struct{}{}
+	for _, placement := range o.selectedBy {
+		for _, destination := range placement.mailboxes {
+			wanted[placement.siteAt(key, &destination.SyncTarget)] = struct{}{}
+		}
+	}
+	for _, placement := range o.containerFor {
+		for mailbox, destination := range placement.mailboxes {
+			if placement.hasOwnNamespaces(mailbox) {
+				wanted[placement.siteAt(key, &destination.SyncTarget)] = struct{}{}
+			}
 		}
 	}
 	return wanted
@@ -138,6 +163,8 @@ type placements struct {
 	// choosing is true if a placement chooses some of many SyncTargets. recheckAt is when to resolve again without an event; zero for never.
 	choosing  bool
 	recheckAt time.Time
+	// path is the path of the workspace; empty if it is not verified.
+	path string
 	// fleetSynced is true if the placements were resolved with a view of all inventories, see isFleetSynced.
 	fleetSynced bool
 	// outcomes holds the outcome of each placement of the workspace, by its UID.
@@ -175,7 +202,7 @@ func (p *placements) forObject(object *rules.Object) (selected []*resolvedPlacem
 func (p *placements) equal(other *placements) bool {
 	return p.partial == other.partial && p.withdrawAll == other.withdrawAll && slices.EqualFunc(p.all, other.all, func(a, b *resolvedPlacement) bool {
 		return a.UID == b.UID && a.Generation == b.Generation && slices.EqualFunc(a.Destinations, b.Destinations, func(one, two rules.Destination) bool {
-			return one.Mailbox == two.Mailbox && one.UID == two.UID && one.Location == two.Location && one.MayUpsync == two.MayUpsync
+			return one.Mailbox == two.Mailbox && one.UID == two.UID && one.Location == two.Location && one.MayUpsync == two.MayUpsync && apiequality.Semantic.DeepEqual(one.Tenancy, two.Tenancy)
 		})
 	})
 }
@@ -216,6 +243,30 @@ func (p *placements) requireNewDecisions() {
 			one.rollout.evaluated = false
 		}
 	}
+}
+
+// mailboxesWithOtherTenancy returns the mailboxes of the next placements whose clusters are shared in another way than before, or
+// whose Namespaces have another path of the workspace. p may be nil.
+func (p *placements) mailboxesWithOtherTenancy(next *placements) (changed map[logicalcluster.Name]struct{}) {
+	if p == nil {
+		return nil
+	}
+	changed = map[logicalcluster.Name]struct{}{}
+	before := map[logicalcluster.Name]tenancy.Settings{}
+	for _, one := range p.all {
+		for mailbox, destination := range one.mailboxes {
+			before[mailbox] = destination.Tenancy
+		}
+	}
+	for _, one := range next.all {
+		for mailbox, destination := range one.mailboxes {
+			old, known := before[mailbox]
+			if known && (!apiequality.Semantic.DeepEqual(old, destination.Tenancy) || p.path != next.path && !old.Naming.IsShared()) {
+				changed[mailbox] = struct{}{}
+			}
+		}
+	}
+	return changed
 }
 
 // mailboxesWithOtherParameters returns the mailboxes whose parameters may differ in the next placements,

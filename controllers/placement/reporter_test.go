@@ -80,9 +80,9 @@ func TestReadyNamesMissingAPIs(t *testing.T) {
 	one := &resolvedPlacement{mailboxes: map[logicalcluster.Name]rules.Destination{inMailbox: {}, onCluster: {}}}
 	unserved := failure{Reason: plan.ReasonNotServed, Message: "no"}
 	counted := &placementCounts{}
-	for resource, failing := range map[string]map[logicalcluster.Name]*pair{
-		"widgets": {inMailbox: {desired: true, failure: &unserved}}, "gadgets": {onCluster: {desired: true, placed: true, syncStatus: &syncStatus{failure: &unserved}}},
-		"secrets": {inMailbox: {desired: true, failure: &failure{Reason: plan.ReasonConflict}}},
+	for resource, failing := range map[string]map[site]*pair{
+		"widgets": {at(inMailbox): {desired: true, failure: &unserved}}, "gadgets": {at(onCluster): {desired: true, placed: true, syncStatus: &syncStatus{failure: &unserved}}},
+		"secrets": {at(inMailbox): {desired: true, failure: &failure{Reason: plan.ReasonConflict}}},
 	} {
 		counted.add(objectKey{resource: schema.GroupVersionResource{Group: "acme.io", Resource: resource}}, &object{pairs: failing}, one, nil)
 	}
@@ -117,7 +117,7 @@ func TestSlowMailboxesAreNamed(t *testing.T) {
 		"rolled out": {pair{desired: true, waiting: true}, 0},
 	} {
 		counted, other := &placementCounts{}, c.pair
-		counted.add(objectKey{name: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{slow: &c.pair, quick: &other}}, one, map[logicalcluster.Name]bool{slow: true})
+		counted.add(objectKey{name: types.NamespacedName{Name: "a"}}, &object{pairs: map[site]*pair{at(slow): &c.pair, at(quick): &other}}, one, map[logicalcluster.Name]bool{slow: true})
 		if counted.slow["slow"] != c.named || counted.slow["quick"] != 0 {
 			t.Errorf("%s: %v", name, counted.slow)
 		}
@@ -127,9 +127,9 @@ func TestSlowMailboxesAreNamed(t *testing.T) {
 // The status lists the same failures in any order of the pairs.
 func TestFailuresAreStable(t *testing.T) {
 	failing := func(name string, mailboxes ...logicalcluster.Name) (objectKey, *object) {
-		entry := &object{pairs: map[logicalcluster.Name]*pair{}}
+		entry := &object{pairs: map[site]*pair{}}
 		for _, mailbox := range mailboxes {
-			entry.pairs[mailbox] = &pair{desired: true, failure: &failure{Reason: plan.ReasonConflict, Message: "taken"}}
+			entry.pairs[at(mailbox)] = &pair{desired: true, failure: &failure{Reason: plan.ReasonConflict, Message: "taken"}}
 		}
 		return objectKey{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, types.NamespacedName{Namespace: "shop", Name: name}}, entry
 	}
@@ -254,7 +254,7 @@ func TestPlacementCounts(t *testing.T) {
 		"the cluster has given up": {pair{desired: true, placed: true, syncStatus: &syncStatus{synced: true, health: health.Health{Status: health.Failed}}}, placementCounts{placed: 1, synced: 1, unhealthy: 1}, ""},
 	} {
 		counted := placementCounts{}
-		counted.add(objectKey{name: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{mailbox: &c.pair}}, placement, nil)
+		counted.add(objectKey{name: types.NamespacedName{Name: "a"}}, &object{pairs: map[site]*pair{at(mailbox): &c.pair}}, placement, nil)
 		if failures := int64(len(counted.failures)); failures != c.want.failed+c.want.unhealthy {
 			t.Errorf("%s: %d failures listed", name, failures)
 		}

@@ -103,6 +103,7 @@ func (r *resolver) resolve(ctx context.Context, observed []*unstructured.Unstruc
 		log.FromContext(ctx).Info("the path of a workload workspace is not verified, so only its own Locations are available to it", "reason", err.Error())
 		next.partial, next.unresolvedPaths = true, true
 	}
+	next.path = path
 	self, paths := rules.Workspace{Cluster: r.sources.cluster, Path: path}, 0
 	var all []*resolvedPlacement
 	for _, object := range observed {

@@ -125,9 +125,9 @@ func (r *rollouts) enqueueWaiting(objects map[objectKey]*object, one *resolvedPl
 		if !entry.isSelectedBy(one.UID) {
 			continue
 		}
-		for mailbox := range mailboxes {
-			if found := entry.pairs[mailbox]; found != nil && found.waiting {
-				r.pairs.tasks.add(pairKey{key, mailbox}.task())
+		for at, found := range entry.pairs {
+			if _, isAdmitted := mailboxes[at.mailbox]; isAdmitted && found.waiting {
+				r.pairs.tasks.add(pairKey{key, at}.task())
 			}
 		}
 	}

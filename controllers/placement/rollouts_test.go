@@ -30,7 +30,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
@@ -76,7 +76,7 @@ func TestRolloutCounts(t *testing.T) {
 }
 
 func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
-	key := pairKey{objectKey{name: types.NamespacedName{Name: fmt.Sprint(random.IntN(3))}}, mailboxAt(random.IntN(4))}
+	key := pairAt(objectKey{name: types.NamespacedName{Name: fmt.Sprint(random.IntN(3))}}, mailboxAt(random.IntN(4)))
 	switch random.IntN(5) {
 	case 4:
 		var after *unstructured.Unstructured
@@ -93,7 +93,7 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 		}
 		w.pairs.lock.Lock()
 		defer w.pairs.lock.Unlock()
-		w.pairs.setSelected(key.objectKey, selected, plan.Terminating, nil, random.IntN(2) == 0)
+		w.pairs.setSelected(key.objectKey, selectionResult{selectedBy: selected, absent: plan.Terminating}, nil, random.IntN(2) == 0)
 	case 1:
 		w.pairs.setResult(key, passResult{waiting: true})
 	case 2:
@@ -101,14 +101,22 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 	default:
 		w.pairs.lock.Lock()
 		defer w.pairs.lock.Unlock()
-		if entry := w.pairs.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
-			found := entry.pairs[key.mailbox]
-			w.pairs.change(entry, key.mailbox, func() {
+		if entry := w.pairs.objects[key.objectKey]; entry != nil && entry.pairs[key.site] != nil {
+			found := entry.pairs[key.site]
+			w.pairs.change(entry, key.site, func() {
 				found.placed, found.waiting, found.failure = true, false, nil
 				found.syncStatus = []*syncStatus{nil, {}, {synced: true, health: health.Health{Status: health.Current}}, {failure: &failure{}}}[random.IntN(4)]
 			})
 		}
 	}
+}
+
+// at returns the site in a mailbox of a copy without a namespace.
+func at(mailbox logicalcluster.Name) site { return site{mailbox: mailbox} }
+
+// pairAt returns the pair of an object and a mailbox that has the namespaces of the workspace.
+func pairAt(key objectKey, mailbox logicalcluster.Name) pairKey {
+	return pairKey{key, site{mailbox, key.namespace()}}
 }
 
 func mailboxAt(i int) logicalcluster.Name { return logicalcluster.Name(fmt.Sprintf("m%d", i)) }
@@ -129,9 +137,9 @@ func recount(w *workspace, state *rolloutState) string {
 	counted := newRolloutState()
 	for _, entry := range w.pairs.objects {
 		for _, one := range entry.selectedBy {
-			for mailbox, found := range entry.pairs {
-				if _, ok := one.mailboxes[mailbox]; ok && one.rollout == state {
-					counted.move(mailbox, notCounted, found.phase())
+			for at, found := range entry.pairs {
+				if _, ok := one.mailboxes[at.mailbox]; ok && one.rollout == state {
+					counted.move(at.mailbox, notCounted, found.phase())
 				}
 			}
 		}
@@ -153,11 +161,11 @@ func countsOf(state *rolloutState) string {
 func TestEndOfRollout(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
-	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
+	key := pairAt(objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0))
 	set := func(state *rolloutState) {
 		w.pairs.lock.Lock()
 		defer w.pairs.lock.Unlock()
-		w.pairs.setSelected(key.objectKey, []*resolvedPlacement{placementAt(0, state, 1)}, plan.Terminating, nil, false)
+		w.pairs.setSelected(key.objectKey, selectionResult{selectedBy: []*resolvedPlacement{placementAt(0, state, 1)}, absent: plan.Terminating}, nil, false)
 	}
 	changes := func() uint32 { return w.pairs.beginPass(key) }
 	state := newRolloutState()
@@ -191,9 +199,9 @@ func TestMustWait(t *testing.T) {
 		return &pairSnapshot{desired: true, Snapshot: plan.Snapshot{Up: &plan.UpSnapshot{Mark: &ownership.Mark{Hash: hash}}}}
 	}
 	w := newTestWorkspace()
-	key := func(mailbox logicalcluster.Name) pairKey { return pairKey{objectKey{}, mailbox} }
+	key := func(mailbox logicalcluster.Name) pairKey { return pairAt(objectKey{}, mailbox) }
 	entry := w.pairs.ensureObject(objectKey{})
-	entry.selectedBy, entry.pairs = []*resolvedPlacement{one}, map[logicalcluster.Name]*pair{admitted: {}, other: {}}
+	entry.selectedBy, entry.pairs = []*resolvedPlacement{one}, map[site]*pair{at(admitted): {}, at(other): {}}
 	expect := func(what string, mailbox logicalcluster.Name, s *pairSnapshot, planned plan.UpPlan, want bool) {
 		t.Helper()
 		if got := w.passes.awaitsRollout(key(mailbox), s, planned); got != want {
@@ -266,12 +274,12 @@ func TestCopiesUnderWay(t *testing.T) {
 	view := fleet.NewSnapshot(&fleet.Inventory{Name: "i", SyncTargets: []fleet.SyncTarget{{Name: "florin", Mailbox: mailboxAt(0)}}})
 	w := newTestWorkspace()
 	testClock := testclock.NewFakeClock(time.Unix(1000, 0))
-	w.pairs.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.pairs.lock, testClock)
-	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
+	w.pairs.writes = writes.NewExpectations[pairKey, *unstructured.Unstructured](&w.pairs.lock, testClock)
+	key := pairAt(objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0))
 	set := func(selected ...*resolvedPlacement) {
 		w.pairs.lock.Lock()
 		defer w.pairs.lock.Unlock()
-		w.pairs.setSelected(key.objectKey, selected, plan.Terminating, nil, false)
+		w.pairs.setSelected(key.objectKey, selectionResult{selectedBy: selected, absent: plan.Terminating}, nil, false)
 	}
 	set(placementAt(0, nil, 1))
 	changes := w.pairs.beginPass(key)
@@ -306,7 +314,7 @@ func TestPairsAreLimited(t *testing.T) {
 	set := func(name string, selected ...*resolvedPlacement) {
 		w.pairs.lock.Lock()
 		defer w.pairs.lock.Unlock()
-		w.pairs.setSelected(objectKey{name: types.NamespacedName{Name: name}}, selected, plan.Terminating, nil, false)
+		w.pairs.setSelected(objectKey{name: types.NamespacedName{Name: name}}, selectionResult{selectedBy: selected, absent: plan.Terminating}, nil, false)
 	}
 	counted := func() (pairs int, failed int64) {
 		counted := &placementCounts{}
@@ -341,9 +349,9 @@ func TestPairsAreLimited(t *testing.T) {
 	}
 	set("b", one)
 	expect("after an object has gone", 4, 4)
-	w.pairs.onCopy(pairKey{objectKey{name: types.NamespacedName{Name: "c"}}, mailboxAt(0)}, nil, &unstructured.Unstructured{})
+	w.pairs.onCopy(pairAt(objectKey{name: types.NamespacedName{Name: "c"}}, mailboxAt(0)), nil, &unstructured.Unstructured{})
 	set("d", one)
-	w.pairs.onCopy(pairKey{objectKey{name: types.NamespacedName{Name: "c"}}, mailboxAt(1)}, nil, &unstructured.Unstructured{})
+	w.pairs.onCopy(pairAt(objectKey{name: types.NamespacedName{Name: "c"}}, mailboxAt(1)), nil, &unstructured.Unstructured{})
 	expect("copies of the previous leader", 6, 6)
 }
 
@@ -373,11 +381,11 @@ func TestActiveBefore(t *testing.T) {
 func TestUnserved(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
-	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
+	key := pairAt(objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0))
 	if s, err := w.passes.observer.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s != nil || err != nil {
 		t.Errorf("no pair: %v, %v", s, err)
 	}
-	w.pairs.setSelected(key.objectKey, []*resolvedPlacement{placementAt(0, nil, 1)}, plan.Terminating, nil, false)
+	w.pairs.setSelected(key.objectKey, selectionResult{selectedBy: []*resolvedPlacement{placementAt(0, nil, 1)}, absent: plan.Terminating}, nil, false)
 	if s, err := w.passes.observer.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s == nil || newFailure(err).Reason != plan.ReasonNotServed {
 		t.Errorf("desired: %v, %v", s, err)
 	}

@@ -17,6 +17,7 @@ limitations under the License.
 package placement
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -61,12 +62,33 @@ func (p *pairs) ifOpen(do func()) {
 	}
 }
 
-// setSelected sets the placements that select an object, and enqueues its pairs: all of them if the object may have changed,
-// else the changed ones. If no placement selects it, absent is the reason, and isVerified reports whether kcp has confirmed
-// that. It requires the lock.
-func (p *pairs) setSelected(key objectKey, selected []*resolvedPlacement, absent plan.State, isVerified func() bool, changed bool) {
+// selectionResult contains the placements that select an object, and for a Namespace those that select only objects in it. If there
+// are none, absent is the reason.
+type selectionResult struct {
+	selectedBy, containerFor []*resolvedPlacement
+	absent                   plan.State
+}
+
+func (r selectionResult) isSelected() bool { return len(r.selectedBy) > 0 || len(r.containerFor) > 0 }
+
+// all returns all placements.
+func (r selectionResult) all() []*resolvedPlacement {
+	return slices.Concat(r.selectedBy, r.containerFor)
+}
+
+// absence returns why no placement selects the object; empty if one does.
+func (r selectionResult) absence() plan.State {
+	if r.isSelected() {
+		return ""
+	}
+	return r.absent
+}
+
+// setSelected sets which placements select an object, and enqueues its pairs: all of them if the object may have changed,
+// else the changed ones. isVerified reports whether kcp has confirmed the reason of an absence. It requires the lock.
+func (p *pairs) setSelected(key objectKey, next selectionResult, isVerified func() bool, changed bool) {
 	entry := p.objects[key]
-	wasSelected, isSelected := entry != nil && len(entry.selectedBy) > 0, len(selected) > 0
+	wasSelected, isSelected := entry != nil && entry.isSelected(), next.isSelected()
 	if wasSelected != isSelected || !wasSelected && changed {
 		p.reports.requestExcluded()
 	}
@@ -74,33 +96,31 @@ func (p *pairs) setSelected(key objectKey, selected []*resolvedPlacement, absent
 		return
 	}
 	entry = p.ensureObject(key)
-	changed = changed || !samePlacements(entry.selectedBy, selected)
-	if isSelected {
-		absent = ""
-	}
-	changed = entry.setAbsence(absent, isVerified) || changed
+	changed = changed || !samePlacements(entry.selectedBy, next.selectedBy) || !samePlacements(entry.containerFor, next.containerFor)
+	changed = entry.setAbsence(next.absence(), isVerified) || changed
 	wantedStatus := wantsStatus(entry.selectedBy)
 	mayChange := entry.moveAll(false)
-	entry.selectedBy = selected
-	p.setDesired(key, entry, mailboxesOf(selected), changed)
+	p.countContents(key, entry.selectedBy, next.selectedBy)
+	entry.selectedBy, entry.containerFor = next.selectedBy, next.containerFor
+	p.setDesired(key, entry, entry.sitesOf(key), changed)
 	if changed {
 		entry.resetRollouts()
 	}
 	if entry.moveAll(true) || mayChange {
 		p.requests.rollout.Publish(p.cluster)
 	}
-	if wantedStatus || wantsStatus(selected) {
+	if wantedStatus || wantsStatus(next.selectedBy) {
 		p.enqueueStatus(key, entry)
 	}
 	p.reports.request()
 }
 
-// setDesired sets the mailboxes in which an object is desired, and enqueues its pairs: all of them if the
+// setDesired sets the sites at which an object is desired, and enqueues its pairs: all of them if the
 // object has changed, else the changed ones. At the limit it adds no new pairs. It requires the lock.
-func (p *pairs) setDesired(key objectKey, entry *object, wanted map[logicalcluster.Name]struct{}, changed bool) {
+func (p *pairs) setDesired(key objectKey, entry *object, wanted map[site]struct{}, changed bool) {
 	entry.isBeyondLimit = false
-	for mailbox := range wanted {
-		at, found := pairKey{key, mailbox}, entry.pairs[mailbox]
+	for one := range wanted {
+		at, found := pairKey{key, one}, entry.pairs[one]
 		if p.limit.isReached() && (found == nil || !found.desired && !found.hasCopy) {
 			entry.isBeyondLimit = true
 			if !p.limit.isExceeded {
@@ -120,9 +140,9 @@ func (p *pairs) setDesired(key objectKey, entry *object, wanted map[logicalclust
 		}
 		p.tasks.add(at.task())
 	}
-	for mailbox, found := range entry.pairs {
-		at := pairKey{key, mailbox}
-		if _, ok := wanted[mailbox]; ok {
+	for one, found := range entry.pairs {
+		at := pairKey{key, one}
+		if _, ok := wanted[one]; ok {
 			continue
 		}
 		if found.desired || changed {
@@ -143,6 +163,15 @@ func (p *pairs) setPairDesired(found *pair) {
 	found.desired = true
 	found.changes++
 	p.limit.desired++
+}
+
+// contentChangedAt records that the desired content of an object's copies in some mailboxes may have changed. It requires the lock.
+func (p *pairs) contentChangedAt(key objectKey, mailboxes map[logicalcluster.Name]struct{}) {
+	for at := range p.objects[key].pairs {
+		if _, ok := mailboxes[at.mailbox]; ok {
+			p.contentChanged(pairKey{key, at})
+		}
+	}
 }
 
 // recordSource records the customization request and the hash of a source, which may be nil. It requires the lock.
@@ -195,8 +224,8 @@ func (p *pairs) enqueueCustomizedBy(customizer types.NamespacedName) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	for key := range p.customized[customizer] {
-		for mailbox := range p.objects[key].pairs {
-			p.contentChanged(pairKey{key, mailbox})
+		for at := range p.objects[key].pairs {
+			p.contentChanged(pairKey{key, at})
 		}
 	}
 }
@@ -207,9 +236,7 @@ func (p *pairs) enqueueCustomizedAt(mailboxes map[logicalcluster.Name]struct{}) 
 	defer p.lock.Unlock()
 	for _, keys := range p.customized {
 		for key := range keys {
-			for mailbox := range mailboxes {
-				p.contentChanged(pairKey{key, mailbox})
-			}
+			p.contentChangedAt(key, mailboxes)
 		}
 	}
 }
@@ -221,7 +248,7 @@ func (p *pairs) contentChanged(key pairKey) {
 	if found == nil {
 		return
 	}
-	p.change(entry, key.mailbox, func() { found.changes++ })
+	p.change(entry, key.site, func() { found.changes++ })
 	entry.resetRollouts()
 	p.tasks.add(key.task())
 }

@@ -18,6 +18,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -95,13 +96,12 @@ func (s *selector) trySelectObject(key objectKey, changed bool) (done bool) {
 		return true
 	}
 	source := observed.source
-	var selected []*resolvedPlacement
-	absent, decided := plan.SourceNotFound, true
+	next, decided := selectionResult{absent: plan.SourceNotFound}, true
 	if observed.state == mailboxes.Present {
-		selected, absent, decided = s.selectPresent(observed.placements, resource, source)
+		next.selectedBy, next.absent, decided = s.selectPresent(observed.placements, resource, source)
 	}
 	isVerified := func() bool {
-		return observed.placements.withdrawAll || s.sources.workloads.TakeVerifiedAbsence(s.sources.cluster, key.candidate(absent))
+		return observed.placements.withdrawAll || s.sources.workloads.TakeVerifiedAbsence(s.sources.cluster, key.candidate(next.absent))
 	}
 	done = true
 	s.pairs.ifOpen(func() {
@@ -112,15 +112,29 @@ func (s *selector) trySelectObject(key objectKey, changed bool) (done bool) {
 			// The object may be the first one beyond a limit.
 			s.reports.request()
 		default:
-			s.pairs.setSelected(key, selected, absent, isVerified, changed)
+			next.containerFor = s.containerFor(key, observed, next.selectedBy)
+			s.pairs.setSelected(key, next, isVerified, changed)
 			s.pairs.recordSource(key, source)
-			if source != nil && len(selected) == 0 && s.marks.hasReturnedStatus(s.sources.cluster, source) {
+			if source != nil && len(next.selectedBy) == 0 && s.marks.hasReturnedStatus(s.sources.cluster, source) {
 				// The returned status must be removed.
 				s.tasks.add(key.statusTask())
 			}
 		}
 	})
 	return done
+}
+
+// containerFor returns the placements that select objects in a Namespace, and not the Namespace itself. It requires the lock of the pairs.
+func (s *selector) containerFor(key objectKey, observed observedSource, selected []*resolvedPlacement) (containerFor []*resolvedPlacement) {
+	if key.resource != namespaces || observed.state != mailboxes.Present {
+		return nil
+	}
+	for _, one := range observed.placements.all {
+		if s.pairs.contents.has(key.name.Name, one.UID) && !slices.Contains(selected, one) {
+			containerFor = append(containerFor, one)
+		}
+	}
+	return containerFor
 }
 
 // isDecidable reports whether the cache shows whether an object exists. Without an accepted claim kcp shows an
@@ -161,6 +175,9 @@ func (s *selector) activate(next *placements) {
 		s.sources.workloads.EnqueueCacheReview(s.sources.cluster)
 		s.selectAll(all)
 	}
+	for mailbox := range before.mailboxesWithOtherTenancy(next) {
+		s.pairs.enqueueAt(mailbox)
+	}
 	if hasCustomized {
 		s.pairs.enqueueCustomizedAt(before.mailboxesWithOtherParameters(next))
 	}
@@ -195,7 +212,7 @@ func (s *selector) endSelection() {
 	s.requests.rollout.Publish(s.sources.cluster)
 	s.pairs.locked(func(objects map[objectKey]*object) {
 		for key, entry := range objects {
-			s.pairs.enqueueWithdrawals(key, entry, "")
+			s.pairs.enqueueWithdrawals(key, entry, site{})
 		}
 	})
 }

@@ -26,14 +26,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -57,9 +55,9 @@ type sourceStatus struct {
 	fleet   *fleetcache.Fleet
 	startup *startup
 	marks   marks
-	writer  mailboxwrite.Writer[objectKey]
+	writer  writes.WorkspaceWriter[objectKey]
 	// writes are the writes to objects of the workspace that the caches do not show yet.
-	writes expectations.Writes[objectKey, *unstructured.Unstructured]
+	writes writes.Expectations[objectKey, *unstructured.Unstructured]
 }
 
 // reconcile brings the status of a source in line with the requests of its placements. It makes at
@@ -106,7 +104,7 @@ func (s *sourceStatus) write(ctx context.Context, key objectKey, resource plan.R
 	if transform.EqualStatus(present, status) {
 		return nil
 	}
-	patch, err := mailboxwrite.StatusPatch(source.GetUID(), present, status)
+	patch, err := writes.StatusPatch(source.GetUID(), present, status)
 	if err != nil {
 		return fmt.Errorf("cannot compare the status: %w", err)
 	}
@@ -117,7 +115,7 @@ func (s *sourceStatus) write(ctx context.Context, key objectKey, resource plan.R
 // the object, the cache may lack its status.
 func (s *sourceStatus) remove(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured) error {
 	if len(transform.StatusOf(source.Object["status"])) > 0 || mailboxes.ProjectionOf(source) != mailboxes.FullObject {
-		patch, err := mailboxwrite.MergePatch(map[string]any{"status": nil, "metadata": map[string]any{"uid": source.GetUID()}})
+		patch, err := writes.MergePatch(map[string]any{"status": nil, "metadata": map[string]any{"uid": source.GetUID()}})
 		if err != nil {
 			return err
 		}
@@ -146,22 +144,22 @@ type statusRequest struct {
 	wanted  bool
 	// hasStatus is true if the destinations have a common status to show.
 	hasStatus bool
-	// placed contains the mailboxes of the destinations. The value is true if the copy has the content of the
+	// placed contains the sites of the copies. The value is true if the copy has the content of the
 	// source.
-	placed map[logicalcluster.Name]bool
+	placed map[site]bool
 }
 
 // requestOf returns the status request of the placements for an object. After a start, there may have been no pass for a pair.
 func (s *sourceStatus) requestOf(key objectKey, active *placements, resource plan.Resource, source *unstructured.Unstructured) statusRequest {
-	request, isStarting := statusRequest{isKnown: true, placed: map[logicalcluster.Name]bool{}}, s.startup.inGrace()
+	request, isStarting := statusRequest{isKnown: true, placed: map[site]bool{}}, s.startup.inGrace()
 	s.pairs.locked(func(objects map[objectKey]*object) {
 		entry := objects[key]
 		if entry == nil {
 			return
 		}
-		for mailbox, found := range entry.pairs {
+		for at, found := range entry.pairs {
 			if found.desired {
-				request.placed[mailbox] = found.placed
+				request.placed[at] = found.placed
 				// Before a pass for the present content of the source, placed refers to the former content.
 				request.isKnown = request.isKnown && found.observedChanges == found.changes && (!isStarting || found.placed || found.waiting || found.failure != nil)
 			}
@@ -211,23 +209,23 @@ func (s *sourceStatus) isUnwanted(active *placements, resource plan.Resource, so
 
 // statusesOf returns the statuses of the copies of an object, sorted by SyncTarget, with generations of the
 // source; nil for a copy that does not exist yet. placed is true for a copy that has the content of the source.
-func (s *sourceStatus) statusesOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured, placed map[logicalcluster.Name]bool) (statuses []map[string]any, known bool) {
+func (s *sourceStatus) statusesOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured, placed map[site]bool) (statuses []map[string]any, known bool) {
 	view := s.fleet.Snapshot()
-	sorted := slices.SortedFunc(maps.Keys(placed), func(a, b logicalcluster.Name) int {
-		one, _ := view.SyncTargetOf(a)
-		other, _ := view.SyncTargetOf(b)
-		return cmp.Or(cmp.Compare(one.Name, other.Name), cmp.Compare(a, b))
+	sorted := slices.SortedFunc(maps.Keys(placed), func(a, b site) int {
+		one, _ := view.SyncTargetOf(a.mailbox)
+		other, _ := view.SyncTargetOf(b.mailbox)
+		return cmp.Or(cmp.Compare(one.Name, other.Name), cmp.Compare(a.mailbox, b.mailbox))
 	})
-	for _, mailbox := range sorted {
+	for _, at := range sorted {
 		// If the cache does not show the copy's last write yet, its old status does not count for the new
 		// content.
-		inMailbox, state, _ := s.copies.get(pairKey{key, mailbox})
+		inMailbox, state, _ := s.copies.get(pairKey{key, at})
 		if state == mailboxes.Unknown {
 			return nil, false
 		}
 		var status map[string]any
 		if s.copies.isCopyOf(inMailbox, source) && mailboxes.ProjectionOf(inMailbox) == mailboxes.FullObject {
-			status = resource.MailboxStatus(source, inMailbox, placed[mailbox])
+			status = resource.MailboxStatus(source, inMailbox, placed[at])
 		}
 		statuses = append(statuses, status)
 	}
@@ -236,7 +234,7 @@ func (s *sourceStatus) statusesOf(key objectKey, resource plan.Resource, source 
 
 // annotate sets the annotations with the number of destinations and the owner of the status; nil removes one.
 func (s *sourceStatus) annotate(ctx context.Context, key objectKey, source *unstructured.Unstructured, count, owner any) error {
-	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
+	patch, err := writes.MergePatch(map[string]any{"metadata": map[string]any{
 		"uid":         source.GetUID(),
 		"annotations": map[string]any{edgev2alpha1.AnnotationExecutingCount: count, ownership.StatusAnnotation: owner},
 	}})
@@ -250,7 +248,7 @@ func (s *sourceStatus) annotate(ctx context.Context, key objectKey, source *unst
 // sourcePatched returns the error of a write to an object of the workspace. It ignores errors after which an
 // event follows: the object is gone or another one has its name, or the workspace cannot be reached.
 func sourcePatched(key objectKey, err error) error {
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || errors.Is(err, mailboxwrite.ErrUnreachable) {
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || errors.Is(err, writes.ErrUnreachable) {
 		return nil
 	}
 	return fmt.Errorf("cannot return the status of %s %s: %w", key.resource.Resource, key.name, err)

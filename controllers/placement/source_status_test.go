@@ -94,8 +94,8 @@ func TestStatusWaitsForThePass(t *testing.T) {
 	found := &pair{desired: true, placed: true, changes: 1, observedChanges: 1}
 	w := newTestWorkspace()
 	active := &placements{fleetSynced: true}
-	w.pairs.objects[key] = &object{selectedBy: []*resolvedPlacement{{Placement: compiled}}, pairs: map[logicalcluster.Name]*pair{"m": found}}
-	if request := w.statuses.requestOf(key, active, resource, sourceObject()); !request.isKnown || !request.hasStatus || !request.placed["m"] {
+	w.pairs.objects[key] = &object{selectedBy: []*resolvedPlacement{{Placement: compiled}}, pairs: map[site]*pair{at("m"): found}}
+	if request := w.statuses.requestOf(key, active, resource, sourceObject()); !request.isKnown || !request.hasStatus || !request.placed[at("m")] {
 		t.Errorf("after a pass: %+v", request)
 	}
 	found.changes++

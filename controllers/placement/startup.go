@@ -116,12 +116,12 @@ func (s *startup) areCopiesSynced() bool {
 // mailbox. of is their resource in workspaces.
 func (s *startup) areKnown(of schema.GroupVersionResource, mailbox logicalcluster.Name, objects []*unstructured.Unstructured) bool {
 	for _, inMailbox := range objects {
-		cluster, is := s.marks.workspaceOf(inMailbox)
+		cluster, key, is := s.marks.pairOf(of, mailbox, inMailbox)
 		if !is {
 			continue
 		}
 		isKnown := false
-		s.workspaces.ensure(cluster).pairs.inspect(pairKey{keyOf(of, inMailbox), mailbox}, func(_ *object, found *pair) { isKnown = found.hasCopy })
+		s.workspaces.ensure(cluster).pairs.inspect(key, func(_ *object, found *pair) { isKnown = found.hasCopy })
 		if !isKnown {
 			return false
 		}

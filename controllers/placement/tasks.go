@@ -28,8 +28,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
-	"github.com/synchub-dev/synchub/controllers/internal/lanes"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
@@ -51,7 +50,7 @@ const (
 
 var crdGroupResource = objectsync.CRDResource.GroupResource()
 
-// objectKey names an object of a workload workspace. Its copies have the same name.
+// objectKey names an object of a workload workspace.
 type objectKey struct {
 	resource schema.GroupVersionResource
 	name     types.NamespacedName
@@ -59,7 +58,11 @@ type objectKey struct {
 
 // keyOf returns the key of an object of a resource.
 func keyOf(resource schema.GroupVersionResource, object *unstructured.Unstructured) objectKey {
-	return objectKey{resource, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
+	return objectKey{resource, nameOf(object)}
+}
+
+func nameOf(object *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 // namespaceKey returns the key of a Namespace.
@@ -73,27 +76,55 @@ func (k objectKey) candidate(cause plan.State) absence.Candidate {
 	return absence.Candidate{Resource: k.resource, Key: k.name, Missing: cause == plan.SourceNotFound}
 }
 
+// namespace returns the namespace of the object; for a Namespace, its own name.
+func (k objectKey) namespace() string {
+	if k.resource == namespaces {
+		return k.name.Name
+	}
+	return k.name.Namespace
+}
+
 // task returns the task that selects the object, and statusTask the one that writes its status.
 func (k objectKey) task() task       { return task{resource: k.resource, name: k.name} }
 func (k objectKey) statusTask() task { return task{resource: k.resource, name: k.name, status: true} }
 
-// pairKey names the copy of an object in a mailbox.
-type pairKey struct {
-	objectKey
-	mailbox logicalcluster.Name
+// site is where a copy is: a mailbox, and the copy's namespace there; for a Namespace, the name of the copy. The cluster of the
+// mailbox has the same names.
+type site struct {
+	mailbox   logicalcluster.Name
+	inMailbox string
 }
 
-func (k pairKey) task() task { return task{resource: k.resource, name: k.name, mailbox: k.mailbox} }
+// pairKey names an object and the site of its copy.
+type pairKey struct {
+	objectKey
+	site
+}
 
-// task is a key of a workspace's queue. With a mailbox and a resource it stands for one pair, and with only a
+// copyName returns the name of the copy.
+func (k pairKey) copyName() types.NamespacedName {
+	if k.resource == namespaces {
+		return types.NamespacedName{Name: k.inMailbox}
+	}
+	return types.NamespacedName{Namespace: k.inMailbox, Name: k.name.Name}
+}
+
+// siteOf returns the site of an object of a resource in a mailbox.
+func siteOf(resource schema.GroupVersionResource, mailbox logicalcluster.Name, name types.NamespacedName) site {
+	return site{mailbox, objectKey{resource, name}.namespace()}
+}
+
+func (k pairKey) task() task { return task{resource: k.resource, name: k.name, site: k.site} }
+
+// task is a key of a workspace's queue. With a site and a resource it stands for one pair, and with only a
 // mailbox for all pairs of the mailbox. Without a mailbox it stands for an object of the workspace, for the
 // object's status, or for an event about the object.
 type task struct {
 	resource schema.GroupVersionResource
 	name     types.NamespacedName
-	mailbox  logicalcluster.Name
-	status   bool
-	warning  failure
+	site
+	status  bool
+	warning failure
 }
 
 func (t task) object() objectKey { return objectKey{t.resource, t.name} }
@@ -113,19 +144,19 @@ func laneOf(t task) taskLane {
 type tasks struct {
 	startup *startup
 	clock   clock.PassiveClock
-	queue   *idlequeue.Queue[task]
+	queue   *queue.Queue[task]
 	// lanes keep the tasks of slow mailboxes away from the workers of the queue.
-	lanes *lanes.Reconciler[task, taskLane]
+	lanes *queue.Lanes[task, taskLane]
 }
 
 // newTasks returns the queue of a workspace. It calls onSlow when a mailbox becomes slow, and when it is no longer slow.
 func newTasks(s *shared, cluster logicalcluster.Name, reconciler reconcile.TypedReconciler[task], onSlow func()) *tasks {
 	t := &tasks{startup: s.startup, clock: s.options.Clock}
-	t.lanes = lanes.New(lanes.Options[task, taskLane]{
+	t.lanes = queue.NewLanes(queue.LaneOptions[task, taskLane]{
 		Reconciler: reconciler, LaneOf: laneOf, Patience: patience, Timeout: reconcileTimeout, MaxSlow: slowPairs,
 		OnChange: func(taskLane) { onSlow() }, Clock: s.options.Clock,
 	})
-	t.queue = idlequeue.New(idlequeue.Options[task]{
+	t.queue = queue.New(queue.Options[task]{
 		Name:                    "placementpairs",
 		Reconciler:              t.lanes,
 		MaxConcurrentReconciles: concurrentPairs,

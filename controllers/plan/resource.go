@@ -33,6 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
@@ -96,7 +97,9 @@ type Rules struct {
 	// Down and Up mutate objects for downsync and upsync.
 	Down, Up      *mutation.Program
 	IgnoredFields []transform.IgnoredField
-	Related       []*related.Relation
+	// NamespaceReferences are the fields that name namespaces.
+	NamespaceReferences tenancy.References
+	Related             []*related.Relation
 	// Health computes the health of target objects.
 	Health *health.Rules
 	// Aggregation combines the statuses that an object has on several targets.

@@ -34,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/plan/naming"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
@@ -161,7 +162,7 @@ func projectedAPI(spec *synchubv1alpha1.PublishedResourceSpec, api API) plan.Tar
 // contradict each other.
 func (c *Compiler) compiledRules(published *synchubv1alpha1.PublishedResource, api API) (*plan.Rules, error) {
 	name, created, spec := published.Name, published.CreationTimestamp.Time, &published.Spec
-	key, err := json.Marshal([]any{created, spec.Filter, spec.Naming, spec.Mutation, spec.IgnoreFields, spec.Related, spec.Health, spec.StatusAggregation, spec.StatusExpression, api.Versions})
+	key, err := json.Marshal([]any{created, spec.Filter, spec.Naming, spec.Mutation, spec.IgnoreFields, spec.NamespaceReferences, spec.Related, spec.Health, spec.StatusAggregation, spec.StatusExpression, api.Versions})
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +212,8 @@ func compileRules(spec *synchubv1alpha1.PublishedResourceSpec, api API) (*plan.R
 		wrong.add(fmt.Sprintf("spec.ignoreFields[%d].path: ", i), err)
 		rules.IgnoredFields = append(rules.IgnoredFields, transform.IgnoredField{Path: parsed, OnCreate: field.OnCreate == nil || *field.OnCreate})
 	}
+	rules.NamespaceReferences, err = tenancy.CompileReferences(api.GroupResource(), spec.NamespaceReferences)
+	wrong.add("spec.", err)
 	rules.Health, err = health.Compile(spec.Health)
 	wrong.add("spec.health.", err)
 	rules.Aggregation, err = aggregation.Compile(spec, api.GroupResource())

@@ -360,6 +360,11 @@ type PlacementPair struct {
 	// syncTarget is the name of the destination's SyncTarget.
 	// +optional
 	SyncTarget string `json:"syncTarget,omitempty"`
+
+	// clusterNamespace is the namespace of the object on the cluster, or the name of the Namespace there, if it is another one than
+	// in the workspace.
+	// +optional
+	ClusterNamespace string `json:"clusterNamespace,omitempty"`
 }
 
 // EdgePlacementList is a list of EdgePlacements.

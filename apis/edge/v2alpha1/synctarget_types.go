@@ -127,6 +127,10 @@ type SyncTargetSpec struct {
 	// +optional
 	Namespaces *TargetNamespaces `json:"namespaces,omitempty"`
 
+	// tenancy determines how several workload workspaces share the cluster. Absent means that they share its namespaces.
+	// +optional
+	Tenancy *Tenancy `json:"tenancy,omitempty"`
+
 	// limits bound the load that the hub puts on the cluster, and how many objects and bytes of the mailbox the hub
 	// caches. The hub's defaults replace absent limits.
 	// +optional

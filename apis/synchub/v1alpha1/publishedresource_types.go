@@ -111,6 +111,15 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:validation:MaxItems=128
 	IgnoreFields []IgnoredField `json:"ignoreFields,omitempty"`
 
+	// namespaceReferences are fields of an object that name namespaces: each holds a name, a list of names, or a label selector
+	// for namespaces. On a cluster where each workspace has namespaces of its own the hub replaces the names by those of
+	// the workspace's namespaces, and so the values of the label kubernetes.io/metadata.name in selectors. The names of
+	// Kubernetes' own namespaces stay. The hub knows the fields of Kubernetes' kinds.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	NamespaceReferences []FieldPath `json:"namespaceReferences,omitempty"`
+
 	// related selects objects of other resources, on either side, that the hub syncs together with an object of this
 	// resource.
 	// +optional

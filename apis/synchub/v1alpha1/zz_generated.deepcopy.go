@@ -395,6 +395,11 @@ func (in *PublishedResourceSpec) DeepCopyInto(out *PublishedResourceSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.NamespaceReferences != nil {
+		in, out := &in.NamespaceReferences, &out.NamespaceReferences
+		*out = make([]FieldPath, len(*in))
+		copy(*out, *in)
+	}
 	if in.Related != nil {
 		in, out := &in.Related, &out.Related
 		*out = make([]RelatedResource, len(*in))

@@ -29,6 +29,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/location/selection"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 )
 
 // SyncTarget is a cluster in an inventory workspace.
@@ -45,6 +46,8 @@ type SyncTarget struct {
 	LabelsUnknown bool
 	// Mailbox is the logical cluster of the mailbox. It is empty while the mailbox is not ready or is terminating.
 	Mailbox logicalcluster.Name
+	// Tenancy determines how workspaces share the cluster.
+	Tenancy tenancy.Settings
 	// Unschedulable is true if spec.unschedulable or spec.drain requests that the cluster gets no new objects.
 	Unschedulable bool
 	// Terminating is true after the SyncTarget was deleted, until the hub has removed its finalizer.

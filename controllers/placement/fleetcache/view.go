@@ -28,6 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/location"
 	"github.com/synchub-dev/synchub/controllers/location/selection"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/inventories/parameters"
 )
@@ -37,6 +38,7 @@ func newSyncTarget(inventory logicalcluster.Name, object *edgev2alpha1.SyncTarge
 	return fleet.SyncTarget{
 		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: parameters.Of(object),
 		LabelsUnknown: inventories.TooLarge(object) != "",
+		Tenancy:       tenancy.SettingsOf(object.Spec.Tenancy),
 		Unschedulable: selection.IsUnschedulable(&object.Spec), Terminating: object.DeletionTimestamp != nil,
 	}
 }

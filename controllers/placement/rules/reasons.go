@@ -72,6 +72,8 @@ const (
 	ReasonCustomizerNotFound = "CustomizerNotFound"
 	// ReasonPrivileged: the object would act inside the mailbox workspace.
 	ReasonPrivileged = "Privileged"
+	// ReasonClusterScoped: the cluster lets workspaces place only objects in their namespaces.
+	ReasonClusterScoped = "ClusterScoped"
 	// ReasonExcludedByUpsync: the name of the object on the cluster is selected for upsync.
 	ReasonExcludedByUpsync = "ExcludedByUpsync"
 	// ReasonAggregationFailed: spec.statusExpression of the PublishedResource fails for the statuses of an object.

@@ -103,6 +103,8 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 	if err := spec.mutate(content); err != nil {
 		return nil, err
 	}
+	identity := d.identityOf(source)
+	workspaceMarkOf(source, identity).setOn(content)
 	// The kind may depend on the target's discovery. As another kind, the object would leak the mailbox's token.
 	if isTokenSecret(source.Object) && !isTokenSecret(content) {
 		return nil, &InvalidObjectError{
@@ -139,7 +141,7 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 		desired.IgnoredFields = append(slices.Clip(desired.IgnoredFields), aggregatedRulesField)
 	}
 	desired.forCreate = first
-	desired.Identity = d.identityOf(source)
+	desired.Identity = identity
 	desired.setIdentity()
 	return desired, nil
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package transform
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,8 +41,10 @@ type SyncSpec struct {
 	Kind schema.GroupVersionKind
 	// Version overrides the version of Kind and Conversion, unless it is empty.
 	Version string
-	// Namespace is the namespace on the other side, unless Naming sets it; empty for the same namespace.
-	Namespace string
+	// Namespace and Name are the namespace and the name on the other side, unless Naming sets them; empty for the same.
+	Namespace, Name string
+	// Workspace is the workload workspace that the object, a Namespace, belongs to; zero for none.
+	Workspace WorkspaceMark
 	// Naming renames the object, by templates over the object and Variables.
 	Naming    *naming.Namer
 	Variables map[string]any
@@ -59,6 +62,7 @@ func (s SyncSpec) applyNaming(object *unstructured.Unstructured, mailbox, syncTa
 	if s.Namespace != "" && unchanged.Namespace != "" {
 		unchanged.Namespace = s.Namespace
 	}
+	unchanged.Name = cmp.Or(s.Name, unchanged.Name)
 	if s.Naming == nil {
 		return unchanged, nil
 	}

@@ -86,6 +86,7 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	if err := spec.mutate(content); err != nil {
 		return nil, err
 	}
+	spec.Workspace.setOn(content)
 	// Both kinds count: if the mailbox object were a token Secret, kcp would add a token of the mailbox.
 	if isTokenSecret(target.Object) || isTokenSecret(content) {
 		return nil, &InvalidObjectError{

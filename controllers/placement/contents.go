@@ -1,0 +1,64 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// contents counts the objects that placements select, by namespace and placement. The lock of [pairs] guards it. On a cluster
+// where each workspace has namespaces of its own, the Namespace of a selected object is placed too, because it carries the labels
+// of the cluster's administrator.
+type contents map[string]map[types.UID]int
+
+// has reports whether a placement selects an object in a namespace.
+func (c contents) has(namespace string, placement types.UID) bool { return c[namespace][placement] > 0 }
+
+// add counts one object more or less, and reports whether it is the first or the last one.
+func (c contents) add(namespace string, placement types.UID, by int) (changes bool) {
+	of := c[namespace]
+	if of == nil {
+		of = map[types.UID]int{}
+		c[namespace] = of
+	}
+	before := of[placement]
+	if of[placement] = before + by; before+by == 0 {
+		delete(of, placement)
+	}
+	if len(of) == 0 {
+		delete(c, namespace)
+	}
+	return before == 0 || before+by == 0
+}
+
+// countContents counts an object in its namespace after the placements that select it have changed, and enqueues the Namespace
+// if that may change the placements of the Namespace. It requires the lock.
+func (p *pairs) countContents(key objectKey, before, after []*resolvedPlacement) {
+	if key.name.Namespace == "" {
+		return
+	}
+	changes := false
+	for _, one := range before {
+		changes = p.contents.add(key.name.Namespace, one.UID, -1) || changes
+	}
+	for _, one := range after {
+		changes = p.contents.add(key.name.Namespace, one.UID, 1) || changes
+	}
+	if changes {
+		p.tasks.add(namespaceKey(key.name.Namespace).task())
+	}
+}
