@@ -53,9 +53,6 @@ func TestTwinsHaveTheCopies(t *testing.T) {
 	original, twin := role("rbac.authorization.k8s.io"), role("denatured.synchub.dev")
 	original.Native, twin.Exported, twin.StatusReturn = true, true, true
 	twin.Projected = plan.TargetAPI{GroupVersionResource: original.GroupVersionResource, Kind: "Role"}
-	limits := twin
-	limits.Resource = "limitranges"
-	limits.Projected = plan.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "limitranges"}, Kind: "Role"}
 	of := original.GroupVersionResource
 	for name, c := range map[string]struct {
 		published []plan.Resource
@@ -80,6 +77,12 @@ func TestTwinsHaveTheCopies(t *testing.T) {
 			t.Errorf("%s: the copy is at %+v", name, got)
 		}
 	}
+}
+
+// kcp does not serve LimitRanges, so workspaces have them from the hub's export.
+func TestOriginalsOfTheExport(t *testing.T) {
+	limits := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "denatured.synchub.dev", Version: "v1", Resource: "limitranges"}, Exported: true}
+	limits.Projected = plan.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "limitranges"}}
 	policy := &CachePolicy{}
 	policy.publish([]plan.Resource{limits})
 	if source, ok := policy.placeable(limits.Projected.GroupVersionResource); !ok || source.Native || !source.Exported {
