@@ -79,10 +79,10 @@ func changesPlacement(event mailboxes.Event) bool {
 }
 
 // isStatusOnly reports whether an event changes only the status of an object. It can be true only for kinds
-// that count generations.
+// that count generations. The event of a new status may also be the first one with the whole object.
 func isStatusOnly(event mailboxes.Event) bool {
 	before, after := event.Old, event.New
-	return before != nil && after != nil && !event.ProjectionOnly && before.GetUID() == after.GetUID() &&
+	return before != nil && after != nil && !event.ProjectionOnly && mailboxes.ProjectionOf(before) == mailboxes.ProjectionOf(after) && before.GetUID() == after.GetUID() &&
 		after.GetGeneration() > 0 && before.GetGeneration() == after.GetGeneration() && after.GetDeletionTimestamp() == nil &&
 		maps.Equal(before.GetLabels(), after.GetLabels()) && maps.Equal(before.GetAnnotations(), after.GetAnnotations())
 }
