@@ -38,7 +38,7 @@ func TestRenderRefuses(t *testing.T) {
 		"what is no YAML":              {input: "a: [", want: []string{"input.yaml: "}},
 		"an unknown field":             {input: publishedResource("wrong", configMaps+"\ntypo: 1"), want: []string{"input.yaml: PublishedResource wrong", `unknown field "spec.typo"`}},
 		"what acts inside kcp": {
-			input: publishedResource("quotas", `resource: {group: "", resource: resourcequotas}`), want: []string{"PublishedResource quotas: spec.resource: ", "acts inside kcp itself"},
+			input: publishedResource("quotas", "resource: {group: \"\", resource: resourcequotas}\napi: {source: Schema}"), want: []string{"PublishedResource quotas: spec.resource: ", "acts inside kcp itself"},
 		},
 		"all mistakes at once": {
 			input: publishedResource("wrong", configMaps+"\nfilter: {cel: \"self.\"}\nmutation: {down: [{cel: {path: data.a, expression: \"1 +\"}}]}\nnaming: {name: \"{{ .Nobody }}\"}"),

@@ -323,7 +323,7 @@ func (c *Controller) applyPlan(made *exportPlan) {
 	c.Mailboxes.SetResourceLimits(made.resourceLimits())
 	c.Mailboxes.SetResources(made.watchedResources())
 	if c.Workloads != nil {
-		c.Workloads.SetResources(made.watchedResources())
+		c.Workloads.SetResources(made.workloadResources())
 	}
 	if resources := made.syncedResources(); !c.Sync.HasPublished() || !slices.Equal(resources, c.Sync.Published()) {
 		c.Sync.Publish(resources)

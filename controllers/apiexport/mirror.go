@@ -17,24 +17,25 @@ limitations under the License.
 package apiexport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	apischemas "github.com/synchub-dev/synchub/apis/schemas"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
+	providerschemas "github.com/synchub-dev/synchub/provider/schemas"
 )
 
 // copyPrefix begins the names of the copies of schemas that the workload export has.
@@ -49,8 +50,46 @@ const copyPrefix = apischemas.WorkloadSchemaPrefix
 // copyName returns the name of the copy of a schema. Only the part of the name before the first dot is free.
 func copyName(schemaName string) string { return copyPrefix + schemaName }
 
-// mirrorSpec returns the spec of the workload export with the published APIs of the mailbox export: copies of the schemas, and the
-// same claims. The kinds of the group edge.kubestellar.io, the claims of `synchub init`, and the refused resources stay as they are.
+// inWorkload returns the name of a resource of the mailbox export in the workload export: a twin has the name of its original there.
+func inWorkload(resource schema.GroupResource) schema.GroupResource {
+	return policy.InWorkload(resource.WithVersion("")).GroupResource()
+}
+
+// withOriginals returns the spec of the mailbox export with the originals in place of the twins, for the workload export. It has a claim
+// for an original that kcp serves, and a schema for any other one, which [Controller.ensureCopy] creates.
+func withOriginals(mailbox *apisv1alpha2.APIExportSpec) *apisv1alpha2.APIExportSpec {
+	spec := mailbox.DeepCopy()
+	spec.Resources = nil
+	for i := range mailbox.Resources {
+		exported := &mailbox.Resources[i]
+		resource := schema.GroupResource{Group: exported.Group, Resource: exported.Name}
+		original := inWorkload(resource)
+		switch {
+		case original == resource:
+			spec.Resources = append(spec.Resources, *exported.DeepCopy())
+		case findResourceSchema(mailbox, original) != nil:
+			// Mailboxes have the original too.
+		case policy.IsServedByKCP(original):
+			addEntry(spec, exportEntry{GroupResource: original})
+		default:
+			addEntry(spec, exportEntry{GroupResource: original, schema: originalSchema(exported.Schema, original)})
+		}
+	}
+	return spec
+}
+
+// originalSchema returns the name of the schema of a resource of the workload export that corresponds to a schema of the mailbox
+// export. It ends with the group, or with core.
+func originalSchema(name string, resource schema.GroupResource) string {
+	prefix, isTwin := strings.CutSuffix(name, policy.TwinGroup)
+	if !isTwin {
+		return name
+	}
+	return prefix + cmp.Or(resource.Group, "core")
+}
+
+// mirrorSpec returns the spec of the workload export with the published APIs of the mailbox export, given [withOriginals]: copies of
+// the schemas, and the same claims. The kinds of the group edge.kubestellar.io, the claims of `synchub init`, and the refused resources stay as they are.
 func mirrorSpec(mailbox, workload *apisv1alpha2.APIExportSpec, refused map[schema.GroupResource]error) *apisv1alpha2.APIExportSpec {
 	mirrored := workload.DeepCopy()
 	for _, resource := range mirroredResources(mailbox, workload) {
@@ -112,18 +151,18 @@ func withCopy(exported *apisv1alpha2.ResourceSchema) apisv1alpha2.ResourceSchema
 	return mirrored
 }
 
-// ensureCopies creates the copies of the schemas of the mailbox export that the workload export needs. It returns the resources whose copies
-// kcp refuses.
+// ensureCopies creates the copies of the schemas of the mailbox export that the workload export needs. It returns the resources of the
+// workload export whose copies kcp refuses.
 func (c *Controller) ensureCopies(ctx context.Context, mailbox *apisv1alpha2.APIExportSpec) (refused map[schema.GroupResource]error, err error) {
 	var errs []error
 	refused = map[schema.GroupResource]error{}
 	for _, resource := range mirroredResources(mailbox) {
-		exported := findResourceSchema(mailbox, resource)
-		if exported == nil {
+		exported, copied := findResourceSchema(mailbox, resource), inWorkload(resource)
+		if exported == nil || copied != resource && policy.IsServedByKCP(copied) {
 			continue
 		}
-		if err := c.ensureCopy(ctx, exported.Schema); isRefusal(err) {
-			refused[resource] = err
+		if err := c.ensureCopy(ctx, exported.Schema, copied); isRefusal(err) {
+			refused[copied] = err
 		} else {
 			errs = append(errs, err)
 		}
@@ -131,9 +170,10 @@ func (c *Controller) ensureCopies(ctx context.Context, mailbox *apisv1alpha2.API
 	return refused, errors.Join(errs...)
 }
 
-// ensureCopy creates the copy of a schema, unless it exists. Schemas are immutable.
-func (c *Controller) ensureCopy(ctx context.Context, name string) error {
-	found, err := c.getSchema(ctx, copyName(name))
+// ensureCopy creates the copy of a schema for a resource of the workload export, unless it exists. Schemas are immutable.
+func (c *Controller) ensureCopy(ctx context.Context, name string, resource schema.GroupResource) error {
+	copied := copyName(originalSchema(name, resource))
+	found, err := c.getSchema(ctx, copied)
 	if err != nil || found != nil {
 		return err
 	}
@@ -145,11 +185,7 @@ func (c *Controller) ensureCopy(ctx context.Context, name string) error {
 		// The mailbox export names a schema that does not exist yet. The event of the schema follows.
 		return nil
 	}
-	made := &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: copyName(name)}, Spec: *source.Spec.DeepCopy()}
-	if approval, ok := source.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]; ok {
-		// kcp refuses a schema of a group of Kubernetes without it.
-		made.Annotations = map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: approval}
-	}
+	made := providerschemas.Rename(source, copied, resource.Group)
 	if err := c.Provider.GetClient().Create(ctx, made); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("cannot create the APIResourceSchema %s: %w", made.Name, err)
 	}
@@ -187,7 +223,7 @@ func (c *Controller) mirrorExport(ctx context.Context, mailbox *apisv1alpha2.API
 	if err != nil {
 		return nil, fmt.Errorf("cannot get the APIExport %s: %w", c.WorkloadExport, err)
 	}
-	if removesResource(&mailbox.Spec, &workload.Spec) {
+	if removesResource(withOriginals(&mailbox.Spec), &workload.Spec) {
 		// The cache of a hub that has just become the leader may lack an entry that the previous leader added.
 		mailbox = &apisv1alpha2.APIExport{}
 		if err := c.Provider.GetAPIReader().Get(ctx, types.NamespacedName{Name: c.Export}, mailbox); err != nil {
@@ -197,16 +233,17 @@ func (c *Controller) mirrorExport(ctx context.Context, mailbox *apisv1alpha2.API
 	if refused, err = c.ensureCopies(ctx, &mailbox.Spec); err != nil {
 		return nil, err
 	}
-	err = c.patchWorkload(ctx, &workload, mirrorSpec(&mailbox.Spec, &workload.Spec, refused))
+	wanted := withOriginals(&mailbox.Spec)
+	err = c.patchWorkload(ctx, &workload, mirrorSpec(wanted, &workload.Spec, refused))
 	if !isRefusal(err) {
 		return refused, err
 	}
-	for _, resource := range mirroredResources(&mailbox.Spec, &workload.Spec) {
+	for _, resource := range mirroredResources(wanted, &workload.Spec) {
 		if refused[resource] != nil {
 			continue
 		}
 		changed := workload.Spec.DeepCopy()
-		mirrorResource(&mailbox.Spec, changed, resource)
+		mirrorResource(wanted, changed, resource)
 		if err := c.patchWorkload(ctx, &workload, changed); isRefusal(err) {
 			refused[resource] = err
 		} else if err != nil {
@@ -235,8 +272,9 @@ func (c *Controller) patchWorkload(ctx context.Context, workload *apisv1alpha2.A
 func (p *exportPlan) markNotPlaceable(refused map[schema.GroupResource]error) error {
 	reported := map[schema.GroupResource]bool{}
 	mark := func(resource *resourcePlan, entry exportEntry) {
-		if err, ok := refused[entry.GroupResource]; ok {
-			reported[entry.GroupResource] = true
+		copied := inWorkload(entry.GroupResource)
+		if err, ok := refused[copied]; ok {
+			reported[copied] = true
 			resource.notPlaceable = append(resource.notPlaceable, fmt.Sprintf("kcp refuses %s in the workload export: %s", entry, inOneLine(err)))
 		}
 	}

@@ -70,6 +70,19 @@ func TestMirrorSpec(t *testing.T) {
 		"a claim becomes a schema":    {mailbox: []string{"as.a.io=a1"}, workload: []string{"as.a.io"}, want: []string{"as.a.io=wa1"}},
 		"a schema becomes a claim":    {mailbox: []string{"as.a.io"}, workload: []string{"as.a.io=wa1"}, want: []string{"as.a.io"}},
 		"the same name in two groups": {mailbox: []string{"as.a.io=a1"}, workload: []string{"as.b.io=wb1"}, want: []string{"as.a.io=wa1"}},
+		"twins": {
+			mailbox: []string{"roles.denatured.synchub.dev=v1.roles.denatured.synchub.dev", "as.a.io=a1", "limitranges.denatured.synchub.dev=v2.limitranges.denatured.synchub.dev"},
+			want:    []string{"as.a.io=wa1", "limitranges=wv2.limitranges.core", "roles.rbac.authorization.k8s.io"},
+		},
+		"a twin with a new schema": {
+			mailbox:  []string{"limitranges.denatured.synchub.dev=v2.limitranges.denatured.synchub.dev"},
+			workload: []string{"limitranges=wv1.limitranges.core"}, want: []string{"limitranges=wv2.limitranges.core"},
+		},
+		"twins beside their originals": {
+			mailbox: []string{"limitranges.denatured.synchub.dev=v1.limitranges.denatured.synchub.dev", "limitranges=l1", "roles.denatured.synchub.dev=v1.roles.denatured.synchub.dev", "roles.rbac.authorization.k8s.io"},
+			want:    []string{"limitranges=wl1", "roles.rbac.authorization.k8s.io"},
+		},
+		"the twin is withdrawn": {workload: []string{"limitranges=wv1.limitranges.core", "roles.rbac.authorization.k8s.io"}},
 		// Kinds of the hub are never mirrored, no matter who added them.
 		"claims on kinds of the hub": {mailbox: []string{"synctargets.edge.kubestellar.io@" + identity}},
 		"another kind of the hub":    {workload: []string{"customizers.edge.kubestellar.io=c1"}, want: []string{"customizers.edge.kubestellar.io=c1"}},
@@ -78,7 +91,7 @@ func TestMirrorSpec(t *testing.T) {
 			from, to := specOf(append(slices.Clone(mailbox), test.mailbox...)...), specOf(append(slices.Clone(workload), test.workload...)...)
 			before := []*apisv1alpha2.APIExportSpec{from.DeepCopy(), to.DeepCopy()}
 			want := specOf(append(slices.Clone(workload), test.want...)...)
-			got := mirrorSpec(from, to, nil)
+			got := mirrorSpec(withOriginals(from), to, nil)
 			if !reflect.DeepEqual(got.Resources, want.Resources) || !reflect.DeepEqual(got.PermissionClaims, want.PermissionClaims) {
 				t.Errorf("wanted %+v, got %+v", want, got)
 			}

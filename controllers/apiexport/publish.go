@@ -19,6 +19,7 @@ package apiexport
 import (
 	"context"
 	"maps"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,6 +29,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -86,6 +88,17 @@ func (p *exportPlan) watchedResources() []schema.GroupVersionResource {
 	for _, related := range p.relatedAPIs {
 		if related.resource != nil {
 			add(related.resource.GroupVersionResource)
+		}
+	}
+	return watched
+}
+
+// workloadResources returns the resources to watch in workload workspaces, which have the originals in place of twins.
+func (p *exportPlan) workloadResources() []schema.GroupVersionResource {
+	var watched []schema.GroupVersionResource
+	for _, resource := range p.watchedResources() {
+		if original := policy.InWorkload(resource); !slices.Contains(watched, original) {
+			watched = append(watched, original)
 		}
 	}
 	return watched

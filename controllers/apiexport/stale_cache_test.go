@@ -186,7 +186,7 @@ func TestMirrorOfRefusedEntries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			mailbox := []string{"as.a.io=a1", "bs.b.io=b1", "configmaps", "secrets"}
+			mailbox := []string{"as.a.k8s.io=a1", "bs.b.io=b1", "configmaps", "secrets"}
 			a, b := &apisv1alpha1.APIResourceSchema{}, &apisv1alpha1.APIResourceSchema{}
 			a.Name, b.Name = "a1", "b1"
 			a.Annotations = map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved", "other": "x"}
@@ -196,7 +196,7 @@ func TestMirrorOfRefusedEntries(t *testing.T) {
 			refused, err := controller.mirrorExport(t.Context(), exportNamed("mailbox", mailbox...))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(refused).To(And(HaveLen(2), HaveKey(resource), HaveKey(schema.GroupResource{Group: "b.io", Resource: "bs"})))
-			g.Expect(provider.entriesOnServer(t)).To(Equal([]string{"as.a.io=wa1", "configmaps"}), "an export must not name a missing schema")
+			g.Expect(provider.entriesOnServer(t)).To(Equal([]string{"as.a.k8s.io=wa1", "configmaps"}), "an export must not name a missing schema")
 			var copied apisv1alpha1.APIResourceSchema
 			g.Expect(provider.server.Get(t.Context(), client.ObjectKey{Name: "wa1"}, &copied)).To(Succeed())
 			g.Expect(copied.Annotations).To(Equal(map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved"}))
@@ -212,10 +212,33 @@ func TestMirrorOfRefusedEntries(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(provider.entriesOnServer(t)).To(Equal([]string{"configmaps"}))
 	provider.refusesSchema, provider.refusal = "wb1", apierrors.NewAlreadyExists(resource, "wb1")
-	g.Expect(controller.ensureCopy(t.Context(), "b1")).To(Succeed())
+	g.Expect(controller.ensureCopy(t.Context(), "b1", schema.GroupResource{Group: "b.io", Resource: "bs"})).To(Succeed())
 	provider.refusal = apierrors.NewInternalError(errors.New("no"))
 	_, err = controller.mirrorExport(t.Context(), exportNamed("mailbox", "bs.b.io=b1"))
 	g.Expect(err).To(MatchError(ContainSubstring("cannot create the APIResourceSchema wb1")))
+}
+
+// The workload export gets the original of a twin, with the content of the twin's schema.
+func TestMirrorOfATwin(t *testing.T) {
+	g := NewWithT(t)
+	const twin = "v1.apiservices.denatured.synchub.dev"
+	mailbox := exportNamed("mailbox", "apiservices.denatured.synchub.dev="+twin, "roles.denatured.synchub.dev=v1.roles.denatured.synchub.dev")
+	source := &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: twin}}
+	source.Spec.Group, source.Spec.Names.Kind = "denatured.synchub.dev", "APIService"
+	provider := newFakeProvider(t, mailbox, exportNamed("workload"), source)
+	controller := &Controller{Options: Options{Provider: provider, Export: "mailbox", WorkloadExport: "workload"}}
+	refused, err := controller.mirrorExport(t.Context(), mailbox)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(refused).To(BeEmpty())
+	g.Expect(provider.entriesOnServer(t)).To(Equal([]string{"apiservices.apiregistration.k8s.io=wv1.apiservices.apiregistration.k8s.io", "roles.rbac.authorization.k8s.io"}))
+	var copied apisv1alpha1.APIResourceSchema
+	g.Expect(provider.server.Get(t.Context(), client.ObjectKey{Name: "wv1.apiservices.apiregistration.k8s.io"}, &copied)).To(Succeed())
+	g.Expect(copied.Spec.Group + " " + copied.Spec.Names.Kind).To(Equal("apiregistration.k8s.io APIService"))
+	g.Expect(copied.Annotations).To(HaveKey(apiextensionsv1.KubeAPIApprovedAnnotation), "kcp refuses a schema of a group of Kubernetes without it")
+
+	made := &exportPlan{resources: []*resourcePlan{{entry: &exportEntry{GroupResource: schema.GroupResource{Group: "denatured.synchub.dev", Resource: "apiservices"}, schema: twin}}}}
+	g.Expect(made.markNotPlaceable(map[schema.GroupResource]error{{Group: "apiregistration.k8s.io", Resource: "apiservices"}: errors.New("no")})).To(Succeed())
+	g.Expect(made.resources[0].notPlaceable).To(HaveLen(1))
 }
 
 // fakeCounter reports that the hub's finalizer is removed from all mailbox objects, or not.

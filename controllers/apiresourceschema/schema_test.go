@@ -52,7 +52,7 @@ func TestEnsureWithoutReading(t *testing.T) {
 		"a claim by its kind": {resource{Kind: "Secret"}, source{Source: synchubv1alpha1.APISourceClaim}, ""},
 		"a foreign claim":     {resource{Group: "a.io", Resource: "as", Version: "v1"}, source{IdentityHash: "abc"}, ""},
 		"a claim on an API that kcp does not serve": {resource{Group: "apps", Resource: "deployments"}, source{Source: synchubv1alpha1.APISourceClaim}, "spec.api.source"},
-		"an API that acts inside kcp":               {resource{Resource: "resourcequotas"}, source{}, "spec.resource"},
+		"an API that acts inside kcp":               {resource{Resource: "resourcequotas"}, source{Source: synchubv1alpha1.APISourceSchema}, "spec.resource"},
 		"a version too many":                        {resource{Resource: "configmaps", Version: "v2"}, source{}, "spec.resource.version"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,8 +49,8 @@ type CachePolicy struct {
 
 // publishedResources are the resources that workload workspaces have through the hub's export.
 type publishedResources struct {
-	// all are the published resources by the GVR that workspaces have.
-	all map[schema.GroupVersionResource]plan.Resource
+	// all are the published resources as workspaces have them, and copies as mailboxes have them, both by the GVR that workspaces have.
+	all, copies map[schema.GroupVersionResource]plan.Resource
 	// unplaced are the resources whose objects no placement selects, for the status.
 	unplaced []string
 	// crds are the names of the CRDs that the hub installs on targets.
@@ -133,14 +133,36 @@ func (p *CachePolicy) forget(cluster logicalcluster.Name) { p.workspaces.Delete(
 
 // publish sets the published resources.
 func (p *CachePolicy) publish(resources []plan.Resource) {
-	published := publishedResources{all: make(map[schema.GroupVersionResource]plan.Resource, len(resources)), unplaced: unplacedResources(resources)}
+	published := publishedResources{
+		all:      make(map[schema.GroupVersionResource]plan.Resource, len(resources)),
+		copies:   make(map[schema.GroupVersionResource]plan.Resource, len(resources)),
+		unplaced: unplacedResources(resources),
+	}
 	for _, resource := range resources {
-		published.all[resource.GroupVersionResource] = resource
+		source := resource.InWorkload()
+		key := source.GroupVersionResource
+		if known, ok := published.copies[key]; !ok || !isTwin(known) {
+			published.all[key], published.copies[key] = source, resource
+		}
 		if resource.InstallsCRD && !resource.Unpublishing {
 			published.crds = append(published.crds, resource.CRDName())
 		}
 	}
 	p.resources.Store(&published)
+}
+
+// isTwin reports whether a published resource is the twin of what workspaces have.
+func isTwin(resource plan.Resource) bool {
+	return resource.InWorkload().GroupVersionResource != resource.GroupVersionResource
+}
+
+// copyOf returns the resource of mailboxes that has the copies of a resource of workspaces: its twin, if that is published, or else the
+// same one.
+func (p *CachePolicy) copyOf(of schema.GroupVersionResource) schema.GroupVersionResource {
+	if copied, ok := p.load().copies[of]; ok {
+		return copied.GroupVersionResource
+	}
+	return of
 }
 
 // installsCRD reports whether the hub installs a CRD on targets itself.
@@ -158,7 +180,7 @@ func unplacedResources(published []plan.Resource) []string {
 		unplaced[claim] = true
 	}
 	for _, resource := range published {
-		unplaced[resource.GroupResource()] = !isPlaceable(resource)
+		unplaced[resource.InWorkload().GroupResource()] = !isPlaceable(resource)
 	}
 	maps.DeleteFunc(unplaced, func(_ schema.GroupResource, is bool) bool { return !is })
 	var names []string
@@ -183,7 +205,16 @@ func (p *CachePolicy) load() publishedResources {
 // published returns the published resources; nil before they are known. The caller must not change them.
 func (p *CachePolicy) published() map[schema.GroupVersionResource]plan.Resource { return p.load().all }
 
-// placeable returns a published resource; ok is false if it is not published, if its objects only travel as
+// copies returns the resources of mailboxes that have the copies of the published resources. The caller must not change them.
+func (p *CachePolicy) copies() map[schema.GroupVersionResource]plan.Resource { return p.load().copies }
+
+// placeableCopy returns the resource of mailboxes that has the copies of a resource of workspaces, if that is placeable.
+func (p *CachePolicy) placeableCopy(of schema.GroupVersionResource) (copied plan.Resource, ok bool) {
+	copied, ok = p.copies()[of]
+	return copied, ok && isPlaceable(copied)
+}
+
+// placeable returns a published resource as workspaces have it; ok is false if it is not published, if its objects only travel as
 // related objects, or if its API is being unpublished.
 func (p *CachePolicy) placeable(of schema.GroupVersionResource) (resource plan.Resource, ok bool) {
 	resource, ok = p.published()[of]

@@ -44,3 +44,51 @@ func TestUnplacedResources(t *testing.T) {
 		}
 	}
 }
+
+// Workspaces have the original of a twin, and the twin has its copies. Without the twin, the original has them.
+func TestTwinsHaveTheCopies(t *testing.T) {
+	role := func(group string) plan.Resource {
+		return plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: "roles"}, Kind: "Role", Namespaced: true}
+	}
+	original, twin := role("rbac.authorization.k8s.io"), role("denatured.synchub.dev")
+	original.Native, twin.Exported, twin.StatusReturn = true, true, true
+	twin.Projected = plan.TargetAPI{GroupVersionResource: original.GroupVersionResource, Kind: "Role"}
+	of := original.GroupVersionResource
+	for name, c := range map[string]struct {
+		published []plan.Resource
+		want      plan.Resource
+	}{
+		"the twin alone": {[]plan.Resource{twin}, twin},
+		"the twin first": {[]plan.Resource{twin, original}, twin},
+		"the twin last":  {[]plan.Resource{original, twin}, twin},
+		"the original":   {[]plan.Resource{original}, original},
+	} {
+		policy := &CachePolicy{}
+		policy.publish(c.published)
+		source, ok := policy.placeable(of)
+		copied, hasCopies := policy.placeableCopy(of)
+		if !ok || !hasCopies || copied != c.want || policy.copyOf(of) != c.want.GroupVersionResource {
+			t.Errorf("%s: the copies are %+v", name, copied)
+		}
+		if source.GroupVersionResource != of || source.TargetAPI() != original.TargetAPI() || !source.Native || source.Exported {
+			t.Errorf("%s: workspaces have %+v", name, source)
+		}
+		if got := (&copies{policy: policy}).locate(pairOf(of, "x")); got.Resource != c.want.GroupVersionResource || got.Workspace != "m" {
+			t.Errorf("%s: the copy is at %+v", name, got)
+		}
+	}
+}
+
+// kcp does not serve LimitRanges, so workspaces have them from the hub's export.
+func TestOriginalsOfTheExport(t *testing.T) {
+	limits := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "denatured.synchub.dev", Version: "v1", Resource: "limitranges"}, Exported: true}
+	limits.Projected = plan.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "limitranges"}}
+	policy := &CachePolicy{}
+	policy.publish([]plan.Resource{limits})
+	if source, ok := policy.placeable(limits.Projected.GroupVersionResource); !ok || source.Native || !source.Exported {
+		t.Errorf("workspaces have what kcp does not serve as %+v, %t", source, ok)
+	}
+	if unknown := (schema.GroupVersionResource{Version: "v1", Resource: "secrets"}); policy.copyOf(unknown) != unknown {
+		t.Error("the copies of what is not published are elsewhere")
+	}
+}

@@ -45,7 +45,8 @@ func (c *configs) desiredDownsync(mailbox logicalcluster.Name, existing *edgev2a
 	installed, areAll := c.installedCRDs(crds)
 	for _, of := range withPairs {
 		if resource, ok := c.policy.placeable(of); ok && (of.GroupResource() != crdGroupResource || !areAll) {
-			resources = append(resources, selectedResource{edgev2alpha1.GroupResource{Group: of.Group, Resource: of.Resource}, resource.Namespaced})
+			copied := c.policy.copyOf(of)
+			resources = append(resources, selectedResource{edgev2alpha1.GroupResource{Group: copied.Group, Resource: copied.Resource}, resource.Namespaced})
 		}
 	}
 	spec := downsyncSpec(resources, existing, owner, func(of edgev2alpha1.GroupResource) bool {
@@ -79,11 +80,11 @@ func ownedBy(owner ownership.Owner) *metav1.LabelSelector {
 // mayHaveCopies reports whether a mailbox may have objects of a resource with an owner's label: copies without
 // a pair, or copies that the hub has released.
 func (c *configs) mayHaveCopies(mailbox logicalcluster.Name, of edgev2alpha1.GroupResource, label string) bool {
-	for published := range c.policy.published() {
+	for _, published := range c.policy.copies() {
 		if published.Group != of.Group || published.Resource != of.Resource {
 			continue
 		}
-		objects, known := c.mailboxes.List(published, mailbox)
+		objects, known := c.mailboxes.List(published.GroupVersionResource, mailbox)
 		return !known || slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetLabels()[ownership.OwnerLabel] == label })
 	}
 	// The resource is not published, or not yet, so its objects are not cached.

@@ -37,12 +37,17 @@ type copies struct {
 // get returns the object with the name of a copy; nil if there is none, or if its state in the cache is unknown. isDeleted is true
 // if the mailbox has accepted its deletion.
 func (c *copies) get(key pairKey) (inMailbox *unstructured.Unstructured, state mailboxes.State, isDeleted bool) {
-	cached, state := c.mailboxes.Get(key.resource, key.mailbox, key.copyName())
+	cached, state := c.mailboxes.Get(c.policy.copyOf(key.resource), key.mailbox, key.copyName())
 	if state == mailboxes.Unknown {
 		return nil, state, false
 	}
 	inMailbox, isDeleted = c.writes.Current(key, cached)
 	return inMailbox, state, isDeleted
+}
+
+// locate returns the copy of a pair for a writer.
+func (c *copies) locate(key pairKey) writes.Object {
+	return writes.Object{Workspace: key.mailbox, Resource: c.policy.copyOf(key.resource), Name: key.copyName()}
 }
 
 // isCopy reports whether a mailbox object is a copy of an object of this workspace.
@@ -76,9 +81,9 @@ func (c *copies) hasOthers(key pairKey) bool {
 	if key.resource != namespaces {
 		return false
 	}
-	for of := range c.policy.published() {
-		objects, known := c.mailboxes.List(of, key.mailbox)
-		if !known && !c.mailboxes.IsKnownNotServed(key.mailbox, of.GroupResource()) {
+	for _, copied := range c.policy.copies() {
+		objects, known := c.mailboxes.List(copied.GroupVersionResource, key.mailbox)
+		if !known && !c.mailboxes.IsKnownNotServed(key.mailbox, copied.GroupResource()) {
 			return true
 		}
 		for _, object := range objects {

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
@@ -78,10 +79,10 @@ func changesPlacement(event mailboxes.Event) bool {
 }
 
 // isStatusOnly reports whether an event changes only the status of an object. It can be true only for kinds
-// that count generations.
+// that count generations. The event of a new status may also be the first one with the whole object.
 func isStatusOnly(event mailboxes.Event) bool {
 	before, after := event.Old, event.New
-	return before != nil && after != nil && !event.ProjectionOnly && before.GetUID() == after.GetUID() &&
+	return before != nil && after != nil && !event.ProjectionOnly && mailboxes.ProjectionOf(before) == mailboxes.ProjectionOf(after) && before.GetUID() == after.GetUID() &&
 		after.GetGeneration() > 0 && before.GetGeneration() == after.GetGeneration() && after.GetDeletionTimestamp() == nil &&
 		maps.Equal(before.GetLabels(), after.GetLabels()) && maps.Equal(before.GetAnnotations(), after.GetAnnotations())
 }
@@ -137,7 +138,7 @@ func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox l
 		o.workspaces.ensure(after).pairs.onCopy(pairAfter, event.Old, event.New)
 	}
 	if event.New == nil || event.Old == nil || was && !is {
-		o.names.wake(copyKey{resource, mailbox, event.Key}, o.workspaces.find)
+		o.names.wake(copyKey{policy.InWorkload(resource), mailbox, event.Key}, o.workspaces.find)
 	}
 	if was && event.New == nil {
 		// Other workspaces may wait until the namespace has no copies of this one.

@@ -64,7 +64,11 @@ func TestStatusOnlyEvents(t *testing.T) {
 		event mailboxes.Event
 		want  bool
 	}{
-		"the status":     {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"replicas": int64(1)} })}, true},
+		"the status": {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"replicas": int64(1)} })}, true},
+		"the status, with the rest that the hub did not hold": {mailboxes.Event{
+			Old: changed(func(o *unstructured.Unstructured) { o.Object["synchub.dev/projection"] = "Metadata" }),
+			New: changed(func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"replicas": int64(1)} }),
+		}, false},
 		"the content":    {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.SetGeneration(3) })}, false},
 		"a label":        {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) })}, false},
 		"an annotation":  {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"a": "b"}) })}, false},

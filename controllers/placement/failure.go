@@ -77,6 +77,9 @@ func customizerNotFoundError(customizer types.NamespacedName) error {
 
 // privilegedError returns why an object of an API that acts inside kcp is not placed.
 func privilegedError(resource schema.GroupResource) error {
+	if _, hasTwin := policy.FindTwinned(resource.Group, resource.Resource, ""); hasTwin {
+		return denied(rules.ReasonPrivileged, fmt.Sprintf("%s act inside the mailbox workspace itself, so only their twins are placed: ask the operator of the hub to publish these, by a PublishedResource with spec.projection.group: %s", resource, policy.TwinGroup))
+	}
 	message := fmt.Sprintf("%s act inside the mailbox workspace itself, so they are placed only if its PublishedResource has spec.privilegedUpsync: TargetGovernsMailbox", resource)
 	if resource == crdGroupResource {
 		message += ". Or ask the operator of the hub to publish the API with spec.installCRD: the hub then installs the definition on the clusters"

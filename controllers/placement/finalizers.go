@@ -114,8 +114,8 @@ func (f *finalizers) knowsCopies(deleted []*unstructured.Unstructured) bool {
 		return false
 	}
 	for _, mailbox := range f.formerDestinations(deleted) {
-		for of := range f.sources.policy.published() {
-			if !isListed(f.startup.mailboxes, of, mailbox) {
+		for _, copied := range f.sources.policy.copies() {
+			if !isListed(f.startup.mailboxes, copied.GroupVersionResource, mailbox) {
 				return false
 			}
 		}

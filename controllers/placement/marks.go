@@ -26,6 +26,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
@@ -92,13 +93,14 @@ func (m marks) workspaceOf(object *unstructured.Unstructured) (workspace logical
 	return logicalcluster.Name(mark.Mailbox), ok
 }
 
-// pairOf returns the workspace that a copy in a mailbox came from, and the pair that it belongs to; ok is false for other objects.
+// pairOf returns the workspace that a copy in a mailbox came from, and the pair that it belongs to; ok is false for other objects. The
+// copy may be a twin.
 func (m marks) pairOf(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) (workspace logicalcluster.Name, key pairKey, ok bool) {
 	mark, ok := m.verify(object)
 	if !ok {
 		return "", pairKey{}, false
 	}
-	source := objectKey{resource, types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}}
+	source := objectKey{policy.InWorkload(resource), types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}}
 	return logicalcluster.Name(mark.Mailbox), pairKey{source, siteOf(resource, mailbox, nameOf(object))}, true
 }
 

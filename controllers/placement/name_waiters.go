@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// copyKey is a name in a mailbox.
+// copyKey is a name in a mailbox. The resource is the one of workspaces, which may have twins in mailboxes.
 type copyKey struct {
 	resource schema.GroupVersionResource
 	mailbox  logicalcluster.Name

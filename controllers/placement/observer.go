@@ -38,6 +38,7 @@ import (
 // pairSnapshot holds all facts about a pair in one pass.
 type pairSnapshot struct {
 	plan.Snapshot
+	// resource is the resource of the copy.
 	resource   plan.Resource
 	syncTarget fleet.SyncTarget
 	// owner owns the copies. creator is the result of [marks.creatorOf].
@@ -58,7 +59,7 @@ type observer struct {
 // observe reads all facts that one pass needs. It returns nil if nothing can be done about the pair now. If it
 // returns a snapshot and an error, the error is why the object cannot be placed.
 func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, error) {
-	resource, published := o.sources.policy.placeable(key.resource)
+	resource, published := o.sources.policy.placeableCopy(key.resource)
 	syncTarget, known := o.verifier.fleet.Snapshot().SyncTargetOf(key.mailbox)
 	inMailbox, copyState, deleted := o.copies.get(key)
 	source, sourceState := o.sources.get(key.objectKey)
@@ -67,7 +68,7 @@ func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, err
 		// The mailbox of a SyncTarget that is being deleted is deleted with all its objects. The SyncTarget's
 		// deletionPolicy decides whether the target keeps them.
 		return nil, nil
-	case o.copies.mailboxes.IsKnownNotServed(key.mailbox, key.resource.GroupResource()):
+	case o.copies.mailboxes.IsKnownNotServed(key.mailbox, resource.GroupResource()):
 		return o.unserved(key, resource, syncTarget)
 	case copyState == mailboxes.Unknown, sourceState == mailboxes.Unknown, deleted:
 		return nil, nil
@@ -152,7 +153,9 @@ func (o *observer) observeSource(s *pairSnapshot, source *unstructured.Unstructu
 	case mailboxes.FullObject:
 		u.Object = source
 	case mailboxes.MetadataOnly:
-		// An event follows when the rest has been fetched.
+		// An event follows when the rest has been fetched. The review that the placement's activation requested does not fetch a version that
+		// the cache received before, and stored after.
+		o.sources.workloads.EnqueueCacheReview(o.sources.cluster)
 		u.State = plan.Unknown
 		return nil
 	case mailboxes.IdentityOnly:
@@ -165,8 +168,9 @@ func (o *observer) observeSource(s *pairSnapshot, source *unstructured.Unstructu
 			return privilegedError(s.resource.GroupResource())
 		}
 	}
-	if !s.resource.Namespaced && s.resource.GroupVersionResource != namespaces && !s.syncTarget.Tenancy.AllowsClusterScoped(s.resource.GroupResource()) {
-		return clusterScopedError(s.resource.GroupResource())
+	inWorkload := s.resource.InWorkload().GroupResource()
+	if !s.resource.Namespaced && s.resource.GroupVersionResource != namespaces && !s.syncTarget.Tenancy.AllowsClusterScoped(inWorkload) {
+		return clusterScopedError(inWorkload)
 	}
 	if policy.CheckReservedName(s.resource.GroupResource(), s.Key) != nil {
 		return reservedNameError(s.resource.GroupResource(), s.Key)

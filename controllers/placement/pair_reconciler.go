@@ -280,15 +280,10 @@ func (r *pairReconciler) succeed(key pairKey, s *pairSnapshot, decision plan.Dec
 
 // syncStatusOf returns the sync status of a version of a copy; nil if no sync controller has tried it.
 func (r *pairReconciler) syncStatusOf(syncTarget types.UID, key pairKey, version objectsync.PlacementCopyVersion, isOutdated bool) *syncStatus {
-	state, known := r.sync.ObjectState(syncTarget, key.resource.GroupResource(), key.copyName(), version)
+	state, known := r.sync.ObjectState(syncTarget, r.copies.policy.copyOf(key.resource).GroupResource(), key.copyName(), version)
 	if !known {
 		return nil
 	}
 	state.Synced = state.Synced && !isOutdated
 	return newSyncStatus(state)
-}
-
-// inMailbox returns the object of a pair for a writer.
-func inMailbox(key pairKey) writes.Object {
-	return writes.Object{Workspace: key.mailbox, Resource: key.resource, Name: key.copyName()}
 }

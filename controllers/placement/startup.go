@@ -114,9 +114,9 @@ func (s *startup) areCopiesSyncedIn(mailbox logicalcluster.Name) bool {
 	if s.copiesSynced.Load() {
 		return true
 	}
-	for of := range s.policy.published() {
-		objects, _ := s.mailboxes.List(of, mailbox)
-		if !isListed(s.mailboxes, of, mailbox) && s.inGrace() || !s.areKnown(of, mailbox, objects) {
+	for of, copied := range s.policy.copies() {
+		objects, _ := s.mailboxes.List(copied.GroupVersionResource, mailbox)
+		if !isListed(s.mailboxes, copied.GroupVersionResource, mailbox) && s.inGrace() || !s.areKnown(of, mailbox, objects) {
 			return false
 		}
 	}
@@ -124,7 +124,7 @@ func (s *startup) areCopiesSyncedIn(mailbox logicalcluster.Name) bool {
 }
 
 // areKnown reports whether the hub has processed the events of all copies among the objects of a
-// mailbox.
+// mailbox. of is their resource in workspaces.
 func (s *startup) areKnown(of schema.GroupVersionResource, mailbox logicalcluster.Name, objects []*unstructured.Unstructured) bool {
 	for _, inMailbox := range objects {
 		cluster, key, is := s.marks.pairOf(of, mailbox, inMailbox)

@@ -173,7 +173,7 @@ func newWorkspace(s *shared, cluster logicalcluster.Name) *workspace {
 		copies: copies, pairs: w.pairs, tasks: w.tasks, fleet: o.Fleet, history: o.History, hasher: o.Hasher, sync: o.Sync, clock: o.Clock,
 		observer: &observer{sources: w.sources, copies: copies, pairs: w.pairs, active: w.active, marks: s.marks, verifier: s.verifier},
 		executor: &executor{sources: w.sources, copies: copies, deletions: w.pairs.deletions, writer: writes.WorkspaceWriter[pairKey]{
-			Workspaces: o.Mailboxes, FieldManager: manager, Locate: inMailbox, Expectations: &w.pairs.writes,
+			Workspaces: o.Mailboxes, FieldManager: manager, Locate: copies.locate, Expectations: &w.pairs.writes,
 		}},
 	}
 	w.statuses = &sourceStatus{

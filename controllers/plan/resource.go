@@ -31,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/plan/naming"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
@@ -149,6 +150,18 @@ func (r Resource) TargetAPI() TargetAPI {
 	target.Version = cmp.Or(r.TargetVersion, target.Version)
 	target.Allowed = r.Allowed
 	return target
+}
+
+// InWorkload returns the resource as workload workspaces have it: the original of a twin, and any other resource as it is.
+func (r Resource) InWorkload() Resource {
+	original, isTwin := policy.OriginalOf(r.GroupResource())
+	if !isTwin {
+		return r
+	}
+	r.Group, r.Projected = original.Group, TargetAPI{}
+	r.Native = policy.IsServedByKCP(original)
+	r.Exported = !r.Native
+	return r
 }
 
 // CRDName returns the name of the CustomResourceDefinition of the API on targets.

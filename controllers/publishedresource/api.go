@@ -68,7 +68,7 @@ func BuildSchema(ctx context.Context, spec *synchubv1alpha1.PublishedResourceSpe
 		return nil, fmt.Errorf("spec.resource: the definition is that of %s (%s), not of the resource named here",
 			schema.GroupResource{Group: definition.Spec.Group, Resource: names.Plural}, names.Kind)
 	}
-	projected, err := schemas.Project(ctx, definition, spec.Resource.Version, spec.Projection)
+	projected, err := schemas.Project(ctx, definition, spec.Resource.Version, projectionOf(spec))
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 )
 
 // APISource is how mailboxes get an API.
@@ -39,11 +40,29 @@ const (
 	OwnSchema APISource = "OwnSchema"
 )
 
+// projectionOf returns the names in mailboxes that differ from the names on targets, or nil. An API that acts inside kcp gets its twin
+// by itself, unless kcp serves it such that the hub can claim it, or the PublishedResource asks for something else.
+func projectionOf(spec *synchubv1alpha1.PublishedResourceSpec) *synchubv1alpha1.Projection {
+	projection := synchubv1alpha1.Projection{}
+	if spec.Projection != nil {
+		projection = *spec.Projection
+	}
+	isRenamed := projection.Group != nil || projection.Version != "" || projection.Kind != "" || projection.Plural != ""
+	isAuto := (spec.API.Source == "" || spec.API.Source == synchubv1alpha1.APISourceAuto) && spec.API.IdentityHash == ""
+	_, isNative := NativeAPI(spec.Resource)
+	_, hasTwin := policy.FindTwinned(spec.Resource.Group, spec.Resource.Resource, spec.Resource.Kind)
+	if isRenamed || !isAuto || isNative || !hasTwin {
+		return spec.Projection
+	}
+	projection.Group = new(policy.TwinGroup)
+	return &projection
+}
+
 // InMailbox returns the names of the resource in mailboxes. Names that neither the resource nor the projection sets are
 // empty.
 func InMailbox(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor {
 	name := spec.Resource
-	if projection := spec.Projection; projection != nil {
+	if projection := projectionOf(spec); projection != nil {
 		if projection.Group != nil {
 			name.Group = *projection.Group
 		}
@@ -84,7 +103,7 @@ func FindOldest(
 
 // APISourceOf returns how mailboxes get the API. The error names the field that is invalid.
 func APISourceOf(spec *synchubv1alpha1.PublishedResourceSpec) (APISource, error) {
-	if err := errors.Join(validateProjection(spec), validateNotEnforced(spec)); err != nil {
+	if err := errors.Join(validateProjection(spec), validateTwin(spec), validateNotEnforced(spec)); err != nil {
 		return "", err
 	}
 	source := selectAPISource(spec)
@@ -121,7 +140,7 @@ func selectAPISource(spec *synchubv1alpha1.PublishedResourceSpec) APISource {
 // validateProjection returns an error if the projection replaces a name that the resource does not set. The schema in the
 // provider workspace has only the projected names, so the name on the target would be lost.
 func validateProjection(spec *synchubv1alpha1.PublishedResourceSpec) error {
-	projection := spec.Projection
+	projection := projectionOf(spec)
 	if projection == nil {
 		return nil
 	}
@@ -137,11 +156,30 @@ func validateProjection(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	return errors.Join(errs...)
 }
 
+// validateTwin returns an error if the group of twins would have something else than a twin, or if objects would come up as twins.
+func validateTwin(spec *synchubv1alpha1.PublishedResourceSpec) error {
+	inMailbox, named := InMailbox(spec), spec.Resource
+	if inMailbox.Group != policy.TwinGroup {
+		return nil
+	}
+	projected := named
+	projected.Group = inMailbox.Group
+	_, hasTwin := policy.FindTwinned(named.Group, named.Resource, named.Kind)
+	switch {
+	case !hasTwin || projected != inMailbox:
+		return fmt.Errorf("%s: the group %s has the twins of APIs that act inside kcp, under their own names: choose another group", nameField(spec), policy.TwinGroup)
+	case spec.PrivilegedUpsync == synchubv1alpha1.PrivilegedUpsyncTargetGovernsMailbox:
+		return fmt.Errorf("spec.privilegedUpsync: %s are twins in mailboxes, which govern nothing: publish the API itself to bring its objects up", groupResourceOf(inMailbox))
+	default:
+		return nil
+	}
+}
+
 // validateNotEnforced returns an error if kcp itself would act on the objects, or if the API is one of the hub's own.
 func validateNotEnforced(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	inMailbox := InMailbox(spec)
 	if actor, ok := findAPI(kcpEnforcedAPIs, spec.Resource); ok && inMailbox.Group == spec.Resource.Group {
-		return fmt.Errorf("spec.resource: %s acts inside kcp itself, which would obey objects that are meant for a target: publish it under another group, by spec.projection.group", actor)
+		return fmt.Errorf("spec.resource: %s acts inside kcp itself, which would obey objects that are meant for a target: use spec.api.source Auto, which publishes an inert twin, or another group, by spec.projection.group", actor)
 	}
 	if actor, ok := findAPI(kcpEnforcedAPIs, inMailbox); ok {
 		return fmt.Errorf("spec.projection: %s acts inside kcp itself: choose another group", actor)

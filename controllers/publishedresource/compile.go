@@ -141,7 +141,7 @@ func projectedAPI(spec *synchubv1alpha1.PublishedResourceSpec, api API) plan.Tar
 	same := plan.TargetAPI{GroupVersionResource: api.GroupVersionResource, Kind: api.Kind}
 	target := same
 	target.Group = spec.Resource.Group
-	if projection := spec.Projection; projection != nil {
+	if projection := projectionOf(spec); projection != nil {
 		if projection.Plural != "" {
 			target.Resource = spec.Resource.Resource
 		}

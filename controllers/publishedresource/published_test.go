@@ -52,6 +52,7 @@ func TestAPISourceOf(t *testing.T) {
 		use, hide         = "spec.api.source: kcp does not serve", "spec.api.source: kcp serves"
 		version, resource = "spec.resource.version: kcp serves", "spec.resource: kcp serves"
 		acts, ours        = "acts inside kcp itself", "selects the objects to sync"
+		twins             = "spec.resource: the group denatured.synchub.dev has the twins"
 	)
 	for name, test := range map[string]struct {
 		resource string
@@ -70,14 +71,16 @@ func TestAPISourceOf(t *testing.T) {
 		"another kind of a native's name":       {"- configmaps Secret -", resource, resource, use},
 		"unknown":                               {"apps deployments - v1", schema, schema, use},
 		"unknown by its kind":                   {"apps - Deployment -", schema, schema, use},
-		"acting":                                {"- resourcequotas - -", acts, acts, acts},
-		"acting by its kind":                    {"- - ResourceQuota v1", acts, acts, acts},
-		"acting by both":                        {"admissionregistration.k8s.io mutatingwebhookconfigurations MutatingWebhookConfiguration v1", acts, acts, acts},
-		"acting webhooks":                       {"admissionregistration.k8s.io validatingwebhookconfigurations - -", acts, acts, acts},
-		"acting webhooks by their kind":         {"admissionregistration.k8s.io - ValidatingWebhookConfiguration -", acts, acts, acts},
-		"acting policies":                       {"admissionregistration.k8s.io validatingadmissionpolicies - -", acts, acts, acts},
-		"acting policies by their kind":         {"admissionregistration.k8s.io - ValidatingAdmissionPolicy -", acts, acts, acts},
-		"acting bindings by their kind":         {"admissionregistration.k8s.io - ValidatingAdmissionPolicyBinding -", acts, acts, acts},
+		"acting":                                {"- resourcequotas - -", schema, acts, acts},
+		"acting by its kind":                    {"- - ResourceQuota v1", schema, acts, acts},
+		"acting by both":                        {"admissionregistration.k8s.io mutatingwebhookconfigurations MutatingWebhookConfiguration v1", schema, acts, acts},
+		"acting webhooks":                       {"admissionregistration.k8s.io validatingwebhookconfigurations - -", schema, acts, acts},
+		"acting webhooks by their kind":         {"admissionregistration.k8s.io - ValidatingWebhookConfiguration -", schema, acts, acts},
+		"acting policies":                       {"admissionregistration.k8s.io validatingadmissionpolicies - -", schema, acts, acts},
+		"acting policies by their kind":         {"admissionregistration.k8s.io - ValidatingAdmissionPolicy -", schema, acts, acts},
+		"acting bindings by their kind":         {"admissionregistration.k8s.io - ValidatingAdmissionPolicyBinding -", schema, acts, acts},
+		"one that kcp does not serve":           {"- limitranges - -", schema, schema, use},
+		"of the group of twins":                 {"denatured.synchub.dev roles - -", twins, twins, twins},
 		"an acting one's name in another group": {"example.com resourcequotas ResourceQuota v1", schema, schema, use},
 		"events":                                {"- events - v1", resource, resource, use},
 		"events by their kind":                  {"- - Event -", resource, resource, use},
@@ -136,6 +139,12 @@ func TestAPISourceOfProjections(t *testing.T) {
 		"a foreign one without a version":        {"a.io as - -", identity, projection{}, "spec.resource.version: required"},
 		"an unknown foreign plural":              {"a.io - A v1", identity, projection{Plural: "bs"}, "spec.resource.resource: required"},
 		"a foreign native":                       {"- configmaps - v1", identity, projection{}, "spec.api.identityHash: kcp serves configmaps"},
+		"a twin of what can be claimed":          {"rbac.authorization.k8s.io roles - -", "", projection{Group: new("denatured.synchub.dev")}, schema},
+		"a twin by its kind, with a short name":  {"- - ResourceQuota -", "", projection{Group: new("denatured.synchub.dev"), ShortNames: []string{"q"}}, schema},
+		"a twin by itself, with a short name":    {"- resourcequotas - -", "", projection{ShortNames: []string{"q"}}, schema},
+		"a twin of what does not act":            {"- configmaps - -", "", projection{Group: new("denatured.synchub.dev")}, "spec.projection: the group denatured.synchub.dev has the twins"},
+		"a twin under another name":              {"- resourcequotas ResourceQuota -", "", projection{Group: new("denatured.synchub.dev"), Kind: "Q"}, "spec.projection: the group denatured.synchub.dev has the twins"},
+		"a twin of definitions":                  {"apiextensions.k8s.io customresourcedefinitions - -", "", projection{Group: new("denatured.synchub.dev")}, "spec.projection: the group"},
 		"a foreign one that acts":                {"- resourcequotas - v1", identity, projection{}, "spec.resource: resourcequotas acts"},
 		"a foreign one as a native":              {"a.io as - v1", identity, projection{Group: new(""), Plural: "secrets"}, "spec.api.identityHash: kcp serves secrets"},
 	} {
@@ -187,11 +196,24 @@ func TestInMailbox(t *testing.T) {
 		"short":      {"a.io as - -", &synchubv1alpha1.Projection{ShortNames: []string{"a"}}, "a.io as - -"},
 		"the group":  {"a.io as - v1", &synchubv1alpha1.Projection{Group: new("b.io")}, "b.io as - v1"},
 		"the plural": {"a.io as - v1", &synchubv1alpha1.Projection{Plural: "bs"}, "a.io bs - v1"},
+		"a twin":     {"- resourcequotas ResourceQuota v1", nil, "denatured.synchub.dev resourcequotas ResourceQuota v1"},
+		"RBAC":       {"rbac.authorization.k8s.io roles Role v1", nil, "rbac.authorization.k8s.io roles Role v1"},
 	} {
 		spec := parseSpec(test.resource)
 		spec.Projection = test.projection
 		if got, want := publishedresource.InMailbox(&spec), parseSpec(test.want).Resource; got != want {
 			t.Errorf("%s: want %+v, got %+v", name, want, got)
+		}
+	}
+}
+
+// Objects never come up as twins, whose originals would not follow them.
+func TestTwinsDoNotComeUp(t *testing.T) {
+	for _, resource := range []string{"- limitranges - -", "admissionregistration.k8s.io - ValidatingWebhookConfiguration -"} {
+		spec := parseSpec(resource)
+		spec.PrivilegedUpsync = synchubv1alpha1.PrivilegedUpsyncTargetGovernsMailbox
+		if got := apiSourceOf(spec); !strings.HasPrefix(got, "spec.privilegedUpsync: ") {
+			t.Errorf("%s: %s", resource, got)
 		}
 	}
 }

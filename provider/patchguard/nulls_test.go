@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/test/tier"
 )
@@ -50,7 +51,10 @@ func TestNullsCanBeApplied(t *testing.T) {
 				}
 				manifest, err := json.Marshal(object)
 				g.Expect(err).NotTo(HaveOccurred())
-				objects := newDynamic(t).Resource(kind.GroupVersion().WithResource(published.Spec.Names.Plural)).Namespace("default")
+				var objects dynamic.ResourceInterface = newDynamic(t).Resource(kind.GroupVersion().WithResource(published.Spec.Names.Plural))
+				if published.Spec.Scope == apiextensionsv1.NamespaceScoped {
+					objects = newDynamic(t).Resource(kind.GroupVersion().WithResource(published.Spec.Names.Plural)).Namespace("default")
+				}
 				_, err = objects.Patch(t.Context(), name, types.ApplyPatchType, manifest, metav1.PatchOptions{FieldManager: "kubectl"})
 				g.Expect(err).NotTo(HaveOccurred(), "%s", manifest)
 			})

@@ -77,7 +77,7 @@ func FromCRD(crd *apiextensionsv1.CustomResourceDefinition) (*apisv1alpha1.APIRe
 		return nil, fmt.Errorf("hashing the APIResourceSchema of %s: %w", name, err)
 	}
 	schema.Name = prefix + "." + name
-	schema.Annotations = approvalAnnotations(crd)
+	schema.Annotations = approvalAnnotations(crd.Spec.Group, crd.Annotations)
 	return schema, nil
 }
 
@@ -124,12 +124,21 @@ func contentPrefix(spec *apisv1alpha1.APIResourceSchemaSpec) (string, error) {
 	return "v" + hex.EncodeToString(sum[:])[:hashLength], nil
 }
 
-// approvalAnnotations returns the annotation without which kcp refuses schemas in groups that belong to Kubernetes.
-func approvalAnnotations(crd *apiextensionsv1.CustomResourceDefinition) map[string]string {
-	if !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
+// Rename returns a schema with the content of another one, under another name and in a group.
+func Rename(schema *apisv1alpha1.APIResourceSchema, name, group string) *apisv1alpha1.APIResourceSchema {
+	renamed := &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *schema.Spec.DeepCopy()}
+	renamed.Spec.Group = group
+	renamed.Annotations = approvalAnnotations(group, schema.Annotations)
+	return renamed
+}
+
+// approvalAnnotations returns the annotation without which kcp refuses schemas in groups that belong to Kubernetes, for a definition
+// with these annotations.
+func approvalAnnotations(group string, annotations map[string]string) map[string]string {
+	if !apihelpers.IsProtectedCommunityGroup(group) {
 		return nil
 	}
-	value := crd.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]
+	value := annotations[apiextensionsv1.KubeAPIApprovedAnnotation]
 	if value == "" {
 		value = unapproved
 	}

@@ -92,8 +92,9 @@ func TestPublishedFilesHaveOnlyKnownFields(t *testing.T) {
 		resources[resource.Name] = resource
 	}
 	for name, resource := range resources {
-		if name != resource.Spec.Resource.Resource {
-			t.Errorf("%s publishes %q", name, resource.Spec.Resource.Resource)
+		inMailbox := publishedresource.InMailbox(&resource.Spec)
+		if name != inMailbox.Resource && name != inMailbox.Resource+"."+inMailbox.Group {
+			t.Errorf("%s publishes %q", name, inMailbox.Resource)
 		}
 		source, err := publishedresource.APISourceOf(&resource.Spec)
 		if err != nil || (source == publishedresource.OwnSchema) != slices.Contains(withSchemas, name) {

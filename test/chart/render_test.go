@@ -47,12 +47,22 @@ const (
 
 // defaults are the PublishedResources of the chart.
 var defaults = []string{
-	"clusterrolebindings", "clusterroles", "configmaps", "cronjobs", "customresourcedefinitions", "daemonsets", "deployments", "ingresses",
-	"jobs", "namespaces", "pods", "rolebindings", "roles", "secrets", "serviceaccounts", "services", "statefulsets",
+	"apiservices", "clusterrolebindings", "clusterrolebindings.denatured.synchub.dev", "clusterroles", "clusterroles.denatured.synchub.dev",
+	"configmaps", "cronjobs", "customresourcedefinitions", "daemonsets", "deployments", "endpointslices", "horizontalpodautoscalers",
+	"ingressclasses", "ingresses", "jobs", "limitranges", "mutatingwebhookconfigurations", "namespaces", "networkpolicies",
+	"persistentvolumeclaims", "poddisruptionbudgets", "pods", "priorityclasses", "replicasets", "resourcequotas", "rolebindings",
+	"rolebindings.denatured.synchub.dev", "roles", "roles.denatured.synchub.dev", "secrets", "serviceaccounts", "services", "statefulsets",
+	"storageclasses", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations",
 }
 
-// withSchemas are the defaults that kcp does not serve, so that the chart contains a schema.
-var withSchemas = []string{"cronjobs", "daemonsets", "deployments", "ingresses", "jobs", "pods", "services", "statefulsets"}
+// withSchemas are the defaults that kcp does not serve, or that mailboxes have as twins, so that the chart contains a schema.
+var withSchemas = []string{
+	"apiservices", "clusterrolebindings.denatured.synchub.dev", "clusterroles.denatured.synchub.dev", "cronjobs", "daemonsets", "deployments",
+	"endpointslices", "horizontalpodautoscalers", "ingressclasses", "ingresses", "jobs", "limitranges", "mutatingwebhookconfigurations",
+	"networkpolicies", "persistentvolumeclaims", "poddisruptionbudgets", "pods", "priorityclasses", "replicasets", "resourcequotas",
+	"rolebindings.denatured.synchub.dev", "roles.denatured.synchub.dev", "services", "statefulsets", "storageclasses",
+	"validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations",
+}
 
 // schemaOf returns the name of the ConfigMap with the schema.
 func schemaOf(name string) string { return "synchub-schema-" + name }
@@ -318,10 +328,10 @@ func TestReplicas(t *testing.T) {
 		set             string
 		contains, lacks []string
 	}{
-		"by default":  {contains: []string{"\n  replicas: 2\n", "--coordination=leader\n", "--standby=warm\n"}, lacks: []string{"kind: HorizontalPodAutoscaler"}},
+		"by default":  {contains: []string{"\n  replicas: 2\n", "--coordination=leader\n", "--standby=warm\n"}, lacks: []string{"\nkind: HorizontalPodAutoscaler\n"}},
 		"cold":        {set: "replicaCount=3,leaderElection.standby=cold", contains: []string{"\n  replicas: 3\n", "--standby=cold\n"}},
-		"sharded":     {set: "replicaCount=5,coordination=sharded", contains: []string{"\n  replicas: 5\n", "--coordination=sharded\n"}, lacks: []string{"kind: HorizontalPodAutoscaler"}},
-		"autoscaling": {set: "replicaCount=5,coordination=sharded,autoscaling.enabled=true", contains: []string{"kind: HorizontalPodAutoscaler", "\n  minReplicas: 2\n  maxReplicas: 8\n"}, lacks: []string{"\n  replicas:"}},
+		"sharded":     {set: "replicaCount=5,coordination=sharded", contains: []string{"\n  replicas: 5\n", "--coordination=sharded\n"}, lacks: []string{"\nkind: HorizontalPodAutoscaler\n"}},
+		"autoscaling": {set: "replicaCount=5,coordination=sharded,autoscaling.enabled=true", contains: []string{"\nkind: HorizontalPodAutoscaler\n", "\n  minReplicas: 2\n  maxReplicas: 8\n"}, lacks: []string{"\n  replicas:"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rendered, err := template(t, "--set", required, "--set", test.set)

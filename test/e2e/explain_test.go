@@ -103,7 +103,7 @@ var _ = Describe("the plugin", func() {
 		ask("configmaps", ns+"/taken").Should(And(comesTo(explain.Present, explain.Stopped, explain.StepReport), HaveField("Text", ContainSubstring("the target has an object of this name"))))
 		ask("configmaps", ns+"-not/other").Should(comesTo(explain.Absent, explain.Stopped, explain.StepSelected))
 		ask("configmaps", ns+"/absent").Should(comesTo(explain.Absent, explain.Stopped, explain.StepObject))
-		ask("replicasets.apps", ns+"/web").Should(comesTo(explain.Absent, explain.Stopped, explain.StepPublished))
+		ask("replicationcontrollers", ns+"/web").Should(comesTo(explain.Absent, explain.Stopped, explain.StepPublished))
 
 		By("reporting the operator's change")
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"unschedulable": true}}`)

@@ -38,7 +38,10 @@ var _ = Describe("objects that cannot be placed", thorough, Label("placement"), 
 		role := func(kind, metadata string) string {
 			return fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: %s\nmetadata: {%s}\nrules: []\n", kind, metadata)
 		}
-		apply(ctx, workload.Config, documents(namespace(ns), namespace("kube-system"), configMap(ns, "prices", "1"), role("Role", "name: reader, namespace: "+ns),
+		for _, name := range []string{"florin", "guilder"} {
+			apply(ctx, target(name), documents(namespace(ns), configMap(ns, "taken", "theirs")))
+		}
+		apply(ctx, workload.Config, documents(namespace(ns), namespace("kube-system"), configMap(ns, "prices", "1"), configMap(ns, "taken", "ours"),
 			role("ClusterRole", "name: "+ns), role("ClusterRole", "name: 'system:"+ns+"'"), configMap("kube-system", ns, "1")))
 		eventuallyPlaced(ctx, workload, placementOn("shop", ns)+"  rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1}}\n")
 
@@ -47,7 +50,7 @@ var _ = Describe("objects that cannot be placed", thorough, Label("placement"), 
 			eventuallyExists(ctx, target(name), configMaps, ns, "prices")
 		}
 		Eventually(placementCondition).WithContext(ctx).WithArguments(workload, "shop", edgev2alpha1.ConditionRolledOut, "reason").Should(Equal(rules.ReasonObjectsFailed))
-		Expect(placementCondition(ctx, workload, "shop", edgev2alpha1.ConditionRolledOut, "message")).To(ContainSubstring("roles.rbac.authorization.k8s.io " + ns + "/reader on florin (Privileged)"))
+		Expect(placementCondition(ctx, workload, "shop", edgev2alpha1.ConditionRolledOut, "message")).To(ContainSubstring("configmaps " + ns + "/taken on florin (Conflict)"))
 
 		By("all other objects are counted with their reasons")
 		excluded := readerOf(ctx, workload.Config)(edgePlacements, "", "shop", "status", "excludedObjects")
@@ -57,7 +60,7 @@ var _ = Describe("objects that cannot be placed", thorough, Label("placement"), 
 
 		By("objects that kcp creates in every workspace are not counted")
 		patch(ctx, workload.Config, edgePlacements, "", "shop", fmt.Sprintf(
-			`{"spec": {"downsync": [{"namespaces": [%q], "resources": ["configmaps"]}, {"apiGroup": "rbac.authorization.k8s.io", "resources": ["clusterrolebindings"]}]}}`, ns))
+			`{"spec": {"downsync": [{"namespaces": [%q], "resources": ["configmaps"], "objectNames": ["prices"]}, {"apiGroup": "rbac.authorization.k8s.io", "resources": ["clusterrolebindings"]}]}}`, ns))
 		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
 	}, NodeTimeout(4*time.Minute))
 })

@@ -257,27 +257,18 @@ var _ = Describe("placement", Label("placement"), func() {
 		quiet(ctx)
 		Expect(value(ctx, elsewhere, configMaps, ns, "free", "data", "entry")).To(Equal("forged"))
 
-		By("roles would act inside the mailbox")
+		By("roles reach the cluster, and do not act inside the mailbox")
 		apply(ctx, workload.Config, fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: reader, namespace: %s}
 rules: []
 `, ns))
-		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").Should(And(ContainSubstring("roles"), ContainSubstring("Privileged")))
-		Expect(framework.Exists(ctx, mailbox, roles, ns, "reader")).To(BeFalse())
-
-		By("until the operator sets privilegedUpsync")
-		governs := func(ctx SpecContext, policy string) {
-			patch(ctx, target("hosting"), publishedResources, "", "roles", fmt.Sprintf(`{"spec": {"privilegedUpsync": %s}}`, policy))
-		}
-		DeferCleanup(func(ctx SpecContext) { governs(ctx, "null") })
-		governs(ctx, `"TargetGovernsMailbox"`)
 		eventuallyExists(ctx, target("florin"), roles, ns, "reader")
 		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
+		Expect(framework.Exists(ctx, mailbox, roles, ns, "reader")).To(BeFalse())
 		remove(ctx, workload.Config, roles, ns, "reader")
 		eventuallyGone(ctx, target("florin"), roles, ns, "reader")
-		governs(ctx, "null")
 
 		By("a placement that becomes invalid withdraws nothing")
 		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"downsync": [{"labelSelectors": [{"matchLabels": {"-": "b"}}]}]}}`)

@@ -254,7 +254,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		eventuallyExists(ctx, florin, widgets.GroupVersionResource, ns, "before")
 
 		By("refusing a quota under its own group, and downsyncing it from another")
-		publishAs(ctx, "quotas-within", "\n  resource: {group: \"\", resource: resourcequotas}")
+		publishAs(ctx, "quotas-within", "\n  resource: {group: \"\", resource: resourcequotas}\n  api: {source: Schema}")
 		publishAs(ctx, "quotas", "\n  resource: {group: \"\", version: v1, resource: resourcequotas, kind: ResourceQuota}\n  projection: {group: quotas.example.com}")
 		Eventually(readyCondition).WithContext(ctx).WithArguments("quotas-within").Should(And(HavePrefix("False Invalid: "), ContainSubstring("spec.resource: resourcequotas acts inside kcp itself"),
 			ContainSubstring("spec.projection.group")))

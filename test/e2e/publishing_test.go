@@ -48,7 +48,7 @@ var (
 )
 
 // ownNames are PublishedResources that specs create themselves, so that the suite installs the chart without them.
-var ownNames = []string{"cronjobs", "ingresses", "jobs", "services", "statefulsets"}
+var ownNames = []string{"cronjobs", "ingresses", "jobs", "persistentvolumeclaims", "services", "statefulsets"}
 
 // publish publishes APIs under their own names. Specs may publish the same APIs; they stay. The mailbox does not validate
 // objects, so that the target rejects invalid ones.

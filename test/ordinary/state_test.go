@@ -26,9 +26,11 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,7 +45,9 @@ var resources = []schema.GroupVersionResource{
 	corev1.SchemeGroupVersion.WithResource("serviceaccounts"), corev1.SchemeGroupVersion.WithResource("pods"),
 	appsv1.SchemeGroupVersion.WithResource("deployments"), appsv1.SchemeGroupVersion.WithResource("statefulsets"), appsv1.SchemeGroupVersion.WithResource("daemonsets"),
 	batchv1.SchemeGroupVersion.WithResource("jobs"), batchv1.SchemeGroupVersion.WithResource("cronjobs"),
-	networkingv1.SchemeGroupVersion.WithResource("ingresses"),
+	autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers"), policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"),
+	networkingv1.SchemeGroupVersion.WithResource("ingresses"), networkingv1.SchemeGroupVersion.WithResource("networkpolicies"),
+	corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"),
 	rbacv1.SchemeGroupVersion.WithResource("roles"), rbacv1.SchemeGroupVersion.WithResource("rolebindings"),
 }
 

@@ -28,12 +28,12 @@ var verbs = []row{
 		kubectl create service nodeport outside --tcp=80:8080
 		kubectl create ingress made --rule=made.example.org/=made:80
 		kubectl create cronjob made --image=example.org/made --schedule='0 0 1 1 *'`},
-	// A placement brings no RBAC to clusters.
-	{name: "create roles", mailboxOnly: true, command: `kubectl create role made --verb=get,list --resource=configmaps && kubectl create rolebinding made --role=made --serviceaccount=$NAMESPACE:made`},
+	{name: "create roles", command: `kubectl create role made --verb=get,list --resource=configmaps && kubectl create rolebinding made --role=made --serviceaccount=$NAMESPACE:made`},
 	{name: "create deployment", command: `kubectl create deployment made --image=example.org/made --replicas=2 --port=80`},
 	{name: "create job", command: `kubectl create job made --image=example.org/made -- sleep 1d`},
 	{name: "create twice", command: `kubectl create -f web.yaml`},
-	{name: "create unserved", command: `kubectl create poddisruptionbudget made --selector=app=web --min-available=1`, refusal: notServed},
+	{name: "create poddisruptionbudget", command: `kubectl create poddisruptionbudget made --selector=app=web --min-available=1`},
+	{name: "create unserved", command: `echo '{apiVersion: v1, kind: PodTemplate, metadata: {name: made}}' | kubectl create -f -`, refusal: notServed},
 	{name: "create dry run", command: `kubectl create deployment made --image=example.org/made --dry-run=server -o yaml`, prints: "image: example.org/made"},
 	{name: "create and save config", setup: nothing, command: `kubectl create -f web.yaml --save-config`},
 	{name: "run", command: `kubectl run made --image=example.org/made --port=80 --labels=a=b --restart=Never`},
@@ -84,7 +84,7 @@ var verbs = []row{
 	{name: "set resources", command: `kubectl set resources deployment/web -c=main --limits=cpu=200m,memory=512Mi --requests=cpu=100m`, refusal: losesItems},
 	{name: "set service account", command: `kubectl set serviceaccount deployment/web default`},
 	{name: "set selector", command: `kubectl set selector service/web app=other`},
-	{name: "set subject", mailboxOnly: true, setup: `kubectl create role made --verb=get --resource=pods && kubectl create rolebinding made --role=made --user=one`, command: `kubectl set subject rolebinding made --user=two`},
+	{name: "set subject", setup: `kubectl create role made --verb=get --resource=pods && kubectl create rolebinding made --role=made --user=one`, command: `kubectl set subject rolebinding made --user=two`},
 
 	// Metadata.
 	{name: "label", command: `kubectl label deployment/web service/web tier=front`},
@@ -96,14 +96,14 @@ var verbs = []row{
 	{name: "scale", command: `kubectl scale deployment/web --replicas=3`},
 	{name: "scale if", command: `kubectl scale deployment/web --current-replicas=1 --replicas=2 && ! kubectl scale deployment/web --current-replicas=7 --replicas=9`},
 	{name: "scale to zero", command: `kubectl scale deployment/web --replicas=0`},
-	{name: "autoscale", command: `kubectl autoscale deployment/web --min=1 --max=3 --cpu=50%`, refusal: notServed},
+	{name: "autoscale", command: `kubectl autoscale deployment/web --min=1 --max=3 --cpu=50%`},
 	{name: "rollout restart", command: `kubectl rollout restart deployment/web && kubectl rollout status deployment/web --timeout=2m`, prints: "successfully rolled out"},
 	{name: "rollout status", command: `kubectl rollout status deployment/web --timeout=2m`, prints: "successfully rolled out"},
 	{name: "rollout pause", command: `kubectl rollout pause deployment/web`},
 	{name: "rollout resume", setup: `kubectl create -f web.yaml && kubectl rollout pause deployment/web`, command: `kubectl rollout resume deployment/web`},
-	{name: "rollout history", command: `kubectl rollout history deployment/web`, refusal: notServed},
+	{name: "rollout history", command: `kubectl rollout history deployment/web`},
 	{name: "rollout undo", setup: `kubectl create -f web.yaml && kubectl rollout status deployment/web --timeout=2m && kubectl replace -f web-2.yaml && kubectl rollout status deployment/web --timeout=2m`,
-		command: `kubectl rollout undo deployment/web`, refusal: notServed},
+		command: `kubectl rollout undo deployment/web`, refusal: `no rollout history found`},
 
 	// Delete.
 	{name: "delete", command: `kubectl delete -f web.yaml`},

@@ -31,18 +31,10 @@ const (
 
 var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
-// Publication publishes, in the hosting cluster, the resources of the test that the chart does not publish.
-const Publication = `
-apiVersion: synchub.dev/v1alpha1
-kind: PublishedResource
-metadata: {name: resourcequotas}
-spec: {resource: {group: "", resource: resourcequotas}, api: {source: Auto}}
-`
-
 // namespaced and clusterScoped are the resources that a workspace serves and the hub can sync. Objects are selected only of
 // ConfigMaps; all other resources are synced without objects.
 var (
-	namespaced    = []string{"configmaps", "secrets", "serviceaccounts", "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "resourcequotas"}
+	namespaced    = []string{"configmaps", "secrets", "serviceaccounts", "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "resourcequotas.denatured.synchub.dev"}
 	clusterScoped = []string{"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io", "customresourcedefinitions.apiextensions.k8s.io", "namespaces"}
 )
 

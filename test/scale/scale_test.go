@@ -99,7 +99,6 @@ func prepare(ctx context.Context, t *testing.T) scale.Config {
 		}
 	})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	NewWithT(t).Expect(framework.Apply(ctx, staged.Targets[benchenv.Hosting].Config, scale.Publication)).To(Succeed())
 	return scale.Config{
 		Installation: staged.Installation, Hub: staged.Hub, Inventory: staged.Inventory, Fleet: staged.Fleet,
 		Targets: *targets, Objects: *objects, Resources: *synced, Quiet: *quiet, Replicas: *count, Sharded: *sharded, Hosting: staged.Targets[benchenv.Hosting].Config,

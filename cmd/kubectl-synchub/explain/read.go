@@ -35,6 +35,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/manifests"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
@@ -171,6 +172,28 @@ func (o *explainOptions) resolve(workspace *cli.Reader, resource string, key *ty
 	return found, served, err
 }
 
+// resolveInMailbox returns the resource that an argument names, and how the mailbox serves it. An argument for an API that acts inside
+// kcp means its twin, if the mailbox has the twin of the object, or if the API itself is not published.
+func (o *explainOptions) resolveInMailbox(ctx context.Context, mailbox *cli.Reader, facts *Facts, resource string) (found schema.GroupVersionResource, served *publishedresource.API, err error) {
+	found, served, err = o.resolve(mailbox, resource, &facts.Key)
+	named := found.GroupResource()
+	if meta.IsNoMatchError(err) {
+		named = parseResource(resource)
+	}
+	if _, hasTwin := policy.FindTwinned(named.Group, named.Resource, ""); !hasTwin {
+		return found, served, err
+	}
+	twin, twinServed, twinErr := o.resolve(mailbox, named.Resource+"."+policy.TwinGroup, &facts.Key)
+	if twinErr != nil {
+		return found, served, err
+	}
+	isPublished := publishedresource.FindOldest(facts.Published.Value, publishedresource.InMailbox, named, "") != nil
+	if object, _ := mailbox.Get(ctx, twin, facts.Key); object == nil && isPublished {
+		return found, served, err
+	}
+	return twin, twinServed, nil
+}
+
 // readMailbox reads the facts in the mailbox. The error is the reason why the mailbox is not readable.
 func (o *explainOptions) readMailbox(ctx context.Context, facts *Facts, resource string) error {
 	status := facts.SyncTarget.Status.Mailbox
@@ -187,7 +210,7 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *Facts, resource
 	if rules, err := cli.ReadRules(ctx, mailbox); rules != nil || o.workloadRules == nil {
 		o.useRules(facts, rules, err)
 	}
-	found, served, err := o.resolve(mailbox, resource, &facts.Key)
+	found, served, err := o.resolveInMailbox(ctx, mailbox, facts, resource)
 	facts.Resource, facts.Served.Value = found.GroupResource(), served
 	switch {
 	case meta.IsNoMatchError(err):

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
@@ -99,14 +100,18 @@ func servedResource(resource schema.GroupResource, mapper meta.RESTMapper) (sche
 }
 
 // desiredPublishedResource returns the PublishedResource for a resource: a claim if kcp itself serves the API, otherwise
-// with the schema of the source.
+// with the schema of the source. Of an API that acts inside kcp mailboxes get a twin.
 func desiredPublishedResource(resource schema.GroupResource, kind string, source synchubv1alpha1.SchemaFrom) (*synchubv1alpha1.PublishedResource, error) {
 	spec := synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource, Kind: kind}}
-	if _, native := publishedresource.NativeAPI(spec.Resource); native {
+	_, native := publishedresource.NativeAPI(spec.Resource)
+	_, hasTwin := policy.FindTwinned(resource.Group, resource.Resource, kind)
+	switch {
+	case native:
 		spec.API.Source = synchubv1alpha1.APISourceClaim
-	} else {
-		spec.API.Source = synchubv1alpha1.APISourceSchema
-		spec.API.SchemaFrom = &source
+	case hasTwin:
+		spec.API = synchubv1alpha1.APISource{Source: synchubv1alpha1.APISourceAuto, SchemaFrom: &source}
+	default:
+		spec.API = synchubv1alpha1.APISource{Source: synchubv1alpha1.APISourceSchema, SchemaFrom: &source}
 	}
 	if _, err := publishedresource.APISourceOf(&spec); err != nil {
 		return nil, fmt.Errorf("%s cannot be brought to mailboxes: %w", resource, err)

@@ -94,7 +94,7 @@ func TestPlan(t *testing.T) {
 			resource: "gadgets.example.dev", existing: []synchubv1alpha1.PublishedResource{existing("gadgets", synchubv1alpha1.ResourceDescriptor{Group: "example.dev", Resource: "gadgets"}, 1, nil)}, published: "gadgets", elsewhere: true,
 		},
 		"not served":               {resource: "gadgets.example.dev", err: "the target does not serve gadgets.example.dev"},
-		"what acts inside kcp":     {resource: "resourcequotas", err: "resourcequotas cannot be brought to mailboxes: spec.resource"},
+		"what acts inside kcp":     {resource: "resourcequotas", wanted: synchubv1alpha1.APISourceAuto, kind: "ResourceQuota"},
 		"what the hub itself uses": {resource: "events", err: "events cannot be brought to mailboxes: spec.resource"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestPlan(t *testing.T) {
 			if test.wanted != "" {
 				want = fmt.Sprintf("make %s, %s %s", test.resource, test.wanted, test.kind)
 			}
-			if test.wanted == synchubv1alpha1.APISourceSchema {
+			if test.wanted != "" && test.wanted != synchubv1alpha1.APISourceClaim {
 				want += " of 2x4y florin"
 			}
 			if test.elsewhere {

@@ -28,13 +28,21 @@ import (
 
 // defaultResources are the resources that the chart publishes by default.
 var defaultResources = []string{
-	"configmaps", "namespaces", "pods:up", "secrets", "serviceaccounts", "services",
+	"configmaps", "limitranges", "namespaces", "persistentvolumeclaims", "pods:up", "resourcequotas", "secrets", "serviceaccounts", "services",
+	"mutatingwebhookconfigurations.admissionregistration.k8s.io", "validatingadmissionpolicies.admissionregistration.k8s.io",
+	"validatingadmissionpolicybindings.admissionregistration.k8s.io", "validatingwebhookconfigurations.admissionregistration.k8s.io",
 	"customresourcedefinitions.apiextensions.k8s.io",
-	"daemonsets.apps", "deployments.apps", "statefulsets.apps",
+	"apiservices.apiregistration.k8s.io",
+	"daemonsets.apps", "deployments.apps", "replicasets.apps:up", "statefulsets.apps",
+	"horizontalpodautoscalers.autoscaling",
 	"cronjobs.batch", "jobs.batch",
-	"ingresses.networking.k8s.io",
+	"endpointslices.discovery.k8s.io:up",
+	"ingressclasses.networking.k8s.io", "ingresses.networking.k8s.io", "networkpolicies.networking.k8s.io",
+	"poddisruptionbudgets.policy",
 	"clusterrolebindings.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io",
 	"rolebindings.rbac.authorization.k8s.io", "roles.rbac.authorization.k8s.io",
+	"priorityclasses.scheduling.k8s.io",
+	"storageclasses.storage.k8s.io",
 }
 
 // ResourceRequest holds the resources that an operator requests.

@@ -124,7 +124,7 @@ func TestTunnelKeepsItsRights(t *testing.T) {
 		"no record":                     {refused: "name all its resources with --resources"},
 		"no record, more resources":     {more: []string{"pods:up"}, refused: "name all its resources with --resources"},
 		"no record, named resources":    {resources: []string{"pods:up"}, wantResources: "pods:up"},
-		"defaults in a namespace":       {isNew: true, given: []string{"shop"}, wantOnly: "shop", info: "No rights for namespaces,customresourcedefinitions.apiextensions.k8s.io,clusterrolebindings.rbac.authorization.k8s.io,clusterroles.rbac.authorization.k8s.io"},
+		"defaults in a namespace":       {isNew: true, given: []string{"shop"}, wantOnly: "shop", info: "customresourcedefinitions.apiextensions.k8s.io,apiservices.apiregistration.k8s.io,ingressclasses.networking.k8s.io,clusterrolebindings.rbac.authorization.k8s.io,clusterroles.rbac.authorization.k8s.io"},
 		"a cluster-scoped one is asked": {isNew: true, given: []string{"shop"}, resources: []string{"persistentvolumes"}, refused: "persistentvolumes: its objects are in no namespace"},
 	} {
 		t.Run(name, test.run)

@@ -28,15 +28,20 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 )
 
 // References are the paths of an object's fields that name namespaces: a name, a list of names, or a label selector for
 // namespaces.
 type References []fieldpath.Path
 
-// CompileReferences returns the references of the objects of a resource: the known ones of Kubernetes' kinds, and further ones.
+// CompileReferences returns the references of the objects of a resource: the known ones of Kubernetes' kinds and of their twins, and
+// further ones.
 // The error contains the field at fault, as namespaceReferences[0].
 func CompileReferences(resource schema.GroupResource, further []synchubv1alpha1.FieldPath) (references References, err error) {
+	if original, isTwin := policy.OriginalOf(resource); isTwin {
+		resource = original
+	}
 	for _, text := range kubernetesReferences[resource] {
 		path, err := fieldpath.Parse(text)
 		if err != nil {

@@ -42,6 +42,11 @@ func TestRewrite(t *testing.T) {
 			`{"subjects": [{"kind": "ServiceAccount", "name": "till", "namespace": "shop"}, {"kind": "User", "name": "till"}]}`,
 			`{"subjects": [{"kind": "ServiceAccount", "name": "till", "namespace": "` + ours("shop") + `"}, {"kind": "User", "name": "till"}]}`,
 		},
+		"the subjects of the twin of a RoleBinding": {
+			schema.GroupResource{Group: "denatured.synchub.dev", Resource: "rolebindings"}, nil,
+			`{"subjects": [{"kind": "ServiceAccount", "name": "till", "namespace": "shop"}]}`,
+			`{"subjects": [{"kind": "ServiceAccount", "name": "till", "namespace": "` + ours("shop") + `"}]}`,
+		},
 		"the selectors of a NetworkPolicy": {
 			schema.GroupResource{Group: "networking.k8s.io", Resource: "networkpolicies"}, nil,
 			`{"spec": {"ingress": [{"from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "web", "tier": "gold"}}}, {"podSelector": {}}]}],

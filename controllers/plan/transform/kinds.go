@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 )
 
 const (
@@ -119,13 +120,15 @@ func adaptForOtherCluster(content map[string]any) error {
 	return nil
 }
 
-// builtInGroups are the API groups in client-go's scheme. API servers have Go types for their kinds.
+// builtInGroups are the API groups in client-go's scheme, and the group of the twins of their kinds in mailboxes. API servers have Go
+// types for their kinds.
 var builtInGroups = map[string]bool{
 	"": true, "apps": true, "autoscaling": true, "batch": true, "extensions": true, "policy": true,
 	"admissionregistration.k8s.io": true, "authentication.k8s.io": true, "authorization.k8s.io": true, "certificates.k8s.io": true,
 	"coordination.k8s.io": true, "discovery.k8s.io": true, "events.k8s.io": true, "flowcontrol.apiserver.k8s.io": true,
 	"internal.apiserver.k8s.io": true, "networking.k8s.io": true, "node.k8s.io": true, "rbac.authorization.k8s.io": true,
 	"resource.k8s.io": true, "scheduling.k8s.io": true, "storage.k8s.io": true, "storagemigration.k8s.io": true,
+	policy.TwinGroup: true,
 }
 
 // IsBuiltIn reports whether an API group is Kubernetes' own. For its kinds null, empty and absent are mostly the same.

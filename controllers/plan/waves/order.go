@@ -20,6 +20,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 )
 
 // Wave is a step of a set: a wave starts when all lower waves have been tried.
@@ -44,9 +46,12 @@ const (
 // configResources are the core resources that workloads read when they start.
 var configResources = []string{"configmaps", "secrets", "persistentvolumes", "persistentvolumeclaims", "resourcequotas", "limitranges"}
 
-// Of returns the wave of a resource. An unknown resource is a workload: a custom resource may need objects of all earlier waves,
+// Of returns the wave of a resource. A twin has the wave of its original. An unknown resource is a workload: a custom resource may need objects of all earlier waves,
 // and no object of those needs a custom resource.
 func Of(resource schema.GroupResource) Wave {
+	if original, ok := policy.OriginalOf(resource); ok {
+		resource = original
+	}
 	switch {
 	case resource == schema.GroupResource{Resource: "namespaces"}:
 		return Namespaces

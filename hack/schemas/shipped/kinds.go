@@ -21,6 +21,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 )
 
 // kind contains the chart's additions to an API of the cluster.
@@ -37,6 +39,8 @@ type kind struct {
 	// columns of built-in kinds and compute some of them, so these columns only come close. kcp itself prints these
 	// kinds as clusters do.
 	columns []apiextensionsv1.CustomResourceColumnDefinition
+	// isTwin is true if the chart publishes the twin by itself, beside the API.
+	isTwin bool
 	// warning is printed by kubectl with each response about the kind. An API server sends such a text only for a version
 	// that is marked as deprecated.
 	warning string
@@ -133,6 +137,137 @@ var kinds = []kind{
 			"Last-schedule date .status.lastScheduleTime",
 		),
 	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+		required:             []string{"spec.scaleTargetRef.name", "spec.maxReplicas"},
+		columns: columns(
+			"Reference string .spec.scaleTargetRef.name",
+			"Minpods integer .spec.minReplicas",
+			"Maxpods integer .spec.maxReplicas",
+			"Replicas integer .status.currentReplicas",
+		),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+		columns: columns(
+			"Min-available string .spec.minAvailable",
+			"Max-unavailable string .spec.maxUnavailable",
+			"Allowed-disruptions integer .status.disruptionsAllowed",
+		),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
+		columns:              columns("Policy-types string .spec.policyTypes[*]"),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingressclasses"},
+		columns:              columns("Controller string .spec.controller"),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"},
+		required:             []string{"spec.accessModes", "spec.resources.requests"},
+		columns: columns(
+			"Status string .status.phase",
+			"Capacity string .status.capacity.storage",
+			"Storageclass string .spec.storageClassName",
+		),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"},
+		columns: columns(
+			"Value integer .value",
+			"Global-default boolean .globalDefault",
+		),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"},
+		required:             []string{"provisioner"},
+		columns: columns(
+			"Provisioner string .provisioner",
+			"Reclaimpolicy string .reclaimPolicy",
+		),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"},
+		required:             []string{"spec.selector"},
+		columns: columns(
+			"Desired integer .spec.replicas",
+			"Current integer .status.replicas",
+			"Ready integer .status.readyReplicas",
+		),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
+		columns: columns(
+			"Addresstype string .addressType",
+			"Endpoints string .endpoints[*].addresses[*]",
+		),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"},
+		columns:              columns(),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "limitranges"},
+		columns:              columns(),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
+		columns:              columns(),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
+		columns:              columns(),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"},
+		columns:              columns(),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"},
+		columns:              columns("Policyname string .spec.policyName"),
+	},
+	{
+		GroupVersionResource: schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
+		columns: columns(
+			"Service string .spec.service.name",
+			"Available string .status.conditions[?(@.type==\"Available\")].status",
+		),
+	},
+	{
+		GroupVersionResource: rbac("roles"),
+		columns:              columns(),
+		isTwin:               true,
+	},
+	{
+		GroupVersionResource: rbac("rolebindings"),
+		required:             []string{"roleRef.kind", "roleRef.name"},
+		columns:              columns("Role string .roleRef.name"),
+		isTwin:               true,
+	},
+	{
+		GroupVersionResource: rbac("clusterroles"),
+		columns:              columns(),
+		isTwin:               true,
+	},
+	{
+		GroupVersionResource: rbac("clusterrolebindings"),
+		required:             []string{"roleRef.kind", "roleRef.name"},
+		columns:              columns("Role string .roleRef.name"),
+		isTwin:               true,
+	},
+}
+
+func rbac(resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
+}
+
+// name returns the name of the PublishedResource that has the schema.
+func (k kind) name() string {
+	if k.isTwin {
+		return k.Resource + "." + policy.TwinGroup
+	}
+	return k.Resource
 }
 
 // columns parses "<name> <type> <path>", and appends the age.

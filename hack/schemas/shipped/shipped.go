@@ -66,7 +66,7 @@ func Files(ctx context.Context, config *rest.Config) (map[string][]byte, error) 
 		if err != nil {
 			return nil, err
 		}
-		files[Prefix+kind.Resource+".yaml"] = file
+		files[Prefix+kind.name()+".yaml"] = file
 	}
 	return files, nil
 }
@@ -100,7 +100,7 @@ func (k kind) file(ctx context.Context, client *discovery.Client) ([]byte, error
 	}
 	object, err := yaml.Marshal(manifest{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		Metadata: metadata{Name: configMapPrefix + k.Resource},
+		Metadata: metadata{Name: configMapPrefix + k.name()},
 		Data:     map[string]string{key: string(definition)},
 	})
 	if err != nil {

@@ -28,8 +28,6 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/synchub-dev/synchub/test/bench/report"
-	"github.com/synchub-dev/synchub/test/framework"
-	"github.com/synchub-dev/synchub/test/framework/benchenv"
 	"github.com/synchub-dev/synchub/test/scale"
 )
 
@@ -42,9 +40,6 @@ const (
 
 // fleetIdle measures an idle fleet that is in sync. It runs the scale test, including its assertions.
 func fleetIdle(ctx context.Context, w *Env) ([]report.Row, error) {
-	if err := framework.Apply(ctx, w.Env.Targets[benchenv.Hosting].Config, scale.Publication); err != nil {
-		return nil, err
-	}
 	subject := scale.Config{
 		Installation: w.Installation, Hub: w.Hub, Inventory: w.Inventory, Fleet: w.Fleet,
 		Targets: w.Idle, Objects: idleObjects, Resources: scale.MostResources, Quiet: idleFor, Progress: w.progress,
