@@ -111,7 +111,7 @@ func (f *testFleet) grants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, needed := range rbac.RequiredAttributes(resources) {
+	for _, needed := range rbac.RequiredAttributes(resources, rbac.Tenancy{}) {
 		if !allowed(t, f.first, needed) {
 			t.Errorf("it may not %s %s.%s", needed.Verb, needed.Resource, needed.Group)
 		}

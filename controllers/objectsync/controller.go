@@ -39,6 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/tenants"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -95,6 +96,9 @@ type Options struct {
 	Lost func() uint64
 	// Adoption returns the SyncTarget's adoption policy, which counts beside the PublishedResource's policy. Nil means none.
 	Adoption func() synchubv1alpha1.AdoptionPolicy
+	// Tenants returns the tenants of the target, nil if there are none. They decide who writes an object on the target. A nil function
+	// means that there are never any.
+	Tenants func() *tenants.Controller
 	// NamespacePolicy returns the policy for namespaces of the target. Nil allows all.
 	NamespacePolicy func() *policy.NamespacePolicy
 	// IsPublished reports whether a PublishedResource of this name is in force.
@@ -148,6 +152,9 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		options.Registry = related.NewRegistry()
 		options.RequestCompleteness, options.RequeueRelated = func(func() bool) {}, func() {}
 		options.IsPublished = func(string) bool { return true }
+	}
+	if options.Tenants == nil {
+		options.Tenants = func() *tenants.Controller { return nil }
 	}
 	if options.SyncTargetInput == nil {
 		named := mutation.SyncTarget(options.SyncTarget, nil, nil)
@@ -450,6 +457,10 @@ func (c *Controller) Release() { c.enqueuer.retry(plan.ReasonStoreWentBack) }
 
 // RetryConflicts enqueues the objects whose name is taken, after the adoption policy has changed.
 func (c *Controller) RetryConflicts() { c.enqueuer.retry(plan.ReasonConflict) }
+
+// RetryDenied enqueues the objects in a namespace of the target that the target has denied, after the hub gave their authors rights
+// there. The empty namespace means all objects.
+func (c *Controller) RetryDenied(namespace string) { c.enqueuer.retryDenied(namespace) }
 
 // SyncTargetChanged enqueues all keys if a mutation reads the SyncTarget.
 func (c *Controller) SyncTargetChanged() {

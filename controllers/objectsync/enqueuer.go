@@ -164,12 +164,23 @@ func (e *enqueuer) retry(reason string) {
 	e.enqueueFailed(func(_ types.NamespacedName, failure Failure) bool { return failure.Reason == reason })
 }
 
+// retryDenied enqueues the objects that the target has denied: all, or those that may be in a namespace of the target.
+func (e *enqueuer) retryDenied(namespace string) {
+	e.enqueueFailed(func(key types.NamespacedName, failure Failure) bool {
+		return (failure.Reason == plan.ReasonForbidden || failure.Reason == plan.ReasonCannotWithdraw) && (namespace == "" || e.mayBeIn(key, namespace))
+	})
+}
+
+// mayBeIn reports whether the copy of an object may be in a namespace of the target. A rule that maps namespaces may have mapped any
+// mailbox namespace to it.
+func (e *enqueuer) mayBeIn(key types.NamespacedName, namespace string) bool {
+	return key.Namespace == namespace || e.resource.GetRules().Naming != nil || len(e.relations) > 0
+}
+
 // onNamespaceGone enqueues the objects that failed because a namespace of the target was being deleted.
 func (e *enqueuer) onNamespaceGone(name string) {
-	// A rule that maps namespaces may have mapped any mailbox namespace to this one.
-	mayChangeNamespace := e.resource.GetRules().Naming != nil || len(e.relations) > 0
 	e.enqueueFailed(func(key types.NamespacedName, failure Failure) bool {
-		return failure.Reason == plan.ReasonNamespaceTerminating && (key.Namespace == name || mayChangeNamespace)
+		return failure.Reason == plan.ReasonNamespaceTerminating && e.mayBeIn(key, name)
 	})
 }
 

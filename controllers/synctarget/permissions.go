@@ -111,6 +111,6 @@ func (c *Controller) permissions(syncTarget *edgev2alpha1.SyncTarget, found obse
 	if view, ok := c.Sync.View(syncTarget.UID); ok {
 		known = &view
 	}
-	needed := rbac.RequiredAttributes(neededResources(c.Ledger.Get(syncTarget.UID).Resources, known), found.connection.Namespaces...)
+	needed := rbac.RequiredAttributes(neededResources(c.Ledger.Get(syncTarget.UID).Resources, known), rbac.TenancyOf(syncTarget.Spec.Tenancy), found.connection.Namespaces...)
 	return found.connection.Permissions.Get(needed, found.trustedUntil)
 }
