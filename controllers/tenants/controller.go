@@ -104,7 +104,7 @@ func New(options Options, of *edgev2alpha1.Tenancy) *Controller {
 	c := &Controller{Options: options, prepared: map[string]time.Time{}}
 	c.state.Store(&state{})
 	c.members.owner = options.Owner
-	c.members.workspaces = map[string]logicalcluster.Name{}
+	c.members.workspaces, c.members.prepared = map[string]logicalcluster.Name{}, map[string]logicalcluster.Name{}
 	c.queue = idlequeue.New(idlequeue.Options[key]{
 		Name:                    "tenants",
 		Reconciler:              c,
@@ -218,6 +218,9 @@ func (c *Controller) onChange(kind kind, object *unstructured.Unstructured) {
 func (c *Controller) onNamespace(name string, gone bool) {
 	if gone {
 		c.forgetPrepared(name)
+		if workspace := c.members.forgetPrepared(name); workspace != "" {
+			c.queue.Add(key{account: tenancy.WorkspaceHash(workspace)})
+		}
 	}
 	if workspace, _ := c.members.get(name); workspace != "" {
 		c.queue.Add(key{namespace: name})

@@ -36,6 +36,9 @@ type members struct {
 
 	lock       sync.Mutex
 	workspaces map[string]logicalcluster.Name
+	// prepared are the namespaces of the cluster that the hub prepared for a workspace since it started. An object can be in the mailbox
+	// before its Namespace.
+	prepared map[string]logicalcluster.Name
 	// known is true while the mailbox can be read.
 	known bool
 }
@@ -88,6 +91,22 @@ func (m *members) get(namespace string) (workspace logicalcluster.Name, known bo
 	return m.workspaces[namespace], m.known
 }
 
+// setPrepared records that the hub prepares a namespace of the cluster for a workspace.
+func (m *members) setPrepared(namespace string, workspace logicalcluster.Name) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.prepared[namespace] = workspace
+}
+
+// forgetPrepared is called when a namespace of the cluster was deleted. It returns the workspace that it was prepared for.
+func (m *members) forgetPrepared(namespace string) logicalcluster.Name {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	workspace := m.prepared[namespace]
+	delete(m.prepared, namespace)
+	return workspace
+}
+
 // namespaces returns all namespaces.
 func (m *members) namespaces() []string {
 	m.lock.Lock()
@@ -95,13 +114,15 @@ func (m *members) namespaces() []string {
 	return slices.Collect(maps.Keys(m.workspaces))
 }
 
-// hasWorkspace reports whether a namespace is of the workspace with the hash; known is false while the mailbox cannot be read.
+// hasWorkspace reports whether a namespace of the mailbox or the cluster is of the workspace with the hash; known is false while the mailbox cannot be read.
 func (m *members) hasWorkspace(hash string) (found, known bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	for _, workspace := range m.workspaces {
-		if tenancy.WorkspaceHash(workspace) == hash {
-			return true, m.known
+	for _, workspaces := range []map[string]logicalcluster.Name{m.workspaces, m.prepared} {
+		for _, workspace := range workspaces {
+			if tenancy.WorkspaceHash(workspace) == hash {
+				return true, m.known
+			}
 		}
 	}
 	return false, m.known

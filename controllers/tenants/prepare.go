@@ -127,6 +127,7 @@ func (c *Controller) forgetPrepared(namespace string) {
 func (c *Controller) prepare(ctx context.Context, namespace string, workspace logicalcluster.Name) written {
 	return c.writeOnce("namespace/"+namespace, func() (result written) {
 		state := c.state.Load()
+		c.members.setPrepared(namespace, workspace)
 		if state.needs(serviceAccounts) {
 			result = c.ensureAccount(ctx, state.stores[serviceAccounts], tenancy.WorkspaceHash(workspace), true)
 		}

@@ -107,8 +107,8 @@ stringData: {a: b}
 		Expect(framework.Exists(ctx, cluster, serviceAccounts.GroupVersionResource, "synchub-tenants", hash)).To(BeTrue())
 
 		By("the cluster denies the Secret, and the team reads that with the cluster's words")
-		Eventually(placementCondition).WithContext(ctx).WithArguments(workload, "shop", "Ready", "message").Should(And(
-			ContainSubstring("Forbidden"), ContainSubstring("system:serviceaccount:synchub-tenants:"+hash)))
+		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").Should(And(
+			ContainSubstring("reason:Forbidden"), ContainSubstring(`"system:serviceaccount:synchub-tenants:`+hash+`" cannot patch resource "secrets"`)))
 		Expect(framework.Exists(ctx, cluster, secrets, theirs, "password")).To(BeFalse())
 
 		By("the administrator allows it")
