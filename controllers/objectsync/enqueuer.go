@@ -47,6 +47,12 @@ const (
 	defaultPriority = 0
 	// changePriority is for changes of known objects.
 	changePriority = 100
+
+	// turnSize and maxTurns lower the priority of keys whose namespace has many pending ones: by one for each turnSize keys, by at most
+	// maxTurns. So a burst in one namespace, which belongs to one team, delays the objects of other namespaces by few objects. The order
+	// of the priorities above stays.
+	turnSize = 8
+	maxTurns = 90
 )
 
 // enqueuer turns the events of the caches into keys with priorities.
@@ -100,11 +106,18 @@ func (e *enqueuer) enqueue(priority int, keys ...types.NamespacedName) {
 
 // enqueueChanged enqueues keys of objects that have changed, and records since when.
 func (e *enqueuer) enqueueChanged(from changeOrigin, priority int, keys ...types.NamespacedName) {
-	if queue := e.current(); queue != nil && len(keys) > 0 {
-		if priority > replayPriority {
-			e.changes.add(e.clock.Now(), from, keys...)
-		}
+	queue := e.current()
+	switch {
+	case queue == nil || len(keys) == 0:
+	case priority == replayPriority:
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, keys...)
+	default:
+		now := e.clock.Now()
+		for _, key := range keys {
+			e.changes.add(now, from, key)
+			inTurn := priority - min(e.changes.countIn(key.Namespace)/turnSize, maxTurns)
+			queue.AddWithOpts(priorityqueue.AddOpts{Priority: &inTurn}, key)
+		}
 	}
 }
 
