@@ -17,36 +17,23 @@ limitations under the License.
 package controllers
 
 import (
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
-	"github.com/synchub-dev/synchub/provider/topic"
 )
 
-// connections are the connections to targets, and the changes of them.
-type connections struct {
-	*targets.Registry
-	// changed carries SyncTargets whose target got a connection, came up or went down. unauthorized carries SyncTargets whose target
-	// refused the credentials in a probe.
-	changed, unauthorized topic.Topic[types.UID]
-}
-
-func newConnections(r *replica) (*connections, error) {
+// newConnections returns the connections to targets.
+func newConnections(r *replica) (*targets.Registry, error) {
 	settings := r.settings.Targets
 	denied, err := kubeconfig.ParseDeniedNetworks(settings.DeniedNetworks)
 	if err != nil {
 		return nil, err
 	}
-	c := &connections{}
-	c.Registry = targets.NewRegistry(targets.Options{
+	return targets.NewRegistry(targets.Options{
 		FieldManager: ownership.FieldManager(r.owner.UID), Fence: r.role.Fence, Tunnels: tunnelOptions(r), LeaderOnly: r.isColdStandby,
 		Limits: kcp.Limits{QPS: settings.QPS, Burst: settings.Burst}, DeniedNetworks: denied,
 		CacheLimits: targets.CacheLimits{Objects: settings.CacheObjects, Bytes: settings.CacheBytes}, TotalBytes: settings.TotalBytes,
-		OnChange: c.changed.Publish, OnUnauthorized: c.unauthorized.Publish, AggregateMetrics: !r.settings.Metrics.PerResource,
-		Clock: r.clock, Log: r.Log.WithName("targets"),
-	})
-	return c, nil
+		AggregateMetrics: !r.settings.Metrics.PerResource, Clock: r.clock, Log: r.Log.WithName("targets"),
+	}), nil
 }

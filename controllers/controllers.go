@@ -168,8 +168,7 @@ func newSyncManager(h *hub, crds *crd.Store) *syncmanager.Manager {
 func newSyncTargets(h *hub, syncManager *syncmanager.Manager, locator mailbox.Locator, ready *readiness.Registry) *synctarget.Controller {
 	return synctarget.NewController(synctarget.Options{
 		Manager: h.inventories.ofStandby, Ledger: h.ledger, Mailboxes: locator, Sync: syncManager, Readiness: ready, History: h.History,
-		Registry: h.connections.Registry, ConnectionChanged: &h.connections.changed, Unauthorized: &h.connections.unauthorized,
-		Role: h.role, OtherOwners: h.isSharded, Replica: h.Replica, Tunnel: h.tunnels.status(),
+		Registry: h.connections, Role: h.role, OtherOwners: h.isSharded, Replica: h.Replica, Tunnel: h.tunnels.status(),
 		Clock: h.clock, Log: h.Log.WithName("synctarget"),
 	})
 }
@@ -189,9 +188,9 @@ func newSchemas(h *hub, syncTargets *synctarget.Controller, crds *crd.Store) *ap
 	return apiresourceschema.NewController(apiresourceschema.Options{
 		Hub: h.owner, Hosting: h.hosting.GetClient(), HostingDiscovery: h.hostingDiscovery, Namespace: h.settings.Namespace, Provider: h.Provider,
 		Targets: &apiresourceschema.SyncTargets{
-			Inventories: h.inventories.ofLeader, ResolvePath: h.Access.LogicalClusterOf, Registry: h.connections.Registry, Connect: syncTargets.ConnectForSchemas,
+			Inventories: h.inventories.ofLeader, ResolvePath: h.Access.LogicalClusterOf, Registry: h.connections, Connect: syncTargets.ConnectForSchemas,
 		},
-		ConnectionChanged: &h.connections.changed, CRDs: crds, Elected: h.role.Elected, LeaderOnly: !h.isSharded,
+		ConnectionChanged: &h.connections.Changed, CRDs: crds, Elected: h.role.Elected, LeaderOnly: !h.isSharded,
 		Recorder: h.hosting.GetEventRecorder(recorderName), Clock: h.clock,
 	})
 }

@@ -47,6 +47,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/storehistory"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // recorderName is the name of the hub in events.
@@ -98,7 +99,7 @@ type hub struct {
 	records
 	inventories *inventoryWorkspaces
 	caches
-	connections *connections
+	connections *targets.Registry
 	tunnels     *tunnelListener
 	// hostingDiscovery discovers the APIs of the hosting cluster, and workspaces are clients with the hub's own rights in kcp.
 	hostingDiscovery *discovery.Client

@@ -33,9 +33,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/conditions"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
-	"github.com/synchub-dev/synchub/controllers/internal/patch"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
@@ -65,12 +63,12 @@ func (c *Controller) updateStatus(ctx context.Context, candidate *resourcePlan) 
 	if apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
 		return requeueAfter, nil
 	}
-	written, err := patch.Status(ctx, c.Hosting, stored, resource)
+	written, err := status.Patch(ctx, c.Hosting, stored, resource)
 	if err != nil || written.RequeueAfter > 0 {
 		return written.RequeueAfter, err
 	}
 	if !candidate.isReportedElsewhere(ready) {
-		events.RecordCondition(c.Recorder, resource, stored.Status.Conditions, ready.Type)
+		status.RecordConditionEvent(c.Recorder, resource, stored.Status.Conditions, ready.Type)
 	}
 	return requeueAfter, nil
 }
@@ -99,7 +97,7 @@ func setAPIsMissing(resource *synchubv1alpha1.PublishedResource, groupResource s
 	if more := len(syncTargets) - maxNamed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	conditions.SetIf(len(syncTargets) > 0, &resource.Status.Conditions, metav1.Condition{
+	status.SetConditionIf(len(syncTargets) > 0, &resource.Status.Conditions, metav1.Condition{
 		Type: synchubv1alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: resource.Generation,
 		Message: fmt.Sprintf("kcp does not bind %s in %d mailboxes, because a name is taken there. See the condition %[4]s of the SyncTargets %[3]s for the remedy.",
 			groupResource, len(syncTargets), names, edgev2alpha1.ConditionAPIsMissing),
@@ -151,5 +149,5 @@ func (d unpublished) recordEvent(ctx context.Context, recorder clientevents.Even
 		"targets", d.counts.Targets, "objects", d.counts.Objects, "successor", d.successor)
 	gone := &synchubv1alpha1.PublishedResource{}
 	gone.Name, gone.UID = d.name, d.uid
-	events.Record(recorder, gone, corev1.EventTypeNormal, ReasonUnpublished, message)
+	status.RecordEvent(recorder, gone, corev1.EventTypeNormal, ReasonUnpublished, message)
 }

@@ -26,8 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/conditions"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
@@ -149,7 +148,7 @@ func (c *resourcePlan) setMutatedReferenceCondition(all *[]metav1.Condition) {
 			}
 		}
 	}
-	conditions.SetIf(len(missed) > 0, all, metav1.Condition{
+	status.SetConditionIf(len(missed) > 0, all, metav1.Condition{
 		Type: synchubv1alpha1.ConditionMutatedReference, Reason: ReasonNamingMissing, ObservedGeneration: c.published.Generation,
 		Message: fmt.Sprintf("Objects are found by a field that spec.mutation changes, and their copies keep their names, so the primary names other objects on its other side: %s. "+
 			"Give these entries a naming that makes the same names.", strings.Join(missed, "; ")),
@@ -161,9 +160,9 @@ func (c *resourcePlan) setNotPlaceableCondition(all *[]metav1.Condition) {
 	if !c.isMirrorKnown {
 		return
 	}
-	conditions.SetIf(len(c.notPlaceable) > 0, all, metav1.Condition{
+	status.SetConditionIf(len(c.notPlaceable) > 0, all, metav1.Condition{
 		Type: synchubv1alpha1.ConditionNotPlaceable, Reason: ReasonRefused, ObservedGeneration: c.published.Generation,
-		Message: events.Truncate(strings.Join(c.notPlaceable, "; ")),
+		Message: status.Truncate(strings.Join(c.notPlaceable, "; ")),
 	})
 }
 

@@ -47,9 +47,8 @@ import (
 	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
-	"github.com/synchub-dev/synchub/controllers/internal/patch"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 	"github.com/synchub-dev/synchub/provider/discovery"
@@ -234,7 +233,7 @@ func (c *Controller) report(ctx context.Context, resource *synchubv1alpha1.Publi
 	c.Hub.SetOwner(resource)
 	found.updateStatus(resource)
 	if !apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
-		written, err := patch.Status(ctx, c.Hosting, stored, resource)
+		written, err := status.Patch(ctx, c.Hosting, stored, resource)
 		if err != nil || written.RequeueAfter > 0 {
 			return written, err
 		}
@@ -269,7 +268,7 @@ func (c *Controller) reportForeign(ctx context.Context, resource *synchubv1alpha
 	}
 	message := c.Hub.OtherHubMessage(resource)
 	log.FromContext(ctx).Info("another hub publishes the PublishedResource", "publishedResource", resource.Name, "hub", resource.Status.Hub.UID)
-	events.Record(c.Recorder, resource, corev1.EventTypeWarning, publishedresource.ReasonAnotherHub, message)
+	status.RecordEvent(c.Recorder, resource, corev1.EventTypeWarning, publishedresource.ReasonAnotherHub, message)
 }
 
 // isUpToDate reports whether the schema is made, only its source can have changed since, and no target waits for the CRD.
@@ -283,8 +282,8 @@ func isUpToDate(resource *synchubv1alpha1.PublishedResource) bool {
 func (c *Controller) recordEvents(before, after *synchubv1alpha1.PublishedResource) {
 	old, now := before.Status.SchemaName, after.Status.SchemaName
 	if old != "" && now != "" && old != now {
-		events.Record(c.Recorder, after, corev1.EventTypeNormal, ReasonSchemaChanged, fmt.Sprintf("The schema %s replaces %s, which is kept.", now, old))
+		status.RecordEvent(c.Recorder, after, corev1.EventTypeNormal, ReasonSchemaChanged, fmt.Sprintf("The schema %s replaces %s, which is kept.", now, old))
 		return
 	}
-	events.RecordCondition(c.Recorder, after, before.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
+	status.RecordConditionEvent(c.Recorder, after, before.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
 }

@@ -45,7 +45,6 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
-	"github.com/synchub-dev/synchub/provider/topic"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
@@ -157,14 +156,12 @@ func (w *testEnv) newReplica(found *installations) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	connectionChanged := &topic.Topic[types.UID]{}
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: "synchub-test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock.RealClock{}, Log: logr.Discard(),
-		OnChange: connectionChanged.Publish,
 	})
 	sources := &apiresourceschema.SyncTargets{Inventories: fakeInventories{w.hosting}, ResolvePath: resolvePath, Registry: registry, Connect: func(types.UID) {}}
 	return &replica{apiresourceschema.Options{
-		ConnectionChanged: connectionChanged,
+		ConnectionChanged: &registry.Changed,
 		Hub:               publishedresource.Hub{UID: "this-hub", Workspace: "root:provider"},
 		Hosting:           manager.GetClient(), HostingDiscovery: w.hostingDiscovery, Namespace: metav1.NamespaceDefault, Provider: provider,
 		Targets: sources, CRDs: &found.Store, Recorder: manager.GetEventRecorder("synchub"), Clock: clock.RealClock{},

@@ -40,11 +40,9 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
-	"github.com/synchub-dev/synchub/controllers/internal/inventoryrequest"
-	"github.com/synchub-dev/synchub/controllers/internal/lanes"
-	"github.com/synchub-dev/synchub/controllers/internal/patch"
-	"github.com/synchub-dev/synchub/controllers/internal/predicates"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
+	"github.com/synchub-dev/synchub/controllers/internal/watch"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/provider/inventories"
 )
@@ -70,11 +68,11 @@ func NewController(manager mcmanager.Manager, clock clock.Clock) *Controller {
 // Register adds the controller to the manager of the inventory workspaces.
 func (c *Controller) Register(hosting manager.Manager) error {
 	// A workspace's admission webhook can delay the hub's events.
-	slow := lanes.PerKey(mcreconcile.NewClusterNotFoundWrapper(c), reconcileTimeout, c.clock)
+	slow := queue.LanePerKey(mcreconcile.NewClusterNotFoundWrapper(c), reconcileTimeout, c.clock)
 	controller, err := mcbuilder.ControllerManagedBy(c.manager).
 		Named("location").
-		Watches(&edgev2alpha1.Location{}, inventoryrequest.Handler).
-		Watches(&edgev2alpha1.SyncTarget{}, inventoryrequest.Handler, mcbuilder.WithPredicates(predicates.PlacementChanges())).
+		Watches(&edgev2alpha1.Location{}, watch.EnqueueInventory).
+		Watches(&edgev2alpha1.SyncTarget{}, watch.EnqueueInventory, mcbuilder.WithPredicates(watch.PlacementChanges())).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
 			// The options of the manager have no effect on multicluster controllers.
@@ -86,11 +84,11 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(hosting.Add(slow), controller.MultiClusterWatch(inventoryrequest.Engagement()))
+	return errors.Join(hosting.Add(slow), controller.MultiClusterWatch(watch.Engagement()))
 }
 
 // Reconcile creates the default Location of a workspace if it has none, and writes the status of all Locations that
-// changed. It does nothing until the Locations are cached; [inventoryrequest.Engagement] then causes another reconcile.
+// changed. It does nothing until the Locations are cached; [watch.Engagement] then causes another reconcile.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
 	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
 	if err != nil {
@@ -138,9 +136,9 @@ func (c *Controller) updateStatus(ctx context.Context, inventory client.Client, 
 	before, after := readyCondition(location), readyCondition(changed)
 	var warned error
 	if after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message) {
-		warned = events.WarnLocation(ctx, inventory, now, location, after.Reason, after.Message)
+		warned = status.WarnLocation(ctx, inventory, now, location, after.Reason, after.Message)
 	}
-	result, err := patch.Status(ctx, inventory, location.DeepCopy(), changed)
+	result, err := status.Patch(ctx, inventory, location.DeepCopy(), changed)
 	if err != nil {
 		err = fmt.Errorf("status of the Location %s: %w", location.Name, err)
 	}

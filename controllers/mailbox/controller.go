@@ -49,10 +49,9 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
-	"github.com/synchub-dev/synchub/controllers/internal/lanes"
-	"github.com/synchub-dev/synchub/controllers/internal/patch"
-	"github.com/synchub-dev/synchub/controllers/internal/predicates"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
+	"github.com/synchub-dev/synchub/controllers/internal/watch"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -110,7 +109,7 @@ type Controller struct {
 	Dependencies
 	creationLimiter *creationLimiter
 	// lanes continue the reconciles of slow mailboxes without one of the shared workers.
-	lanes *lanes.Reconciler[mcreconcile.Request, mcreconcile.Request]
+	lanes *queue.Lanes[mcreconcile.Request, mcreconcile.Request]
 	// accessRetries delays the attempts to grant access by SyncTarget.
 	accessRetries workqueue.TypedRateLimiter[types.UID]
 }
@@ -140,7 +139,7 @@ func NewController(dependencies Dependencies) *Controller {
 		Dependencies: dependencies, creationLimiter: newCreationLimiter(dependencies.Clock),
 		accessRetries: workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](requeueInterval, accessResyncInterval),
 	}
-	c.lanes = lanes.PerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, dependencies.Clock)
+	c.lanes = queue.LanePerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, dependencies.Clock)
 	return c
 }
 
@@ -149,7 +148,7 @@ func NewController(dependencies Dependencies) *Controller {
 func (c *Controller) Register(hosting manager.Manager) error {
 	return errors.Join(hosting.Add(c.Quota), hosting.Add(c.lanes), mcbuilder.ControllerManagedBy(c.Inventories).
 		Named("mailbox").
-		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicates.IgnoreHeartbeats())).
+		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(watch.IgnoreHeartbeats())).
 		WatchesRawSource(source.TypedKind(c.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
 			handler.TypedEnqueueRequestsFromMapFunc(RequestsForWorkspace))).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
@@ -217,7 +216,7 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 	stored := syncTarget.DeepCopy()
 	if controllerutil.AddFinalizer(syncTarget, Finalizer) {
 		// The update event causes the next reconcile.
-		result, err := patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
+		result, err := status.PatchObject(ctx, inventory.GetClient(), stored, syncTarget)
 		return result, "", err
 	}
 	condition, mailbox, err := c.ensureWorkspace(ctx, request, syncTarget)
@@ -288,7 +287,7 @@ func (c *Controller) updateCondition(ctx context.Context, inventory cluster.Clus
 	if !meta.SetStatusCondition(&syncTarget.Status.Conditions, condition) {
 		return reconcile.Result{}, nil
 	}
-	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
+	return status.Patch(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
 // notReady returns the condition MailboxReady with the status False.
@@ -316,7 +315,7 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return reconcile.Result{}, nil
 	}
-	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
+	return status.Patch(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
 // updateLedger records the mailbox of a SyncTarget in the ledger; nil for none.
@@ -425,7 +424,7 @@ func (c *Controller) desiredWorkspace(name, syncTarget string) tenancyv1alpha1.W
 
 // warnWorkspaceLost records an event that a mailbox was deleted by hand.
 func (c *Controller) warnWorkspaceLost(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget, former string) error {
-	return events.WarnSyncTarget(ctx, inventory, c.Clock.Now(), syncTarget, ReasonWorkspaceLost, fmt.Sprintf(
+	return status.WarnSyncTarget(ctx, inventory, c.Clock.Now(), syncTarget, ReasonWorkspaceLost, fmt.Sprintf(
 		"The mailbox %s (%s) was deleted, and the hub creates it again, empty. Objects from it stay on the target until the new mailbox selects them again or the target is drained.",
 		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID)), former))
 }
@@ -436,7 +435,7 @@ func (c *Controller) warnStateLost(ctx context.Context, inventory client.Client,
 	if c.Ledger.Get(syncTarget.UID).Mailbox != "" || c.creationLimiter.isCreating(request) {
 		return nil
 	}
-	return events.WarnSyncTarget(ctx, inventory, c.Clock.Now(), syncTarget, ReasonStateLost, fmt.Sprintf(
+	return status.WarnSyncTarget(ctx, inventory, c.Clock.Now(), syncTarget, ReasonStateLost, fmt.Sprintf(
 		"The ledger in the provider workspace has no entry for this SyncTarget, although its mailbox %s exists: the entry was deleted, or not written yet. The hub accepts the cluster that answers now, "+
 			"and does not know resources there that nothing selects any more. Check that status.clusterID is the intended cluster, and run `kubectl synchub stale-objects` on other clusters.",
 		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID))))

@@ -35,7 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/patch"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 )
 
 // reconcileDelete deletes the mailbox of a terminating SyncTarget after the cleanup of the target, and removes
@@ -69,7 +69,7 @@ func (c *Controller) reconcileDelete(ctx context.Context, inventory cluster.Clus
 	}
 	stored := syncTarget.DeepCopy()
 	controllerutil.RemoveFinalizer(syncTarget, Finalizer)
-	return patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
+	return status.PatchObject(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
 // reportRemovalBlocked sets the condition MailboxReady: the hub cannot delete the mailbox yet. It returns a requeue.

@@ -27,8 +27,7 @@ import (
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/conditions"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 )
 
 const (
@@ -51,8 +50,8 @@ func setUndeclaredAccess(syncTarget *edgev2alpha1.SyncTarget, undeclared []strin
 	if more := len(undeclared) - len(named); more > 0 {
 		message += fmt.Sprintf("; and %d more", more)
 	}
-	conditions.SetIf(len(undeclared) > 0, &syncTarget.Status.Conditions, metav1.Condition{
-		Type: edgev2alpha1.ConditionUndeclaredAccess, Reason: ReasonUndeclaredBindings, ObservedGeneration: syncTarget.Generation, Message: events.Truncate(message + "."),
+	status.SetConditionIf(len(undeclared) > 0, &syncTarget.Status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionUndeclaredAccess, Reason: ReasonUndeclaredBindings, ObservedGeneration: syncTarget.Generation, Message: status.Truncate(message + "."),
 	})
 }
 

@@ -76,24 +76,24 @@ type enqueuer struct {
 
 	lock gosync.Mutex
 	// queue is nil until the workers start.
-	queue queue
+	queue keyQueue
 }
 
-// queue is the part of a priority queue that an enqueuer needs.
-type queue interface {
+// keyQueue is the part of a priority queue that an enqueuer needs.
+type keyQueue interface {
 	AddWithOpts(options priorityqueue.AddOpts, keys ...types.NamespacedName)
 	Len() int
 }
 
 // start sets the queue. Keys that are enqueued before are dropped.
-func (e *enqueuer) start(queue queue) {
+func (e *enqueuer) start(queue keyQueue) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
 	e.queue = queue
 }
 
 // current returns the queue; nil until the workers have started.
-func (e *enqueuer) current() queue {
+func (e *enqueuer) current() keyQueue {
 	e.lock.Lock()
 	defer e.lock.Unlock()
 	return e.queue

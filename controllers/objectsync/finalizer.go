@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
@@ -42,7 +42,7 @@ func withoutFinalizer(source *unstructured.Unstructured) []string {
 
 // RemoveFinalizer removes the finalizer from a mailbox object that no controller reconciles any more.
 func RemoveFinalizer(ctx context.Context, client dynamic.ResourceInterface, source *unstructured.Unstructured) error {
-	patch, err := mailboxwrite.FinalizersPatch(source, withoutFinalizer(source))
+	patch, err := writes.FinalizersPatch(source, withoutFinalizer(source))
 	if err != nil {
 		return err
 	}

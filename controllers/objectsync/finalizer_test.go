@@ -52,11 +52,11 @@ func (h *testHub) expectFinalizer(name string, want bool) {
 }
 
 // setTargetFinalizers sets the finalizers of the target's object.
-func (h *testHub) setTargetFinalizers(name string, finalizers string) {
-	h.t.Helper()
+func (n *targetNamespace) setTargetFinalizers(name string, finalizers string) {
+	n.t.Helper()
 	patch := []byte(`{"metadata": {"finalizers": ` + finalizers + `}}`)
-	if _, err := administrator(h.t).Resource(configMapsV1).Namespace(h.namespace).Patch(h.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		h.t.Fatal(err)
+	if _, err := administrator(n.t).Resource(configMapsV1).Namespace(n.namespace).Patch(n.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		n.t.Fatal(err)
 	}
 }
 

@@ -38,7 +38,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
@@ -217,7 +217,7 @@ func BenchmarkFootprintOfIdlePairs(b *testing.B) {
 				suite.WaitUntil(b, "all are at rest", func() bool {
 					h.now.Step(idleTimeout)
 					return !slices.ContainsFunc(controllers, func(c *Controller) bool {
-						return !c.enqueuer.current().(*idlequeue.Queue[types.NamespacedName]).IsIdle()
+						return !c.enqueuer.current().(*queue.Queue[types.NamespacedName]).IsIdle()
 					})
 				})
 				resting := measureFootprint(b, label+"-resting")

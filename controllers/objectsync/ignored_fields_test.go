@@ -55,11 +55,11 @@ func deploymentIn(namespace, name, image, more string) string {
 }
 
 // scale sets the Deployment's replicas on the target, as an autoscaler does.
-func (h *testHub) scale(replicas int64) {
-	h.t.Helper()
+func (n *targetNamespace) scale(replicas int64) {
+	n.t.Helper()
 	patch := []byte(`{"spec": {"replicas": ` + mustJSON(replicas) + `}}`)
-	if _, err := administrator(h.t).Resource(deploymentsV1).Namespace(h.namespace).Patch(h.t.Context(), "web", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "autoscaler"}); err != nil {
-		h.t.Fatal(err)
+	if _, err := administrator(n.t).Resource(deploymentsV1).Namespace(n.namespace).Patch(n.t.Context(), "web", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "autoscaler"}); err != nil {
+		n.t.Fatal(err)
 	}
 }
 

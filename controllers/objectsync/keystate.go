@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
@@ -45,7 +45,7 @@ type keyState struct {
 	failure      *Failure
 	failedPasses int
 	// backoff spaces out the repairs of drift.
-	backoff *driftbackoff.Backoff
+	backoff *writes.DriftBackoff
 	// writtenFor is the resourceVersion of the source at the last write, for objects with a rule that reads the other side.
 	writtenFor string
 	// removed is the copy that somebody removed from the target or, if the object is upsynced, from the mailbox. It is nil once
@@ -202,7 +202,7 @@ func (s *keyStates) nextRepairDelay(key types.NamespacedName) (wait time.Duratio
 	defer s.lock.Unlock()
 	state := s.state(key)
 	if state.backoff == nil {
-		state.backoff = &driftbackoff.Backoff{}
+		state.backoff = &writes.DriftBackoff{}
 	}
 	s.put(key, state)
 	return state.backoff.Next(s.clock.Now())

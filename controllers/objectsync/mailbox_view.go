@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -45,12 +45,12 @@ type mailboxView struct {
 
 	lock gosync.Mutex
 	// writes are the hub's writes that the cache does not contain yet. They use the lock.
-	writes expectations.Writes[types.NamespacedName, *unstructured.Unstructured]
+	writes writes.Expectations[types.NamespacedName, *unstructured.Unstructured]
 }
 
 func newMailboxView(o *Options) *mailboxView {
 	m := &mailboxView{mailboxes: o.Mailboxes, name: o.Mailbox, resource: &o.Resource, owner: o.Owner, clock: o.Clock}
-	m.writes = expectations.New[types.NamespacedName, *unstructured.Unstructured](&m.lock, o.Clock)
+	m.writes = writes.NewExpectations[types.NamespacedName, *unstructured.Unstructured](&m.lock, o.Clock)
 	m.writes.Side = requestmetrics.Mailbox
 	m.writes.Cached = func(key types.NamespacedName) *unstructured.Unstructured {
 		cached, _ := m.cached(key)

@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -39,7 +39,7 @@ import (
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // errOutdated means that the object to write has changed since the hub read it, on either side.
-var errOutdated = mailboxwrite.ErrOutdated
+var errOutdated = writes.ErrOutdated
 
 // refusedByMailbox returns the error of a write to the mailbox; nil if it has none.
 func refusedByMailbox(err error) error {
@@ -51,7 +51,7 @@ func refusedByMailbox(err error) error {
 
 // mailboxWriter writes to the mailbox.
 type mailboxWriter struct {
-	writer   mailboxwrite.Writer[types.NamespacedName]
+	writer   writes.WorkspaceWriter[types.NamespacedName]
 	resource *plan.Resource
 	owner    ownership.Owner
 	planner  *plan.Planner
@@ -65,10 +65,10 @@ type mailboxWriter struct {
 
 func newMailboxWriter(o *Options, planner *plan.Planner, view *mailboxView, rules *observe.Observer, states *keyStates, upsynced *upsyncIndex, reporter *reporter) *mailboxWriter {
 	return &mailboxWriter{
-		writer: mailboxwrite.Writer[types.NamespacedName]{
+		writer: writes.WorkspaceWriter[types.NamespacedName]{
 			Workspaces: o.Mailboxes, FieldManager: ownership.FieldManager(o.Owner.Hub), Expectations: &view.writes,
-			Locate: func(key types.NamespacedName) mailboxwrite.Object {
-				return mailboxwrite.Object{Workspace: o.Mailbox, Resource: o.Resource.GroupVersionResource, Name: key}
+			Locate: func(key types.NamespacedName) writes.Object {
+				return writes.Object{Workspace: o.Mailbox, Resource: o.Resource.GroupVersionResource, Name: key}
 			},
 		},
 		resource: &o.Resource, owner: o.Owner, planner: planner, view: view, rules: rules, states: states, upsynced: upsynced,
@@ -107,7 +107,7 @@ func (w *mailboxWriter) write(ctx context.Context, s *plan.Snapshot, p plan.UpPl
 // create creates the desired object.
 func (w *mailboxWriter) create(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
 	created, err := w.writer.Create(ctx, s.Key, w.withStatus(desired.Object, s.Up.Object), w.owner)
-	switch exists := errors.Is(err, mailboxwrite.ErrExists); {
+	switch exists := errors.Is(err, writes.ErrExists); {
 	case exists && w.view.isUpsynced(created):
 		// Nobody removed the object. If it vanished from the cache, that had another cause.
 		w.states.refundRemoval(s.Key)
@@ -218,12 +218,12 @@ func (w *mailboxWriter) writeStatus(ctx context.Context, key types.NamespacedNam
 	if transform.EqualStatus(current, wanted) {
 		return false, nil
 	}
-	patch, err := mailboxwrite.StatusPatch(inMailbox.GetUID(), current, wanted)
+	patch, err := writes.StatusPatch(inMailbox.GetUID(), current, wanted)
 	if err != nil {
 		return false, fmt.Errorf("cannot compare the status: %w", err)
 	}
 	switch err := w.writer.PatchStatus(ctx, key, patch, w.resource.StatusSubresource); {
-	case errors.Is(err, mailboxwrite.ErrUnreachable):
+	case errors.Is(err, writes.ErrUnreachable):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("%w: cannot write the status: %w", errMailboxRefused, err)
@@ -267,13 +267,13 @@ func (w *mailboxWriter) markFinished(ctx context.Context, s *plan.Snapshot) erro
 	if !ok {
 		return nil
 	}
-	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
+	patch, err := writes.MergePatch(map[string]any{"metadata": map[string]any{
 		"uid": s.InMailbox.GetUID(), "annotations": map[string]any{ownership.FinishedAnnotation: w.owner.FinishedValue(run)},
 	}})
 	if err != nil {
 		return err
 	}
-	if _, err := w.writer.Patch(requestclass.With(ctx, requestclass.Extra), s.Key, patch); err != nil && !errors.Is(err, mailboxwrite.ErrUnreachable) {
+	if _, err := w.writer.Patch(requestclass.With(ctx, requestclass.Extra), s.Key, patch); err != nil && !errors.Is(err, writes.ErrUnreachable) {
 		return fmt.Errorf("%w: cannot note that the object has run: %w", errMailboxRefused, err)
 	}
 	return nil

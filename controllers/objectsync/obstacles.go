@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -129,6 +129,6 @@ func (w *targetWriter) reportKeptFields(ctx context.Context, current plan.Copy, 
 		return
 	}
 	w.reporter.warn(requestclass.With(ctx, requestclass.Extra), sourceKey(desired.Mark), Failure{
-		Reason: plan.ReasonFieldsKept, Message: events.Truncate("These fields are not in the mailbox any more, and stay on the target: " + strings.Join(texts, "; ")),
+		Reason: plan.ReasonFieldsKept, Message: status.Truncate("These fields are not in the mailbox any more, and stay on the target: " + strings.Join(texts, "; ")),
 	})
 }

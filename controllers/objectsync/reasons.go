@@ -30,7 +30,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -111,7 +111,7 @@ func (e *immutableError) Unwrap() error { return e.err }
 
 func newFailure(err error) Failure {
 	held, isHeld := errors.AsType[*plan.HeldError](err)
-	return Failure{Reason: ReasonFor(err), Message: events.Truncate(requestmetrics.SafeMessage(err)), Removal: isHeld && held.Removal}
+	return Failure{Reason: ReasonFor(err), Message: status.Truncate(requestmetrics.SafeMessage(err)), Removal: isHeld && held.Removal}
 }
 
 // ReasonFor returns the reason of a failure.

@@ -29,8 +29,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/internal/events"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -237,10 +237,10 @@ func TestReasonsOfRefusedObjects(t *testing.T) {
 				t.Fatal("the object is accepted")
 			}
 			if got := ReasonFor(err); got != test.want {
-				t.Errorf("want %s, got %s: %v", test.want, got, events.Truncate(err.Error()))
+				t.Errorf("want %s, got %s: %v", test.want, got, status.Truncate(err.Error()))
 			}
-			if got := mailboxwrite.IsMissingNamespace(err, object.GetNamespace()); got != test.missingNamespace {
-				t.Errorf("the namespace is missing: want %v, got %v: %v", test.missingNamespace, got, events.Truncate(err.Error()))
+			if got := writes.IsMissingNamespace(err, object.GetNamespace()); got != test.missingNamespace {
+				t.Errorf("the namespace is missing: want %v, got %v: %v", test.missingNamespace, got, status.Truncate(err.Error()))
 			}
 		})
 	}

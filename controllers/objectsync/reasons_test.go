@@ -36,7 +36,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
@@ -223,7 +223,7 @@ func TestIsMissingNamespace(t *testing.T) {
 		"forbidden":               {forbidden, false},
 		"something else":          {errors.New("oops"), false},
 	} {
-		if got := mailboxwrite.IsMissingNamespace(test.err, "shop"); got != test.want {
+		if got := writes.IsMissingNamespace(test.err, "shop"); got != test.want {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
 		}
 	}
@@ -233,7 +233,7 @@ func TestIsMissingNamespace(t *testing.T) {
 func TestNoNamespaceIsMissing(t *testing.T) {
 	for _, name := range []string{"shop", ""} {
 		err := apierrors.NewNotFound(schema.GroupResource{Resource: "clusterroles"}, name)
-		if mailboxwrite.IsMissingNamespace(err, "") {
+		if writes.IsMissingNamespace(err, "") {
 			t.Errorf("%v is taken for a missing namespace", err)
 		}
 	}

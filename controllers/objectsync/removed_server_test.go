@@ -48,17 +48,17 @@ func (h *testHub) putJob(image, more string) {
 }
 
 // completeJob completes the target's Job, and deletes it at once.
-func (h *testHub) completeJob() {
-	h.t.Helper()
+func (n *targetNamespace) completeJob() {
+	n.t.Helper()
 	patch := []byte(`{"status": {"startTime": "2026-01-02T03:04:05Z", "completionTime": "2026-01-02T03:04:06Z", "succeeded": 1, "uncountedTerminatedPods": {}, "conditions": [
 		{"type": "SuccessCriteriaMet", "status": "True", "lastProbeTime": "2026-01-02T03:04:06Z", "lastTransitionTime": "2026-01-02T03:04:06Z"},
 		{"type": "Complete", "status": "True", "lastProbeTime": "2026-01-02T03:04:06Z", "lastTransitionTime": "2026-01-02T03:04:06Z"}]}}`)
-	if _, err := administrator(h.t).Resource(jobsV1).Namespace(h.namespace).Patch(h.t.Context(), "migrate", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-		h.t.Fatal(err)
+	if _, err := administrator(n.t).Resource(jobsV1).Namespace(n.namespace).Patch(n.t.Context(), "migrate", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		n.t.Fatal(err)
 	}
 	background := metav1.DeletePropagationBackground
-	if err := administrator(h.t).Resource(jobsV1).Namespace(h.namespace).Delete(h.t.Context(), "migrate", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-		h.t.Fatal(err)
+	if err := administrator(n.t).Resource(jobsV1).Namespace(n.namespace).Delete(n.t.Context(), "migrate", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		n.t.Fatal(err)
 	}
 }
 
@@ -141,16 +141,16 @@ func TestCopyThatTheTargetRemoves(t *testing.T) {
 }
 
 // removeAtOnce deletes and counts all objects of the hub as soon as the target has them.
-func (h *testHub) removeAtOnce(resource schema.GroupVersionResource) *atomic.Int64 {
-	h.t.Helper()
-	client := administrator(h.t).Resource(resource).Namespace(h.namespace)
-	watched, err := client.Watch(h.t.Context(), metav1.ListOptions{LabelSelector: Selector(h.owner)})
+func (n *targetNamespace) removeAtOnce(resource schema.GroupVersionResource) *atomic.Int64 {
+	n.t.Helper()
+	client := administrator(n.t).Resource(resource).Namespace(n.namespace)
+	watched, err := client.Watch(n.t.Context(), metav1.ListOptions{LabelSelector: Selector(n.owner)})
 	if err != nil {
-		h.t.Fatal(err)
+		n.t.Fatal(err)
 	}
 	count := &atomic.Int64{}
 	ended := make(chan struct{})
-	h.t.Cleanup(func() {
+	n.t.Cleanup(func() {
 		watched.Stop()
 		<-ended
 	})
@@ -159,7 +159,7 @@ func (h *testHub) removeAtOnce(resource schema.GroupVersionResource) *atomic.Int
 		for event := range watched.ResultChan() {
 			if event.Type == watch.Added {
 				count.Add(1)
-				_ = client.Delete(h.t.Context(), event.Object.(*unstructured.Unstructured).GetName(), metav1.DeleteOptions{})
+				_ = client.Delete(n.t.Context(), event.Object.(*unstructured.Unstructured).GetName(), metav1.DeleteOptions{})
 			}
 		}
 	}()

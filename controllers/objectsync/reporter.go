@@ -28,7 +28,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/mutation"
@@ -183,7 +183,7 @@ func (r *reporter) warn(ctx context.Context, key types.NamespacedName, failure F
 	if !ok {
 		return
 	}
-	if err := events.WarnObject(ctx, client, object, failure.Reason, failure.Message, r.clock.Now()); err != nil {
+	if err := status.WarnObject(ctx, client, object, failure.Reason, failure.Message, r.clock.Now()); err != nil {
 		// The status of the SyncerConfig reports the failure too.
 		log.FromContext(ctx).Info("cannot write an event to the mailbox", "resource", r.resource.Resource, "reason", failure.Reason, "error", err.Error())
 	}

@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
@@ -50,7 +50,7 @@ func TestStatusPatch(t *testing.T) {
 		"markup stays text":      {`{}`, `{"a": "<b>&"}`, `{"a": "<b>&"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := mailboxwrite.StatusPatch("the-uid", decode(t, test.current), decode(t, test.wanted))
+			got, err := writes.StatusPatch("the-uid", decode(t, test.current), decode(t, test.wanted))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +162,7 @@ func TestEqualStatus(t *testing.T) {
 }
 
 // applyPatch applies a patch as an API server does.
-func applyPatch(t *testing.T, stored []byte, patch mailboxwrite.Patch) []byte {
+func applyPatch(t *testing.T, stored []byte, patch writes.Patch) []byte {
 	t.Helper()
 	if patch.Type == types.MergePatchType {
 		patched, err := jsonpatch.MergePatch(stored, patch.Data)
@@ -192,7 +192,7 @@ func TestStatusPatchOfAnything(t *testing.T) {
 			returned = withoutNullFields(returned).(map[string]any)
 		}
 		current, wanted := transform.StatusOf(cached), transform.StatusOf(returned)
-		patch, err := mailboxwrite.StatusPatch("u", current, wanted)
+		patch, err := writes.StatusPatch("u", current, wanted)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
 )
@@ -89,7 +89,7 @@ func FirstFailures(all []ObjectFailure, limit int) (first []edgev2alpha1.ObjectF
 		first = append(first, edgev2alpha1.ObjectFailure{
 			Group: failure.Resource.Group, Resource: failure.Resource.Resource,
 			Namespace: failure.Key.Namespace, Name: failure.Key.Name,
-			Reason: failure.Failure.Reason, Message: events.Truncate(failure.Failure.Message),
+			Reason: failure.Failure.Reason, Message: status.Truncate(failure.Failure.Message),
 		})
 	}
 	return first

@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -50,7 +50,7 @@ type targetView struct {
 
 	lock gosync.Mutex
 	// writes are the hub's writes that the caches do not contain yet. They use the lock.
-	writes expectations.Writes[plan.Ref, *cachedCopy]
+	writes writes.Expectations[plan.Ref, *cachedCopy]
 	// deletedByHub are the UIDs of the copies that the hub is deleting, until their deletion was observed.
 	deletedByHub map[plan.Ref]types.UID
 }
@@ -73,7 +73,7 @@ func newTargetView(o *Options) *targetView {
 		connection: o.Connection, resource: &o.Resource, mailbox: o.Mailbox, owner: o.Owner, unresolvedKinds: o.UnresolvedKinds,
 		namespacePolicy: o.NamespacePolicy, cachesWholeObjects: needsWholeTargetObjects(o),
 	}
-	t.writes = expectations.New[plan.Ref, *cachedCopy](&t.lock, o.Clock)
+	t.writes = writes.NewExpectations[plan.Ref, *cachedCopy](&t.lock, o.Clock)
 	t.writes.Side = requestmetrics.Target
 	t.writes.Cached = func(at plan.Ref) *cachedCopy { return t.resourceFor(at.Resource).cache.Get(at.Key) }
 	// The caches of mailboxes do not report a resourceVersion for the whole cache.

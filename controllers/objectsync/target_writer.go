@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -157,9 +157,9 @@ func (w *targetWriter) create(ctx context.Context, current plan.Copy, desired *t
 	w.view.writes.Started(ref)
 	extra := requestclass.With(ctx, requestclass.Extra)
 	created, err := w.objects.Create(ctx, current.API.GroupVersionResource, desired.ForCreate())
-	if namespace := current.Key.Namespace; mailboxwrite.IsMissingNamespace(err, namespace) {
+	if namespace := current.Key.Namespace; writes.IsMissingNamespace(err, namespace) {
 		labels := w.tenants().NamespaceLabels(workspaceOf(desired.Identity))
-		ensured := map[string]string{ownership.EnsuredAnnotation: w.owner.EnsuredValue(mailboxwrite.NamespaceSelf(namespace))}
+		ensured := map[string]string{ownership.EnsuredAnnotation: w.owner.EnsuredValue(writes.NamespaceSelf(namespace))}
 		if err = w.objects.EnsureNamespace(extra, namespace, labels, ensured); err != nil {
 			err = fmt.Errorf("cannot create the namespace %s: %w", namespace, err)
 		} else {

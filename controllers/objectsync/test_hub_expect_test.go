@@ -19,14 +19,10 @@ package objectsync
 import (
 	"maps"
 	"slices"
-	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
@@ -49,48 +45,6 @@ func (h *testHub) waitUntilIdle() {
 		}
 		return idle >= 25
 	})
-}
-
-// setMarkMailbox changes the mailbox in the mark of the target's ConfigMap.
-func (h *testHub) setMarkMailbox(name, mailbox string) {
-	h.t.Helper()
-	object := h.onTarget(configMapsV1, name)
-	mark, err := ownership.ParseMark(object.GetAnnotations()[ownership.MarkAnnotation])
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	mark.Mailbox = mailbox
-	addMark(object, mark)
-	if _, err := administrator(h.t).Resource(configMapsV1).Namespace(h.namespace).Update(h.t.Context(), object, metav1.UpdateOptions{}); err != nil {
-		h.t.Fatal(err)
-	}
-}
-
-// onTarget returns an object in the test's namespace of the target, or nil.
-func (h *testHub) onTarget(resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
-	h.t.Helper()
-	return onTargetIn(h.t, resource, h.namespace, name)
-}
-
-// expectOnTarget waits until the target has a copy of the hub's that satisfies all checks.
-func (h *testHub) expectOnTarget(resource schema.GroupVersionResource, name string, right ...func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
-	h.t.Helper()
-	var found *unstructured.Unstructured
-	suite.WaitUntil(h.t, "the target has "+name, func() bool {
-		found = h.onTarget(resource, name)
-		return found != nil && h.isOwned(found) && !slices.ContainsFunc(right, func(is func(*unstructured.Unstructured) bool) bool { return !is(found) })
-	})
-	return found
-}
-
-func (h *testHub) isOwned(object *unstructured.Unstructured) bool {
-	return object.GetLabels()[ownership.OwnerLabel] == h.owner.LabelValue()
-}
-
-// expectGoneFromTarget waits until the target no longer has the object.
-func (h *testHub) expectGoneFromTarget(resource schema.GroupVersionResource, name string) {
-	h.t.Helper()
-	suite.WaitUntil(h.t, name+" is gone from the target", func() bool { return h.onTarget(resource, name) == nil })
 }
 
 // expectInMailbox waits until the mailbox has an object that satisfies all checks.
@@ -117,17 +71,4 @@ func (h *testHub) expectUnchangedOnTarget(resource schema.GroupVersionResource, 
 			h.t.Errorf("%s was written to\nfrom %v\nto   %v", object.GetName(), object, after)
 		}
 	}
-}
-
-// onTargetIn returns an object of the target, or nil.
-func onTargetIn(t testing.TB, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
-	t.Helper()
-	found, err := administrator(t).Resource(resource).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		t.Fatal(err)
-	}
-	return found
 }

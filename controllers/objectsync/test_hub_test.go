@@ -61,11 +61,9 @@ var (
 // testHub is a hub with a fake mailbox and a real target. It manages the controllers like package syncmanager.
 type testHub struct {
 	*fakeWorkspace
+	targetNamespace
 	t          testing.TB
 	connection *targets.Connection
-	owner      ownership.Owner
-	// namespace is the namespace of the test, on both sides.
-	namespace string
 
 	// A test may change the following fields while the hub is stopped, or before [testHub.publish].
 	resources []plan.Resource
@@ -107,8 +105,10 @@ func newHubOn(t testing.TB, connection *targets.Connection, resources []plan.Res
 		}
 	}
 	h := &testHub{
-		fakeWorkspace: newFakeWorkspace(t, all...), t: t, connection: connection, namespace: unique("hub"), resources: resources,
-		owner: ownership.Owner{Hub: testOwner.Hub, SyncTarget: types.UID(unique("target")), Sealer: testOwner.Sealer},
+		fakeWorkspace: newFakeWorkspace(t, all...), t: t, connection: connection, resources: resources,
+		targetNamespace: targetNamespace{
+			t: t, namespace: unique("hub"), owner: ownership.Owner{Hub: testOwner.Hub, SyncTarget: types.UID(unique("target")), Sealer: testOwner.Sealer},
+		},
 	}
 	h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: "+h.namespace+"}}")
 	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+h.namespace+"}}")

@@ -46,33 +46,33 @@ related:
 `
 
 // createSecretOnTarget creates or updates a Secret on the target as another client.
-func (h *testHub) createSecretOnTarget(name, metadata, data string) {
-	h.t.Helper()
-	h.createSecretOnTargetIn(h.namespace, name, metadata, data)
+func (n *targetNamespace) createSecretOnTarget(name, metadata, data string) {
+	n.t.Helper()
+	n.createSecretOnTargetIn(n.namespace, name, metadata, data)
 }
 
-func (h *testHub) createSecretOnTargetIn(namespace, name, metadata, data string) {
-	h.t.Helper()
-	put(h.t, "{apiVersion: v1, kind: Secret, metadata: {name: "+name+", namespace: "+namespace+metadata+"}, data: {"+data+"}}")
+func (n *targetNamespace) createSecretOnTargetIn(namespace, name, metadata, data string) {
+	n.t.Helper()
+	put(n.t, "{apiVersion: v1, kind: Secret, metadata: {name: "+name+", namespace: "+namespace+metadata+"}, data: {"+data+"}}")
 }
 
 // deleteOnTarget deletes an object of the target.
-func (h *testHub) deleteOnTarget(resource schema.GroupVersionResource, name string) {
-	h.t.Helper()
-	if err := administrator(h.t).Resource(resource).Namespace(h.namespace).Delete(h.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		h.t.Fatal(err)
+func (n *targetNamespace) deleteOnTarget(resource schema.GroupVersionResource, name string) {
+	n.t.Helper()
+	if err := administrator(n.t).Resource(resource).Namespace(n.namespace).Delete(n.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		n.t.Fatal(err)
 	}
 }
 
-func (h *testHub) deleteSecretOnTarget(name string) {
-	h.t.Helper()
-	h.deleteOnTarget(secretsV1, name)
+func (n *targetNamespace) deleteSecretOnTarget(name string) {
+	n.t.Helper()
+	n.deleteOnTarget(secretsV1, name)
 }
 
 // ownerMetadata returns metadata with an owner reference to a ConfigMap of the target.
-func (h *testHub) ownerMetadata(name string) string {
-	h.t.Helper()
-	owner := h.expectOnTarget(configMapsV1, name)
+func (n *targetNamespace) ownerMetadata(name string) string {
+	n.t.Helper()
+	owner := n.expectOnTarget(configMapsV1, name)
 	return fmt.Sprintf(", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: %s, uid: %s}]", name, owner.GetUID())
 }
 

@@ -83,6 +83,10 @@ func (p *CachePolicy) Selects(all mailboxes.Reader, cluster logicalcluster.Name,
 	if !ok || resource.RelatedOnly || !rules.IsPlaceable(resource, object) {
 		return false, true
 	}
+	if of == namespaces {
+		// The hub may need it although no placement selects it, see contents. There are few, and they are small.
+		return true, true
+	}
 	if p.installsCRD(keyOf(of, object)) {
 		// The hub needs only its name.
 		return false, true

@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
@@ -228,7 +228,7 @@ func apisMissingCondition(found outcome) metav1.Condition {
 		sentences = append(sentences, fmt.Sprintf("kcp has not bound %s in this workspace, because a name is taken here, so none of these objects is placed. kcp reports: %s. "+
 			"Save the objects of the CustomResourceDefinition that has the name, and delete it. kcp tries again within a quarter of an hour, and keeps the name of a deleted "+
 			"CustomResourceDefinition until you take it out of the annotation internal.apis.kcp.io/resource-bindings of the LogicalCluster \"cluster\".",
-			joinFirst(unbound), events.Truncate(found.missingAPIs.conflict)))
+			joinFirst(unbound), status.Truncate(found.missingAPIs.conflict)))
 	}
 	condition.Message = strings.Join(sentences, " ")
 	return condition

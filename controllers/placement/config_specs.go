@@ -165,7 +165,7 @@ func (c *configs) desiredUpsync(ctx context.Context, key configKey, existing *ed
 	mayWithdraw := !active.partial
 	var err error
 	if mayWithdraw && len(elsewhere) > 0 {
-		if mayWithdraw, err = c.verifier.isGone(ctx, key.mailbox, elsewhere, true); err != nil {
+		if mayWithdraw, err = c.verifier.mayNotUpsync(ctx, key.mailbox, elsewhere); err != nil {
 			return nil, err
 		}
 	}

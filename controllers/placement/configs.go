@@ -37,9 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -87,9 +85,9 @@ type configs struct {
 	requests   *topic.Topic[configKey]
 	workspaces *workspaces
 	clock      clock.PassiveClock
-	writer     mailboxwrite.Writer[configKey]
+	writer     writes.WorkspaceWriter[configKey]
 	// writes are the writes that the caches do not show yet.
-	writes expectations.Writes[configKey, *unstructured.Unstructured]
+	writes writes.Expectations[configKey, *unstructured.Unstructured]
 	// written holds the spec that the hub has written, with the backoff of repairs, as *writtenConfig by configKey.
 	written gosync.Map
 }
@@ -97,7 +95,7 @@ type configs struct {
 // writtenConfig is used by the only reconcile of its config.
 type writtenConfig struct {
 	spec    edgev2alpha1.SyncerConfigSpec
-	backoff driftbackoff.Backoff
+	backoff writes.DriftBackoff
 }
 
 func newConfigs(s *shared) *configs {
@@ -105,12 +103,12 @@ func newConfigs(s *shared) *configs {
 	c := &configs{
 		fleet: o.Fleet, mailboxes: o.Mailboxes, policy: o.CachePolicy, marks: s.marks, verifier: s.verifier, pairs: s.inMailboxes,
 		requests: &s.requests.config, workspaces: s.workspaces, clock: o.Clock,
-		writes: expectations.New[configKey, *unstructured.Unstructured](&gosync.Mutex{}, o.Clock),
+		writes: writes.NewExpectations[configKey, *unstructured.Unstructured](&gosync.Mutex{}, o.Clock),
 	}
-	c.writer = mailboxwrite.Writer[configKey]{
+	c.writer = writes.WorkspaceWriter[configKey]{
 		Workspaces: o.Mailboxes, FieldManager: ownership.FieldManager(o.Hub), Expectations: &c.writes,
-		Locate: func(key configKey) mailboxwrite.Object {
-			return mailboxwrite.Object{Workspace: key.mailbox, Resource: syncerConfigs, Name: types.NamespacedName{Name: key.name()}}
+		Locate: func(key configKey) writes.Object {
+			return writes.Object{Workspace: key.mailbox, Resource: syncerConfigs, Name: types.NamespacedName{Name: key.name()}}
 		},
 	}
 	return c
@@ -210,7 +208,7 @@ func (c *configs) put(ctx context.Context, key configKey, existing *edgev2alpha1
 // configWritten returns the error of a write to a config. It ignores ErrOutdated, because the event of the
 // newer config enqueues the key again.
 func configWritten(key configKey, err error) error {
-	if err == nil || errors.Is(err, mailboxwrite.ErrOutdated) {
+	if err == nil || errors.Is(err, writes.ErrOutdated) {
 		return nil
 	}
 	return fmt.Errorf("cannot write the SyncerConfig %s of the mailbox %s: %w", key.name(), key.mailbox, err)

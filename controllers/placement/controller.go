@@ -33,9 +33,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/lanes"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -175,7 +175,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 // addController adds a controller that reconciles the keys of requests. It calls started when the controller
 // starts, because earlier requests were lost.
 func addController[K comparable](hosting manager.Manager, name string, reconciler reconcile.TypedFunc[K], requests *topic.Topic[K], logFor func(K) logr.Logger, started func()) error {
-	slow := lanes.PerKey[K](reconciler, reconcileTimeout, clock.RealClock{})
+	slow := queue.LanePerKey[K](reconciler, reconcileTimeout, clock.RealClock{})
 	added, err := controller.NewTyped(name, hosting, controller.TypedOptions[K]{
 		MaxConcurrentReconciles: concurrentReconciles,
 		Reconciler:              slow,
@@ -318,7 +318,7 @@ const outdatedRetryDelay = time.Second
 // retryOutdated retries soon if an object has changed since the cache read it: the cache is about to show the
 // newer one.
 func retryOutdated(err error) (reconcile.Result, error) {
-	if errors.Is(err, mailboxwrite.ErrOutdated) {
+	if errors.Is(err, writes.ErrOutdated) {
 		return reconcile.Result{RequeueAfter: outdatedRetryDelay}, nil
 	}
 	return reconcile.Result{}, err

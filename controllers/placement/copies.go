@@ -20,7 +20,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
@@ -31,7 +31,7 @@ type copies struct {
 	mailboxes *mailboxes.Mailboxes
 	policy    *CachePolicy
 	marks     marks
-	writes    *expectations.Writes[pairKey, *unstructured.Unstructured]
+	writes    *writes.Expectations[pairKey, *unstructured.Unstructured]
 }
 
 // get returns the object with the name of a copy; nil if there is none, or if its state in the cache is unknown. isDeleted is true

@@ -21,7 +21,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -34,7 +34,7 @@ type executor struct {
 	sources   *sources
 	copies    *copies
 	deletions *deletions
-	writer    mailboxwrite.Writer[pairKey]
+	writer    writes.WorkspaceWriter[pairKey]
 }
 
 // executeOrReplace executes a plan. If kcp refuses to update the copy of a source that was deleted and created
@@ -82,11 +82,11 @@ func (e *executor) execute(ctx context.Context, key pairKey, s *pairSnapshot, p 
 // another object has the name.
 func (e *executor) create(ctx context.Context, key pairKey, s *pairSnapshot, desired *transform.Desired) error {
 	created, err := e.writer.Create(ctx, key, desired.Object, s.owner)
-	if !errors.Is(err, mailboxwrite.ErrExists) {
+	if !errors.Is(err, writes.ErrExists) {
 		return err
 	}
 	if mark, err := plan.MailboxMark(s.owner, created); err == nil && mark.Mailbox == e.sources.cluster.String() {
-		return mailboxwrite.ErrOutdated
+		return writes.ErrOutdated
 	}
 	return errConflict
 }

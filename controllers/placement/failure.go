@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -103,7 +103,7 @@ func contendedError(isRemoved bool, fields []string) error {
 }
 
 func newFailure(err error) failure {
-	return failure{Reason: reasonOf(err), Message: events.Truncate(requestmetrics.SafeMessage(err))}
+	return failure{Reason: reasonOf(err), Message: status.Truncate(requestmetrics.SafeMessage(err))}
 }
 
 func reasonOf(err error) string {
@@ -136,7 +136,7 @@ func warn(ctx context.Context, of *sources, key objectKey, why failure) {
 	if object == nil || !ok || why.Reason == rules.ReasonLimitExceeded {
 		return
 	}
-	if err := events.WarnObject(ctx, client, object, why.Reason, why.Message, of.clock.Now()); err != nil {
+	if err := status.WarnObject(ctx, client, object, why.Reason, why.Message, of.clock.Now()); err != nil {
 		log.FromContext(ctx).Info("cannot write an event to the workload workspace", "reason", why.Reason, "error", err.Error())
 	}
 }

@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -50,7 +50,7 @@ type finalizers struct {
 	pairs   *pairs
 	fleet   *fleetcache.Fleet
 	startup *startup
-	writer  *mailboxwrite.Writer[objectKey]
+	writer  *writes.WorkspaceWriter[objectKey]
 }
 
 // add adds the finalizer to placements that lack it, before any object is placed. It skips placements

@@ -19,7 +19,6 @@ package placement
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -84,24 +83,24 @@ func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, err
 			s.Up.Mark = &mark
 		}
 	}
-	var selectedBy []*resolvedPlacement
-	selectedBy, s.Up.State, s.Up.AbsenceVerified = o.selectionOf(key, s.Up.Mark != nil, source != nil)
+	var selection selectionResult
+	selection, s.Up.State, s.Up.AbsenceVerified = o.selectionOf(key, s.Up.Mark != nil, source != nil)
 	switch {
 	case s.Up.State == "":
 		return nil, nil
 	case s.Up.State == plan.Selected:
 		s.desired = true
-		s.Up.Spec = transform.SyncSpec{Policy: deletionPolicyOf(selectedBy), Namespace: s.Key.Namespace, Name: s.Key.Name}
+		s.Up.Spec = transform.SyncSpec{Policy: deletionPolicyOf(selection.all()), Namespace: s.Key.Namespace, Name: s.Key.Name}
 		if err := o.observeSource(s, source); err != nil {
 			return s, err
 		}
-		if err := o.customize(key, s, selectedBy); err != nil {
+		if err := o.customize(key, s, selection.all()); err != nil {
 			return s, err
 		}
 		return s, o.move(s)
-	case len(selectedBy) > 0:
-		// Placements select the object, but no Location selects the SyncTarget.
-		if isProven, err := o.verifier.isGone(ctx, key.mailbox, selectedBy, false); !isProven {
+	case selection.isSelected():
+		// Placements select the object, but they want no copy there.
+		if isProven, err := o.verifier.isUnwanted(ctx, key, selection); !isProven {
 			return nil, err
 		}
 		s.Up.AbsenceVerified = true
@@ -110,12 +109,12 @@ func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, err
 }
 
 // selectionOf returns plan.Selected if a pair is desired, or why it is not and whether that is verified; the state is empty if the
-// pair must stay as it is for now. selectedBy are the placements that select the object. hasMark is true if the mailbox has the
+// pair must stay as it is for now. selection has the placements that select the object. hasMark is true if the mailbox has the
 // copy, and hasSource if the workspace has the object.
-func (o *observer) selectionOf(key pairKey, hasMark, hasSource bool) (selectedBy []*resolvedPlacement, state plan.State, verified bool) {
+func (o *observer) selectionOf(key pairKey, hasMark, hasSource bool) (selection selectionResult, state plan.State, verified bool) {
 	o.pairs.inspect(key, func(entry *object, found *pair) {
 		active := o.active.read()
-		switch selectedBy = slices.Concat(entry.selectedBy, entry.containerFor); {
+		switch selection = (selectionResult{selectedBy: entry.selectedBy, containerFor: entry.containerFor}); {
 		case active.placements == nil, !found.desired && !hasMark:
 		case found.desired:
 			state = plan.Selected
@@ -125,7 +124,7 @@ func (o *observer) selectionOf(key pairKey, hasMark, hasSource bool) (selectedBy
 			state, verified = entry.withdrawal(key.mailbox, active.isCertain()), entry.verified
 		}
 	})
-	return selectedBy, state, verified
+	return selection, state, verified
 }
 
 // unserved returns the failure of an object whose API the mailbox does not serve, if it is desired there.

@@ -27,8 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -110,7 +109,7 @@ func (r *pairReconciler) pass(ctx context.Context, key pairKey) (result reconcil
 		})
 	}
 	switch {
-	case errors.Is(err, mailboxwrite.ErrOutdated):
+	case errors.Is(err, writes.ErrOutdated):
 		// The cache is about to show the newer copy.
 		return reconcile.Result{RequeueAfter: plan.CacheTimeout}, false, nil
 	case err != nil:
@@ -216,7 +215,7 @@ func (r *pairReconciler) wasPlaced(key pairKey) (was bool) {
 func (r *pairReconciler) countRepair(key pairKey) (wait time.Duration) {
 	r.pairs.inspect(key, func(_ *object, found *pair) {
 		if found.backoff == nil {
-			found.backoff = &driftbackoff.Backoff{}
+			found.backoff = &writes.DriftBackoff{}
 		}
 		wait = found.backoff.Next(r.clock.Now())
 	})
@@ -290,6 +289,6 @@ func (r *pairReconciler) syncStatusOf(syncTarget types.UID, key pairKey, version
 }
 
 // inMailbox returns the object of a pair for a writer.
-func inMailbox(key pairKey) mailboxwrite.Object {
-	return mailboxwrite.Object{Workspace: key.mailbox, Resource: key.resource, Name: key.copyName()}
+func inMailbox(key pairKey) writes.Object {
+	return writes.Object{Workspace: key.mailbox, Resource: key.resource, Name: key.copyName()}
 }

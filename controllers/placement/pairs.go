@@ -24,8 +24,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
@@ -48,7 +47,7 @@ type pair struct {
 	syncStatus *syncStatus
 	// heldSince is when the copy first had to wait for the CRDs of the workspace; zero if it never did.
 	heldSince time.Time
-	backoff   *driftbackoff.Backoff
+	backoff   *writes.DriftBackoff
 }
 
 // passResult is the result of a pass for a pair, see the fields of pair.
@@ -97,7 +96,7 @@ type pairs struct {
 
 	lock gosync.Mutex
 	// writes are the writes to mailboxes that the caches do not show yet.
-	writes expectations.Writes[pairKey, *unstructured.Unstructured]
+	writes writes.Expectations[pairKey, *unstructured.Unstructured]
 	// closed is true once the controller has dropped the workspace.
 	closed bool
 	// objects have an entry if a placement selects them, or if they have a copy.
@@ -117,7 +116,7 @@ func newPairs(s *shared, cluster logicalcluster.Name, tasks *tasks, reports *rep
 		objects: map[objectKey]*object{}, contents: contents{}, crds: map[objectKey]struct{}{},
 		limit: pairLimit{max: s.options.MaxPairs}, customized: customized{},
 	}
-	p.writes = expectations.New[pairKey, *unstructured.Unstructured](&p.lock, s.options.Clock)
+	p.writes = writes.NewExpectations[pairKey, *unstructured.Unstructured](&p.lock, s.options.Clock)
 	return p
 }
 

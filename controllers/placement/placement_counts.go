@@ -116,7 +116,7 @@ func (t *placementCounts) addBeyondLimit(key objectKey, object *object, placemen
 		if destination.Mailbox == "" {
 			continue
 		}
-		at := placement.siteAt(key, &destination)
+		at := placement.siteAt(key, &destination.SyncTarget)
 		if found := object.pairs[at]; found != nil && found.desired {
 			continue
 		}

@@ -92,14 +92,14 @@ func (p *resolvedPlacement) verifiedSelects(inventory *fleet.Inventory, syncTarg
 }
 
 // siteAt returns the site of an object's copy in the mailbox of a destination.
-func (p *resolvedPlacement) siteAt(key objectKey, destination *rules.Destination) site {
+func (p *resolvedPlacement) siteAt(key objectKey, destination *fleet.SyncTarget) site {
 	return site{destination.Mailbox, destination.Tenancy.Naming.Namespace(p.workspace.Cluster, key.namespace())}
 }
 
 // wants reports whether the site of a pair is the one at a destination of the placement.
 func (p *resolvedPlacement) wants(key pairKey) bool {
 	destination, ok := p.mailboxes[key.mailbox]
-	return ok && p.siteAt(key.objectKey, &destination) == key.site
+	return ok && p.siteAt(key.objectKey, &destination.SyncTarget) == key.site
 }
 
 // hasOwnNamespaces reports whether each workspace has namespaces of its own on the cluster of a destination.
@@ -112,13 +112,13 @@ func (o *object) sitesOf(key objectKey) map[site]struct{} {
 	wanted := map[site]struct{}{}
 	for _, placement := range o.selectedBy {
 		for _, destination := range placement.mailboxes {
-			wanted[placement.siteAt(key, &destination)] = struct{}{}
+			wanted[placement.siteAt(key, &destination.SyncTarget)] = struct{}{}
 		}
 	}
 	for _, placement := range o.containerFor {
 		for mailbox, destination := range placement.mailboxes {
 			if placement.hasOwnNamespaces(mailbox) {
-				wanted[placement.siteAt(key, &destination)] = struct{}{}
+				wanted[placement.siteAt(key, &destination.SyncTarget)] = struct{}{}
 			}
 		}
 	}

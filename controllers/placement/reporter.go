@@ -36,8 +36,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -67,7 +67,7 @@ type reporter struct {
 	fleet    *fleetcache.Fleet
 	history  *storehistory.Guard
 	marks    marks
-	writer   *mailboxwrite.Writer[objectKey]
+	writer   *writes.WorkspaceWriter[objectKey]
 	clock    clock.PassiveClock
 
 	// reportedAt is when a status was last written.
@@ -219,7 +219,7 @@ func (r *reporter) writeStatus(ctx context.Context, object *unstructured.Unstruc
 	if apiequality.Semantic.DeepEqual(&placement.Status, next) {
 		return nil
 	}
-	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": statusFields(next)})
+	patch, err := writes.MergePatch(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": statusFields(next)})
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func nextStatus(before *edgev2alpha1.EdgePlacementStatus, found outcome, counted
 			continue
 		}
 		// Users write the selectors and names that messages quote.
-		condition.Message = events.Truncate(condition.Message)
+		condition.Message = status.Truncate(condition.Message)
 		meta.SetStatusCondition(&next.Conditions, condition)
 	}
 	return next
@@ -303,6 +303,7 @@ func (r *reporter) writeSlice(ctx context.Context, placement *unstructured.Unstr
 	for _, destination := range found.resolution.Destinations {
 		slice.Destinations = append(slice.Destinations, edgev2alpha1.SinglePlacement{
 			Cluster: destination.Inventory.String(), LocationName: destination.Location, SyncTargetName: destination.Name, SyncTargetUID: destination.UID,
+			NamespaceTemplate: string(destination.Tenancy.Naming),
 		})
 	}
 	if found.chosen != nil {
@@ -321,7 +322,7 @@ func (r *reporter) writeSlice(ctx context.Context, placement *unstructured.Unstr
 		return err
 	}
 	_, err = r.writer.Put(ctx, keyOf(slicesResource, placement), &unstructured.Unstructured{Object: content})
-	if errors.Is(err, mailboxwrite.ErrOutdated) {
+	if errors.Is(err, writes.ErrOutdated) {
 		// The event of the newer slice requests another report.
 		return nil
 	}

@@ -35,8 +35,8 @@ import (
 	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/revision"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -60,7 +60,7 @@ type revisions struct {
 	pairs   *pairs
 	marks   marks
 	reports *reports
-	writer  *mailboxwrite.Writer[objectKey]
+	writer  *writes.WorkspaceWriter[objectKey]
 	clock   clock.PassiveClock
 }
 
@@ -102,7 +102,7 @@ func (r *revisions) keep(ctx context.Context, one *resolvedPlacement) (again tim
 		return 0, nil
 	}
 	r.pairs.locked(func(map[objectKey]*object) {
-		one.rollout.notKept = events.Truncate(requestmetrics.SafeMessage(err))
+		one.rollout.notKept = status.Truncate(requestmetrics.SafeMessage(err))
 		if isLasting(err) {
 			one.rollout.kept = changes
 		}

@@ -30,7 +30,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
@@ -274,7 +274,7 @@ func TestCopiesUnderWay(t *testing.T) {
 	view := fleet.NewSnapshot(&fleet.Inventory{Name: "i", SyncTargets: []fleet.SyncTarget{{Name: "florin", Mailbox: mailboxAt(0)}}})
 	w := newTestWorkspace()
 	testClock := testclock.NewFakeClock(time.Unix(1000, 0))
-	w.pairs.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.pairs.lock, testClock)
+	w.pairs.writes = writes.NewExpectations[pairKey, *unstructured.Unstructured](&w.pairs.lock, testClock)
 	key := pairAt(objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0))
 	set := func(selected ...*resolvedPlacement) {
 		w.pairs.lock.Lock()

@@ -17,6 +17,7 @@ limitations under the License.
 package placement
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -69,6 +70,11 @@ type selectionResult struct {
 }
 
 func (r selectionResult) isSelected() bool { return len(r.selectedBy) > 0 || len(r.containerFor) > 0 }
+
+// all returns all placements.
+func (r selectionResult) all() []*resolvedPlacement {
+	return slices.Concat(r.selectedBy, r.containerFor)
+}
 
 // absence returns why no placement selects the object; empty if one does.
 func (r selectionResult) absence() plan.State {

@@ -31,8 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -56,9 +55,9 @@ type sourceStatus struct {
 	fleet   *fleetcache.Fleet
 	startup *startup
 	marks   marks
-	writer  mailboxwrite.Writer[objectKey]
+	writer  writes.WorkspaceWriter[objectKey]
 	// writes are the writes to objects of the workspace that the caches do not show yet.
-	writes expectations.Writes[objectKey, *unstructured.Unstructured]
+	writes writes.Expectations[objectKey, *unstructured.Unstructured]
 }
 
 // reconcile brings the status of a source in line with the requests of its placements. It makes at
@@ -105,7 +104,7 @@ func (s *sourceStatus) write(ctx context.Context, key objectKey, resource plan.R
 	if transform.EqualStatus(present, status) {
 		return nil
 	}
-	patch, err := mailboxwrite.StatusPatch(source.GetUID(), present, status)
+	patch, err := writes.StatusPatch(source.GetUID(), present, status)
 	if err != nil {
 		return fmt.Errorf("cannot compare the status: %w", err)
 	}
@@ -116,7 +115,7 @@ func (s *sourceStatus) write(ctx context.Context, key objectKey, resource plan.R
 // the object, the cache may lack its status.
 func (s *sourceStatus) remove(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured) error {
 	if len(transform.StatusOf(source.Object["status"])) > 0 || mailboxes.ProjectionOf(source) != mailboxes.FullObject {
-		patch, err := mailboxwrite.MergePatch(map[string]any{"status": nil, "metadata": map[string]any{"uid": source.GetUID()}})
+		patch, err := writes.MergePatch(map[string]any{"status": nil, "metadata": map[string]any{"uid": source.GetUID()}})
 		if err != nil {
 			return err
 		}
@@ -235,7 +234,7 @@ func (s *sourceStatus) statusesOf(key objectKey, resource plan.Resource, source 
 
 // annotate sets the annotations with the number of destinations and the owner of the status; nil removes one.
 func (s *sourceStatus) annotate(ctx context.Context, key objectKey, source *unstructured.Unstructured, count, owner any) error {
-	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
+	patch, err := writes.MergePatch(map[string]any{"metadata": map[string]any{
 		"uid":         source.GetUID(),
 		"annotations": map[string]any{edgev2alpha1.AnnotationExecutingCount: count, ownership.StatusAnnotation: owner},
 	}})
@@ -249,7 +248,7 @@ func (s *sourceStatus) annotate(ctx context.Context, key objectKey, source *unst
 // sourcePatched returns the error of a write to an object of the workspace. It ignores errors after which an
 // event follows: the object is gone or another one has its name, or the workspace cannot be reached.
 func sourcePatched(key objectKey, err error) error {
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || errors.Is(err, mailboxwrite.ErrUnreachable) {
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || errors.Is(err, writes.ErrUnreachable) {
 		return nil
 	}
 	return fmt.Errorf("cannot return the status of %s %s: %w", key.resource.Resource, key.name, err)

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -55,7 +55,7 @@ func newSyncStatus(state objectsync.ObjectState) *syncStatus {
 		return &syncStatus{isBlocked: true, failure: &failure{plan.ReasonConflict, "the cluster has an object of this name that this placement did not make: choose another name, or ask who administers the cluster to delete that object"}}
 	case state.Failure != nil:
 		return &syncStatus{
-			isBlocked: isBlocking(state), failure: &failure{state.Failure.Reason, events.Truncate(state.Failure.Message)},
+			isBlocked: isBlocking(state), failure: &failure{state.Failure.Reason, status.Truncate(state.Failure.Message)},
 		}
 	case state.Synced:
 		return &syncStatus{synced: true, health: state.Health}

@@ -28,8 +28,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
-	"github.com/synchub-dev/synchub/controllers/internal/lanes"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
@@ -145,19 +144,19 @@ func laneOf(t task) taskLane {
 type tasks struct {
 	startup *startup
 	clock   clock.PassiveClock
-	queue   *idlequeue.Queue[task]
+	queue   *queue.Queue[task]
 	// lanes keep the tasks of slow mailboxes away from the workers of the queue.
-	lanes *lanes.Reconciler[task, taskLane]
+	lanes *queue.Lanes[task, taskLane]
 }
 
 // newTasks returns the queue of a workspace. It calls onSlow when a mailbox becomes slow, and when it is no longer slow.
 func newTasks(s *shared, cluster logicalcluster.Name, reconciler reconcile.TypedReconciler[task], onSlow func()) *tasks {
 	t := &tasks{startup: s.startup, clock: s.options.Clock}
-	t.lanes = lanes.New(lanes.Options[task, taskLane]{
+	t.lanes = queue.NewLanes(queue.LaneOptions[task, taskLane]{
 		Reconciler: reconciler, LaneOf: laneOf, Patience: patience, Timeout: reconcileTimeout, MaxSlow: slowPairs,
 		OnChange: func(taskLane) { onSlow() }, Clock: s.options.Clock,
 	})
-	t.queue = idlequeue.New(idlequeue.Options[task]{
+	t.queue = queue.New(queue.Options[task]{
 		Name:                    "placementpairs",
 		Reconciler:              t.lanes,
 		MaxConcurrentReconciles: concurrentPairs,

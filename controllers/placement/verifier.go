@@ -32,16 +32,31 @@ import (
 // verifier finds out from kcp itself which SyncTargets placements no longer select.
 type verifier struct{ fleet *fleetcache.Fleet }
 
-// isGone reports whether none of the placements selects the SyncTarget of a mailbox any more or, if forUpsync is true, none may upsync
-// from its cluster. The error is why that is unknown.
-func (v verifier) isGone(ctx context.Context, mailbox logicalcluster.Name, placements []*resolvedPlacement, forUpsync bool) (bool, error) {
+// isUnwanted reports whether none of the placements wants the copy of a pair any more: no Location selects the SyncTarget, or the
+// copy has another site because the cluster is shared in another way. The error is why that is unknown.
+func (v verifier) isUnwanted(ctx context.Context, key pairKey, selection selectionResult) (bool, error) {
+	syncTarget, inventory, err := v.syncTargetOf(ctx, key.mailbox)
+	if inventory == nil || err != nil {
+		return false, err
+	}
+	wants := func(one *resolvedPlacement) bool {
+		selected, _ := one.verifiedSelects(inventory, &syncTarget)
+		return selected && one.siteAt(key.objectKey, &syncTarget) == key.site
+	}
+	return !slices.ContainsFunc(selection.selectedBy, wants) &&
+		(syncTarget.Tenancy.Naming.IsShared() || !slices.ContainsFunc(selection.containerFor, wants)), nil
+}
+
+// mayNotUpsync reports whether none of the placements may upsync from the cluster of a mailbox any more. The error is why that is
+// unknown.
+func (v verifier) mayNotUpsync(ctx context.Context, mailbox logicalcluster.Name, placements []*resolvedPlacement) (bool, error) {
 	syncTarget, inventory, err := v.syncTargetOf(ctx, mailbox)
 	if inventory == nil || err != nil {
 		return false, err
 	}
 	return !slices.ContainsFunc(placements, func(one *resolvedPlacement) bool {
 		selected, mayUpsync := one.verifiedSelects(inventory, &syncTarget)
-		return selected && (mayUpsync || !forUpsync)
+		return selected && mayUpsync
 	}), nil
 }
 

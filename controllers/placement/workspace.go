@@ -27,8 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/topic"
 )
@@ -154,11 +153,11 @@ func newWorkspace(s *shared, cluster logicalcluster.Name) *workspace {
 	reports := &reports{cluster: cluster, topic: &s.requests.report}
 	w.tasks = newTasks(s, cluster, w, reports.request)
 	w.pairs = newPairs(s, cluster, w.tasks, reports)
-	inWorkspace := func(key objectKey) mailboxwrite.Object {
-		return mailboxwrite.Object{Workspace: cluster, Resource: key.resource, Name: key.name}
+	inWorkspace := func(key objectKey) writes.Object {
+		return writes.Object{Workspace: cluster, Resource: key.resource, Name: key.name}
 	}
 	// It writes placements, their slices and their PlacementRevisions.
-	writer := &mailboxwrite.Writer[objectKey]{Workspaces: o.Workloads, FieldManager: manager, Locate: inWorkspace}
+	writer := &writes.WorkspaceWriter[objectKey]{Workspaces: o.Workloads, FieldManager: manager, Locate: inWorkspace}
 	copies := &copies{cluster, o.Mailboxes, o.CachePolicy, s.marks, &w.pairs.writes}
 	w.resolver = &resolver{
 		sources: w.sources, active: w.active, startup: s.startup, paths: s.paths, verifier: s.verifier, marks: s.marks,
@@ -173,15 +172,15 @@ func newWorkspace(s *shared, cluster logicalcluster.Name) *workspace {
 	w.passes = &pairReconciler{
 		copies: copies, pairs: w.pairs, tasks: w.tasks, fleet: o.Fleet, history: o.History, hasher: o.Hasher, sync: o.Sync, clock: o.Clock,
 		observer: &observer{sources: w.sources, copies: copies, pairs: w.pairs, active: w.active, marks: s.marks, verifier: s.verifier},
-		executor: &executor{sources: w.sources, copies: copies, deletions: w.pairs.deletions, writer: mailboxwrite.Writer[pairKey]{
+		executor: &executor{sources: w.sources, copies: copies, deletions: w.pairs.deletions, writer: writes.WorkspaceWriter[pairKey]{
 			Workspaces: o.Mailboxes, FieldManager: manager, Locate: inMailbox, Expectations: &w.pairs.writes,
 		}},
 	}
 	w.statuses = &sourceStatus{
 		sources: w.sources, copies: copies, pairs: w.pairs, active: w.active, fleet: o.Fleet, startup: s.startup, marks: s.marks,
-		writes: expectations.New[objectKey, *unstructured.Unstructured](&gosync.Mutex{}, o.Clock),
+		writes: writes.NewExpectations[objectKey, *unstructured.Unstructured](&gosync.Mutex{}, o.Clock),
 	}
-	w.statuses.writer = mailboxwrite.Writer[objectKey]{Workspaces: o.Workloads, FieldManager: manager, Locate: inWorkspace, Expectations: &w.statuses.writes}
+	w.statuses.writer = writes.WorkspaceWriter[objectKey]{Workspaces: o.Workloads, FieldManager: manager, Locate: inWorkspace, Expectations: &w.statuses.writes}
 	w.reporter = &reporter{
 		sources: w.sources, pairs: w.pairs, active: w.active, selector: w.selector, reports: reports, startup: s.startup, fleet: o.Fleet,
 		history: o.History, marks: s.marks, writer: writer, clock: o.Clock,

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/conversion"
@@ -147,7 +147,7 @@ func (s Availability) unavailableOnTarget(entry selection.Entry, resource plan.R
 			return target.Group == unavailable.GroupResource.Group && target.Kind == unavailable.Kind
 		}) {
 			short = append(short, UnavailableEntry{
-				Resource: entryNameOnTarget(entry, unavailable), Reason: unavailable.Reason, Message: events.Truncate(s.unavailableMessage(unavailable)),
+				Resource: entryNameOnTarget(entry, unavailable), Reason: unavailable.Reason, Message: status.Truncate(s.unavailableMessage(unavailable)),
 			})
 		}
 	}

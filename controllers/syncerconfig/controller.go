@@ -41,7 +41,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/lanes"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
@@ -109,7 +109,7 @@ func NewController(mailboxes *mailboxes.Mailboxes, manager *syncmanager.Manager,
 // Register adds the controller to the manager of the hosting cluster.
 func (c *Controller) Register(hosting manager.Manager) error {
 	// A mailbox may have thousands of configs, and each needs a request.
-	slow := lanes.PerKey[types.UID](c, writeTimeout, c.clock)
+	slow := queue.LanePerKey[types.UID](c, writeTimeout, c.clock)
 	worker, err := controller.NewTyped("syncerconfig", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: workers,
 		Reconciler:              slow,

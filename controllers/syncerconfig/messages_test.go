@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
@@ -100,7 +100,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	long := strings.Repeat("ä", 5000)
 	failed := failure("", "configmaps", "a", "x")
 	failed.Failure.Message = long
-	entry := syncerconfig.UnavailableEntry{Field: "spec.clusterScope[0]", Resource: "configmaps", Reason: plan.ReasonForbidden, Message: events.Truncate(long)}
+	entry := syncerconfig.UnavailableEntry{Field: "spec.clusterScope[0]", Resource: "configmaps", Reason: plan.ReasonForbidden, Message: status.Truncate(long)}
 	for name, change := range map[string]func(*syncerconfig.ObservedConfig){
 		"a failure": func(f *syncerconfig.ObservedConfig) { f.Tally.Failures = []objectsync.ObjectFailure{failed} },
 		"a problem": func(f *syncerconfig.ObservedConfig) {

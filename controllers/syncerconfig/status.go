@@ -27,8 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/conditions"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
@@ -112,7 +111,7 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	}
 	ready := readyCondition(observed, summary)
 	before := meta.FindStatusCondition(current.Conditions, ready.Type)
-	conditions.SetIf(observed.Held, &next.Conditions, metav1.Condition{
+	status.SetConditionIf(observed.Held, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionStoreWentBack, Reason: ReasonOlderVersions, ObservedGeneration: observed.Generation,
 		Message: "kcp went back to an earlier state, as after a restore from a backup. Until the administrator of the cluster confirms that, the hub removes nothing from it, and overwrites nothing there. " +
 			"Restore the missing objects here.",
@@ -131,24 +130,24 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	}
 	ready.ObservedGeneration = observed.Generation
 	meta.SetStatusCondition(&next.Conditions, ready)
-	conditions.SetIf(!observed.BeyondLimits && (!observed.Selects || len(observed.EmptyEntries) > 0), &next.Conditions, metav1.Condition{
+	status.SetConditionIf(!observed.BeyondLimits && (!observed.Selects || len(observed.EmptyEntries) > 0), &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionSelectsNothing, Reason: ReasonSelectsNothing, ObservedGeneration: observed.Generation,
 		Message: selectsNothingMessage(observed.EmptyEntries),
 	})
-	conditions.SetIf(observed.Suspended, &next.Conditions, metav1.Condition{
+	status.SetConditionIf(observed.Suspended, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionSuspended, Reason: ReasonSuspended, ObservedGeneration: observed.Generation,
 		Message: "Objects that only this config selects stay unchanged.",
 	})
-	conditions.SetIf(len(observed.MissingAPIs.Resources) > 0, &next.Conditions, metav1.Condition{
+	status.SetConditionIf(len(observed.MissingAPIs.Resources) > 0, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: observed.Generation,
 		Message: observed.MissingAPIs.Message,
 	})
 	overlapping := overlappingCondition(summary, observed.OverruledVersions)
 	overlapping.ObservedGeneration = observed.Generation
-	conditions.SetIf(overlapping.Reason != "", &next.Conditions, overlapping)
-	conditions.SetIf(len(summary.Dropped) > 0, &next.Conditions, metav1.Condition{
+	status.SetConditionIf(overlapping.Reason != "", &next.Conditions, overlapping)
+	status.SetConditionIf(len(summary.Dropped) > 0, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionFieldsDropped, Reason: ReasonNotInSchema, ObservedGeneration: observed.Generation,
-		Message: events.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(summary.Dropped))),
+		Message: status.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(summary.Dropped))),
 	})
 	return next
 }
@@ -204,22 +203,22 @@ func readyCondition(findings ObservedConfig, tally *objectsync.ConfigSummary) me
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
 	case findings.EvictedReason != "":
-		condition.Reason, condition.Message = plan.ReasonMailboxLimitExceeded, events.Truncate(findings.EvictedReason)
+		condition.Reason, condition.Message = plan.ReasonMailboxLimitExceeded, status.Truncate(findings.EvictedReason)
 	case findings.BeyondLimits:
 		condition.Reason, condition.Message = plan.ReasonMailboxLimitExceeded, beyondLimitsMessage
 	case len(findings.Problems) > 0:
 		problem := findings.Problems[0]
-		condition.Reason, condition.Message = ReasonInvalidEntry, events.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))
+		condition.Reason, condition.Message = ReasonInvalidEntry, status.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))
 	case len(findings.UnavailableEntries) > 0:
 		condition.Reason, condition.Message = unavailableReason(findings.UnavailableEntries)
 	case limitFailureMessage(tally) != "":
-		condition.Reason, condition.Message = plan.ReasonMailboxLimitExceeded, events.Truncate(limitFailureMessage(tally))
+		condition.Reason, condition.Message = plan.ReasonMailboxLimitExceeded, status.Truncate(limitFailureMessage(tally))
 	case tally.Failed > 0:
 		condition.Reason, condition.Message = ReasonObjectsFailed, failedMessage(tally)
 	case findings.Suspended:
 		condition.Reason, condition.Message = ReasonSuspended, "The config is suspended."
 	case len(tally.Deferred) > 0 && tally.Synced+int64(len(tally.Deferred)) == tally.Selected:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonLeftToTarget, events.Truncate(leftToTargetMessage(tally))
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonLeftToTarget, status.Truncate(leftToTargetMessage(tally))
 	case tally.Synced < tally.Selected:
 		condition.Reason, condition.Message = ReasonSyncing, fmt.Sprintf("%d of %d objects are in sync.", tally.Synced, tally.Selected)
 	default:

@@ -34,8 +34,8 @@ import (
 
 	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -159,7 +159,7 @@ func New(dependencies Dependencies, settings *configv1alpha1.HubConfiguration) *
 // Register adds the sync manager and its controller to the manager of the hosting cluster.
 func (m *Manager) Register(hosting manager.Manager) error {
 	// The names of APIs are cleared in the mailbox, whose admission webhooks may be slow.
-	slow := lanes.PerKey[types.UID](m, 0, m.Clock)
+	slow := queue.LanePerKey[types.UID](m, 0, m.Clock)
 	worker, err := controller.NewTyped("syncmanager", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: workers,
 		Reconciler:              slow,

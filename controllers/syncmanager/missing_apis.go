@@ -27,7 +27,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/namelock"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
@@ -158,10 +158,10 @@ func missingAPIsMessage(resources []schema.GroupResource, conflict string, state
 	switch {
 	case state.forbidden != "":
 		return text + fmt.Sprintf(" The hub may not free the name: %s. Delete the CustomResourceDefinition of that name in the mailbox; then remove the name from the annotation %s "+
-			"of the LogicalCluster \"cluster\" there.", events.Truncate(state.forbidden), namelock.Annotation)
+			"of the LogicalCluster \"cluster\" there.", status.Truncate(state.forbidden), namelock.Annotation)
 	case crds != "":
 		return text + fmt.Sprintf(" Delete the CustomResourceDefinition %s in the mailbox, after saving its objects, which go with it. The hub then frees the name.", crds)
 	default:
-		return text + fmt.Sprintf(" kcp reports: %s. Delete the object with that name in the mailbox; the hub then makes kcp try again.", events.Truncate(strings.TrimSuffix(conflict, ".")))
+		return text + fmt.Sprintf(" kcp reports: %s. Delete the object with that name in the mailbox; the hub then makes kcp try again.", status.Truncate(strings.TrimSuffix(conflict, ".")))
 	}
 }

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/internal/patch"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
@@ -51,7 +51,7 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 		// The SyncTarget was unassigned, or the hub is stopping.
 		return reconcile.Result{}, nil
 	case apierrors.IsConflict(err):
-		return patch.ResultOf(err)
+		return status.PatchResult(err)
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", pass.target.Name, err)
 	default:

@@ -49,11 +49,11 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
-	"github.com/synchub-dev/synchub/controllers/internal/patch"
-	"github.com/synchub-dev/synchub/controllers/internal/predicates"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
+	"github.com/synchub-dev/synchub/controllers/internal/watch"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -87,9 +87,6 @@ type Options struct {
 	// the status of SyncTargets, because users may write that status.
 	Ledger    *ledger.Store
 	Mailboxes mailbox.Locator
-	// ConnectionChanged carries SyncTargets whose connection changed. Unauthorized carries SyncTargets whose credentials the target
-	// refused in a probe.
-	ConnectionChanged, Unauthorized *topic.Topic[types.UID]
 
 	// Readiness receives which SyncTargets are Ready; it may be nil.
 	Readiness *readiness.Registry
@@ -129,10 +126,10 @@ func NewController(options Options) *Controller {
 
 // Register adds the controller to the manager of the inventory workspaces.
 func (c *Controller) Register(hosting manager.Manager) error {
-	slow := lanes.PerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, c.Clock)
+	slow := queue.LanePerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, c.Clock)
 	return errors.Join(hosting.Add(slow), mcbuilder.ControllerManagedBy(c.Manager).
 		Named("synctarget").
-		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(predicates.IgnoreHeartbeats(), predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(watch.IgnoreHeartbeats(), predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(inventories.SecretMetadata(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
 			return mchandler.EnqueueRequestsFromMapFunc(func(_ context.Context, secret client.Object) []reconcile.Request {
 				return c.store.requestsForSecret(secretKey{name, client.ObjectKeyFromObject(secret)})
@@ -150,9 +147,9 @@ func (c *Controller) Register(hosting manager.Manager) error {
 			context.AfterFunc(ctx, runningControllers.Add(c))
 			return nil
 		})).
-		WatchesRawSource(topic.Source(c.ConnectionChanged, c.store.onChanged)).
+		WatchesRawSource(topic.Source(&c.Registry.Changed, c.store.onChanged)).
 		WatchesRawSource(topic.Source(&c.Sync.StateChanged, c.store.onChanged)).
-		WatchesRawSource(topic.Source(c.Unauthorized, c.store.onUnauthorized)).
+		WatchesRawSource(topic.Source(&c.Registry.Unauthorized, c.store.onUnauthorized)).
 		// The leader reports exceeded quotas.
 		WatchesRawSource(leadership.Source(c.Role.Elected, func(requestQueue) { c.store.enqueueAll() })).
 		WatchesRawSource(topic.Source(c.Role.Changed, func(_ requestQueue, changed shards.Set) { c.store.resetShards(changed, c.Role.Owns) })).
@@ -295,7 +292,7 @@ func (c *Controller) awaitQuota(ctx context.Context, request mcreconcile.Request
 // again: when replicas change, all SyncTargets would be written at once.
 func (c *Controller) patchStatus(ctx context.Context, inventory cluster.Cluster, stored, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	syncTarget.Status.Hub = c.Replica
-	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
+	return status.Patch(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
 // startOrStopSync starts or stops the sync of the SyncTarget. It starts only for an identified cluster: the

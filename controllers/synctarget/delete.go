@@ -34,7 +34,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -154,7 +154,7 @@ func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluste
 // the status.
 func (c *Controller) forceRemoval(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, remaining string) (reconcile.Result, error) {
 	c.store.stopDrain(syncTarget.UID)
-	if err := events.WarnSyncTarget(ctx, inventory.GetClient(), c.Clock.Now(), syncTarget, ReasonRemovalForced, "The SyncTarget is let go. "+remaining); err != nil {
+	if err := status.WarnSyncTarget(ctx, inventory.GetClient(), c.Clock.Now(), syncTarget, ReasonRemovalForced, "The SyncTarget is let go. "+remaining); err != nil {
 		return reconcile.Result{}, err
 	}
 	return c.finishCleanup(ctx, inventory, syncTarget, ReasonRemovalForced, "The SyncTarget is let go by force. "+remaining)

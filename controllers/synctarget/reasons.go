@@ -54,4 +54,6 @@ const (
 	ReasonTunnelsDisabled = "TunnelsDisabled"
 	// ReasonTunnelNotVerified: the hub could not find out which cluster is at the other end of a tunnel.
 	ReasonTunnelNotVerified = "TunnelNotVerified"
+	// ReasonFieldsWithoutEffect is the reason of the condition NotImplemented.
+	ReasonFieldsWithoutEffect = "FieldsWithoutEffect"
 )

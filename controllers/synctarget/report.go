@@ -35,8 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/conditions"
-	"github.com/synchub-dev/synchub/controllers/internal/unsupportedfields"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -181,7 +180,7 @@ func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *syncTarget
 	v.setAPIsMissingCondition(syncTarget)
 	setSuspendedCondition(syncTarget)
 	setDrainedCondition(syncTarget, health, v.observedState)
-	unsupportedfields.SetCondition(&status.Conditions, syncTarget.Generation, unsupportedfields.SyncTarget(&syncTarget.Spec))
+	setNotImplementedCondition(&status.Conditions, syncTarget.Generation, unsupportedFields(&syncTarget.Spec))
 	v.setClusterSharedCondition(syncTarget)
 	v.setCredentialsStatus(status, state.renewal)
 	// The hub never sets these fields, so another client has set them.
@@ -232,7 +231,7 @@ func notSyncedOf(syncTarget *edgev2alpha1.SyncTarget, mailbox logicalcluster.Nam
 func (v statusView) setMailboxLimitCondition(syncTarget *edgev2alpha1.SyncTarget, isHeartbeatDue bool) {
 	stored := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxLimitExceeded)
 	if v.BeyondLimits == "" || isHeartbeatDue || stored == nil || stored.Status != metav1.ConditionTrue || stored.Reason != v.BeyondLimitsReason {
-		conditions.SetIf(v.BeyondLimits != "", &syncTarget.Status.Conditions, metav1.Condition{
+		status.SetConditionIf(v.BeyondLimits != "", &syncTarget.Status.Conditions, metav1.Condition{
 			Type: edgev2alpha1.ConditionMailboxLimitExceeded, Reason: v.BeyondLimitsReason, Message: v.BeyondLimits, ObservedGeneration: syncTarget.Generation,
 		})
 	}
@@ -241,7 +240,7 @@ func (v statusView) setMailboxLimitCondition(syncTarget *edgev2alpha1.SyncTarget
 // setClusterSharedCondition sets or removes the condition ClusterShared. Its message does not name the other SyncTarget, which may
 // belong to another tenant.
 func (v statusView) setClusterSharedCondition(syncTarget *edgev2alpha1.SyncTarget) {
-	conditions.SetIf(v.clusterShared, &syncTarget.Status.Conditions, metav1.Condition{
+	status.SetConditionIf(v.clusterShared, &syncTarget.Status.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionClusterShared, Reason: ReasonOtherInventory, ObservedGeneration: syncTarget.Generation,
 		Message: "A SyncTarget of another inventory workspace leads to a cluster with the same identity. That stops neither SyncTarget. " +
 			"If this cluster is not meant to be shared, ask the hub's operator: its log names both.",
@@ -259,7 +258,7 @@ func (v statusView) setTunnelStatus(syncTarget *edgev2alpha1.SyncTarget) {
 	} else if v.tunnelRefusal != nil {
 		condition.Message = fmt.Sprintf("A tunnel with this SyncTarget's token was refused: %v.", v.tunnelRefusal)
 	}
-	conditions.SetIf(v.tunnelRefusal != nil, &syncTarget.Status.Conditions, condition)
+	status.SetConditionIf(v.tunnelRefusal != nil, &syncTarget.Status.Conditions, condition)
 }
 
 // setNamespacesLeftCondition sets or removes the condition NamespacesLeft.
@@ -268,7 +267,7 @@ func setNamespacesLeftCondition(syncTarget *edgev2alpha1.SyncTarget, left []stri
 	if slices.Contains(left, ledger.AllNamespaces) {
 		where = "other namespaces"
 	}
-	conditions.SetIf(len(left) > 0, &syncTarget.Status.Conditions, metav1.Condition{
+	status.SetConditionIf(len(left) > 0, &syncTarget.Status.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionNamespacesLeft, Reason: ReasonNamespacesUnlisted, ObservedGeneration: syncTarget.Generation,
 		Message: fmt.Sprintf("The hub used %s of the target before, which spec.namespaces.only does not list. What it placed there, if anything, stays as it is, and the hub does not look at it. "+
 			"List them again to have it kept in sync, or removed with its originals.", where),
@@ -311,7 +310,7 @@ func (v statusView) verifiedGeneration(syncTarget *edgev2alpha1.SyncTarget, befo
 
 // setUnreadableCondition sets or removes the condition ResourcesUnreadable.
 func (v statusView) setUnreadableCondition(syncTarget *edgev2alpha1.SyncTarget) {
-	conditions.SetIf(len(v.unreadable) > 0, &syncTarget.Status.Conditions, metav1.Condition{
+	status.SetConditionIf(len(v.unreadable) > 0, &syncTarget.Status.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionResourcesUnreadable, Reason: targets.ReasonNotReadable, ObservedGeneration: syncTarget.Generation, Message: v.unreadableMessage(),
 	})
 }
@@ -333,7 +332,7 @@ func (v statusView) unreadableMessage() string {
 // setAPIsMissingCondition sets or removes the condition APIsMissing. It leaves the condition alone while the hub does not know.
 func (v statusView) setAPIsMissingCondition(syncTarget *edgev2alpha1.SyncTarget) {
 	if v.MissingAPIsKnown {
-		conditions.SetIf(len(v.MissingAPIs.Resources) > 0, &syncTarget.Status.Conditions, metav1.Condition{
+		status.SetConditionIf(len(v.MissingAPIs.Resources) > 0, &syncTarget.Status.Conditions, metav1.Condition{
 			Type: edgev2alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict,
 			Message: v.MissingAPIs.Message, ObservedGeneration: syncTarget.Generation,
 		})
@@ -467,7 +466,7 @@ func syncerReadyCondition(syncTarget *edgev2alpha1.SyncTarget, v statusView, hea
 
 // setSuspendedCondition sets the condition Suspended while spec.suspend is true, else removes it.
 func setSuspendedCondition(syncTarget *edgev2alpha1.SyncTarget) {
-	conditions.SetIf(syncTarget.Spec.Suspend, &syncTarget.Status.Conditions, metav1.Condition{
+	status.SetConditionIf(syncTarget.Spec.Suspend, &syncTarget.Status.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionSuspended, Reason: ReasonSuspended, ObservedGeneration: syncTarget.Generation,
 		Message: "Nothing is synced while spec.suspend is true; objects on the target stay as they are.",
 	})

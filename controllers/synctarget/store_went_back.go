@@ -22,22 +22,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/conditions"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
 // setStoreWentBack sets the condition StoreWentBack and the related fields while a rewind holds the SyncTarget,
 // and otherwise removes them. The counts in the status stay as they are.
 func setStoreWentBack(syncTarget *edgev2alpha1.SyncTarget, rewind *storehistory.Rewind) {
-	status := &syncTarget.Status
+	current := &syncTarget.Status
 	if rewind == nil {
-		status.StoreWentBack = nil
-	} else if before := status.StoreWentBack; before == nil || before.ID != rewind.ID || !before.DetectedAt.Time.Equal(rewind.Detected) {
-		status.StoreWentBack = storeWentBackStatus(rewind)
+		current.StoreWentBack = nil
+	} else if before := current.StoreWentBack; before == nil || before.ID != rewind.ID || !before.DetectedAt.Time.Equal(rewind.Detected) {
+		current.StoreWentBack = storeWentBackStatus(rewind)
 	}
-	conditions.SetIf(rewind != nil, &status.Conditions, metav1.Condition{
+	status.SetConditionIf(rewind != nil, &current.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionStoreWentBack, Reason: ReasonOlderVersions, ObservedGeneration: syncTarget.Generation,
-		Message: storeWentBackMessage(syncTarget.Name, status.StoreWentBack),
+		Message: storeWentBackMessage(syncTarget.Name, current.StoreWentBack),
 	})
 }
 

@@ -35,7 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -80,7 +80,7 @@ type key struct{ namespace, account string }
 // [Controller.Run].
 type Controller struct {
 	Options
-	queue   *idlequeue.Queue[key]
+	queue   *queue.Queue[key]
 	members members
 	// writing has the namespaces and ServiceAccounts whose objects are being brought in sync.
 	writing singleflight.Group
@@ -105,7 +105,7 @@ func New(options Options, of *edgev2alpha1.Tenancy) *Controller {
 	c.state.Store(&state{})
 	c.members.owner = options.Owner
 	c.members.workspaces, c.members.prepared = map[string]logicalcluster.Name{}, map[string]logicalcluster.Name{}
-	c.queue = idlequeue.New(idlequeue.Options[key]{
+	c.queue = queue.New(queue.Options[key]{
 		Name:                    "tenants",
 		Reconciler:              c,
 		MaxConcurrentReconciles: maxConcurrentReconciles,

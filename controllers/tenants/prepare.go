@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 )
 
@@ -172,7 +172,7 @@ func (c *Controller) ensureInNamespace(ctx context.Context, state *state, kind k
 // ensureIn brings an object in sync, and first creates its namespace with the labels if that is missing.
 func (c *Controller) ensureIn(ctx context.Context, store *store, at types.NamespacedName, desired *unstructured.Unstructured, labels map[string]string) written {
 	result := store.ensure(ctx, at, desired)
-	if mailboxwrite.IsMissingNamespace(result.err, at.Namespace) {
+	if writes.IsMissingNamespace(result.err, at.Namespace) {
 		if err := ensureNamespace(ctx, &c.Options, at.Namespace, labels); err != nil {
 			return written{err: err}
 		}

@@ -28,9 +28,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
-	"github.com/synchub-dev/synchub/controllers/internal/expectations"
-	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -47,14 +45,14 @@ type store struct {
 
 	lock gosync.Mutex
 	// writes are the hub's writes that the cache does not contain yet. They use the lock.
-	writes expectations.Writes[types.NamespacedName, *unstructured.Unstructured]
+	writes writes.Expectations[types.NamespacedName, *unstructured.Unstructured]
 	// repairs are the repairs of objects that another client changed.
-	repairs map[types.NamespacedName]*driftbackoff.Backoff
+	repairs map[types.NamespacedName]*writes.DriftBackoff
 }
 
 // newStore returns a store whose cache is empty until it runs. onChange is called with each object that changes.
 func newStore(kind kind, o *Options, onChange func(kind, *unstructured.Unstructured), onAvailability func()) *store {
-	s := &store{kind: kind, objects: &o.Connection.Objects, owner: o.Owner, hasher: o.Hasher, clock: o.Clock, repairs: map[types.NamespacedName]*driftbackoff.Backoff{}}
+	s := &store{kind: kind, objects: &o.Connection.Objects, owner: o.Owner, hasher: o.Hasher, clock: o.Clock, repairs: map[types.NamespacedName]*writes.DriftBackoff{}}
 	s.cache = o.Connection.Watches.NewCache(kind.GroupVersionResource, targets.CacheOptions{
 		Namespaced: true, Selector: Selector(o.Owner), OnAvailability: onAvailability,
 		Handler: cache.ResourceEventHandlerFuncs{
@@ -70,7 +68,7 @@ func newStore(kind kind, o *Options, onChange func(kind, *unstructured.Unstructu
 			},
 		},
 	})
-	s.writes = expectations.New[types.NamespacedName, *unstructured.Unstructured](&s.lock, o.Clock)
+	s.writes = writes.NewExpectations[types.NamespacedName, *unstructured.Unstructured](&s.lock, o.Clock)
 	s.writes.CacheHasReached = func(key types.NamespacedName, resourceVersion string) bool {
 		return s.cache.HasReached(key.Namespace, resourceVersion)
 	}
@@ -207,14 +205,14 @@ func (s *store) nextRepairDelay(key types.NamespacedName) time.Duration {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.repairs[key] == nil {
-		s.repairs[key] = &driftbackoff.Backoff{}
+		s.repairs[key] = &writes.DriftBackoff{}
 	}
 	return s.repairs[key].Next(s.clock.Now())
 }
 
 // ensureNamespace creates the namespace of an object that could not be created because of it.
 func ensureNamespace(ctx context.Context, o *Options, name string, labels map[string]string) error {
-	annotations := map[string]string{ownership.EnsuredAnnotation: o.Owner.EnsuredValue(mailboxwrite.NamespaceSelf(name))}
+	annotations := map[string]string{ownership.EnsuredAnnotation: o.Owner.EnsuredValue(writes.NamespaceSelf(name))}
 	if err := o.Connection.Objects.EnsureNamespace(requestclass.With(ctx, requestclass.Extra), name, labels, annotations); err != nil {
 		return fmt.Errorf("cannot create the namespace %s: %w", name, err)
 	}

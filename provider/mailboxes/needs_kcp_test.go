@@ -151,7 +151,7 @@ func newNeedingHub(t *testing.T, needed func(*kcpShard) []logicalcluster.Name) *
 			return f.needed[mailbox]
 		},
 	})
-	f.subscribe()
+	f.subscribe(f.first.own, f.second.own, twin)
 	framework.RunInTest(t, f.hub.Start)
 	f.hub.SetResources([]schema.GroupVersionResource{configMaps})
 	return f

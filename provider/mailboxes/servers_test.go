@@ -107,13 +107,11 @@ func (s *kcpShard) prepare(ctx context.Context) error {
 		return err
 	}
 	s.own = logicalcluster.Name(own.Spec.Cluster)
-	if err := s.createDuplicateMailbox(ctx); err != nil {
+	if err := s.createMailbox(ctx, "twin", twin); err != nil {
 		return err
 	}
-	for _, mailbox := range []logicalcluster.Name{s.own, twin} {
-		if err := s.furnish(ctx, mailbox); err != nil {
-			return err
-		}
+	if err := s.furnish(ctx, s.own); err != nil {
+		return err
 	}
 	return s.readURL(ctx)
 }
@@ -150,24 +148,36 @@ func (s *kcpShard) changeExport(ctx context.Context, change func(*apisv1alpha2.A
 	return provider.Patch(ctx, &export, client.MergeFrom(before))
 }
 
-// createDuplicateMailbox makes a mailbox whose logical cluster has a name that is given.
-func (s *kcpShard) createDuplicateMailbox(ctx context.Context) error {
+// createMailbox makes a mailbox whose logical cluster has the given name, which both shards may have.
+func (s *kcpShard) createMailbox(ctx context.Context, name string, cluster logicalcluster.Name) error {
 	provider, err := s.client(providerWorkspace)
 	if err != nil {
 		return err
 	}
 	workspace := &tenancyv1alpha1.Workspace{
-		ObjectMeta: metav1.ObjectMeta{Name: "twin", Annotations: map[string]string{"internal.tenancy.kcp.io/cluster": twin.String()}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"internal.tenancy.kcp.io/cluster": cluster.String()}},
 		Spec:       tenancyv1alpha1.WorkspaceSpec{Type: &tenancyv1alpha1.WorkspaceTypeReference{Path: providerWorkspace, Name: bootstrap.WorkspaceType}},
 	}
 	if err := provider.Create(ctx, workspace); err != nil {
 		return err
 	}
-	workspace, err = framework.CreateWorkspace(ctx, s.Config, providerWorkspace, workspace.Name, providerWorkspace+":"+bootstrap.WorkspaceType)
-	if err == nil && workspace.Spec.Cluster != twin.String() {
-		err = fmt.Errorf("the twin's logical cluster is called %s", workspace.Spec.Cluster)
+	workspace, err = framework.CreateWorkspace(ctx, s.Config, providerWorkspace, name, providerWorkspace+":"+bootstrap.WorkspaceType)
+	if err != nil {
+		return err
 	}
-	return err
+	if workspace.Spec.Cluster != cluster.String() {
+		return fmt.Errorf("the logical cluster of the workspace %s is called %s", name, workspace.Spec.Cluster)
+	}
+	return s.furnish(ctx, cluster)
+}
+
+// deleteMailbox deletes a mailbox, unless it does not exist.
+func (s *kcpShard) deleteMailbox(ctx context.Context, name string) error {
+	provider, err := s.client(providerWorkspace)
+	if err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(provider.Delete(ctx, &tenancyv1alpha1.Workspace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
 // readURL waits until kcp lists the shard, which it does when it has a mailbox.

@@ -17,12 +17,14 @@ limitations under the License.
 package mailboxes_test
 
 import (
+	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	"github.com/kcp-dev/logicalcluster/v3"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,188 +36,225 @@ import (
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
-// The double of the endpoint slice of a kcp with two shards goes through all its states. The shards are real.
-func TestSeveralEndpoints(t *testing.T) {
+// The tests of this file play the endpoint slice of a kcp with two shards. The shards are real.
+
+// newHubWithoutEndpoints returns a hub before kcp lists an endpoint. Each mailbox has an object "kept" with the URL of its shard.
+func newHubWithoutEndpoints(t *testing.T) *testHub {
 	tier.Thorough(t)
 	f := newTestHub(t)
-	for _, step := range []struct {
-		name string
-		do   func()
-	}{
-		{"none at first", f.expectNoEndpointsAtFirst},
-		{"one", f.addFirstEndpoint},
-		{"both", f.addSecondEndpoint},
-		{"proofs on the second", f.expectVerifiedAbsences},
-		{"the second is removed", f.removeSecondEndpoint},
-		{"both in another order", f.restoreSecondEndpoint},
-		{"a dead and malformed ones among them", f.addDeadEndpoints},
-		{"the second hangs", f.hangSecondEndpoint},
-		{"a mailbox moves", f.moveMailbox},
-		{"none again", f.removeAllEndpoints},
-	} {
-		begun := time.Now()
-		step.do()
-		t.Log(step.name, "took", time.Since(begun).Round(time.Millisecond))
-		if t.Failed() {
-			return
-		}
-	}
-}
-
-func (f *testHub) expectNoEndpointsAtFirst() {
-	f.eventually(f.hub.HasSynced).Should(BeTrue())
-	f.expectUnknown(f.first.own, f.second.own, twin)
-	f.eventually(f.watchers).Should(Equal(1), "the watch of the slice")
-	f.atRest = f.watchRoutines()
-	for _, shard := range []*kcpShard{f.first, f.second} {
+	for _, shard := range f.shards() {
 		f.create(shard, shard.own, "kept", shard.url)
 		f.create(shard, twin, "kept", shard.url)
 	}
-	f.create(f.first, twin, "left", f.first.url)
-	f.create(f.second, f.second.own, "doomed", f.second.url)
-	f.create(f.second, f.second.own, "suspect", f.second.url)
+	return f
 }
 
-func (f *testHub) addFirstEndpoint() {
-	f.slice.set(f.first.url)
-	f.eventually(f.value(f.first.own, "kept")).Should(Equal(f.first.url))
-	f.eventually(f.value(twin, "kept")).Should(Equal(f.first.url))
-	f.eventually(f.subscribers[twin].wasReset).Should(BeTrue())
-	f.expectUnknown(f.second.own)
-	f.Expect(f.hub.HasSynced()).To(BeTrue())
-	f.expectEvents(f.first, f.first.own, "on-one")
+// newHubOfBothShards returns such a hub once it shows both shards.
+func newHubOfBothShards(t *testing.T) *testHub {
+	f := newHubWithoutEndpoints(t)
+	f.serveBoth()
+	return f
 }
 
-// addSecondEndpoint checks that lists, events and writes use the right shard. The state of a mailbox whose name both shards
-// have is Unknown.
-func (f *testHub) addSecondEndpoint() {
+func (f *testHub) shards() []*kcpShard { return []*kcpShard{f.first, f.second} }
+
+// serveBoth makes kcp list both shards, and waits until the hub shows their mailboxes.
+func (f *testHub) serveBoth() {
 	f.slice.set(f.first.url, f.second.url)
-	f.eventually(f.value(f.second.own, "kept")).Should(Equal(f.second.url))
-	f.Expect(f.value(f.first.own, "kept")()).To(Equal(f.first.url))
-	f.eventually(f.hub.HasSynced).Should(BeTrue())
-	f.expectUnknown(twin)
-	f.expectEvents(f.first, f.first.own, "on-both-first")
-	f.expectEvents(f.second, f.second.own, "on-both-second")
-	f.expectWrites("written")
+	for _, shard := range f.shards() {
+		f.eventually(f.value(shard.own, "kept")).Should(Equal(shard.url))
+	}
 }
 
 // expectWrites writes to both mailboxes through the hub, and reads the objects from their servers.
-func (f *testHub) expectWrites(name string) {
+func (f *testHub) expectWrites() {
 	f.t.Helper()
-	for _, shard := range []*kcpShard{f.first, f.second} {
+	for _, shard := range f.shards() {
 		through, ok := f.hub.Client(shard.own)
 		f.Expect(ok).To(BeTrue())
-		written := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"value": shard.url}}}
+		written := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "written"}, "data": map[string]any{"value": shard.url}}}
 		_, err := through.Resource(configMaps).Namespace("default").Create(f.t.Context(), written, metav1.CreateOptions{})
 		f.Expect(err).NotTo(HaveOccurred())
 		direct, err := shard.client(shard.own.String())
 		f.Expect(err).NotTo(HaveOccurred())
 		var found corev1.ConfigMap
-		f.Expect(direct.Get(f.t.Context(), key(name), &found)).To(Succeed())
+		f.Expect(direct.Get(f.t.Context(), key("written"), &found)).To(Succeed())
 		f.Expect(found.Data).To(Equal(map[string]string{"value": shard.url}))
+		f.Expect(direct.Delete(f.t.Context(), &found)).To(Succeed())
 	}
 }
 
-// expectVerifiedAbsences verifies the absence of objects that were deleted on the second shard. It takes one verification.
-func (f *testHub) expectVerifiedAbsences() {
-	for _, name := range []string{"doomed", "suspect"} {
-		f.delete(f.second, f.second.own, name)
-		f.eventually(f.state(f.second.own, name)).Should(Equal(mailboxes.Absent))
-		f.eventually(f.subscribers[f.second.own].recorded(deletedKeys)).Should(ContainElement(name))
-		f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject(name))).To(BeFalse())
+// deleteOnSecond creates and deletes objects on the second shard, whose absence the hub does not believe yet.
+func (f *testHub) deleteOnSecond(names ...string) {
+	f.t.Helper()
+	own := f.second.own
+	for _, name := range names {
+		f.create(f.second, own, name, f.second.url)
+		f.eventually(f.value(own, name)).Should(Equal(f.second.url))
+		f.delete(f.second, own, name)
+		f.eventually(f.state(own, name)).Should(Equal(mailboxes.Absent))
+		f.eventually(f.subscribers[own].recorded(deletedKeys)).Should(ContainElement(name))
+		f.Expect(f.hub.TakeVerifiedAbsence(own, missingObject(name))).To(BeFalse())
+	}
+}
+
+// verifyOnSecond waits until the hub has verified the absence of objects on the second shard.
+func (f *testHub) verifyOnSecond(names ...string) {
+	f.t.Helper()
+	for _, name := range names {
 		f.hub.VerifyAbsence(f.second.own, missingObject(name))
 	}
-	f.eventually(f.subscribers[f.second.own].recorded(decidedKeys)).Should(ConsistOf("doomed", "suspect"))
-	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("doomed"))).To(BeTrue())
+	f.eventually(f.subscribers[f.second.own].recorded(decidedKeys)).Should(ConsistOf(names))
 }
 
-// removeSecondEndpoint checks that the state of its mailboxes becomes Unknown and no deletion is reported. The first endpoint
-// keeps working.
-func (f *testHub) removeSecondEndpoint() {
-	toldBefore := f.subscribers[f.second.own].recorded(deletedKeys)()
+func TestWithoutEndpointsMailboxesAreUnknown(t *testing.T) {
+	f := newHubWithoutEndpoints(t)
+	f.eventually(f.hub.HasSynced).Should(BeTrue())
+	f.expectUnknown(f.first.own, f.second.own, twin)
+	f.eventually(f.watchers).Should(Equal(1), "the watch of the slice")
+}
+
+func TestFirstEndpointShowsItsMailboxes(t *testing.T) {
+	f := newHubWithoutEndpoints(t)
+	f.slice.set(f.first.url)
+	f.eventually(f.value(f.first.own, "kept")).Should(Equal(f.first.url))
+	f.eventually(f.value(twin, "kept")).Should(Equal(f.first.url))
+	f.eventually(f.subscribers[twin].wasReset).Should(BeTrue())
+	f.expectUnknown(f.second.own)
+	f.eventually(f.hub.HasSynced).Should(BeTrue())
+	f.expectEvents(f.first, f.first.own, "with-one-endpoint")
+}
+
+// Lists, events and writes use the shard of the mailbox. A mailbox whose name both shards have is Unknown.
+func TestSecondEndpointJoinsTheFirst(t *testing.T) {
+	f := newHubWithoutEndpoints(t)
+	f.slice.set(f.first.url)
+	f.eventually(f.value(twin, "kept")).Should(Equal(f.first.url))
+	f.serveBoth()
+	f.eventually(f.hub.HasSynced).Should(BeTrue())
+	f.expectUnknown(twin)
+	f.expectEvents(f.first, f.first.own, "on-the-first")
+	f.expectEvents(f.second, f.second.own, "on-the-second")
+	f.expectWrites()
+}
+
+// One verification finds the absence of all objects that were deleted, and each result is used once.
+func TestAbsenceIsVerifiedAtTheEndpointOfTheMailbox(t *testing.T) {
+	f := newHubOfBothShards(t)
+	f.deleteOnSecond("deleted", "deleted-too")
+	f.verifyOnSecond("deleted", "deleted-too")
+	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("deleted"))).To(BeTrue())
+}
+
+// The mailboxes of a removed endpoint are Unknown: no deletion is reported, and no absence is verified any longer. The other
+// endpoint keeps working.
+func TestRemovedEndpointHasNoAbsences(t *testing.T) {
+	f := newHubOfBothShards(t)
+	f.deleteOnSecond("deleted")
+	f.verifyOnSecond("deleted")
+	f.subscribers[twin].wasReset()
 	f.slice.set(f.first.url)
 	f.expectUnknown(f.second.own)
 	f.eventually(f.value(twin, "kept")).Should(Equal(f.first.url))
 	f.eventually(f.subscribers[twin].wasReset).Should(BeTrue())
-	f.expectEvents(f.first, f.first.own, "on-first")
-	f.Expect(f.subscribers[f.second.own].recorded(deletedKeys)()).To(Equal(toldBefore))
-	for _, name := range []string{"suspect", "kept"} {
+	f.expectEvents(f.first, f.first.own, "on-the-first")
+	f.Expect(f.subscribers[f.second.own].recorded(deletedKeys)()).To(ConsistOf("deleted"))
+	for _, name := range []string{"deleted", "kept"} {
 		f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject(name))).To(BeFalse())
 	}
 }
 
-func (f *testHub) restoreSecondEndpoint() {
+// An endpoint that returns, in another order, is listed again, and absences are verified again.
+func TestReturnedEndpointIsListedAgain(t *testing.T) {
+	f := newHubOfBothShards(t)
+	f.deleteOnSecond("deleted")
+	f.verifyOnSecond("deleted")
+	f.slice.set(f.first.url)
+	f.expectUnknown(f.second.own)
 	f.subscribers[f.second.own].wasReset()
 	f.create(f.second, f.second.own, "unwatched", f.second.url)
 	f.slice.set(f.second.url, f.first.url)
 	f.eventually(f.value(f.second.own, "unwatched")).Should(Equal(f.second.url))
 	f.eventually(f.subscribers[f.second.own].wasReset).Should(BeTrue())
-	f.Expect(f.state(f.second.own, "suspect")()).To(Equal(mailboxes.Absent))
-	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("suspect"))).To(BeFalse())
-	f.expectEvents(f.second, f.second.own, "on-again-second")
-	f.expectEvents(f.first, f.first.own, "on-again-first")
-	f.expectWrites("written-again")
-	// Its absence is verified again later.
-	f.hub.VerifyAbsence(f.second.own, missingObject("suspect"))
+	f.expectEvents(f.second, f.second.own, "on-the-second")
+	f.expectEvents(f.first, f.first.own, "on-the-first")
+	f.expectWrites()
+	f.Expect(f.state(f.second.own, "deleted")()).To(Equal(mailboxes.Absent))
+	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("deleted"))).To(BeFalse())
+	f.hub.VerifyAbsence(f.second.own, missingObject("deleted"))
+	f.eventually(f.subscribers[f.second.own].recorded(decidedKeys)).Should(ConsistOf("deleted", "deleted"))
+	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("deleted"))).To(BeTrue())
 }
 
-func (f *testHub) addDeadEndpoints() {
+func TestDeadAndMalformedEndpointsAreIgnored(t *testing.T) {
+	f := newHubWithoutEndpoints(t)
 	port, err := servers.FreePort()
 	f.Expect(err).NotTo(HaveOccurred())
 	dead := fmt.Sprintf("https://127.0.0.1:%d/services/apiexport/%s/%s", port, providerWorkspace, exportName)
 	f.slice.set(dead, "http://"+strings.TrimPrefix(f.first.url, "https://"), "://", "", f.second.url, f.first.url)
-	f.expectEvents(f.second, f.second.own, "beside-dead-second")
-	f.expectEvents(f.first, f.first.own, "beside-dead-first")
+	f.expectEvents(f.second, f.second.own, "on-the-second")
+	f.expectEvents(f.first, f.first.own, "on-the-first")
 	f.eventually(f.hub.HasSynced).Should(BeTrue())
 	found, err := f.hub.Discover(f.t.Context(), schema.GroupVersion{}, configMaps.Resource, "")
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(found.Kind).To(Equal("ConfigMap"))
-	f.eventually(f.subscribers[f.second.own].recorded(decidedKeys)).Should(ContainElements("doomed", "suspect", "suspect"))
-	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("suspect"))).To(BeTrue())
+	f.deleteOnSecond("deleted")
+	f.verifyOnSecond("deleted")
+	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("deleted"))).To(BeTrue())
 }
 
-// hangSecondEndpoint: the mailboxes of a shard that does not answer keep their last known state, and the endpoint can stop.
-func (f *testHub) hangSecondEndpoint() {
+// The mailboxes of a shard that does not respond keep their last known state. Its endpoint can be removed and added.
+func TestHangingEndpoint(t *testing.T) {
+	f := newHubOfBothShards(t)
+	f.eventually(f.hub.HasSynced).Should(BeTrue())
+	t.Cleanup(func() { f.Expect(f.second.Resume()).To(Succeed()) })
 	f.Expect(f.second.Pause()).To(Succeed())
-	f.expectEvents(f.first, f.first.own, "beside-hanging")
+	f.expectEvents(f.first, f.first.own, "beside-the-hanging")
 	f.Expect(f.value(f.second.own, "kept")()).To(Equal(f.second.url))
 	f.Expect(f.hub.HasSynced()).To(BeTrue())
 	f.slice.set(f.first.url)
 	f.expectUnknown(f.second.own)
-	// An endpoint that is there from the start has no advantage.
 	f.slice.set(f.second.url, f.first.url)
-	f.expectEvents(f.first, f.first.own, "beside-hanging-again")
+	f.expectEvents(f.first, f.first.own, "beside-the-hanging-again")
 	f.expectUnknown(f.second.own)
 	f.Expect(f.second.Resume()).To(Succeed())
 	f.eventually(f.value(f.second.own, "kept")).Should(Equal(f.second.url))
-	f.expectEvents(f.second, f.second.own, "after-hanging")
+	f.expectEvents(f.second, f.second.own, "after-the-hanging")
 }
 
-// moveMailbox: the twin on the first shard is removed, so only the second shard shows the mailbox.
-func (f *testHub) moveMailbox() {
-	f.expectUnknown(twin)
-	f.subscribers[twin].wasReset()
-	provider, err := f.first.client(providerWorkspace)
-	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(provider.Delete(f.t.Context(), &tenancyv1alpha1.Workspace{ObjectMeta: metav1.ObjectMeta{Name: "twin"}})).To(Succeed())
-	f.eventually(f.value(twin, "kept")).Should(Equal(f.second.url))
-	f.eventually(f.subscribers[twin].wasReset).Should(BeTrue())
-	f.Expect(f.state(twin, "left")()).To(Equal(mailboxes.Absent))
-	f.Expect(f.hub.TakeVerifiedAbsence(twin, missingObject("left"))).To(BeFalse())
-	f.expectEvents(f.second, twin, "moved")
+// A mailbox that both shards have is Unknown until one of them has lost it.
+func TestMovedMailbox(t *testing.T) {
+	f := newHubOfBothShards(t)
+	name := "moved" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	moved := logicalcluster.Name(name)
+	for _, shard := range f.shards() {
+		t.Cleanup(func() { f.Expect(shard.deleteMailbox(context.WithoutCancel(t.Context()), name)).To(Succeed()) })
+		f.Expect(shard.createMailbox(t.Context(), name, moved)).To(Succeed())
+		f.create(shard, moved, "kept", shard.url)
+	}
+	f.create(f.first, moved, "left", f.first.url)
+	f.subscribe(moved)
+	f.expectUnknown(moved)
+	f.subscribers[moved].wasReset()
+	f.Expect(f.first.deleteMailbox(t.Context(), name)).To(Succeed())
+	f.eventually(f.value(moved, "kept")).Should(Equal(f.second.url))
+	f.eventually(f.subscribers[moved].wasReset).Should(BeTrue())
+	f.Expect(f.state(moved, "left")()).To(Equal(mailboxes.Absent))
+	f.Expect(f.hub.TakeVerifiedAbsence(moved, missingObject("left"))).To(BeFalse())
+	f.expectEvents(f.second, moved, "after-the-move")
 }
 
-func (f *testHub) removeAllEndpoints() {
+// Endpoints that are removed leave no watch and no goroutine.
+func TestEndpointsComeAndGo(t *testing.T) {
+	f := newHubWithoutEndpoints(t)
+	f.eventually(f.watchers).Should(Equal(1), "the watch of the slice")
+	atRest := f.watchRoutines()
 	for range 5 {
+		f.serveBoth()
 		f.slice.set()
 		f.expectUnknown(f.first.own, f.second.own, twin)
-		f.slice.set(f.first.url, f.second.url)
-		f.eventually(f.value(f.first.own, "kept")).Should(Equal(f.first.url))
-		f.eventually(f.value(f.second.own, "kept")).Should(Equal(f.second.url))
 	}
-	f.slice.set()
-	f.expectUnknown(f.first.own, f.second.own, twin)
 	f.eventually(f.watchers).Should(Equal(1), "the watch of the slice")
-	f.eventually(f.watchRoutines).Should(BeNumerically("<=", f.atRest))
+	f.eventually(f.watchRoutines).Should(BeNumerically("<=", atRest))
 	f.eventually(f.hub.HasSynced).Should(BeTrue())
 }

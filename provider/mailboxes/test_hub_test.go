@@ -100,8 +100,6 @@ type testHub struct {
 	first, second *kcpShard
 	// subscribers has the subscriber to the config maps of each mailbox.
 	subscribers map[logicalcluster.Name]*recordingSubscriber
-	// atRest is how many goroutines watch when there is no endpoint.
-	atRest int
 }
 
 func newTestHub(t *testing.T) *testHub {
@@ -121,12 +119,12 @@ func newTestHubWithConfigs(t *testing.T, policy mailboxes.CachePolicy, configs [
 	slice := newSliceDouble(t)
 	f := &testHub{WithT: NewWithT(t), t: t, slice: slice, first: shards[0], second: shards[1], subscribers: map[logicalcluster.Name]*recordingSubscriber{}}
 	f.hub = startMailboxes(t, slice, policy, configs, shards[:]...)
-	f.subscribe()
+	f.subscribe(f.first.own, f.second.own, twin)
 	return f
 }
 
-func (f *testHub) subscribe() {
-	for _, mailbox := range []logicalcluster.Name{f.first.own, f.second.own, twin} {
+func (f *testHub) subscribe(all ...logicalcluster.Name) {
+	for _, mailbox := range all {
 		f.subscribers[mailbox] = &recordingSubscriber{}
 		f.hub.Subscribe(configMaps, mailbox, f.subscribers[mailbox])
 	}

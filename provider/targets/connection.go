@@ -31,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 // Connection is the hub's connection to one target. Each part has one job.
@@ -69,7 +70,7 @@ type Connection struct {
 func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, expected ExpectedCluster, options Options) (*Connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	env := &environment{
-		syncTarget: syncTarget, clock: options.Clock, log: options.Log.WithValues("syncTargetUID", syncTarget), onChange: options.OnChange,
+		syncTarget: syncTarget, clock: options.Clock, log: options.Log.WithValues("syncTargetUID", syncTarget), changes: options.changed,
 		ctx: ctx, cancel: cancel,
 	}
 	c := &Connection{SyncTarget: syncTarget, Namespaces: options.namespaces, env: env, fingerprint: fingerprint}
@@ -102,7 +103,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 	c.Token = BearerToken{env: env, client: client, token: config.BearerToken}
 	probes := &prober{
 		env: env, client: client, health: &c.Health, identity: &c.identity, quarantine: &c.Quarantine, watches: &c.Watches,
-		discovered: discovered, listeners: listeners, onUnauthorized: options.OnUnauthorized,
+		discovered: discovered, listeners: listeners, unauthorized: options.unauthorized,
 	}
 	env.running.Go(func() { probes.run(ctx) })
 	return c, nil
@@ -144,10 +145,6 @@ type Options struct {
 	Limits kcp.Limits
 	Clock  clock.WithTicker
 	Log    logr.Logger
-	// OnChange is called when the state of a target, its connection or its permissions may have changed. It must not block.
-	OnChange func(syncTarget types.UID)
-	// OnUnauthorized is called after each probe whose credentials the target refused. It must not block. Nil does nothing.
-	OnUnauthorized func(syncTarget types.UID)
 	// DeniedNetworks are networks that no connection dials.
 	DeniedNetworks kubeconfig.DeniedNetworks
 	// CacheLimits bound the caches of each target.
@@ -164,8 +161,10 @@ type Options struct {
 	// fences.
 	Fence func(syncTarget types.UID) *fence.Fence
 
-	// namespaces and memory are set by the registry. namespaces are the namespaces, sorted, in which the hub lists and
-	// watches; empty means the whole cluster.
+	// The registry sets the fields below. namespaces are the namespaces, sorted, in which the hub lists and watches; empty
+	// means the whole cluster.
 	namespaces []string
 	memory     *memoryLimit
+	// changed and unauthorized are the topics of the registry.
+	changed, unauthorized *topic.Topic[types.UID]
 }

@@ -59,32 +59,30 @@ func expectNoSecret(t *testing.T, text string) {
 	}
 }
 
-// testRegistry is a registry that counts its calls.
+// testRegistry is a registry that counts what it publishes about its only SyncTarget.
 type testRegistry struct {
 	*Registry
-	// changes counts the calls of OnChange.
-	changes atomic.Int64
-	// unauthorized counts the calls of OnUnauthorized.
-	unauthorized atomic.Int64
+	syncTarget            types.UID
+	changes, unauthorized atomic.Int64
 }
 
 // newRegistry starts a registry, which ends with ctx, and with the test.
 func newRegistry(ctx context.Context, t *testing.T, clock clock.WithTicker) *testRegistry {
 	t.Helper()
-	f := &testRegistry{}
+	f := &testRegistry{syncTarget: syncTarget}
 	f.Registry = NewRegistry(Options{
 		FieldManager: fieldManager,
 		Limits:       kcp.Limits{QPS: 1000, Burst: 2000},
 		Clock:        clock,
 		Log:          funcr.New(func(prefix, args string) { expectNoSecret(t, prefix+args) }, funcr.Options{Verbosity: 10}),
-		OnChange: func(changed types.UID) {
-			if changed != syncTarget {
-				t.Errorf("got a change of %s", changed)
-			}
-			f.changes.Add(1)
-		},
-		OnUnauthorized: func(types.UID) { f.unauthorized.Add(1) },
 	})
+	f.Changed.Subscribe(t.Context(), func(changed types.UID) {
+		if changed != f.syncTarget {
+			t.Errorf("got a change of %s", changed)
+		}
+		f.changes.Add(1)
+	})
+	f.Unauthorized.Subscribe(t.Context(), func(types.UID) { f.unauthorized.Add(1) })
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- f.Start(ctx) }()

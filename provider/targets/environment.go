@@ -24,6 +24,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 // environment is what the parts of a connection share: its clock, its log, and the goroutines that end with it.
@@ -31,7 +33,7 @@ type environment struct {
 	syncTarget types.UID
 	clock      clock.WithTicker
 	log        logr.Logger
-	onChange   func(types.UID)
+	changes    *topic.Topic[types.UID]
 
 	// ctx owns the goroutines; running waits for them.
 	ctx     context.Context //nolint:containedctx // the owner of all requests
@@ -51,8 +53,8 @@ func (e *environment) sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// changed reports that the state of the target, its connection or its permissions may have changed.
-func (e *environment) changed() { e.onChange(e.syncTarget) }
+// changed publishes that the state of the target, its connection or its permissions may have changed.
+func (e *environment) changed() { e.changes.Publish(e.syncTarget) }
 
 // runInBackground starts work whose ctx ends with the connection. It starts nothing after end.
 func (e *environment) runInBackground(work func(ctx context.Context)) {

@@ -49,9 +49,9 @@ func scrape(t *testing.T, syncTarget types.UID) map[string]float64 {
 // registryWithTarget is a registry whose only SyncTarget no other test has.
 func registryWithTarget(ctx context.Context, t *testing.T) (*Registry, types.UID) {
 	t.Helper()
-	registry := newRegistry(ctx, t, clock.RealClock{}).Registry
-	registry.options.OnChange = func(types.UID) {}
-	return registry, types.UID("metrics of " + t.Name())
+	registry := newRegistry(ctx, t, clock.RealClock{})
+	registry.syncTarget = types.UID("metrics of " + t.Name())
+	return registry.Registry, registry.syncTarget
 }
 
 // The metrics show the present state of a target, and are gone after it is disconnected.

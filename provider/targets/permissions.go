@@ -44,8 +44,8 @@ const (
 	// missingCheckInterval is the delay of a review after a permission was found missing: an administrator is likely to grant it
 	// soon. The delay doubles while the result stays the same.
 	missingCheckInterval = 10 * time.Second
-	// pollInterval is the longest time between two calls of Get, by the heartbeat of the SyncTarget. For an earlier review,
-	// OnChange is called.
+	// pollInterval is the longest time between two calls of Get, by the heartbeat of the SyncTarget. A change is published for
+	// an earlier review.
 	pollInterval = time.Minute
 	// unansweredCheckInterval is the delay of a review after one without an answer.
 	unansweredCheckInterval = time.Minute
@@ -85,8 +85,8 @@ type PermissionChecker struct {
 	backoff time.Duration
 }
 
-// Get returns the result of the last review at once, and starts a review in the background if one is due. OnChange is
-// called if its result differs. A caller with a result from before this connection passes the time until which it trusts that
+// Get returns the result of the last review at once, and starts a review in the background if one is due. A change is
+// published if its result differs. A caller with a result from before this connection passes the time until which it trusts that
 // result: the same permissions are not reviewed earlier.
 func (p *PermissionChecker) Get(needed []authorizationv1.ResourceAttributes, trusted time.Time) Permissions {
 	up := p.health.IsUp()
@@ -132,7 +132,7 @@ func (p *PermissionChecker) isCheckDue(hash uint64, now time.Time) bool {
 	}
 }
 
-// checkPermissions reviews the permissions, and calls onChange if the result differs from the last one.
+// checkPermissions reviews the permissions, and publishes a change if the result differs from the last one.
 func (p *PermissionChecker) checkPermissions(ctx context.Context, needed []authorizationv1.ResourceAttributes) {
 	missing, err := p.missingPermissions(ctx, needed)
 	found, next := Permissions{Known: true, Missing: missing}, wait.Jitter(permissionCheckInterval, 0.2)

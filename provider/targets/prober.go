@@ -33,6 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/targets/tunnel"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 const probeTimeout = 10 * time.Second
@@ -47,8 +48,8 @@ type prober struct {
 	watches    *Watches
 	discovered *discoveryCache
 	listeners  *listeners
-	// onUnauthorized is called after each probe whose credentials were refused; nil for nothing.
-	onUnauthorized func(types.UID)
+	// unauthorized carries the SyncTarget after each probe whose credentials were refused.
+	unauthorized *topic.Topic[types.UID]
 	// version is the version in versionBody, the last answer about it.
 	version     string
 	versionBody []byte
@@ -92,8 +93,8 @@ func (p *prober) run(ctx context.Context) {
 			p.setHealth(health)
 		}
 		p.watches.checkReading()
-		if health.Reason == ReasonUnauthorized && p.onUnauthorized != nil {
-			p.onUnauthorized(p.env.syncTarget)
+		if health.Reason == ReasonUnauthorized {
+			p.unauthorized.Publish(p.env.syncTarget)
 		}
 		if wait == probeInterval {
 			wait = alignToProbes(p.env.clock.Now(), wait+time.Duration((rand.Float64()-0.5)*0.2*float64(probeInterval))) //nolint:gosec // jitter needs no secrecy

@@ -31,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/targets/tunnel"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 // handoverPeriod is how long a connection stays open after its successor replaced it, so that callers can switch and requests
@@ -40,8 +41,13 @@ const handoverPeriod = time.Second
 // ErrNotRunning means that the registry has not started, or has ended.
 var ErrNotRunning = errors.New("the hub makes no connections yet, or no more")
 
-// Registry keeps one connection per SyncTarget.
+// Registry keeps one connection per SyncTarget, and publishes their changes.
 type Registry struct {
+	// Changed carries SyncTargets whose target, connection or permissions may have changed.
+	Changed topic.Topic[types.UID]
+	// Unauthorized carries the SyncTarget of each probe whose credentials the target refused.
+	Unauthorized topic.Topic[types.UID]
+
 	options Options
 
 	lock        sync.RWMutex
@@ -59,7 +65,9 @@ type Registry struct {
 // NewRegistry returns an empty registry.
 func NewRegistry(options Options) *Registry {
 	options.memory = &memoryLimit{limit: options.TotalBytes}
-	r := &Registry{options: options, connections: map[types.UID]*Connection{}, successors: map[types.UID]*Connection{}, expectedClusters: map[types.UID]ExpectedCluster{}}
+	r := &Registry{connections: map[types.UID]*Connection{}, successors: map[types.UID]*Connection{}, expectedClusters: map[types.UID]ExpectedCluster{}}
+	options.changed, options.unauthorized = &r.Changed, &r.Unauthorized
+	r.options = options
 	if options.Tunnels != nil {
 		r.tunnels = r.newTunnels(*options.Tunnels)
 	}
@@ -107,8 +115,8 @@ func (r *Registry) SetExpectedCluster(syncTarget types.UID, expected ExpectedClu
 }
 
 // Connect returns the connection of a SyncTarget for a kubeconfig, limits and namespaces. When one of these has changed, the hub
-// opens a second connection. Connect returns the former one, if that is up, until the target has answered the second. OnChange
-// is called after the answer, and the caller calls Connect again. So a valid change causes no gap.
+// opens a second connection. Connect returns the former one, if that is up, until the target has answered the second. A change
+// is published after the answer, and the caller calls Connect again. So a valid change causes no gap.
 //
 // Zero limits mean the hub's limits. With namespaces, the hub lists and watches only there. The error is a
 // [*kubeconfig.InvalidError] if the kubeconfig is refused. A kubeconfig that the hub cannot use for a connection also closes
@@ -211,7 +219,7 @@ func (r *Registry) Disconnect(syncTarget types.UID) {
 	}
 	if ok {
 		connection.close()
-		r.options.OnChange(syncTarget)
+		r.Changed.Publish(syncTarget)
 	}
 }
 

@@ -112,7 +112,7 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 	suite.Eventually(t, func(g Gomega) { g.Expect(old.Health.IsUp()).To(BeTrue()) })
 	changes := registry.changes.Load()
 
-	// The target must answer the new connection first; OnChange is called then.
+	// The target must answer the new connection first; the change is published then.
 	changed := kubeconfigFor(t, after.Server)
 	for range 3 {
 		g.Expect(connect(changed)).To(BeIdenticalTo(old))

@@ -86,7 +86,7 @@ func (t *BearerToken) renew(ctx context.Context, content []byte) ([]byte, error)
 }
 
 // RenewAsync is renew for callers that must not wait. It returns [ErrPending] until the target has
-// answered, and OnChange is called then. Each result is returned once, and only for the kubeconfig of its request.
+// answered, and a change is published then. Each result is returned once, and only for the kubeconfig of its request.
 func (t *BearerToken) RenewAsync(content []byte) ([]byte, error) {
 	fingerprint := sha256.Sum256(content)
 	t.lock.Lock()

@@ -115,7 +115,7 @@ func (r *Registry) onTunnelChange(syncTarget types.UID) {
 	if connection, ok := r.Get(syncTarget); ok {
 		connection.Health.ProbeNow()
 	}
-	r.options.OnChange(syncTarget)
+	r.Changed.Publish(syncTarget)
 }
 
 // verifyTunnel returns an error unless the cluster at the end of a new tunnel is the expected one. A cluster that hides its

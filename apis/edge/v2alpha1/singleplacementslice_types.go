@@ -58,6 +58,11 @@ type SinglePlacement struct {
 	// syncTargetUID is the UID of the SyncTarget.
 	// +required
 	SyncTargetUID types.UID `json:"syncTargetUID"`
+
+	// namespaceTemplate is the name on the cluster of a namespace of the workspace, as in spec.tenancy of the SyncTarget. It is
+	// absent if namespaces have the same name there.
+	// +optional
+	NamespaceTemplate string `json:"namespaceTemplate,omitempty"`
 }
 
 // SinglePlacementSliceList is a list of SinglePlacementSlices.

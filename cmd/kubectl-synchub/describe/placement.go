@@ -25,13 +25,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/rollout"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 )
 
 const (
@@ -93,6 +96,7 @@ func (o *describePlacementOptions) run(ctx context.Context, name string) error {
 		if status := &placement.Status; int64(len(objects)) == status.Selected && status.ObservedObjects != "" && status.ObservedObjects != fingerprint.String() {
 			description.Line("Objects have changed since the hub wrote this status.")
 		}
+		description.namespaces(placement, slice, objects)
 		description.placedObjects(placement, placed.NewView(placement, slice), objects, o.limit)
 	}
 	description.placementPairs("Failures", placement.Status.Failures)
@@ -118,6 +122,33 @@ func (d *description) placement(of *edgev2alpha1.EdgePlacement) {
 		d.field("Rollout", fmt.Sprintf("%d destinations successful, %d progressing, %d failed, %d waiting", rollout.Succeeded, rollout.Progressing, rollout.Failed, rollout.Waiting))
 	}
 	d.conditions(status.Conditions)
+}
+
+// namespaces writes how the namespaces of the objects are called on clusters where each workspace has namespaces of its own.
+func (d *description) namespaces(placement *edgev2alpha1.EdgePlacement, slice *edgev2alpha1.SinglePlacementSlice, objects []placed.Object) {
+	if slice == nil {
+		return
+	}
+	names := sets.New[string]()
+	for _, object := range objects {
+		names.Insert(object.Namespace)
+	}
+	names.Delete("")
+	hasTitle := false
+	for _, destination := range slice.Destinations {
+		naming := tenancy.Naming(destination.NamespaceTemplate)
+		if naming.IsShared() {
+			continue
+		}
+		if !hasTitle {
+			d.Line("Namespaces:")
+			d.Line("  Namespace\tCluster\tName There")
+			hasTitle = true
+		}
+		for _, name := range sets.List(names) {
+			d.Line("  %s\t%s\t%s", name, destination.SyncTargetName, naming.Namespace(logicalcluster.From(placement), name))
+		}
+	}
 }
 
 // placedObjects writes how each object is on each cluster.
@@ -210,7 +241,11 @@ func (d *description) placementPairs(title string, pairs []edgev2alpha1.Placemen
 	d.Line("%s:", title)
 	d.Line("  Object\tCluster\tReason\tMessage")
 	for _, pair := range pairs {
-		d.Line("  %s\t%s\t%s\t%s", placed.ObjectOf(pair), pair.SyncTarget, pair.Reason, pair.Message)
+		cluster := pair.SyncTarget
+		if pair.ClusterNamespace != "" {
+			cluster += " (" + pair.ClusterNamespace + ")"
+		}
+		d.Line("  %s\t%s\t%s\t%s", placed.ObjectOf(pair), cluster, pair.Reason, pair.Message)
 	}
 }
 

@@ -23,12 +23,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 )
 
 // describedObjects returns the table of two objects on some clusters. The first object is healthy; the second one fails on cluster-0.
@@ -93,5 +96,27 @@ func TestDescribeExcludedObjects(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}
+	}
+}
+
+// The description names the namespaces on a cluster where each workspace has its own.
+func TestDescribeNamespaces(t *testing.T) {
+	var out bytes.Buffer
+	description := &description{cli.NewColumns(&out), time.Now()}
+	placement := &edgev2alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{logicalcluster.AnnotationKey: "ws"}}}
+	slice := &edgev2alpha1.SinglePlacementSlice{Destinations: []edgev2alpha1.SinglePlacement{
+		{SyncTargetName: "florin", NamespaceTemplate: "{namespace}-{hash}"}, {SyncTargetName: "guilder"},
+	}}
+	objects := []placed.Object{{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "a"}}, {NamespacedName: types.NamespacedName{Name: "b"}}}
+	description.namespaces(placement, slice, objects)
+	description.namespaces(placement, nil, objects)
+	description.placementPairs("Failures", []edgev2alpha1.PlacementPair{{SyncTarget: "florin", ClusterNamespace: "shop-x"}})
+	if err := description.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(out.String()), " ")
+	want := "Namespaces: Namespace Cluster Name There shop florin shop-" + tenancy.WorkspaceHash("ws") + " Failures:"
+	if !strings.Contains(got, want) || strings.Contains(got, "guilder") || !strings.Contains(got, "florin (shop-x)") {
+		t.Errorf("%q", got)
 	}
 }

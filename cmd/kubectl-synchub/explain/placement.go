@@ -19,7 +19,9 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -27,9 +29,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 )
 
 // PlacementFacts are all inputs of FromWorkload.
@@ -52,6 +56,29 @@ func (f *PlacementFacts) Inventory() string {
 	for i := range f.Slices.Value {
 		if destination := f.destinationIn(&f.Slices.Value[i]); destination != nil {
 			return destination.Cluster
+		}
+	}
+	return ""
+}
+
+// ClusterKey returns the name of the object in the mailbox of the SyncTarget, and on the cluster.
+func (f *PlacementFacts) ClusterKey() types.NamespacedName {
+	naming := f.naming()
+	if f.Object.Value == nil || naming.IsShared() {
+		return f.Key
+	}
+	workspace := logicalcluster.From(f.Object.Value)
+	if f.Resource.GroupResource() == cli.NamespacesResource.GroupResource() {
+		return types.NamespacedName{Name: naming.Namespace(workspace, f.Key.Name)}
+	}
+	return types.NamespacedName{Namespace: naming.Namespace(workspace, f.Key.Namespace), Name: f.Key.Name}
+}
+
+// naming returns how namespaces of the workspace are called on the cluster.
+func (f *PlacementFacts) naming() tenancy.Naming {
+	for i := range f.Slices.Value {
+		if destination := f.destinationIn(&f.Slices.Value[i]); destination != nil {
+			return tenancy.Naming(destination.NamespaceTemplate)
 		}
 	}
 	return ""
@@ -194,6 +221,9 @@ func explainDestination(f *PlacementFacts, all []selecting) *Step {
 	if !isPlaced {
 		return newStep(Stopped, "", "%s is no cluster of %s", f.SyncTarget, namesOf(all)).
 			advise("see spec.locationSelectors and spec.numberOfClusters, and which Locations are available to the workspace")
+	}
+	if key := f.ClusterKey(); key != f.Key {
+		return newStep(OK, "", "%s is a cluster of %s; the object is called %s there", f.SyncTarget, namesOf(candidates), strings.TrimPrefix(key.String(), "/"))
 	}
 	return newStep(OK, "", "%s is a cluster of %s", f.SyncTarget, namesOf(candidates))
 }

@@ -21,14 +21,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kcp-dev/logicalcluster/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
@@ -132,5 +133,26 @@ func TestFromWorkloadThenMailbox(t *testing.T) {
 	facts.Object.Value = nil
 	if stopped := explain.FromWorkload(facts).Then(inMailbox); stopped.Result.Step != explain.StepWorkload {
 		t.Errorf("%+v", stopped.Result)
+	}
+}
+
+// On a cluster where each workspace has namespaces of its own, the explanation names the object there.
+func TestFromWorkloadWithOwnNamespaces(t *testing.T) {
+	facts := placedFacts(t)
+	facts.Object.Value.SetAnnotations(map[string]string{logicalcluster.AnnotationKey: "ws"})
+	if key := facts.ClusterKey(); key != facts.Key {
+		t.Errorf("with shared namespaces it is called %s", key)
+	}
+	facts.Slices.Value[0].Destinations[0].NamespaceTemplate = "{namespace}-{hash}"
+	there := "shop-" + tenancy.WorkspaceHash("ws")
+	if key := facts.ClusterKey(); key != (types.NamespacedName{Namespace: there, Name: "prices"}) {
+		t.Errorf("it is called %s", key)
+	}
+	if step := explain.FromWorkload(facts).Steps[2]; step.State != explain.OK || !strings.Contains(step.What, there+"/prices") {
+		t.Errorf("%+v", step)
+	}
+	facts.Resource.Resource, facts.Key = "namespaces", types.NamespacedName{Name: "shop"}
+	if key := facts.ClusterKey(); key != (types.NamespacedName{Name: there}) {
+		t.Errorf("the Namespace is called %s", key)
 	}
 }

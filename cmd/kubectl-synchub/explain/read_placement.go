@@ -97,7 +97,7 @@ func (o *explainOptions) explainFromWorkload(ctx context.Context, facts *Placeme
 		// Users of a workload workspace need no rights in the inventory.
 		return explanation, nil //nolint:nilerr // see above
 	}
-	inMailbox, err := o.facts(ctx, reader.Client, syncTarget, resource, facts.Key)
+	inMailbox, err := o.facts(ctx, reader.Client, syncTarget, resource, facts.ClusterKey())
 	if err != nil {
 		return explanation, err
 	}

@@ -37,8 +37,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/inventoryrequest"
-	"github.com/synchub-dev/synchub/controllers/internal/predicates"
+	"github.com/synchub-dev/synchub/controllers/internal/watch"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/provider/inventories"
@@ -55,8 +54,8 @@ const (
 func (f *Fleet) Register(manager.Manager) error {
 	controller, err := mcbuilder.ControllerManagedBy(f.Manager).
 		Named("fleet").
-		Watches(&edgev2alpha1.Location{}, inventoryrequest.Handler, mcbuilder.WithPredicates(predicates.IgnoreLocationStatus())).
-		Watches(&edgev2alpha1.SyncTarget{}, inventoryrequest.Handler, mcbuilder.WithPredicates(predicates.PlacementChanges())).
+		Watches(&edgev2alpha1.Location{}, watch.EnqueueInventory, mcbuilder.WithPredicates(watch.IgnoreLocationStatus())).
+		Watches(&edgev2alpha1.SyncTarget{}, watch.EnqueueInventory, mcbuilder.WithPredicates(watch.PlacementChanges())).
 		WatchesRawSource(source.TypedKind(f.Mailboxes.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
 			handler.TypedEnqueueRequestsFromMapFunc(f.requestsForWorkspace))).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
@@ -70,7 +69,7 @@ func (f *Fleet) Register(manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	return controller.MultiClusterWatch(inventoryrequest.Engagement())
+	return controller.MultiClusterWatch(watch.Engagement())
 }
 
 // requestsForWorkspace returns a request for the inventory of a mailbox workspace, and marks the mailbox to be
@@ -86,11 +85,11 @@ func (f *Fleet) requestsForWorkspace(_ context.Context, workspace *tenancyv1alph
 		f.changedMailboxes[inventory] = map[types.UID]bool{}
 	}
 	f.changedMailboxes[inventory][syncTarget] = true
-	return []mcreconcile.Request{inventoryrequest.For(multicluster.ClusterName(inventory))}
+	return []mcreconcile.Request{watch.InventoryRequest(multicluster.ClusterName(inventory))}
 }
 
 // Reconcile updates the view of an inventory from the caches. It does nothing until they are filled;
-// [inventoryrequest.Engagement] then causes another reconcile.
+// [watch.Engagement] then causes another reconcile.
 func (f *Fleet) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
 	if err := f.Mailboxes.OwnerChecker.Ledger.WaitForLoad(ctx); err != nil {
 		return reconcile.Result{}, err

@@ -84,9 +84,9 @@ func (n Naming) Namespace(workspace logicalcluster.Name, namespace string) strin
 	if n.IsShared() || namespace == "" {
 		return namespace
 	}
-	rest := strings.NewReplacer(namespacePlaceholder, "", hashPlaceholder, WorkspaceHash(workspace)).Replace(string(n))
-	if limit := validation.DNS1123LabelMaxLength - len(rest); len(namespace) >= limit {
+	before, after, _ := strings.Cut(strings.Replace(string(n), hashPlaceholder, WorkspaceHash(workspace), 1), namespacePlaceholder)
+	if limit := validation.DNS1123LabelMaxLength - len(before) - len(after); len(namespace) >= limit {
 		namespace = namespace[:limit-namespaceHashLength-1] + "-" + hashOf(namespace, namespaceHashLength)
 	}
-	return strings.NewReplacer(namespacePlaceholder, namespace, hashPlaceholder, WorkspaceHash(workspace)).Replace(string(n))
+	return before + namespace + after
 }

@@ -27,7 +27,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -61,7 +61,7 @@ type Options struct {
 type Controller struct {
 	Options
 	installer *Installer
-	queue     *idlequeue.Queue[schema.GroupResource]
+	queue     *queue.Queue[schema.GroupResource]
 
 	lock    sync.Mutex
 	entries map[schema.GroupResource]*entry
@@ -83,7 +83,7 @@ func New(options Options) *Controller {
 		installer: NewInstaller(options.Connection, options.Owner, options.Clock),
 		entries:   map[schema.GroupResource]*entry{},
 	}
-	c.queue = idlequeue.New(idlequeue.Options[schema.GroupResource]{
+	c.queue = queue.New(queue.Options[schema.GroupResource]{
 		Name:                    "crd",
 		Reconciler:              c,
 		MaxConcurrentReconciles: maxConcurrentReconciles,

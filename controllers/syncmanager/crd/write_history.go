@@ -19,7 +19,7 @@ package crd
 import (
 	"time"
 
-	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 )
 
 // writeHistory is an installer's knowledge of one CRD.
@@ -29,7 +29,7 @@ type writeHistory struct {
 	// desired is the content that was last written, and response the content that the target returned.
 	desired, response fingerprint
 	// repairs delays repeated writes of the same content.
-	repairs driftbackoff.Backoff
+	repairs writes.DriftBackoff
 }
 
 // isKnownResponse reports whether observed is the target's response to desired, so that another write would
@@ -49,7 +49,7 @@ func (h *writeHistory) backoff(desired fingerprint, now time.Time) time.Duration
 // recordWrite stores the written content and the target's response.
 func (h *writeHistory) recordWrite(desired, response fingerprint) {
 	if h.desired != desired {
-		h.repairs = driftbackoff.Backoff{}
+		h.repairs = writes.DriftBackoff{}
 	}
 	h.desired, h.response = desired, response
 }

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -69,7 +69,7 @@ type Options struct {
 // Create it with [New] and run it with [Controller.Run].
 type Controller struct {
 	Options
-	queue *idlequeue.Queue[schema.GroupResource]
+	queue *queue.Queue[schema.GroupResource]
 	// budget is used by the one worker only.
 	budget workBudget
 
@@ -99,8 +99,8 @@ func New(options Options) *Controller {
 	return c
 }
 
-func (c *Controller) newQueue(reconciler reconcile.TypedReconciler[schema.GroupResource]) *idlequeue.Queue[schema.GroupResource] {
-	return idlequeue.New(idlequeue.Options[schema.GroupResource]{
+func (c *Controller) newQueue(reconciler reconcile.TypedReconciler[schema.GroupResource]) *queue.Queue[schema.GroupResource] {
+	return queue.New(queue.Options[schema.GroupResource]{
 		Name:                    "schemacheck",
 		Reconciler:              reconciler,
 		MaxConcurrentReconciles: 1,

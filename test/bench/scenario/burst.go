@@ -136,7 +136,7 @@ func (w *Env) fillSuspended(ctx context.Context, targets []*testTarget, namespac
 }
 
 // withServers adds the CPU time of the servers, until they are idle again, to the cost of a run.
-func (w *Env) withServers(do func() (runCost, error)) (runCost, error) {
+func (w *measuredHub) withServers(do func() (runCost, error)) (runCost, error) {
 	before, err := w.serversTime()
 	if err != nil {
 		return runCost{}, err

@@ -61,7 +61,7 @@ var higherLimits = []string{
 
 // Env is the environment of scenarios.
 type Env struct {
-	*benchenv.Env
+	measuredHub
 	Size
 
 	// fleet are targets in workspaces of the second kcp, and clusters are targets in whole clusters.

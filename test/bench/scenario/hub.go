@@ -25,6 +25,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/synchub-dev/synchub/test/framework/benchenv"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
@@ -40,9 +41,12 @@ const (
 	gcRuns = 8
 )
 
+// measuredHub is the hub of an environment. It reads what the hub has done, and what the hub and the servers use.
+type measuredHub struct{ *benchenv.Env }
+
 // waitIdle returns when both the servers and the hub are idle. For half a minute after ten thousand objects were created, a
 // kcp uses a whole processor, which would falsify the first measurement.
-func (w *Env) waitIdle(ctx context.Context) error {
+func (w *measuredHub) waitIdle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := w.waitServersIdle(ctx); err != nil {
@@ -51,7 +55,7 @@ func (w *Env) waitIdle(ctx context.Context) error {
 	return w.Hub.WaitIdle(ctx, idleDuration)
 }
 
-func (w *Env) waitServersIdle(ctx context.Context) error {
+func (w *measuredHub) waitServersIdle(ctx context.Context) error {
 	before, err := w.serversTime()
 	for err == nil {
 		select {
@@ -69,7 +73,7 @@ func (w *Env) waitServersIdle(ctx context.Context) error {
 }
 
 // serversTime returns the CPU time of the servers so far, or zero on platforms that do not report it.
-func (w *Env) serversTime() (time.Duration, error) {
+func (w *measuredHub) serversTime() (time.Duration, error) {
 	used, err := w.ProcessorTime()
 	if errors.Is(err, errors.ErrUnsupported) {
 		return 0, nil
@@ -78,14 +82,14 @@ func (w *Env) serversTime() (time.Duration, error) {
 }
 
 // created returns the number of objects that the hub has created on targets.
-func (w *Env) created(ctx context.Context) (float64, error) {
+func (w *measuredHub) created(ctx context.Context) (float64, error) {
 	samples, err := w.Hub.Metrics(ctx)
 	return decided(samples, `action="Create"`), err
 }
 
 // foundInSync returns how often the hub has found an object in sync. It returns zero while keys are queued: the hub may have counted some
 // objects twice, and some not yet.
-func (w *Env) foundInSync(ctx context.Context) (float64, error) {
+func (w *measuredHub) foundInSync(ctx context.Context) (float64, error) {
 	samples, err := w.Hub.Metrics(ctx)
 	for sample, waiting := range samples {
 		if strings.HasPrefix(sample, "synchub_sync_queue_depth") && waiting > 0 {
@@ -108,7 +112,7 @@ func decided(samples map[string]float64, label string) (count float64) {
 // await returns how long after started the count of done reached often. Each poll costs the hub time, so await waits for a
 // twentieth of the elapsed time in between. Once the count rises, it polls after half of the estimated remaining time, but at most after a
 // tenth of the elapsed time or after latest, whichever is longer.
-func (w *Env) await(ctx context.Context, started time.Time, done func(context.Context) (float64, error), often float64, latest time.Duration) (time.Duration, error) {
+func (w *measuredHub) await(ctx context.Context, started time.Time, done func(context.Context) (float64, error), often float64, latest time.Duration) (time.Duration, error) {
 	const soonest = 50 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -135,7 +139,7 @@ func (w *Env) await(ctx context.Context, started time.Time, done func(context.Co
 }
 
 // processorTime returns the CPU time of the hub so far.
-func (w *Env) processorTime(ctx context.Context) (time.Duration, error) {
+func (w *measuredHub) processorTime(ctx context.Context) (time.Duration, error) {
 	samples, err := w.Hub.Metrics(ctx)
 	return time.Duration(samples["process_cpu_seconds_total"] * float64(time.Second)), err
 }
@@ -144,7 +148,7 @@ func (w *Env) processorTime(ctx context.Context) (time.Duration, error) {
 type footprint struct{ heap, stacks, resident, goroutines float64 }
 
 // footprint collects garbage before it measures.
-func (w *Env) footprint(ctx context.Context) (footprint, error) {
+func (w *measuredHub) footprint(ctx context.Context) (footprint, error) {
 	for range gcRuns {
 		if err := w.collectGarbage(ctx); err != nil {
 			return footprint{}, fmt.Errorf("have the hub collect its garbage: %w", err)
@@ -157,7 +161,7 @@ func (w *Env) footprint(ctx context.Context) (footprint, error) {
 	}, err
 }
 
-func (w *Env) collectGarbage(ctx context.Context) error {
+func (w *measuredHub) collectGarbage(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.ProfilingAddress+"/debug/pprof/heap?gc=1", nil)
 	if err != nil {
 		return err

@@ -119,7 +119,7 @@ func (w *Env) idlePairs(ctx context.Context) error {
 }
 
 // watches returns how often the hub has started a watch of an idle resource on a target.
-func (w *Env) watches(ctx context.Context) (count float64, err error) {
+func (w *measuredHub) watches(ctx context.Context) (count float64, err error) {
 	requests, err := w.Hub.Requests(ctx)
 	for kind, made := range requests {
 		for _, resource := range idle {

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/synchub-dev/synchub/test/bench/report"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -46,8 +47,16 @@ type workload struct {
 	namespace string
 }
 
+// placementEnv is an environment of scenarios with workload workspaces.
+type placementEnv struct{ *Env }
+
+// withPlacements returns a scenario's function for such an environment.
+func withPlacements(run func(context.Context, *placementEnv) ([]report.Row, error)) func(context.Context, *Env) ([]report.Row, error) {
+	return func(ctx context.Context, w *Env) ([]report.Row, error) { return run(ctx, &placementEnv{w}) }
+}
+
 // newWorkload returns a workload workspace that serves EdgePlacements, and has a namespace of the same name.
-func (w *Env) newWorkload(ctx context.Context, name string) (*workload, error) {
+func (w *placementEnv) newWorkload(ctx context.Context, name string) (*workload, error) {
 	if err := w.offerLocations(ctx); err != nil {
 		return nil, err
 	}
@@ -70,7 +79,7 @@ func (w *Env) newWorkload(ctx context.Context, name string) (*workload, error) {
 }
 
 // offerLocations makes the targets of the fleet available to all workspaces below root. It can be repeated.
-func (w *Env) offerLocations(ctx context.Context) error {
+func (w *placementEnv) offerLocations(ctx context.Context) error {
 	for _, name := range []string{everywhere, single} {
 		if err := framework.Apply(ctx, w.Inventory.Config, location(name)); err != nil {
 			return err
@@ -128,7 +137,7 @@ spec:
 
 // place creates ConfigMaps and, for each, an EdgePlacement that places it at a Location. It returns when the hub is idle and
 // all are in sync. Destinations is the number of SyncTargets of the Location.
-func (w *Env) place(ctx context.Context, from *workload, count int, location string, destinations int) error {
+func (w *placementEnv) place(ctx context.Context, from *workload, count int, location string, destinations int) error {
 	before, err := w.placed(ctx)
 	if err != nil {
 		return err
@@ -153,7 +162,7 @@ func (w *Env) place(ctx context.Context, from *workload, count int, location str
 }
 
 // awaitPlaced returns when the hub has placed so many pairs, and is idle.
-func (w *Env) awaitPlaced(ctx context.Context, started time.Time, pairs float64) error {
+func (w *placementEnv) awaitPlaced(ctx context.Context, started time.Time, pairs float64) error {
 	if _, err := w.await(ctx, started, w.placed, pairs, time.Second); err != nil {
 		return fmt.Errorf("wait until all is placed: %w", err)
 	}
@@ -161,7 +170,7 @@ func (w *Env) awaitPlaced(ctx context.Context, started time.Time, pairs float64)
 }
 
 // placementsIdle returns when the hub has also written the statuses of all EdgePlacements.
-func (w *Env) placementsIdle(ctx context.Context) error {
+func (w *placementEnv) placementsIdle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := w.Hub.WaitIdle(ctx, placementQuiet); err != nil {
@@ -171,7 +180,7 @@ func (w *Env) placementsIdle(ctx context.Context) error {
 }
 
 // placed returns the number of pairs of an object and a destination whose mailbox has the object.
-func (w *Env) placed(ctx context.Context) (float64, error) {
+func (w *placementEnv) placed(ctx context.Context) (float64, error) {
 	samples, err := w.Hub.Metrics(ctx)
 	return samples[`synchub_placement_pairs{state="placed"}`], err
 }

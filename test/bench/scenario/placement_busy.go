@@ -36,7 +36,7 @@ import (
 // placementBusy edits an object of a workload workspace while the hub places many objects of another workspace on the whole
 // fleet. A plain client that relays edits of an object to the same mailbox takes turns with the hub: kcp is busy for both. So the
 // comparison measures only the delay by the hub itself.
-func placementBusy(ctx context.Context, w *Env) ([]report.Row, error) {
+func placementBusy(ctx context.Context, w *placementEnv) ([]report.Row, error) {
 	quiet, err := w.placedTrack(ctx, "hub-placement-quiet", 1)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func placementBusy(ctx context.Context, w *Env) ([]report.Row, error) {
 }
 
 // editsWhilePlacing edits objects while the hub places other existing objects on the whole fleet.
-func (w *Env) editsWhilePlacing(ctx context.Context, edited *editPair, crowd *workload, namespace string, objects int) (taken latencies, err error) {
+func (w *placementEnv) editsWhilePlacing(ctx context.Context, edited *editPair, crowd *workload, namespace string, objects int) (taken latencies, err error) {
 	if err := create(ctx, crowd.client, namespaces, parse("{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")); err != nil {
 		return taken, err
 	}
@@ -114,7 +114,7 @@ type relay struct {
 }
 
 // newRelay returns a relay from a new workload workspace to the first mailbox.
-func (w *Env) newRelay(ctx context.Context, name string) (*relay, error) {
+func (w *placementEnv) newRelay(ctx context.Context, name string) (*relay, error) {
 	from, err := w.newWorkload(ctx, name)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (w *Env) newRelay(ctx context.Context, name string) (*relay, error) {
 }
 
 // asHub returns a client of the hub's user for a workspace in the virtual workspace of an export.
-func (w *Env) asHub(ctx context.Context, export, cluster string) (dynamic.Interface, error) {
+func (w *placementEnv) asHub(ctx context.Context, export, cluster string) (dynamic.Interface, error) {
 	endpoint, err := w.endpoint(ctx, export)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ var timeLimited = []string{"edgeplacements/status", "singleplacementslices", "sy
 
 // placementEdits edits one object that is placed on the whole fleet, in alternation with a bare syncer that updates an object
 // in as many mailboxes, and applies it to as many targets.
-func placementEdits(ctx context.Context, w *Env) ([]report.Row, error) {
+func placementEdits(ctx context.Context, w *placementEnv) ([]report.Row, error) {
 	const name = "hub-placement-edit"
 	from, err := w.newWorkload(ctx, name)
 	if err != nil {
@@ -63,7 +63,7 @@ func placementEdits(ctx context.Context, w *Env) ([]report.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	edited := &placedEdit{Env: w, source: from.client.Resource(configMaps).Namespace(name), hub: hub, bare: bare}
+	edited := &placedEdit{placementEnv: w, source: from.client.Resource(configMaps).Namespace(name), hub: hub, bare: bare}
 	rows, err := edited.writes(ctx)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (w *Env) watchFleet(ctx context.Context, namespace string) (tracks []*track
 
 // placedEdit is an object of a workload workspace, and an object that the bare syncer writes to all mailboxes and targets.
 type placedEdit struct {
-	*Env
+	*placementEnv
 	source    dynamic.ResourceInterface
 	hub, bare []*track
 	number    int

@@ -30,7 +30,7 @@ const fewPlacements = 10
 // placementEvents edits an object of a workload workspace with many placements, and one of a workspace with few, in
 // alternation. In both workspaces each placement has an object of its own, and all objects go to the same target. So the
 // workspaces differ only in the number of placements and of objects.
-func placementEvents(ctx context.Context, w *Env) ([]report.Row, error) {
+func placementEvents(ctx context.Context, w *placementEnv) ([]report.Row, error) {
 	row := report.Row{
 		What: fmt.Sprintf("an edit in a workload workspace with %d placements, until the mailbox has it, against one with %d: p50", w.ManyPlacements, fewPlacements),
 		Unit: "ms", Limit: new(1.1),
@@ -66,7 +66,7 @@ func placementEvents(ctx context.Context, w *Env) ([]report.Row, error) {
 }
 
 // placedTrack returns a track from an object of a new workload workspace to its copy in the first mailbox.
-func (w *Env) placedTrack(ctx context.Context, name string, placements int) (*track, error) {
+func (w *placementEnv) placedTrack(ctx context.Context, name string, placements int) (*track, error) {
 	from, err := w.newWorkload(ctx, name)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ import (
 //
 // The difference is what placement takes. A first object of each kind exists before, so that workspaces, namespaces and
 // SyncerConfigs do not count.
-func placementMemory(ctx context.Context, w *Env) ([]report.Row, error) {
+func placementMemory(ctx context.Context, w *placementEnv) ([]report.Row, error) {
 	const direct = "hub-memory-direct"
 	onAll, err := w.placeAllOf(ctx, "hub-memory-placed", everywhere)
 	if err != nil {
@@ -77,7 +77,7 @@ func placementMemory(ctx context.Context, w *Env) ([]report.Row, error) {
 }
 
 // placeAllOf returns a workload workspace whose ConfigMaps are all placed at a Location. It has a first ConfigMap.
-func (w *Env) placeAllOf(ctx context.Context, name, location string) (*workload, error) {
+func (w *placementEnv) placeAllOf(ctx context.Context, name, location string) (*workload, error) {
 	from, err := w.newWorkload(ctx, name)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (o *workload) fill(ctx context.Context, count int) error {
 }
 
 // fillConfigured creates a namespace with a SyncerConfig and a first object in each mailbox of the fleet.
-func (w *Env) fillConfigured(ctx context.Context, namespace string) error {
+func (w *placementEnv) fillConfigured(ctx context.Context, namespace string) error {
 	return w.each(ctx, w.fleet, func(ctx context.Context, at *testTarget) error {
 		if err := at.prepare(ctx, namespace); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (w *Env) fillConfigured(ctx context.Context, namespace string) error {
 }
 
 // heapOf returns by how many KiB the heap has grown for each object when the hub has created all of them on targets.
-func (w *Env) heapOf(ctx context.Context, objects int, fill func() error) (float64, error) {
+func (w *placementEnv) heapOf(ctx context.Context, objects int, fill func() error) (float64, error) {
 	before, err := w.footprint(ctx)
 	if err != nil {
 		return 0, err

@@ -25,7 +25,7 @@ import (
 )
 
 // placementRestarts restarts the hub with many placements at rest, each of an object on all targets of the fleet.
-func placementRestarts(ctx context.Context, w *Env) ([]report.Row, error) {
+func placementRestarts(ctx context.Context, w *placementEnv) ([]report.Row, error) {
 	from, err := w.newWorkload(ctx, "hub-placement-restart")
 	if err != nil {
 		return nil, err

@@ -120,7 +120,7 @@ func requests(ctx context.Context, w *Env) ([]report.Row, error) {
 
 // caused returns the requests that a change causes: the sum of class object, which may be one, and each other kind. The
 // status writes of SyncerConfigs do not count, since they are limited by time.
-func (w *Env) caused(ctx context.Context, do func() error, done func() (bool, error)) ([]report.Row, error) {
+func (w *measuredHub) caused(ctx context.Context, do func() error, done func() (bool, error)) ([]report.Row, error) {
 	before, err := w.Hub.Requests(ctx)
 	if err != nil {
 		return nil, err

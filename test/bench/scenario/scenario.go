@@ -63,11 +63,11 @@ var All = []Scenario{
 	{Name: "busy", About: "an edit while many objects of another mailbox, or of the same, are synced", run: busy},
 	{Name: "fleet", About: "what an event costs with more mailboxes", run: events},
 	{Name: "long", About: "what is left after a long time in which much changes and targets come and go", LongRunning: true, run: long},
-	{Name: "placement-edit", About: "one edit of an object that is placed on a fleet", FreshServers: true, run: placementEdits},
-	{Name: "placement-events", About: "what an edit costs with more placements", run: placementEvents},
-	{Name: "placement-busy", About: "an edit while many objects of another workload workspace are placed", run: placementBusy},
-	{Name: "placement-memory", About: "what a placed object takes beyond one of the mailbox", run: placementMemory},
-	{Name: "placement-restart", About: "a restart with many placements and nothing changed", run: placementRestarts},
+	{Name: "placement-edit", About: "one edit of an object that is placed on a fleet", FreshServers: true, run: withPlacements(placementEdits)},
+	{Name: "placement-events", About: "what an edit costs with more placements", run: withPlacements(placementEvents)},
+	{Name: "placement-busy", About: "an edit while many objects of another workload workspace are placed", run: withPlacements(placementBusy)},
+	{Name: "placement-memory", About: "what a placed object takes beyond one of the mailbox", run: withPlacements(placementMemory)},
+	{Name: "placement-restart", About: "a restart with many placements and nothing changed", run: withPlacements(placementRestarts)},
 	{Name: "fleet-idle", About: "what hundreds of targets cost while nothing happens", LongRunning: true, NoTargets: true, run: fleetIdle},
 }
 

@@ -50,9 +50,6 @@ func NewRegistry(t testing.TB, options targets.Options) *targets.Registry {
 	if options.Log.GetSink() == nil {
 		options.Log = logr.Discard()
 	}
-	if options.OnChange == nil {
-		options.OnChange = func(types.UID) {}
-	}
 	if tunnelled() {
 		options.Tunnels = &targets.TunnelOptions{Replica: "test", Replicas: func() int { return 1 }}
 	}
