@@ -90,13 +90,14 @@ func TestBurstsTakeTurns(t *testing.T) {
 		object.SetNamespace(namespace)
 		r.OnEvent(mailboxes.Event{Key: keyOf(object), New: object})
 	}
-	for i := range 2000 {
-		createdIn("shop", strconv.Itoa(i))
+	const burst = 2000
+	for i := range burst {
+		createdIn("shop", "w"+strconv.Itoa(i))
 	}
 	createdIn("till", "one")
 	r.OnEvent(mailboxes.Event{Key: shop("edited"), Old: widget(t, "edited", nil), New: widget(t, "edited", nil)})
 	position := map[string]int{}
-	for i := range r.queue.Len() {
+	for i := range burst + 2 {
 		key, _ := r.queue.Get()
 		r.queue.Done(key)
 		position[key.String()] = i
