@@ -70,6 +70,7 @@ func TestRegistration(t *testing.T) {
 	t.Run("an administrator who may not change namespaces registers a cluster", f.needsNoPatch)
 	t.Run("a kubeconfig that was handed over", f.takesOver)
 	t.Run("rights in namespaces", f.bounds)
+	t.Run("rights for workspaces that share the cluster", f.tenants)
 }
 
 // with returns the command that registers the cluster without waiting, because no hub runs.

@@ -71,6 +71,10 @@ func (t *Target) CurrentGrants(ctx context.Context) (*Grants, error) {
 			found.namespaceRules[role.Namespace] = role.Rules
 		}
 	}
+	if len(options.Tenancy.AddedBinding(role.Rules)) > 0 {
+		// The annotation records more than the rules allow.
+		found.Tenancy = rbac.Tenancy{}
+	}
 	found.Resources = slices.DeleteFunc(listed, func(one rbac.Resource) bool { return !found.allows(one) })
 	return found, nil
 }
