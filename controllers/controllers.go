@@ -29,6 +29,7 @@ import (
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
 	"github.com/synchub-dev/synchub/controllers/location"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/placement"
@@ -107,7 +108,8 @@ func newControllers(h *hub) ([]controller, error) {
 	fleet := fleetcache.New(fleetcache.Options{
 		Manager: h.inventories.ofLeader, Mailboxes: locator, InventoryConfigFor: h.Access.InventoryConfigFor, Scheme: h.hosting.GetScheme(),
 	})
-	placements := newPlacement(h, syncManager, copies, fleet, readySyncTargets)
+	pendingWithdrawals := &withdrawals.Registry{}
+	placements := newPlacement(h, syncManager, copies, fleet, readySyncTargets, pendingWithdrawals)
 	all := []controller{
 		h,
 		mailbox.NewController(mailbox.Dependencies{
@@ -115,7 +117,7 @@ func newControllers(h *hub) ([]controller, error) {
 			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, Clock: h.clock,
 		}),
 		syncTargets,
-		location.NewController(h.inventories.ofLeader, h.clock),
+		location.NewController(h.inventories.ofLeader, pendingWithdrawals, h.clock),
 		fleet,
 		placements,
 		newSchemas(h, syncTargets, crds),
@@ -174,11 +176,12 @@ func newSyncTargets(h *hub, syncManager *syncmanager.Manager, locator mailbox.Lo
 }
 
 // newPlacement returns the controller that copies objects of workload workspaces into mailboxes.
-func newPlacement(h *hub, syncManager *syncmanager.Manager, copies *copystates.Store, fleet *fleetcache.Fleet, ready *readiness.Registry) *placement.Controller {
+func newPlacement(h *hub, syncManager *syncmanager.Manager, copies *copystates.Store, fleet *fleetcache.Fleet, ready *readiness.Registry, pending *withdrawals.Registry) *placement.Controller {
 	return placement.New(placement.Options{
 		Workloads: h.workloads, CachePolicy: h.workloadPolicy, Mailboxes: h.mailboxes, Fleet: fleet, Paths: h.Access, Readiness: ready, History: h.History,
 		Sync: copystates.Reader{Sync: syncManager, Store: copies, Owner: h.role}, ObjectStates: &syncManager.ObjectStateChanged, KnownSyncTargets: h.ledger.SyncTargets,
 		Hub: h.owner.UID, Hasher: h.hasher, Sealer: h.sealer, MaxPairs: h.settings.Placement.MaxObjects,
+		WithdrawalGrace: h.settings.Placement.WithdrawalGrace.Duration, Withdrawals: pending,
 		Clock: h.clock, Log: h.Log.WithName("placement"),
 	})
 }

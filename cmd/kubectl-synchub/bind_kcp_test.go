@@ -30,6 +30,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -39,6 +40,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
@@ -49,6 +51,8 @@ import (
 const (
 	bindProvider  = "root:bind-provider"
 	bindInventory = "root:teams:inventory"
+	// defaultNote is what bind compute prints if the EdgePlacement selects the namespace default.
+	defaultNote = "The EdgePlacement also selects the objects in the namespace default. If the workspaces share the namespaces of a cluster, only one of them can have an object of a name there. Select namespaces of your own with --namespace-selector.\n"
 	// bindDefault is the name of the EdgePlacement for bindInventory.
 	bindDefault = "root.teams.inventory"
 )
@@ -175,9 +179,9 @@ func (b *bindTest) tryBind(t *testing.T) error {
 	}, client.DryRunAll)
 }
 
-// bindCompute returns a command line of bind compute.
+// bindCompute returns a command line of bind compute, which does not wait for a hub.
 func bindCompute(more ...string) []string {
-	return append([]string{"bind", "compute", bindInventory, "--provider-workspace", bindProvider}, more...)
+	return append([]string{"bind", "compute", bindInventory, "--provider-workspace", bindProvider, "--wait=false"}, more...)
 }
 
 func unbindCompute(more ...string) []string {
@@ -263,6 +267,7 @@ func TestBindCompute(t *testing.T) {
 	t.Run("accepts claims that were added", b.acceptsLater)
 	t.Run("keeps claims that were rejected", b.keepsRejected)
 	t.Run("another placement", b.bindsMore)
+	t.Run("reports whether a Location is available", b.awaitsLocation)
 	t.Run("completion offers placements", b.completes)
 	t.Run("unbind", b.unbinds)
 }
@@ -291,7 +296,7 @@ func (b *bindTest) triesOut(t *testing.T) {
 		t.Errorf("it prints\n%s%s", got.out, got.errs)
 	}
 	useConfig(t, b.kcp.Workspace(b.path))
-	if got := succeed(t, bindCompute("--dry-run=client", "-o", "yaml")...); !strings.Contains(got.out, "resource: namespaces\n    selector:\n      matchAll: true\n    state: Accepted") || got.errs != "" {
+	if got := succeed(t, bindCompute("--dry-run=client", "-o", "yaml")...); !strings.Contains(got.out, "resource: namespaces\n    selector:\n      matchAll: true\n    state: Accepted") || got.errs != defaultNote {
 		t.Errorf("it prints\n%s%s", got.out, got.errs)
 	}
 	if b.binding(t) != nil {
@@ -303,7 +308,7 @@ func (b *bindTest) binds(t *testing.T) {
 	g := NewWithT(t)
 	got := succeed(t, bindCompute()...)
 	g.Expect(got.out).To(Equal("apibinding.apis.kcp.io/workload.edge.kubestellar.io created\nedgeplacement.edge.kubestellar.io/root.teams.inventory created\n"))
-	g.Expect(got.errs).To(ContainSubstring("See with `kubectl get edgeplacement root.teams.inventory`"))
+	g.Expect(got.errs).To(HavePrefix(defaultNote + "See with `kubectl get edgeplacement root.teams.inventory`"))
 	g.Expect(applied(b.binding(t))).To(Equal(b.requested(t)))
 	placement := b.placement(t, bindDefault)
 	g.Expect(placement.Annotations).To(HaveKeyWithValue("synchub.dev/bind-compute", bindInventory))
@@ -341,7 +346,7 @@ func (b *bindTest) repeats(t *testing.T) {
 	if strings.Count(got.out, " unchanged\n") != 2 {
 		t.Errorf("it prints\n%s", got.out)
 	}
-	if got := succeed(t, bindCompute("--dry-run=client", "-o", "yaml")...); !strings.Contains(got.out, "resource: namespaces") || got.errs != "" {
+	if got := succeed(t, bindCompute("--dry-run=client", "-o", "yaml")...); !strings.Contains(got.out, "resource: namespaces") || got.errs != defaultNote {
 		t.Errorf("it prints\n%s%s", got.out, got.errs)
 	}
 }
@@ -393,7 +398,8 @@ func (b *bindTest) keepsRejected(t *testing.T) {
 func (b *bindTest) bindsMore(t *testing.T) {
 	g := NewWithT(t)
 	b.use(t, "root:bind-nowhere")
-	succeed(t, bindCompute("--workspace", b.path, "--name", "prod", "--location-selectors", "env in (prod,stage),tier!=db", "--location-selectors", "region=eu", "--namespace-selector", "purpose=workload")...)
+	bound := succeed(t, bindCompute("--workspace", b.path, "--name", "prod", "--location-selectors", "env in (prod,stage),tier!=db", "--location-selectors", "region=eu", "--namespace-selector", "purpose=workload")...)
+	g.Expect(bound.errs).NotTo(ContainSubstring("namespace default"))
 	placement := b.placement(t, "prod")
 	g.Expect(placement).NotTo(BeNil())
 	spec := placement.Spec
@@ -402,6 +408,37 @@ func (b *bindTest) bindsMore(t *testing.T) {
 	// The order of alternatives does not matter.
 	got := succeed(t, bindCompute("--workspace", b.path, "--name", "prod", "--location-selectors", "region=eu", "--location-selectors", "tier!=db,env in (stage,prod)", "--namespace-selector", "purpose=workload")...)
 	g.Expect(strings.Count(got.out, " unchanged\n")).To(Equal(2), got.out)
+}
+
+// awaitsLocation tests the statuses that the hub writes.
+func (b *bindTest) awaitsLocation(t *testing.T) {
+	g := NewWithT(t)
+	bind := func(more ...string) printed {
+		return plugin(t, append([]string{"bind", "compute", bindInventory, "--provider-workspace", bindProvider, "--workspace", b.path, "--name", "prod",
+			"--location-selectors", "region=eu", "--location-selectors", "tier!=db,env in (stage,prod)", "--namespace-selector", "purpose=workload", "--timeout", "3s"}, more...)...)
+	}
+	report := func(reason string) {
+		placement := b.placement(t, "prod")
+		placement.Status = edgev2alpha1.EdgePlacementStatus{SpecGeneration: int32(placement.Generation)} //nolint:gosec // it is small
+		meta.SetStatusCondition(&placement.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason})
+		g.Expect(b.workspace.Status().Update(t.Context(), placement)).To(Succeed())
+	}
+	got := bind()
+	g.Expect(got.err).NotTo(HaveOccurred())
+	g.Expect(got.errs).To(ContainSubstring("The hub has not reported yet whether a Location of root:teams:inventory is available"))
+
+	for _, reason := range []string{rules.ReasonNoLocation, rules.ReasonPathUnverified} {
+		report(reason)
+		got = bind()
+		g.Expect(got.err).To(HaveOccurred())
+		g.Expect(got.errs).To(HaveSuffix("error: no selected Location of the inventory workspace is available to this workspace: the administrator of root:teams:inventory allows it with " +
+			"`kubectl synchub allow LOCATION --workspace " + b.path + "`. The EdgePlacement prod stays, and takes effect then\n"))
+		g.Expect(bind("--wait=false").err).NotTo(HaveOccurred())
+	}
+	report(rules.ReasonSelectsNothing)
+	got = bind()
+	g.Expect(got.err).NotTo(HaveOccurred())
+	g.Expect(got.errs).To(And(ContainSubstring("See with"), Not(ContainSubstring("not reported"))))
 }
 
 func (b *bindTest) completes(t *testing.T) {
@@ -519,7 +556,7 @@ func TestBindComputeInAnInventory(t *testing.T) {
 	b.allowBind(t)
 	suite.Apply(t, b.kcp.Workspace(b.path), fmt.Sprintf("apiVersion: apis.kcp.io/v1alpha2\nkind: APIBinding\nmetadata: {name: synchub}\nspec: {reference: {export: {path: %q, name: %s}}}\n", bindProvider, bootstrap.InventoryExport))
 	suite.WaitUntil(t, "SyncTargets are served", func() bool { return b.workspace.List(t.Context(), &edgev2alpha1.SyncTargetList{}) == nil })
-	succeed(t, "bind", "compute", b.path, "--provider-workspace", bindProvider)
+	succeed(t, "bind", "compute", b.path, "--provider-workspace", bindProvider, "--wait=false")
 	if b.placement(t, "root.bind-inventory") == nil {
 		t.Error("there is no EdgePlacement")
 	}

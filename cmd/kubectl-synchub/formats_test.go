@@ -51,7 +51,7 @@ func TestOutputFormats(t *testing.T) {
 	}
 	for _, name := range []string{
 		"register", "unregister", "rotate", "confirm-cluster", "confirm-restore", "stale-objects", "publish", "cordon", "uncordon", "suspend", "resume", "drain",
-		"bind inventory", "bind compute", "unbind compute", "rollout pause", "rollout resume", "rollout undo",
+		"allow", "bind inventory", "bind compute", "unbind compute", "rollout pause", "rollout resume", "rollout undo",
 	} {
 		want[name] = objects
 	}

@@ -34,6 +34,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/allow"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bind"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
@@ -117,6 +118,7 @@ func commands(streams genericiooptions.IOStreams) []*cobra.Command {
 		register.NewConfirmClusterCommand(streams),
 		staleobjects.NewCommand(streams),
 		staleobjects.NewConfirmRestoreCommand(streams),
+		allow.NewCommand(streams),
 		publish.NewCommand(streams),
 		cli.NewParentCommand("published-resource", "Work with PublishedResources", []string{"publishedresource", "pubres"}, render.NewCommand(streams)),
 		cli.NewParentCommand("bind", "Make a workspace an inventory workspace or a workload workspace", nil, bind.NewInventoryCommand(streams), bind.NewComputeCommand(streams)),

@@ -23,11 +23,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -37,14 +39,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/internal/watch"
+	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/provider/inventories"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 const (
@@ -56,13 +61,15 @@ const (
 
 // Controller reconciles the Locations of inventory workspaces, all of a workspace at once.
 type Controller struct {
-	manager mcmanager.Manager
-	clock   clock.Clock
+	manager     mcmanager.Manager
+	withdrawals *withdrawals.Registry
+	clock       clock.Clock
 }
 
-// NewController returns a controller of the Locations in the inventories of the manager.
-func NewController(manager mcmanager.Manager, clock clock.Clock) *Controller {
-	return &Controller{manager: manager, clock: clock}
+// NewController returns a controller of the Locations in the inventories of the manager. It shows the pending withdrawals of the
+// registry.
+func NewController(manager mcmanager.Manager, withdrawals *withdrawals.Registry, clock clock.Clock) *Controller {
+	return &Controller{manager: manager, withdrawals: withdrawals, clock: clock}
 }
 
 // Register adds the controller to the manager of the inventory workspaces.
@@ -80,6 +87,9 @@ func (c *Controller) Register(hosting manager.Manager) error {
 			SkipNameValidation: c.manager.GetControllerOptions().SkipNameValidation,
 		}).
 		WatchesRawSource(slow.Source()).
+		WatchesRawSource(topic.Source(c.withdrawals.Changes(), func(requests workqueue.TypedRateLimitingInterface[mcreconcile.Request], inventory logicalcluster.Name) {
+			requests.Add(watch.InventoryRequest(multicluster.ClusterName(inventory)))
+		})).
 		Build(slow)
 	if err != nil {
 		return err
@@ -111,8 +121,9 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	}
 	var result reconcile.Result
 	var errs []error
+	pending := c.withdrawals.Of(logicalcluster.Name(request.ClusterName))
 	for i := range locations.Items {
-		written, err := c.updateStatus(ctx, inventory.GetClient(), &locations.Items[i], syncTargets.Items)
+		written, err := c.updateStatus(ctx, inventory.GetClient(), &locations.Items[i], syncTargets.Items, pending[locations.Items[i].Name])
 		errs = append(errs, err)
 		if written.RequeueAfter > 0 {
 			result = written
@@ -122,14 +133,16 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 }
 
 // updateStatus writes the status of a Location if it differs. location belongs to the cache. A Location that
-// becomes unusable also gets an event. The event comes first: after a crash the status still differs.
-func (c *Controller) updateStatus(ctx context.Context, inventory client.Client, location *edgev2alpha1.Location, syncTargets []edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+// becomes unusable, or whose copies begin to wait for their withdrawal, also gets an event. The event comes first: after a crash
+// the status still differs.
+func (c *Controller) updateStatus(ctx context.Context, inventory client.Client, location *edgev2alpha1.Location, syncTargets []edgev2alpha1.SyncTarget, pending []withdrawals.Pending) (reconcile.Result, error) {
 	if location.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}
 	now := c.clock.Now()
 	changed := location.DeepCopy()
 	applyStatus(changed, syncTargets, metav1.NewTime(now))
+	applyPending(changed, pending, metav1.NewTime(now))
 	if apiequality.Semantic.DeepEqual(location.Status, changed.Status) {
 		return reconcile.Result{}, nil
 	}
@@ -137,6 +150,9 @@ func (c *Controller) updateStatus(ctx context.Context, inventory client.Client, 
 	var warned error
 	if after.Status == metav1.ConditionFalse && (before == nil || before.Reason != after.Reason || before.Message != after.Message) {
 		warned = status.WarnLocation(ctx, inventory, now, location, after.Reason, after.Message)
+	}
+	if len(pending) > 0 && !meta.IsStatusConditionTrue(location.Status.Conditions, edgev2alpha1.ConditionWithdrawalPending) {
+		warned = errors.Join(warned, status.WarnLocation(ctx, inventory, now, location, edgev2alpha1.ConditionWithdrawalPending, pendingMessage(pending)))
 	}
 	result, err := status.Patch(ctx, inventory, location.DeepCopy(), changed)
 	if err != nil {

@@ -90,7 +90,7 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 			_, _ = plan.DecideDown(plan.SourceState{State: plan.Selected, Desired: desired}, observed, nil)
 		},
 		"compare the status": func() {
-			_, _ = writer.writeStatus(tb.Context(), keyOf(source), source, kept.Unstructured, true, nil)
+			_, _ = writer.writeStatus(tb.Context(), keyOf(source), source, plan.StatusReturn{OnTarget: kept.Unstructured, Applied: true})
 		},
 	}
 }

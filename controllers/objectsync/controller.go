@@ -91,7 +91,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	c := &Controller{Options: options, firstPass: newFirstPass(), startSignal: make(chan struct{}, 1)}
 	c.matcher.Store(matcher)
 	planner := plan.NewPlanner(options.Resource, options.Owner, options.Hasher, options.Mailbox, options.SyncTarget)
-	planner.Up.Pruner = options.Pruner
+	planner.Up.Pruner, planner.Relations = options.Pruner, options.Resource.Related()
 	c.planner = &planner
 	o := &c.Options
 	c.mailbox, c.target = newMailboxView(o), newTargetView(o)
@@ -112,8 +112,8 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		log: o.Log,
 	}
 	c.primaries = &primaries{
-		tracker: newPrimaryTracker(o.Registry, o.Resource), registry: o.Registry, mailbox: c.mailbox, target: c.target, upsync: c.upsync,
-		enqueuer: c.enqueuer, syncTarget: o.SyncTarget, requeueRelated: o.RequeueRelated,
+		tracker: newPrimaryTracker(o.Registry, o.Resource), mailbox: c.mailbox, target: c.target, upsync: c.upsync,
+		enqueuer: c.enqueuer, requeueRelated: o.RequeueRelated,
 	}
 	dropped := &droppedFields{}
 	c.reporter = newReporter(o, c.mailbox, c.target, states, changes, placed, dropped)
@@ -123,12 +123,12 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	}
 	c.observer = &observer{
 		matcher: &c.matcher, registry: o.Registry, rules: rules, mailbox: c.mailbox, target: c.target, upsync: c.upsync, upsynced: upsynced,
-		states: states, primaries: c.primaries.tracker, held: o.Held, lost: o.Lost, upsyncReadsMailbox: upsyncReadsMailbox(o),
+		states: states, primaries: c.primaries.tracker, held: o.Held, lost: o.Lost,
 	}
 	c.executor = &executor{
-		states: states, mailbox: c.mailbox, upsync: c.upsync, primaries: c.primaries, reporter: c.reporter, upsyncReadsMailbox: upsyncReadsMailbox(o),
+		states: states, mailbox: c.mailbox, upsync: c.upsync, primaries: c.primaries, reporter: c.reporter,
 		requestCompleteness: o.RequestCompleteness,
-		toTarget:            newTargetWriter(o, c.target, c.mailbox, c.reporter), toMailbox: newMailboxWriter(o, c.planner, c.mailbox, rules, states, upsynced, c.reporter),
+		toTarget:            newTargetWriter(o, c.target, c.mailbox, c.reporter), toMailbox: newMailboxWriter(o, c.planner, c.mailbox, states, upsynced, c.reporter),
 	}
 	return c
 }

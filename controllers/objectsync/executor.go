@@ -21,9 +21,12 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/provider/notfound"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
@@ -37,125 +40,108 @@ type executor struct {
 	toTarget  *targetWriter
 	toMailbox *mailboxWriter
 	reporter  *reporter
-	// upsyncReadsMailbox is true if a rule for upsync reads the mailbox object.
-	upsyncReadsMailbox bool
 	// requestCompleteness asks the controllers of all primaries to finish their initial sync, unless answered returns true first.
 	requestCompleteness func(answered func() bool)
 }
 
 // executeDown executes the plan for a mailbox object and its copies.
-func (e *executor) executeDown(ctx context.Context, s *plan.Snapshot, p plan.DownPlan) (outcome, error) {
-	e.request(s, p.Wants)
-	if s.HasNoSource() {
-		e.states.forgetHistory(s.Key)
+func (e *executor) executeDown(ctx context.Context, p plan.DownPlan) (outcome, error) {
+	result, err := e.writeDown(ctx, p)
+	e.request(p.Key, p.InMailbox, p.Wants)
+	return requeueIfOutdated(result, err)
+}
+
+// writeDown makes the writes of a plan for a mailbox object and its copies.
+func (e *executor) writeDown(ctx context.Context, p plan.DownPlan) (outcome, error) {
+	if p.ForgetHistory {
+		e.states.forgetHistory(p.Key)
 	}
-	if len(s.Down.Copies) == 0 {
-		e.states.setDeletion(s.Key, nil)
+	if p.ForgetDeletion {
+		e.states.setDeletion(p.Key, nil)
 	}
 	if p.Finalizer == plan.ConfigureFinalizer {
-		if err := e.toMailbox.configureFinalizer(ctx, s.Key, s.InMailbox); err != nil {
-			return requeueIfOutdated(outcome{}, err)
+		if err := e.toMailbox.configureFinalizer(ctx, p.Key, p.InMailbox); err != nil {
+			return outcome{heldBack: p.HeldBack}, err
 		}
 	}
-	claimsErr := e.primaries.execute(s, p.Claims)
-	result := outcome{decision: p.Decision, deferred: p.Deferred, requeueAfter: p.RequeueAfter}
-	e.requestVerification(s, p)
+	claimsErr := e.primaries.publish(p.Key, p.Claims)
+	result := outcome{decision: p.Decision, deferred: p.Deferred, requeueAfter: p.RequeueAfter, heldBack: p.HeldBack}
 	if p.Err != nil {
 		return result, errors.Join(p.Err, claimsErr)
 	}
 	var errs []error
 	for _, operation := range p.Operations {
-		errs = append(errs, e.executeOperation(ctx, s, operation, &result))
+		errs = append(errs, e.executeOperation(ctx, p, operation, &result))
 	}
 	if p.ReturnStatus {
-		returned, err := e.toMailbox.returnStatus(ctx, s, p.Desired)
+		returned, err := e.toMailbox.writeStatus(ctx, p.Key, p.InMailbox, p.Status)
 		result.statusReturned = returned
 		errs = append(errs, err)
 	}
 	err := errors.Join(append(errs, claimsErr)...)
-	if err == nil && p.MarkFinished {
-		err = e.toMailbox.markFinished(ctx, s)
+	if err == nil && p.FinishedMark != "" {
+		err = e.toMailbox.markFinished(ctx, p.Key, p.InMailbox.GetUID(), p.FinishedMark)
 	}
-	if err == nil && p.Decision.Cause != plan.Removed {
-		e.states.forgetRemoval(s.Key, s.Down.Removed)
+	if err == nil {
+		e.states.forgetRemoval(p.Key, p.ForgetRemoval)
 	}
 	if err == nil && p.Finalizer == plan.RemoveFinalizer {
-		err = e.toMailbox.removeFinalizer(ctx, s.Key, s.InMailbox)
+		err = e.toMailbox.removeFinalizer(ctx, p.Key, p.InMailbox)
 	}
-	return requeueIfOutdated(result, err)
-}
-
-// requestVerification requests what the plan needs verified: the version of a source, or its absence.
-func (e *executor) requestVerification(s *plan.Snapshot, p plan.DownPlan) {
-	if p.VersionToVerify > 0 {
-		e.mailbox.mailboxes.VerifyVersion(e.mailbox.name, e.mailbox.resource.GroupVersionResource, s.Key, p.VersionToVerify)
-	}
-	if p.AbsenceToVerify != "" {
-		e.mailbox.mailboxes.NoteVersion(e.mailbox.name, e.mailbox.resource.GroupVersionResource, s.Key, s.Down.SourceVersion(e.mailbox.name.String()))
-		e.mailbox.verifyAbsence(s.Key, p.AbsenceToVerify)
-	}
+	return result, err
 }
 
 // executeOperation executes one decision about a target object. A repair is delayed if another client keeps undoing it.
-func (e *executor) executeOperation(ctx context.Context, s *plan.Snapshot, o plan.Operation, result *outcome) error {
+func (e *executor) executeOperation(ctx context.Context, p plan.DownPlan, o plan.Operation, result *outcome) error {
 	if o.Repair {
-		if wait := e.states.nextRepairDelay(s.Key); wait > 0 {
+		if wait := e.states.nextRepairDelay(p.Key); wait > 0 {
 			result.requeueAfter = wait
 			if o.Decision.Cause == plan.Removed {
 				return newRemovedError(o.Desired)
 			}
-			return errors.Join(e.toTarget.fieldConflictError(ctx, o), e.returnStatusAnyway(ctx, s, o))
+			return errors.Join(e.toTarget.fieldConflictError(ctx, o), e.returnStatusAnyway(ctx, p))
 		}
 	}
 	err := e.toTarget.write(ctx, o)
 	switch {
 	case err != nil && o.Decision.Cause == plan.Removed:
 		// The target may also refuse the copy because its namespace is terminating. Such a try does not count as a repair.
-		e.states.refundRepair(s.Key)
-	case err == nil && o.Desired != nil && s.Down.Spec.Mutation.UsesOther():
-		e.states.recordWrite(s.Key, s.InMailbox.GetResourceVersion())
+		e.states.refundRepair(p.Key)
+	case err == nil && o.WrittenFor != "":
+		e.states.recordWrite(p.Key, o.WrittenFor)
 	case err != nil && o.Decision.Action == plan.Apply:
 		// The copy still exists, with a status.
-		return errors.Join(err, e.returnStatusAnyway(ctx, s, o))
+		return errors.Join(err, e.returnStatusAnyway(ctx, p))
 	}
 	return err
 }
 
 // returnStatusAnyway returns the status of a copy that could not be brought in sync.
-func (e *executor) returnStatusAnyway(ctx context.Context, s *plan.Snapshot, o plan.Operation) error {
-	_, err := e.toMailbox.returnStatus(ctx, s, o.Desired)
+func (e *executor) returnStatusAnyway(ctx context.Context, p plan.DownPlan) error {
+	_, err := e.toMailbox.writeStatus(ctx, p.Key, p.InMailbox, p.Status)
 	return err
 }
 
-// request makes the plan's requests that are no writes.
-func (e *executor) request(s *plan.Snapshot, wants plan.Wants) {
-	if wants.FullObject {
-		// The cache fetches the object. An event follows.
-		_ = e.mailbox.mailboxes.RequireFullObject(e.mailbox.resource.GroupVersionResource, e.mailbox.name, s.InMailbox)
-	}
+// request makes the requests of a pass beside its writes.
+func (e *executor) request(key types.NamespacedName, inMailbox *unstructured.Unstructured, wants plan.Wants) {
 	if wants.Claims != nil {
 		e.requestCompleteness(wants.Claims)
 	}
-	if wants.TakeAbsence != "" {
-		e.mailbox.takeVerifiedAbsence(s.Key, wants.TakeAbsence)
-	}
-	if wants.RenameTo != nil {
-		e.states.addRename(s.Key, *wants.RenameTo)
-	}
+	e.mailbox.request(key, inMailbox, wants)
 }
 
 // confirmMissing asks the target about an object whose deletion nobody observed: it may have been deleted while the hub was away.
-func (e *executor) confirmMissing(ctx context.Context, s *plan.Snapshot) *plan.MissingAnswer {
-	ref, answer := s.Up.Missing.Ref, &plan.MissingAnswer{State: plan.Unknown}
+func (e *executor) confirmMissing(ctx context.Context, key types.NamespacedName, ref plan.Ref, matcher *selection.Matcher) *plan.MissingAnswer {
+	answer := &plan.MissingAnswer{State: plan.Unknown}
 	api, rules := e.upsync.target.apiOf(ref.Resource), e.upsync.rules
 	object, err := e.toTarget.objects.Get(requestclass.With(ctx, requestclass.Extra), api.GroupVersionResource, ref.Key)
 	switch {
 	case err == nil:
-		if name, ok := e.upsync.keyFor(api, s.Matcher, object); ok && name == s.Key {
+		if name, ok := e.upsync.keyFor(api, matcher, object); ok && name == key {
 			// The upsync cache will contain the object soon.
 			return answer
 		}
-		if plan.IsNeverUpsynced(e.mailbox.owner, object) || rules.IsUnrelatedOnTarget(s.Matcher, api, object) {
+		if plan.IsNeverUpsynced(e.mailbox.owner, object) || rules.IsUnrelatedOnTarget(matcher, api, object) {
 			answer.State = plan.Deselected
 		}
 	case notfound.Proves(err, ref.Resource, ref.Key.Name):
@@ -168,48 +154,51 @@ func (e *executor) confirmMissing(ctx context.Context, s *plan.Snapshot) *plan.M
 }
 
 // executeUp executes the plan for a mailbox object that is, or was, upsynced.
-func (e *executor) executeUp(ctx context.Context, s *plan.Snapshot, p plan.UpPlan) (outcome, error) {
-	u := s.Up
-	e.request(s, p.Wants)
-	result := outcome{decision: p.Decision, up: true, requeueAfter: p.RequeueAfter, heldBack: u.Object != nil && isHeldBack(p.Decision)}
-	if to := p.Wants.RenameTo; to != nil && !e.mailbox.isFree(*to) {
-		// The object of the new name was created after the pass observed the mailbox, so no event enqueues this key again.
-		result.requeueAfter = retryBaseDelay
-	}
-	e.reporter.recordPrunedPaths(u.Selection.Configs, p.PrunedPaths)
-	if p.Err != nil {
-		return result, p.Err
-	}
-	if p.Repair {
-		if wait := e.states.nextRepairDelay(s.Key); wait > 0 {
-			result.requeueAfter = wait
-			if p.Decision.Cause == plan.Removed {
-				return result, errRemovedInMailbox
-			}
-			return result, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errFieldConflict, p.Decision.Fields)
+func (e *executor) executeUp(ctx context.Context, p plan.UpPlan) (outcome, error) {
+	result := outcome{decision: p.Decision, up: true, requeueAfter: p.RequeueAfter, heldBack: p.HeldBack}
+	if to := p.RenameTo; to != nil {
+		e.states.addRename(p.Key, *to)
+		if !e.mailbox.isFree(*to) {
+			// The object of the new name was created after the pass observed the mailbox, so no event enqueues this key again.
+			result.requeueAfter = retryBaseDelay
 		}
 	}
-	log.FromContext(ctx).V(1).Info("decided about an upsync", "decision", p.Decision.String())
-	err := e.executeMailboxWrite(ctx, s, p, &result)
+	e.reporter.recordPrunedPaths(p.Configs, p.PrunedPaths)
+	err := e.writeUp(ctx, p, &result)
+	e.request(p.Key, p.InMailbox, p.Wants)
 	return requeueIfOutdated(result, err)
 }
 
-// executeMailboxWrite makes the write that the plan decided on. An object in sync gets its status, and publishes its claims.
-func (e *executor) executeMailboxWrite(ctx context.Context, s *plan.Snapshot, p plan.UpPlan, result *outcome) error {
-	err := e.toMailbox.write(ctx, s, p)
+// writeUp makes the write of a plan for an upsynced object. A repair is delayed if another client keeps undoing it. An object in sync
+// gets its status, and publishes its claims.
+func (e *executor) writeUp(ctx context.Context, p plan.UpPlan, result *outcome) error {
+	if p.Err != nil {
+		return p.Err
+	}
+	if p.Repair {
+		if wait := e.states.nextRepairDelay(p.Key); wait > 0 {
+			result.requeueAfter = wait
+			if p.Decision.Cause == plan.Removed {
+				return errRemovedInMailbox
+			}
+			return fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errFieldConflict, p.Decision.Fields)
+		}
+	}
+	log.FromContext(ctx).V(1).Info("decided about an upsync", "decision", p.Decision.String())
+	err := e.toMailbox.write(ctx, p)
 	if err == nil && p.Decision.Cause == plan.InSync {
-		result.statusReturned, err = e.toMailbox.writeUpsyncedStatus(ctx, s, s.InMailbox)
-		err = errors.Join(err, e.primaries.publishUpClaims(s), nameConflict(s.Up))
+		result.statusReturned, err = e.toMailbox.writeStatus(ctx, p.Key, p.InMailbox, p.Status)
+		err = errors.Join(err, e.primaries.publish(p.Key, p.Claims), nameConflict(p.Conflicting))
 	}
 	switch {
 	case err != nil && p.Decision.Cause == plan.Removed:
 		// A failed write does not count as a repair.
-		e.states.refundRepair(s.Key)
-	case err == nil && p.Decision.Cause != plan.Removed:
-		e.states.forgetRemoval(s.Key, s.Up.Removed)
+		e.states.refundRepair(p.Key)
+	case err == nil:
+		e.states.forgetRemoval(p.Key, p.ForgetRemoval)
 	}
-	if err == nil && e.upsyncReadsMailbox && p.Decision.Action == plan.Update {
-		e.states.recordWrite(s.Key, s.Up.Object.GetResourceVersion())
+	if err == nil && p.WrittenFor != "" {
+		e.states.recordWrite(p.Key, p.WrittenFor)
 	}
 	return err
 }

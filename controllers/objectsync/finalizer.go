@@ -24,15 +24,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
 // HasFinalizer reports whether the hub's finalizer is on a mailbox object.
 func HasFinalizer(source *unstructured.Unstructured) bool {
-	return source != nil && slices.Contains(source.GetFinalizers(), plan.Finalizer)
+	return source != nil && controllerutil.ContainsFinalizer(source, plan.Finalizer)
 }
 
 // withoutFinalizer returns the other finalizers of an object.
@@ -52,6 +55,35 @@ func RemoveFinalizer(ctx context.Context, client dynamic.ResourceInterface, sour
 	}
 	if err != nil {
 		return fmt.Errorf("cannot take the finalizer %s off %s %s: %w", plan.Finalizer, source.GetKind(), source.GetName(), err)
+	}
+	return nil
+}
+
+// configureFinalizer sets the finalizer on an object that is about to be downsynced, or removes it if the PublishedResource no
+// longer requires it.
+func (w *mailboxWriter) configureFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
+	switch {
+	case w.resource.WaitForTarget && !HasFinalizer(source):
+		return w.setFinalizers(ctx, key, source, append(slices.Clone(source.GetFinalizers()), plan.Finalizer))
+	case !w.resource.WaitForTarget:
+		return w.removeFinalizer(ctx, key, source)
+	default:
+		return nil
+	}
+}
+
+// removeFinalizer removes the finalizer from an object whose copies are gone.
+func (w *mailboxWriter) removeFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
+	if !HasFinalizer(source) {
+		return nil
+	}
+	return w.setFinalizers(ctx, key, source, withoutFinalizer(source))
+}
+
+// setFinalizers replaces the finalizers of a mailbox object, unless it has changed since the pass observed it.
+func (w *mailboxWriter) setFinalizers(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, finalizers []string) error {
+	if err := w.writer.SetFinalizers(requestclass.With(ctx, requestclass.Extra), key, source, finalizers); err != nil {
+		return fmt.Errorf("%w: cannot change the finalizers: %w", errMailboxRefused, err)
 	}
 	return nil
 }

@@ -123,14 +123,27 @@ func (m *mailboxView) hasVerifiedAbsence(key types.NamespacedName, state plan.St
 	return m.mailboxes.HasVerifiedAbsence(m.name, m.absenceCandidate(key, state))
 }
 
+// request makes the requests of a pass for facts about the mailbox. Their results enqueue the key.
+func (m *mailboxView) request(key types.NamespacedName, object *unstructured.Unstructured, wants plan.Wants) {
+	resource, taken, unverified := m.resource.GroupVersionResource, m.absenceCandidate(key, wants.TakeAbsence), m.absenceCandidate(key, wants.VerifyAbsence)
+	if wants.FullObject {
+		_ = m.mailboxes.RequireFullObject(resource, m.name, object)
+	}
+	if wants.TakeAbsence != "" {
+		m.mailboxes.TakeVerifiedAbsence(m.name, taken)
+	}
+	if wants.VerifyVersion > 0 {
+		m.mailboxes.VerifyVersion(m.name, resource, key, wants.VerifyVersion)
+	}
+	if wants.VerifyAbsence != "" {
+		m.mailboxes.NoteVersion(m.name, resource, key, wants.Witness)
+		m.mailboxes.VerifyAbsence(m.name, unverified)
+	}
+}
+
 // takeVerifiedAbsence reports whether kcp has verified an absence, and consumes the verification.
 func (m *mailboxView) takeVerifiedAbsence(key types.NamespacedName, state plan.State) bool {
 	return m.mailboxes.TakeVerifiedAbsence(m.name, m.absenceCandidate(key, state))
-}
-
-// verifyAbsence requests the verification of an absence. The result enqueues the key.
-func (m *mailboxView) verifyAbsence(key types.NamespacedName, state plan.State) {
-	m.mailboxes.VerifyAbsence(m.name, m.absenceCandidate(key, state))
 }
 
 // NamespaceLabels implements [observe.Mailbox].

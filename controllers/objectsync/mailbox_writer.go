@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,7 +28,6 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
-	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
@@ -56,14 +54,13 @@ type mailboxWriter struct {
 	owner    ownership.Owner
 	planner  *plan.Planner
 	view     *mailboxView
-	rules    *observe.Observer
 	states   *keyStates
 	upsynced *upsyncIndex
 	reporter *reporter
 	onChange func()
 }
 
-func newMailboxWriter(o *Options, planner *plan.Planner, view *mailboxView, rules *observe.Observer, states *keyStates, upsynced *upsyncIndex, reporter *reporter) *mailboxWriter {
+func newMailboxWriter(o *Options, planner *plan.Planner, view *mailboxView, states *keyStates, upsynced *upsyncIndex, reporter *reporter) *mailboxWriter {
 	return &mailboxWriter{
 		writer: writes.WorkspaceWriter[types.NamespacedName]{
 			Workspaces: o.Mailboxes, FieldManager: ownership.FieldManager(o.Owner.Hub), Expectations: &view.writes,
@@ -71,74 +68,74 @@ func newMailboxWriter(o *Options, planner *plan.Planner, view *mailboxView, rule
 				return writes.Object{Workspace: o.Mailbox, Resource: o.Resource.GroupVersionResource, Name: key}
 			},
 		},
-		resource: &o.Resource, owner: o.Owner, planner: planner, view: view, rules: rules, states: states, upsynced: upsynced,
+		resource: &o.Resource, owner: o.Owner, planner: planner, view: view, states: states, upsynced: upsynced,
 		reporter: reporter, onChange: o.OnChange,
 	}
 }
 
 // write makes the write that the plan decided on.
-func (w *mailboxWriter) write(ctx context.Context, s *plan.Snapshot, p plan.UpPlan) error {
+func (w *mailboxWriter) write(ctx context.Context, p plan.UpPlan) error {
 	switch p.Decision.Action {
-	case plan.None:
+	case plan.None, plan.VerifyAbsence:
 		return nil
 	case plan.Create:
-		return w.create(ctx, s, p.Desired)
+		return w.create(ctx, p)
 	case plan.Update:
-		err := w.update(ctx, s, p.Desired)
-		if IsImmutable(err) && w.planner.SupersedesInMailbox(s, p.Desired) {
+		err := w.update(ctx, p, p.Desired)
+		if IsImmutable(err) && p.ReplaceIfImmutable {
 			// The source was deleted and created again, so the mailbox object may be replaced too.
-			return w.delete(requestclass.With(ctx, requestclass.Extra), s.Key, s.InMailbox)
+			return w.delete(requestclass.With(ctx, requestclass.Extra), p.Key, p.InMailbox)
 		}
 		return err
 	case plan.Conflict:
-		return w.resolveConflict(ctx, s, p.Desired)
-	case plan.VerifyAbsence:
-		w.view.verifyAbsence(s.Key, p.AbsenceToVerify)
-		return nil
+		return w.resolveConflict(ctx, p)
 	case plan.Delete:
-		return w.delete(ctx, s.Key, s.InMailbox)
+		return w.delete(ctx, p.Key, p.InMailbox)
 	case plan.Release:
-		return w.release(ctx, s.Key, s.InMailbox)
+		return w.release(ctx, p.Key, p.InMailbox)
 	default:
 		return fmt.Errorf("%s is no decision about an object of the mailbox", p.Decision)
 	}
 }
 
 // create creates the desired object.
-func (w *mailboxWriter) create(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
-	created, err := w.writer.Create(ctx, s.Key, w.withStatus(desired.Object, s.Up.Object), w.owner)
+func (w *mailboxWriter) create(ctx context.Context, p plan.UpPlan) error {
+	created, err := w.writer.Create(ctx, p.Key, w.withStatus(p.Desired.Object, p.Status), w.owner)
 	switch exists := errors.Is(err, writes.ErrExists); {
 	case exists && w.view.isUpsynced(created):
 		// Nobody removed the object. If it vanished from the cache, that had another cause.
-		w.states.refundRemoval(s.Key)
+		w.states.refundRemoval(p.Key)
 		return nil
 	case exists:
 		return errNameTakenInMailbox
 	default:
-		return w.finish(ctx, s, created, err)
+		return w.finish(ctx, p, created, err)
 	}
 }
 
 // update replaces the content of the mailbox object if nobody has changed it since the pass observed it.
-func (w *mailboxWriter) update(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
-	updated, err := w.writer.Update(ctx, s.Key, s.InMailbox, w.withStatus(desired.Object, s.Up.Object))
-	return w.finish(ctx, s, updated, err)
+func (w *mailboxWriter) update(ctx context.Context, p plan.UpPlan, desired *transform.Desired) error {
+	updated, err := w.writer.Update(ctx, p.Key, p.InMailbox, w.withStatus(desired.Object, p.Status))
+	return w.finish(ctx, p, updated, err)
 }
 
 // finish writes the status after the rest of the object.
-func (w *mailboxWriter) finish(ctx context.Context, s *plan.Snapshot, written *unstructured.Unstructured, err error) error {
+func (w *mailboxWriter) finish(ctx context.Context, p plan.UpPlan, written *unstructured.Unstructured, err error) error {
 	if err != nil {
 		return refusedByMailbox(err)
 	}
 	w.onChange()
-	_, err = w.writeUpsyncedStatus(ctx, s, written)
+	_, err = w.writeStatus(ctx, p.Key, written, p.Status)
 	return err
 }
 
 // withStatus adds the status if the resource has no status subresource. A status subresource needs its own request.
-func (w *mailboxWriter) withStatus(desired, object *unstructured.Unstructured) *unstructured.Unstructured {
-	status, ok := object.Object["status"]
-	if !ok || w.resource.StatusSubresource || w.resource.Native {
+func (w *mailboxWriter) withStatus(desired *unstructured.Unstructured, returned plan.StatusReturn) *unstructured.Unstructured {
+	if returned.OnTarget == nil || w.resource.StatusSubresource {
+		return desired
+	}
+	status, ok := returned.OnTarget.Object["status"]
+	if !ok {
 		return desired
 	}
 	with := &unstructured.Unstructured{Object: maps.Clone(desired.Object)}
@@ -173,48 +170,17 @@ func (w *mailboxWriter) withdrawn(inMailbox *unstructured.Unstructured, err erro
 	return nil
 }
 
-// returnStatus writes the copy's status to the mailbox object if they differ and the selection includes status return.
-func (w *mailboxWriter) returnStatus(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) (written bool, err error) {
-	d := s.Down
-	if !d.Selection.StatusReturn || !w.resource.StatusReturn {
+// writeStatus writes the status of an object of the target to the mailbox object if they differ.
+func (w *mailboxWriter) writeStatus(ctx context.Context, key types.NamespacedName, inMailbox *unstructured.Unstructured, returned plan.StatusReturn) (written bool, err error) {
+	if returned.OnTarget == nil {
 		return false, nil
 	}
-	object := d.Destination.Object
-	var mark ownership.Mark
-	switch observed := d.Destination.Observed; {
-	case observed == nil && d.Removed != nil:
-		object, mark = d.Removed.Finished, d.Removed.Mark
-	case observed == nil, plan.Supersedes(desired, observed):
-		// The status is another object's.
-		return false, nil
-	default:
-		mark = observed.Mark
-	}
-	onTarget, err := w.rules.ReturnedStatus(object, s.InMailbox, d.Selection)
+	wanted, pruned, err := w.planner.MailboxStatus(inMailbox, returned)
 	if err != nil {
 		return false, err
 	}
-	return w.writeStatus(ctx, s.Key, s.InMailbox, onTarget, mark.Hash == desired.Mark.Hash, d.Selection.Configs)
-}
-
-// writeUpsyncedStatus writes the status of the target object to the upsynced object if they differ.
-func (w *mailboxWriter) writeUpsyncedStatus(ctx context.Context, s *plan.Snapshot, inMailbox *unstructured.Unstructured) (written bool, err error) {
-	if w.resource.Native {
-		return false, nil
-	}
-	onTarget, err := w.rules.ReturnedStatus(s.Up.Object, inMailbox, s.Up.Selection)
-	if err != nil {
-		return false, err
-	}
-	return w.writeStatus(ctx, s.Key, inMailbox, onTarget, true, s.Up.Selection.Configs)
-}
-
-// writeStatus copies the target's status to the mailbox object. applied is true if the target object has the current content of
-// the mailbox object. configs are the names of the configs that select the object.
-func (w *mailboxWriter) writeStatus(ctx context.Context, key types.NamespacedName, inMailbox, onTarget *unstructured.Unstructured, applied bool, configs []string) (written bool, err error) {
+	w.reporter.recordPrunedPaths(returned.Selection.Configs, pruned)
 	current := transform.StatusOf(inMailbox.Object["status"])
-	wanted, dropped := w.planner.Up.Pruner.PruneStatus(w.resource.MailboxStatus(inMailbox, onTarget, applied))
-	w.reporter.recordPrunedPaths(configs, dropped)
 	if transform.EqualStatus(current, wanted) {
 		return false, nil
 	}
@@ -231,49 +197,16 @@ func (w *mailboxWriter) writeStatus(ctx context.Context, key types.NamespacedNam
 	return true, nil
 }
 
-// configureFinalizer sets the finalizer on an object that is about to be downsynced, or removes it if the PublishedResource no
-// longer requires it.
-func (w *mailboxWriter) configureFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
-	switch {
-	case w.resource.WaitForTarget && !HasFinalizer(source):
-		return w.setFinalizers(ctx, key, source, append(slices.Clone(source.GetFinalizers()), plan.Finalizer))
-	case !w.resource.WaitForTarget:
-		return w.removeFinalizer(ctx, key, source)
-	default:
-		return nil
-	}
-}
-
-// removeFinalizer removes the finalizer from an object whose copies are gone.
-func (w *mailboxWriter) removeFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
-	if !HasFinalizer(source) {
-		return nil
-	}
-	return w.setFinalizers(ctx, key, source, withoutFinalizer(source))
-}
-
-// setFinalizers replaces the finalizers of a mailbox object, unless it has changed since the pass observed it.
-func (w *mailboxWriter) setFinalizers(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, finalizers []string) error {
-	if err := w.writer.SetFinalizers(requestclass.With(ctx, requestclass.Extra), key, source, finalizers); err != nil {
-		return fmt.Errorf("%w: cannot change the finalizers: %w", errMailboxRefused, err)
-	}
-	return nil
-}
-
 // markFinished annotates a mailbox object that has run to completion, so that the hub does not run it again, not even after a
 // restart.
-func (w *mailboxWriter) markFinished(ctx context.Context, s *plan.Snapshot) error {
-	run, ok := w.planner.Down.RunOf(s.InMailbox)
-	if !ok {
-		return nil
-	}
+func (w *mailboxWriter) markFinished(ctx context.Context, key types.NamespacedName, uid types.UID, mark string) error {
 	patch, err := writes.MergePatch(map[string]any{"metadata": map[string]any{
-		"uid": s.InMailbox.GetUID(), "annotations": map[string]any{ownership.FinishedAnnotation: w.owner.FinishedValue(run)},
+		"uid": uid, "annotations": map[string]any{ownership.FinishedAnnotation: mark},
 	}})
 	if err != nil {
 		return err
 	}
-	if _, err := w.writer.Patch(requestclass.With(ctx, requestclass.Extra), s.Key, patch); err != nil && !errors.Is(err, writes.ErrUnreachable) {
+	if _, err := w.writer.Patch(requestclass.With(ctx, requestclass.Extra), key, patch); err != nil && !errors.Is(err, writes.ErrUnreachable) {
 		return fmt.Errorf("%w: cannot note that the object has run: %w", errMailboxRefused, err)
 	}
 	return nil
@@ -281,15 +214,15 @@ func (w *mailboxWriter) markFinished(ctx context.Context, s *plan.Snapshot) erro
 
 // resolveConflict takes over the mailbox object of the same name if it is a namespace that the hub created for upsynced objects,
 // or if KubeStellar's syncer upsynced it and the PublishedResource allows its adoption. Otherwise it returns a conflict error.
-func (w *mailboxWriter) resolveConflict(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
-	inMailbox := s.InMailbox
+func (w *mailboxWriter) resolveConflict(ctx context.Context, p plan.UpPlan) error {
+	inMailbox := p.InMailbox
 	ctx = requestclass.With(ctx, requestclass.Extra)
 	_, markErr := plan.MailboxMark(w.owner, inMailbox)
 	switch {
 	case isEnsured(w.owner, inMailbox, markErr):
-		return w.update(ctx, s, desired)
+		return w.update(ctx, p, p.Desired)
 	case w.mayAdopt(inMailbox, markErr):
-		return w.update(ctx, s, desired.AsAdopted())
+		return w.update(ctx, p, p.Desired.AsAdopted())
 	case isKubeStellarUpsynced(inMailbox, markErr):
 		return fmt.Errorf("%w, or let spec.adoption of the PublishedResource be KubeStellar, whose syncer brought it up", errNameTakenInMailbox)
 	default:
@@ -309,9 +242,9 @@ func isKubeStellarUpsynced(inMailbox *unstructured.Unstructured, markErr error) 
 }
 
 // nameConflict returns an error if another target object would have the same name in the mailbox.
-func nameConflict(u *plan.UpSnapshot) error {
-	if u.Conflicting == nil {
+func nameConflict(other *plan.Ref) error {
+	if other == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s %s of the target would have the same name", errNameTakenInMailbox, u.Conflicting.Resource, u.Conflicting.Key)
+	return fmt.Errorf("%w: %s %s of the target would have the same name", errNameTakenInMailbox, other.Resource, other.Key)
 }

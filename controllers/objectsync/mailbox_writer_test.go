@@ -45,7 +45,6 @@ func TestWithStatus(t *testing.T) {
 		"no status subresource": {plan.Resource{}, status, true},
 		"no status":             {plan.Resource{}, nil, false},
 		"a subresource":         {plan.Resource{StatusSubresource: true}, status, false},
-		"kept by kcp":           {plan.Resource{Native: true}, status, false},
 		"with status return":    {plan.Resource{StatusReturn: true}, status, true},
 	} {
 		object := &unstructured.Unstructured{Object: map[string]any{"spec": "source"}}
@@ -53,7 +52,7 @@ func TestWithStatus(t *testing.T) {
 			object.Object["status"] = test.status
 		}
 		desired := &unstructured.Unstructured{Object: map[string]any{"spec": "desired"}}
-		got := (&mailboxWriter{resource: &test.resource}).withStatus(desired, object)
+		got := (&mailboxWriter{resource: &test.resource}).withStatus(desired, plan.StatusReturn{OnTarget: object})
 		want := map[string]any{"spec": "desired"}
 		if test.want {
 			want["status"] = status

@@ -17,7 +17,6 @@ limitations under the License.
 package objectsync
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,8 +44,6 @@ type observer struct {
 	// held and lost are nil if kcp never went back to an earlier state.
 	held func() bool
 	lost func() uint64
-	// upsyncReadsMailbox is true if a rule for upsync reads the mailbox object.
-	upsyncReadsMailbox bool
 }
 
 // observe reads all facts that one pass needs about a key.
@@ -78,36 +75,41 @@ func (o *observer) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 		d.DroppedPaths = o.target.writes.DroppedPaths(d.Destination.Ref())
 		d.WrittenBefore = o.states.hasWritten(s.Key, s.InMailbox.GetResourceVersion())
 		d.Removed = o.states.removal(s.Key)
-		o.observeSuperseded(s, d)
 	case d.State.IsAbsence():
-		o.observeAbsence(s, d)
+		d.MayClaim = s.Up == nil && len(o.primaries.relations) > 0 && o.primaries.mayClaim(s.Key)
+		d.Deletion = o.states.deletionOf(s.Key)
+		d.AllCopiesCached = o.target.hasSynced() && !o.target.hasUncachedCopy(s.Key)
 	}
+	o.observeAbsence(s, d)
 	return d
 }
 
-// observeAbsence reads whether the absence of the object is verified. A verification can be used only once, so it is read only if
-// a decision depends on it.
+// observeAbsence reads whether the absence that the decision depends on is verified. A verification can be used only once, so it is
+// read only if a decision depends on it.
 func (o *observer) observeAbsence(s *plan.Snapshot, d *plan.DownSnapshot) {
-	d.MayClaim = s.Up == nil && len(o.primaries.relations) > 0 && o.primaries.mayClaim(s.Key)
-	if len(d.Copies) > 0 || d.MayClaim {
-		o.observeVerifiedAbsence(s, d, d.State)
+	relevant := relevantAbsence(s, d)
+	if relevant == "" {
+		return
 	}
-	d.Deletion = o.states.deletionOf(s.Key)
-	d.AllCopiesCached = o.target.hasSynced() && !o.target.hasUncachedCopy(s.Key)
-}
-
-func (o *observer) observeVerifiedAbsence(s *plan.Snapshot, d *plan.DownSnapshot, state plan.State) {
-	if d.AbsenceVerified = o.mailbox.hasVerifiedAbsence(s.Key, state); d.AbsenceVerified {
-		d.Wants.TakeAbsence = state
+	d.Rebound = o.mailbox.mailboxes.WasRebound(o.mailbox.name)
+	if d.AbsenceVerified = o.mailbox.hasVerifiedAbsence(s.Key, relevant); d.AbsenceVerified {
+		d.Wants.TakeAbsence = relevant
 	}
 }
 
-// observeSuperseded reads whether the absence of a former object of the same name is verified, if the copy has another UID as its
-// source.
-func (o *observer) observeSuperseded(s *plan.Snapshot, d *plan.DownSnapshot) {
-	if observed := d.Destination.Observed; observed != nil && observed.Mark.Source.UID != s.InMailbox.GetUID() {
-		o.observeVerifiedAbsence(s, d, plan.Deselected)
-		d.Rebound = o.mailbox.mailboxes.WasRebound(o.mailbox.name)
+// relevantAbsence returns the absence that the decision depends on, empty for none: the absence of the object, or of a former object
+// of the same name if that is the source of the copy.
+func relevantAbsence(s *plan.Snapshot, d *plan.DownSnapshot) plan.State {
+	observed := d.Destination.Observed
+	switch {
+	case d.Err != nil, d.DestinationErr != nil:
+		return ""
+	case d.State == plan.Selected && observed != nil && observed.Mark.Source.UID != s.InMailbox.GetUID():
+		return plan.Deselected
+	case d.State.IsAbsence() && (len(d.Copies) > 0 || d.MayClaim):
+		return d.State
+	default:
+		return ""
 	}
 }
 
@@ -127,6 +129,9 @@ func (o *observer) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
 		u.Missing = o.observeMissing(s, *mark)
 	}
 	u.DroppedPaths, u.Removed = o.mailbox.writes.DroppedPaths(s.Key), o.states.removal(s.Key)
+	if m := u.Missing; m != nil && (m.IsRelated || !m.IsSelected) {
+		m.AbsenceVerified = o.mailbox.hasVerifiedAbsence(s.Key, plan.Deselected)
+	}
 	return u
 }
 
@@ -143,7 +148,7 @@ func (o *observer) observeSource(s *plan.Snapshot, mark *ownership.Mark, api pla
 			break
 		}
 	}
-	u.WrittenBefore = o.upsyncReadsMailbox && o.states.hasWritten(s.Key, u.Object.GetResourceVersion())
+	u.WrittenBefore = o.states.hasWritten(s.Key, u.Object.GetResourceVersion())
 	return u
 }
 
@@ -153,7 +158,7 @@ func (o *observer) isReplacement(key types.NamespacedName, mark *ownership.Mark,
 		return false
 	}
 	before := upsyncSourceRef(*mark)
-	return before != now && !slices.Contains(o.upsynced.refsOf(key), before)
+	return before != now && !o.upsynced.has(key, before)
 }
 
 // observeMissing reads the facts about the source of an upsynced object if the source is no longer upsynced.
@@ -171,9 +176,6 @@ func (o *observer) observeMissing(s *plan.Snapshot, mark ownership.Mark) *plan.M
 	} else {
 		o.observeMissingSelected(s, mark, api, object, m)
 	}
-	if m.IsRelated || !m.IsSelected {
-		m.AbsenceVerified = o.mailbox.hasVerifiedAbsence(s.Key, plan.Deselected)
-	}
 	// A deletion is recorded after the cache has dropped the object.
 	m.IsDeleted = o.upsynced.isSourceDeleted(ref, mark.Source.UID)
 	return m
@@ -190,7 +192,7 @@ func (o *observer) observeMissingSelected(s *plan.Snapshot, mark ownership.Mark,
 		return
 	}
 	to, ok := o.upsync.keyFor(api, s.Matcher, object)
-	m.IsIndexed = ok && to == s.Key || slices.Contains(o.upsynced.refsOf(s.Key), m.Ref)
+	m.IsIndexed = ok && to == s.Key || o.upsynced.has(s.Key, m.Ref)
 	if ok && o.mailbox.isFree(to) {
 		m.RenameTo = &to
 	}

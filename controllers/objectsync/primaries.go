@@ -17,15 +17,11 @@ limitations under the License.
 package objectsync
 
 import (
-	"errors"
-	"fmt"
 	"slices"
+	gosync "sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
@@ -34,13 +30,10 @@ import (
 // primaries publishes the claims of the objects of the resource on related objects.
 type primaries struct {
 	tracker  *primaryTracker
-	registry *related.Registry
 	mailbox  *mailboxView
 	target   *targetView
 	upsync   *upsyncCaches
 	enqueuer *enqueuer
-	// syncTarget is the name of the SyncTarget.
-	syncTarget string
 	// requeueRelated enqueues every object that may be related to objects of this resource.
 	requeueRelated func()
 }
@@ -93,94 +86,187 @@ func (p *primaries) checkInitialSync() {
 		return
 	}
 	if !p.mailbox.takeVerifiedAbsence(absence.AllObjects, plan.SourceNotFound) {
-		p.mailbox.verifyAbsence(absence.AllObjects, plan.SourceNotFound)
+		p.mailbox.request(absence.AllObjects, nil, plan.Wants{VerifyAbsence: plan.SourceNotFound})
 		return
 	}
 	p.tracker.markVerified()
 }
 
-// finish records that a primary has published its claims.
-func (p *primaries) finish(key types.NamespacedName) {
-	if p.tracker.markProcessed(key) {
-		p.checkInitialSync()
-	}
-}
-
-// execute changes the claims of a primary as planned, and marks the primary as processed unless the plan keeps its claims. It
+// publish changes the claims of a primary as planned, and marks the primary as processed unless the plan keeps its claims. It
 // returns an error if a relation cannot be resolved.
-func (p *primaries) execute(s *plan.Snapshot, claims plan.ClaimsPlan) error {
-	switch claims {
+func (p *primaries) publish(key types.NamespacedName, claims plan.ClaimsPlan) error {
+	switch claims.Action {
 	case plan.KeepClaims:
 		return nil
 	case plan.SetClaims:
-		return p.publishDownClaims(s)
+		p.tracker.setClaims(key, claims.Claims)
 	case plan.MarkClaimsUnresolved:
-		p.tracker.markUnresolved(s.Key)
+		p.tracker.markUnresolved(key)
 	case plan.RemoveClaims:
-		p.tracker.remove(s.Key)
+		p.tracker.remove(key)
 	case plan.MarkProcessed:
 	}
-	p.finish(s.Key)
-	return nil
-}
-
-// publishDownClaims publishes the claims of a primary that is on the target, or is about to be.
-func (p *primaries) publishDownClaims(s *plan.Snapshot) error {
-	return p.updateClaims(s, s.Down.Selection, s.Down.Destination.Object, s.Down.Destination.Key.Namespace)
-}
-
-// publishUpClaims publishes the claims of a primary that was upsynced.
-func (p *primaries) publishUpClaims(s *plan.Snapshot) error {
-	return p.updateClaims(s, s.Up.Selection, s.Up.Object, s.Up.Object.GetNamespace())
-}
-
-// primaryObject is a primary on one side, nil if absent there, with its namespaces on both sides.
-type primaryObject struct {
-	object                                *unstructured.Unstructured
-	sourceNamespace, destinationNamespace string
-}
-
-func (p *primaries) updateClaims(s *plan.Snapshot, selected plan.ObjectSelection, targetObject *unstructured.Unstructured, targetNamespace string) error {
-	key := s.Key
-	inMailbox := primaryObject{object: s.InMailbox, sourceNamespace: key.Namespace, destinationNamespace: targetNamespace}
-	onTarget := primaryObject{object: targetObject, sourceNamespace: targetNamespace, destinationNamespace: key.Namespace}
-	var errs []error
-	for i, relation := range p.tracker.relations {
-		on := inMailbox
-		if relation.Origin == synchubv1alpha1.RelatedOriginTarget {
-			on = onTarget
-		}
-		if on.object == nil {
-			// The primary is absent from that side now, so its former claims stay valid.
-			p.tracker.markClaiming(key)
-			p.registry.MarkUnresolved(p.tracker.publishedResource, key, relation)
-			continue
-		}
-		if err := p.updateClaim(s, selected, relation, on); err != nil {
-			errs = append(errs, &observe.RuleError{Field: fmt.Sprintf("spec.related[%d] (%s)", i, relation.Identifier), Err: err})
-		}
+	if p.tracker.markProcessed(key) {
+		p.checkInitialSync()
 	}
-	p.finish(key)
-	return errors.Join(errs...)
+	return claims.Err
 }
 
-func (p *primaries) updateClaim(s *plan.Snapshot, selected plan.ObjectSelection, relation *related.Relation, on primaryObject) error {
-	key := s.Key
-	wanted, err := relation.Resolve(on.object, related.Environment{Mailbox: p.mailbox.name.String(), SyncTarget: p.syncTarget})
-	if err != nil {
-		p.registry.MarkUnresolved(p.tracker.publishedResource, key, relation)
-		return err
+// primaryTracker tracks which objects of one resource, the primaries, have published their claims on related objects.
+//
+// Until all primaries were processed, an object without a claim may still be claimed. The tracker checks this only on request:
+// when the hub has a copy that no primary claims. Then kcp must verify the list of primaries too, because a primary may be
+// missing only from the cache (docs/design/0001-absence.md).
+type primaryTracker struct {
+	registry          *related.Registry
+	publishedResource string
+	relations         []*related.Relation
+
+	lock gosync.Mutex
+	// processed primaries have published their claims since the start.
+	processed map[types.NamespacedName]struct{}
+	// unprocessed primaries had not published their claims when the tracker last checked.
+	unprocessed map[types.NamespacedName]struct{}
+	// claiming primaries have claims, or may have.
+	claiming map[types.NamespacedName]struct{}
+	// requested is the requested degree of certainty. allProcessed is true once all primaries were processed and related objects
+	// were enqueued after that.
+	requested    completeness
+	allProcessed bool
+	verified     bool
+}
+
+// completeness is a degree of certainty about the primaries.
+type completeness int
+
+const (
+	completenessNone completeness = iota
+	// completenessProcessed: all cached primaries were processed. Then related objects are reconciled again; in most cases a
+	// primary claims them then.
+	completenessProcessed
+	// completenessVerified: kcp has verified that there are no primaries beside the cached ones.
+	completenessVerified
+)
+
+func newPrimaryTracker(register *related.Registry, resource plan.Resource) *primaryTracker {
+	return &primaryTracker{
+		registry: register, publishedResource: resource.PublishedResource, relations: resource.Related(),
+		processed: map[types.NamespacedName]struct{}{}, claiming: map[types.NamespacedName]struct{}{},
 	}
-	wanted.PrimaryInfo = related.PrimaryInfo{DestinationNamespace: on.destinationNamespace, Configs: selected.Configs, Suspended: selected.Suspended}
-	if relation.NamingUsesPrimary() {
-		wanted.PrimaryInfo.Object = on.object.Object
-	}
-	p.tracker.markClaiming(key)
-	p.registry.SetClaim(p.tracker.publishedResource, key, relation, wanted)
-	for _, name := range wanted.Names {
-		if name.Namespace != on.sourceNamespace && !s.Matcher.SelectsInNamespace(name.Namespace) {
-			return fmt.Errorf("the namespace %s is neither that of the object nor selected by a SyncerConfig: %s is left out", name.Namespace, name)
+}
+
+// setClaims sets the claims of a primary.
+func (p *primaryTracker) setClaims(primary types.NamespacedName, claims []plan.Claim) {
+	for _, claim := range claims {
+		p.markClaiming(primary)
+		if claim.Query == nil {
+			p.registry.MarkUnresolved(p.publishedResource, primary, claim.Relation)
+		} else {
+			p.registry.SetClaim(p.publishedResource, primary, claim.Relation, *claim.Query)
 		}
 	}
-	return nil
+}
+
+// markUnresolved keeps the claims of a primary that cannot be resolved now.
+func (p *primaryTracker) markUnresolved(primary types.NamespacedName) {
+	p.markClaiming(primary)
+	for _, relation := range p.relations {
+		p.registry.MarkUnresolved(p.publishedResource, primary, relation)
+	}
+}
+
+// remove ends the claims of a primary.
+func (p *primaryTracker) remove(primary types.NamespacedName) {
+	p.lock.Lock()
+	delete(p.claiming, primary)
+	p.lock.Unlock()
+	if len(p.relations) > 0 {
+		p.registry.RemovePrimary(p.publishedResource, primary)
+	}
+}
+
+// markProcessed records that a primary has published its claims, and reports whether to check for completeness.
+func (p *primaryTracker) markProcessed(primary types.NamespacedName) (awaited bool) {
+	if len(p.relations) == 0 {
+		return false
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.processed[primary] = struct{}{}
+	delete(p.unprocessed, primary)
+	return p.requested != completenessNone && !p.verified && len(p.unprocessed) == 0
+}
+
+// setUnprocessed records which of the primaries were not processed yet, and reports whether there are any.
+func (p *primaryTracker) setUnprocessed(primaries []types.NamespacedName) (incomplete bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.unprocessed = map[types.NamespacedName]struct{}{}
+	for _, primary := range primaries {
+		if _, ok := p.processed[primary]; !ok {
+			p.unprocessed[primary] = struct{}{}
+		}
+	}
+	return len(p.unprocessed) > 0
+}
+
+// markClaiming records that a primary has claims, or may have.
+func (p *primaryTracker) markClaiming(primary types.NamespacedName) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.claiming[primary] = struct{}{}
+}
+
+// mayClaim reports whether a primary has claims, or may have.
+func (p *primaryTracker) mayClaim(primary types.NamespacedName) bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	_, ok := p.claiming[primary]
+	return ok
+}
+
+// markAllProcessed records that all cached primaries were processed. It reports whether this is new, and whether kcp must verify
+// the list.
+func (p *primaryTracker) markAllProcessed() (changed, verify bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	changed = !p.allProcessed
+	p.allProcessed = true
+	if p.requested == completenessProcessed {
+		p.requested = completenessNone
+	}
+	return changed, p.requested == completenessVerified && !p.verified
+}
+
+// request requests a degree of certainty, and reports whether it is a new request. The first request checks all primaries; after
+// that each processed primary continues the check.
+func (p *primaryTracker) request(what completeness) (changed bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.verified || p.allProcessed && what == completenessProcessed || p.requested >= what {
+		return false
+	}
+	p.requested = what
+	return true
+}
+
+// isRequested reports whether a request is open.
+func (p *primaryTracker) isRequested() bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.requested != completenessNone && !p.verified
+}
+
+func (p *primaryTracker) hasProcessedAll() bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.allProcessed
+}
+
+// markVerified completes the initial sync in the registry.
+func (p *primaryTracker) markVerified() {
+	p.lock.Lock()
+	p.verified = true
+	p.lock.Unlock()
+	p.registry.CompleteInitialSync(p.publishedResource)
 }

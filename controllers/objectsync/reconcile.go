@@ -46,7 +46,7 @@ type outcome struct {
 	outdated bool
 	// deferred are fields that the hub no longer ignores, but leaves unchanged on the target until the source changes.
 	deferred []string
-	// heldBack is true if the object is selected, but the configs' own rules keep it from being copied: see [isHeldBack].
+	// heldBack is true if the object exists, and the configs' own rules keep it from being copied.
 	heldBack bool
 	// statusReturned is true if the pass wrote a status to the mailbox.
 	statusReturned bool
@@ -165,8 +165,8 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 		p := c.planner.PlanDown(s)
 		trace.Planned(planning)
 		var err error
-		down, err = c.executor.executeDown(ctx, s, p)
-		down.placementCopy, down.heldBack = newPlacementCopyOutcome(s, down, err), s.InMailbox != nil && isHeldBack(p.Decision)
+		down, err = c.executor.executeDown(ctx, p)
+		down.placementCopy = newPlacementCopyOutcome(s, down, err)
 		if err != nil || s.Up == nil {
 			return down, err
 		}
@@ -175,16 +175,10 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 	p := c.planner.PlanUp(s)
 	trace.Planned(planning)
 	if p.Confirm {
-		s.Up.Missing.Answer = c.executor.confirmMissing(ctx, s)
+		s.Up.Missing.Answer = c.executor.confirmMissing(ctx, key, s.Up.Missing.Ref, s.Matcher)
 		p = c.planner.PlanUp(s)
 	}
-	up, err := c.executor.executeUp(ctx, s, p)
+	up, err := c.executor.executeUp(ctx, p)
 	up.placementCopy, up.heldBack = down.placementCopy, up.heldBack || down.heldBack
 	return up, err
-}
-
-// isHeldBack reports whether a config is suspended, or leaves the object to upsync. Such an object counts in the config's status,
-// although it causes no write and no failure.
-func isHeldBack(decision plan.Decision) bool {
-	return decision.Cause == plan.Cause(plan.Suspended) || decision.Cause == plan.ExcludedByUpsync
 }

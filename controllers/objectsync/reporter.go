@@ -29,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/synchub-dev/synchub/controllers/internal/status"
-	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
@@ -199,8 +198,8 @@ func (r *reporter) redact(err error) error {
 	if mutated, ok := errors.AsType[*mutation.Error](err); ok {
 		return &mutation.Error{Step: mutated.Step, Path: mutated.Path, Err: errors.New("it fails" + withheld)}
 	}
-	if rule, ok := errors.AsType[*observe.RuleError](err); ok {
-		return &observe.RuleError{Field: rule.Field, Err: errors.New("it fails" + withheld)}
+	if rule, ok := errors.AsType[*plan.RuleError](err); ok {
+		return &plan.RuleError{Field: rule.Field, Err: errors.New("it fails" + withheld)}
 	}
 	if refused, ok := errors.AsType[*transform.InvalidObjectError](err); ok && strings.HasPrefix(refused.Field, "spec.") {
 		return &transform.InvalidObjectError{Field: refused.Field, Message: "it yields no legal name" + withheld}

@@ -20,21 +20,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"regexp"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan"
-	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/tenants"
@@ -210,102 +206,6 @@ func (w *targetWriter) applyInPlace(ctx context.Context, current plan.Copy, desi
 	return w.finish(ctx, ref, applied, desired)
 }
 
-// appliedFields returns the fields of a copy that the hub applied and still owns.
-func (w *targetWriter) appliedFields(current plan.Copy) []byte {
-	switch {
-	case current.Observed != nil:
-		return current.Observed.AppliedFields
-	case current.Object != nil:
-		return ownership.AppliedFields(current.Object, w.fieldManager)
-	default:
-		return nil
-	}
-}
-
-// relinquishFields gives up the ownership of fields that the hub applied before and ignores from now on. An apply without
-// those fields would delete them from the object.
-func (w *targetWriter) relinquishFields(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) error {
-	if len(desired.IgnoredFields) == 0 {
-		return nil
-	}
-	paths := make([]fieldpath.Path, 0, len(desired.IgnoredFields))
-	for _, field := range desired.IgnoredFields {
-		paths = append(paths, field.Path)
-	}
-	if !ownership.OwnsAny(w.appliedFields(current), paths) {
-		return nil
-	}
-	extra := requestclass.With(ctx, requestclass.Extra)
-	object, err := w.objects.Get(extra, current.API.GroupVersionResource, current.Key)
-	if err != nil {
-		return fmt.Errorf("cannot relinquish ignored fields: %w", err)
-	}
-	entries, changed := ownership.RelinquishFields(object.GetManagedFields(), w.fieldManager, paths)
-	if !changed {
-		return nil
-	}
-	if err := w.replaceManagedFields(extra, current, uid, object, entries); err != nil {
-		return fmt.Errorf("cannot relinquish ignored fields: %w", err)
-	}
-	return nil
-}
-
-// replaceManagedFields replaces the managedFields of the object of the given UID, unless the object has changed since it was
-// read.
-func (w *targetWriter) replaceManagedFields(ctx context.Context, current plan.Copy, uid types.UID, object *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) error {
-	edits := metadatapatch.Patch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
-	_, err := w.objects.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
-	if apierrors.IsConflict(err) {
-		return errOutdated
-	}
-	return err
-}
-
-// unknownVersionMessage matches the refusal of an apply to an object whose managedFields name a version that its CRD no longer
-// has.
-var unknownVersionMessage = regexp.MustCompile(`invalid group/version: ([-a-z0-9.]+/[a-z0-9]+)`)
-
-// removedVersion returns the removed version for which the target refused an apply; empty if the refusal has another cause.
-func removedVersion(err error, in schema.GroupVersion) string {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError {
-		return ""
-	}
-	found := unknownVersionMessage.FindStringSubmatch(status.Status().Message)
-	if found == nil {
-		return ""
-	}
-	version, err := schema.ParseGroupVersion(found[1])
-	if err != nil || version.Group != in.Group || version == in {
-		return ""
-	}
-	return found[1]
-}
-
-// applyMigratingVersion applies to the object of the UID. If managedFields name a version that was removed from the CRD, it moves
-// them to the current version and applies again: until then no client can apply to the object.
-func (w *targetWriter) applyMigratingVersion(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) (*unstructured.Unstructured, error) {
-	resource := current.API.GroupVersionResource
-	applied, err := w.objects.Apply(ctx, resource, desired.Object, uid)
-	vanished := removedVersion(err, resource.GroupVersion())
-	if vanished == "" {
-		return applied, err
-	}
-	ctx = requestclass.With(ctx, requestclass.Extra)
-	object, failed := w.objects.Get(ctx, resource, current.Key)
-	if failed != nil {
-		return nil, errors.Join(err, failed)
-	}
-	entries, moved := ownership.MoveAPIVersion(object.GetManagedFields(), vanished, resource.GroupVersion().String())
-	if !moved {
-		return nil, err
-	}
-	if failed = w.replaceManagedFields(ctx, current, uid, object, entries); failed != nil {
-		return nil, fmt.Errorf("%w; and the managedFields of that version cannot be moved to another: %w", err, failed)
-	}
-	return w.objects.Apply(ctx, resource, desired.Object, uid)
-}
-
 // replace deletes a copy that has immutable fields to change; the delete event leads to a create. A dry run first
 // makes sure that the target accepts the new object.
 func (w *targetWriter) replace(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refused *immutableError) error {
@@ -404,11 +304,37 @@ func (w *targetWriter) nullsOfOthers(desired *transform.Desired, cached *cachedC
 	return paths, managers, err
 }
 
+// delete deletes a copy.
 func (w *targetWriter) delete(ctx context.Context, current plan.Copy, uid types.UID, propagation metav1.DeletionPropagation) error {
-	ref := current.Ref()
+	return w.withdraw(ctx, current.Ref(), uid, func() (existed bool, err error) {
+		return w.objects.DeleteExisting(ctx, current.API.GroupVersionResource, current.Key, uid, propagation)
+	})
+}
+
+// release removes the hub's marks from an object, which stays.
+func (w *targetWriter) release(ctx context.Context, current plan.Copy) error {
+	observed := current.Observed
+	edits := metadatapatch.Patch{RemoveAnnotations: []string{ownership.MarkAnnotation, ownership.IdentityAnnotation}}
+	if observed.HasOwnerLabel {
+		edits.RemoveLabels = []string{ownership.OwnerLabel}
+	}
+	if mayReclaim(observed.Mark) {
+		edits.SetAnnotations = map[string]string{ownership.EnsuredAnnotation: w.owner.EnsuredValue(observed.Mark.Self)}
+	}
+	return w.withdraw(ctx, current.Ref(), observed.UID, func() (existed bool, err error) {
+		_, err = w.objects.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits)
+		if notfound.Proves(err, current.API.GroupResource(), current.Key.Name) {
+			return false, nil
+		}
+		return true, err
+	})
+}
+
+// withdraw makes a request after which the object is no copy of the hub's, and counts as deleted.
+func (w *targetWriter) withdraw(ctx context.Context, ref plan.Ref, uid types.UID, request func() (existed bool, err error)) error {
 	w.view.writes.Started(ref)
 	w.view.deletionStarted(ref, uid)
-	existed, err := w.objects.DeleteExisting(ctx, current.API.GroupVersionResource, current.Key, uid, propagation)
+	existed, err := request()
 	if err != nil {
 		w.view.writes.Finished(ref, nil)
 		w.view.deletionStarted(ref, "")
@@ -418,28 +344,6 @@ func (w *targetWriter) delete(ctx context.Context, current plan.Copy, uid types.
 	if !existed {
 		w.view.contradicted(ref, uid)
 	}
-	return nil
-}
-
-// release removes the hub's marks from an object, which stays.
-func (w *targetWriter) release(ctx context.Context, current plan.Copy) error {
-	ref, observed := current.Ref(), current.Observed
-	edits := metadatapatch.Patch{RemoveAnnotations: []string{ownership.MarkAnnotation, ownership.IdentityAnnotation}}
-	if observed.HasOwnerLabel {
-		edits.RemoveLabels = []string{ownership.OwnerLabel}
-	}
-	if mayReclaim(observed.Mark) {
-		edits.SetAnnotations = map[string]string{ownership.EnsuredAnnotation: w.owner.EnsuredValue(observed.Mark.Self)}
-	}
-	w.view.writes.Started(ref)
-	w.view.deletionStarted(ref, observed.UID)
-	if _, err := w.objects.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); w.checkIdentity(ref, observed.UID, err) != nil && !notfound.Proves(err, current.API.GroupResource(), current.Key.Name) {
-		w.view.writes.Finished(ref, nil)
-		w.view.deletionStarted(ref, "")
-		return err
-	}
-	// A released object counts as deleted.
-	w.view.writes.DeleteAccepted(ctx, ref, observed.UID)
 	return nil
 }
 

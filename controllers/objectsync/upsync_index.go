@@ -138,6 +138,14 @@ func (u *upsyncIndex) refsOf(key types.NamespacedName) []plan.Ref {
 	return slices.Clone(u.keys[key])
 }
 
+// has reports whether an object is upsynced under a key.
+func (u *upsyncIndex) has(key types.NamespacedName, ref plan.Ref) bool {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	_, ok := u.refs[ref].keys[key]
+	return ok
+}
+
 // allKeys returns all keys under which objects are upsynced.
 func (u *upsyncIndex) allKeys() []types.NamespacedName {
 	u.lock.Lock()

@@ -64,7 +64,7 @@ func NewCachePolicy(limits mailboxes.Limits) *CachePolicy { return &CachePolicy{
 
 // RetainedAnnotations implements [mailboxes.CachePolicy].
 func (p *CachePolicy) RetainedAnnotations() []string {
-	return []string{ownership.MarkAnnotation, ownership.EnsuredAnnotation, ownership.ChoiceAnnotation, edgev2alpha1.AnnotationExpandParameters}
+	return []string{ownership.MarkAnnotation, ownership.EnsuredAnnotation, ownership.ChoiceAnnotation, edgev2alpha1.AnnotationFormerDestinations, edgev2alpha1.AnnotationExpandParameters}
 }
 
 // Limits implements [mailboxes.CachePolicy].

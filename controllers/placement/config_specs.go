@@ -162,7 +162,8 @@ func (c *configs) desiredUpsync(ctx context.Context, key configKey, existing *ed
 	if existing == nil || len(appendMissing(slices.Clone(entries), existing.Spec.Upsync)) == len(entries) {
 		return spec, nil
 	}
-	mayWithdraw := !active.partial
+	syncTarget, _ := c.fleet.Snapshot().SyncTargetOf(key.mailbox)
+	mayWithdraw := !active.partial && !active.holds(syncTarget.UID, elsewhere)
 	var err error
 	if mayWithdraw && len(elsewhere) > 0 {
 		if mayWithdraw, err = c.verifier.mayNotUpsync(ctx, key.mailbox, elsewhere); err != nil {

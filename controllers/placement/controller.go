@@ -35,6 +35,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
@@ -94,6 +95,10 @@ type Options struct {
 	Sealer *ownership.Sealer
 	// KnownSyncTargets returns the SyncTargets of the previous leader; known is false until they are loaded.
 	KnownSyncTargets func() (syncTargets []types.UID, known bool)
+	// WithdrawalGrace is how long copies stay after a change in an inventory; zero withdraws them at once. Withdrawals publishes
+	// which copies wait.
+	WithdrawalGrace time.Duration
+	Withdrawals     *withdrawals.Registry
 	// MaxPairs is the largest number of pairs of an object and a destination in one workspace.
 	MaxPairs int
 	Clock    clock.Clock
@@ -285,6 +290,7 @@ func (c *Controller) resolve(ctx context.Context, w *workspace) (reconcile.Resul
 	case mailboxes.BindingUnknown:
 		// Nothing is known about the workspace: it keeps its copies.
 		w.resolver.forget()
+		c.options.Withdrawals.Set(w.cluster, nil)
 		c.workspaces.drop(w)
 		return reconcile.Result{}, nil
 	case mailboxes.BindingTerminating:

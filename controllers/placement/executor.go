@@ -39,9 +39,9 @@ type executor struct {
 
 // executeOrReplace executes a plan. If kcp refuses to update the copy of a source that was deleted and created
 // again, it deletes the copy. It returns the decision that was executed.
-func (e *executor) executeOrReplace(ctx context.Context, key pairKey, s *pairSnapshot, planner plan.Planner, planned plan.UpPlan) (plan.Decision, error) {
+func (e *executor) executeOrReplace(ctx context.Context, key pairKey, s *pairSnapshot, planned plan.UpPlan) (plan.Decision, error) {
 	err := e.execute(ctx, key, s, planned)
-	if planned.Decision.Action == plan.Update && objectsync.IsImmutable(err) && planner.SupersedesInMailbox(&s.Snapshot, planned.Desired) {
+	if planned.Decision.Action == plan.Update && objectsync.IsImmutable(err) && planned.ReplaceIfImmutable {
 		planned.Decision = plan.Decision{Action: plan.Delete, Cause: plan.Superseded}
 		err = e.execute(requestclass.With(ctx, requestclass.Extra), key, s, planned)
 	}

@@ -100,6 +100,9 @@ func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, err
 		return s, o.move(s)
 	case selection.isSelected():
 		// Placements select the object, but they want no copy there.
+		if o.active.get().holds(syncTarget.UID, selection.all()) {
+			return nil, nil
+		}
 		if isProven, err := o.verifier.isUnwanted(ctx, key, selection); !isProven {
 			return nil, err
 		}

@@ -99,7 +99,7 @@ func (r *pairReconciler) pass(ctx context.Context, key pairKey) (result reconcil
 		return reconcile.Result{RequeueAfter: wait}, true, nil
 	}
 	log.FromContext(ctx).V(1).Info("decided about a pair", "decision", planned.Decision.String())
-	planned.Decision, err = r.executor.executeOrReplace(ctx, key, s, planner, planned)
+	planned.Decision, err = r.executor.executeOrReplace(ctx, key, s, planned)
 	if err != nil && isRemoved {
 		// A repair that failed does not count.
 		r.pairs.inspect(key, func(_ *object, found *pair) {

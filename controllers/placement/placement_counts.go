@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -64,6 +65,8 @@ type placementCounts struct {
 	failures, inProgressPairs []edgev2alpha1.PlacementPair
 	// rollout is the placement's rollout; nil if it has none.
 	rollout *rolloutSummary
+	// held are the copies at former destinations that stay for now; nil if there are none.
+	held *heldCopies
 	// namespaces are the namespaces of the selected objects.
 	namespaces map[string]struct{}
 	// excluded counts the objects that concern the placement and that no placement places. excludedObjects are
@@ -213,6 +216,8 @@ type summary struct {
 	// blockedWithdrawal is why one of these copies cannot be withdrawn; empty if none is blocked.
 	blockedWithdrawal        string
 	allSelected, reselecting bool
+	// pendingWithdrawals counts the copies of all placements that stay for now. The keys have no workspace and no number.
+	pendingWithdrawals map[withdrawals.Pending]int
 	// recheck is when another mailbox may count as slow; zero for never.
 	recheck time.Duration
 }
@@ -227,7 +232,10 @@ func (r *reporter) summarize() (summed summary, known bool) {
 		if known = state.placements != nil && state.placements.fleetSynced; !known {
 			return
 		}
-		summed = summary{recheck: recheck, outcomes: state.placements.outcomes, counts: map[types.UID]*placementCounts{}, allSelected: state.allSelected, reselecting: state.isReselecting}
+		summed = summary{
+			recheck: recheck, outcomes: state.placements.outcomes, counts: map[types.UID]*placementCounts{}, pendingWithdrawals: map[withdrawals.Pending]int{},
+			allSelected: state.allSelected, reselecting: state.isReselecting,
+		}
 		for _, placement := range state.placements.all {
 			// A destination without a mailbox has no pairs yet.
 			if rollout, isPending := placement.summarizeRollout(), placement.awaitsMailbox(); rollout != nil || isPending {
@@ -259,6 +267,7 @@ func (s *summary) add(key objectKey, entry *object, view *fleet.Snapshot, slow m
 	for at, found := range entry.pairs {
 		if !found.desired && found.hasCopy {
 			s.withdrawing++
+			s.addHeld(entry, view, at.mailbox)
 			s.blockedWithdrawal = firstBlockedWithdrawal(s.blockedWithdrawal, key, view, at.mailbox, found.failure)
 		}
 	}

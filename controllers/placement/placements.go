@@ -49,6 +49,8 @@ type outcome struct {
 	upsyncDenied []string
 	// missingAPIs are the APIs that the placement can select and that the workspace lacks.
 	missingAPIs missingAPIs
+	// former are former destinations whose copies stay for now.
+	former formerDestinations
 }
 
 // resolvedPlacement is an active placement with its destinations. It is immutable, except rollout.

@@ -37,6 +37,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
+	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -69,6 +70,8 @@ type reporter struct {
 	marks    marks
 	writer   *writes.WorkspaceWriter[objectKey]
 	clock    clock.PassiveClock
+	// withdrawals get the copies that wait for their withdrawal.
+	withdrawals *withdrawals.Registry
 
 	// reportedAt is when a status was last written.
 	reportedAt time.Time
@@ -92,6 +95,7 @@ func (r *reporter) report(ctx context.Context) (reconcile.Result, error) {
 	if !known || !knownSlices || !resolved {
 		return reconcile.Result{}, nil
 	}
+	r.publishWithdrawals(summary.pendingWithdrawals)
 	readsAll := r.sources.areRead()
 	r.caughtUp = r.isCaughtUp(wasSelected, summary)
 	again := r.countExcluded()
@@ -219,6 +223,10 @@ func (r *reporter) writeStatus(ctx context.Context, object *unstructured.Unstruc
 	if apiequality.Semantic.DeepEqual(&placement.Status, next) {
 		return nil
 	}
+	if pending := meta.FindStatusCondition(next.Conditions, edgev2alpha1.ConditionWithdrawalPending); pending != nil && meta.FindStatusCondition(placement.Status.Conditions, pending.Type) == nil {
+		// The event comes first: after a crash the status still differs.
+		warn(ctx, r.sources, keyOf(edgePlacements, object), withdrawalWarning(pending))
+	}
 	patch, err := writes.MergePatch(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": statusFields(next)})
 	if err != nil {
 		return err
@@ -250,7 +258,7 @@ func nextStatus(before *edgev2alpha1.EdgePlacementStatus, found outcome, counted
 	}
 	for _, condition := range []metav1.Condition{
 		readyCondition(found, counted), healthyCondition(found, counted), rolloutCondition(found, counted),
-		apisMissingCondition(found), upsyncCondition(found), choiceCondition(found), storeWentBackCondition(held),
+		apisMissingCondition(found), upsyncCondition(found), choiceCondition(found), storeWentBackCondition(held), withdrawalCondition(counted),
 	} {
 		condition.ObservedGeneration = found.generation
 		if condition.Reason == "" {
@@ -306,11 +314,16 @@ func (r *reporter) writeSlice(ctx context.Context, placement *unstructured.Unstr
 			NamespaceTemplate: string(destination.Tenancy.Naming),
 		})
 	}
+	slice.Annotations = map[string]string{}
 	if found.chosen != nil {
-		slice.Annotations = map[string]string{ownership.ChoiceAnnotation: r.marks.sealChoice(r.sources.cluster, placement.GetUID(), slice.Destinations)}
+		slice.Annotations[ownership.ChoiceAnnotation] = r.marks.sealChoice(r.sources.cluster, placement.GetUID(), slice.Destinations)
+	}
+	if text := found.former.format(); text != "" {
+		slice.Annotations[edgev2alpha1.AnnotationFormerDestinations] = text
 	}
 	if before != nil {
-		if slices.Equal(before.Destinations, slice.Destinations) && before.Annotations[ownership.ChoiceAnnotation] == slice.Annotations[ownership.ChoiceAnnotation] {
+		isSame := func(annotation string) bool { return before.Annotations[annotation] == slice.Annotations[annotation] }
+		if slices.Equal(before.Destinations, slice.Destinations) && isSame(ownership.ChoiceAnnotation) && isSame(edgev2alpha1.AnnotationFormerDestinations) {
 			return nil
 		}
 		slice.UID, slice.ResourceVersion = before.UID, before.ResourceVersion

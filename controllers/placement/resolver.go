@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,6 +49,9 @@ type resolver struct {
 	readiness *readiness.Registry
 	maxPairs  int
 	clock     clock.PassiveClock
+	// pairs and grace decide how long copies stay after a change in an inventory.
+	pairs *pairs
+	grace time.Duration
 	// observed are the EdgePlacements of the last resolve. One that vanished stays until its absence is verified. Only the
 	// controller that resolves uses them.
 	observed []*unstructured.Unstructured
@@ -139,6 +143,7 @@ func (r *resolver) resolve(ctx context.Context, observed []*unstructured.Unstruc
 	if next.excludeBeyondLimit(next.countPairs(r.sources), r.maxPairs, r.activeBefore(observed)); len(next.all) < count {
 		next.resolveBy(r.clock.Now().Add(limitRecheck))
 	}
+	r.holdCopies(next, view, observed)
 	return next, nil
 }
 

@@ -193,7 +193,7 @@ func TestMustWait(t *testing.T) {
 	free := &resolvedPlacement{Placement: &rules.Placement{Name: "free"}, mailboxes: map[logicalcluster.Name]rules.Destination{other: {}}}
 	desired := &transform.Desired{Mark: ownership.Mark{Hash: "new"}}
 	plannedAs := func(action plan.Action) plan.UpPlan {
-		return plan.UpPlan{Decision: plan.Decision{Action: action}, Desired: desired}
+		return plan.UpPlan{Plan: plan.Plan{Decision: plan.Decision{Action: action}, Desired: desired}}
 	}
 	snapshot := func(hash string) *pairSnapshot {
 		return &pairSnapshot{desired: true, Snapshot: plan.Snapshot{Up: &plan.UpSnapshot{Mark: &ownership.Mark{Hash: hash}}}}
@@ -215,7 +215,7 @@ func TestMustWait(t *testing.T) {
 	expect("new content", other, snapshot("old"), plannedAs(plan.Update), true)
 	expect("a name that is taken", other, snapshot(""), plannedAs(plan.Conflict), true)
 	expect("the same content", other, snapshot("new"), plannedAs(plan.Update), false)
-	expect("a withdrawal", other, &pairSnapshot{Snapshot: snapshot("old").Snapshot}, plan.UpPlan{Decision: plan.Decision{Action: plan.Delete}}, false)
+	expect("a withdrawal", other, &pairSnapshot{Snapshot: snapshot("old").Snapshot}, plan.UpPlan{Plan: plan.Plan{Decision: plan.Decision{Action: plan.Delete}}}, false)
 	expect("nothing to write", other, snapshot("new"), plannedAs(plan.None), false)
 	state.reset()
 	expect("after a change", admitted, snapshot("old"), plannedAs(plan.Update), true)

@@ -100,15 +100,26 @@ func (s *startup) areCopiesSynced() bool {
 	if s.copiesSynced.Load() {
 		return true
 	}
-	for of := range s.policy.published() {
-		for mailbox := range s.fleet.Snapshot().Mailboxes() {
-			objects, _ := s.mailboxes.List(of, mailbox)
-			if !isListed(s.mailboxes, of, mailbox) && s.inGrace() || !s.areKnown(of, mailbox, objects) {
-				return false
-			}
+	for mailbox := range s.fleet.Snapshot().Mailboxes() {
+		if !s.areCopiesSyncedIn(mailbox) {
+			return false
 		}
 	}
 	s.copiesSynced.Store(true)
+	return true
+}
+
+// areCopiesSyncedIn is areCopiesSynced for one mailbox.
+func (s *startup) areCopiesSyncedIn(mailbox logicalcluster.Name) bool {
+	if s.copiesSynced.Load() {
+		return true
+	}
+	for of := range s.policy.published() {
+		objects, _ := s.mailboxes.List(of, mailbox)
+		if !isListed(s.mailboxes, of, mailbox) && s.inGrace() || !s.areKnown(of, mailbox, objects) {
+			return false
+		}
+	}
 	return true
 }
 

@@ -161,7 +161,7 @@ func newWorkspace(s *shared, cluster logicalcluster.Name) *workspace {
 	copies := &copies{cluster, o.Mailboxes, o.CachePolicy, s.marks, &w.pairs.writes}
 	w.resolver = &resolver{
 		sources: w.sources, active: w.active, startup: s.startup, paths: s.paths, verifier: s.verifier, marks: s.marks,
-		readiness: o.Readiness, maxPairs: o.MaxPairs, clock: o.Clock,
+		readiness: o.Readiness, maxPairs: o.MaxPairs, clock: o.Clock, pairs: w.pairs, grace: o.WithdrawalGrace,
 	}
 	w.finalizers = &finalizers{sources: w.sources, pairs: w.pairs, fleet: o.Fleet, startup: s.startup, writer: writer}
 	w.selector = &selector{sources: w.sources, pairs: w.pairs, active: w.active, reports: reports, tasks: w.tasks, marks: s.marks, requests: s.requests}
@@ -183,7 +183,7 @@ func newWorkspace(s *shared, cluster logicalcluster.Name) *workspace {
 	w.statuses.writer = writes.WorkspaceWriter[objectKey]{Workspaces: o.Workloads, FieldManager: manager, Locate: inWorkspace, Expectations: &w.statuses.writes}
 	w.reporter = &reporter{
 		sources: w.sources, pairs: w.pairs, active: w.active, selector: w.selector, reports: reports, startup: s.startup, fleet: o.Fleet,
-		history: o.History, marks: s.marks, writer: writer, clock: o.Clock,
+		history: o.History, marks: s.marks, writer: writer, withdrawals: o.Withdrawals, clock: o.Clock,
 	}
 	return w
 }

@@ -77,7 +77,7 @@ func TestDecideMissing(t *testing.T) {
 			t.Errorf("%s: got %+v, %+v", name, got, p)
 		}
 		wants := p.Wants
-		if (wants.Claims != nil) != (name == "a primary may claim it") || (wants.RenameTo != nil) != (name == "it is to have another name") ||
+		if (wants.Claims != nil) != (name == "a primary may claim it") || (p.RenameTo != nil) != (name == "it is to have another name") ||
 			(wants.TakeAbsence != "") != (test.state == Deselected && test.source.AbsenceVerified) {
 			t.Errorf("%s: wants %+v", name, wants)
 		}

@@ -103,12 +103,12 @@ func decideMissing(m *MissingSource) (SourceState, UpPlan) {
 		return SourceState{State: Suspended}, UpPlan{}
 	case m.Denied != nil:
 		// A denied upsync does not remove an object that was upsynced before.
-		return unknown, UpPlan{Err: m.Denied}
+		return unknown, UpPlan{Plan: Plan{Err: m.Denied}}
 	case !m.IsCacheComplete, m.IsCached && m.IsIndexed:
 		// The source may have appeared after the index was read. Its event enqueues the key again.
 		return unknown, UpPlan{}
 	case m.IsCached && m.RenameTo != nil:
-		return unknown, UpPlan{Wants: Wants{RenameTo: m.RenameTo}}
+		return unknown, UpPlan{RenameTo: m.RenameTo}
 	case m.IsCached:
 		// A conversion gives the source another name.
 		return SourceState{State: Deselected, AbsenceVerified: true}, UpPlan{}
@@ -124,9 +124,9 @@ func decideMissingRelated(m *MissingSource) (SourceState, UpPlan) {
 	case m.IsUnpublished, !m.IsCacheComplete:
 		return unknown, UpPlan{}
 	case m.Denied != nil:
-		return unknown, UpPlan{Err: m.Denied}
+		return unknown, UpPlan{Plan: Plan{Err: m.Denied}}
 	case !m.IsClaimsComplete:
-		return unknown, UpPlan{Wants: Wants{Claims: m.IsClaimed}}
+		return unknown, UpPlan{Plan: Plan{Wants: Wants{Claims: m.IsClaimed}}}
 	case m.IsDeleted, !m.IsCached:
 		return decideVanished(m)
 	case m.IsUnclaimed:
@@ -152,7 +152,7 @@ func decideVanished(m *MissingSource) (SourceState, UpPlan) {
 	case m.Answer == nil:
 		return SourceState{State: Unknown}, UpPlan{Confirm: true}
 	default:
-		return SourceState{State: m.Answer.State, AbsenceVerified: m.Answer.State != Unknown}, UpPlan{Err: m.Answer.Err}
+		return SourceState{State: m.Answer.State, AbsenceVerified: m.Answer.State != Unknown}, UpPlan{Plan: Plan{Err: m.Answer.Err}}
 	}
 }
 
@@ -178,13 +178,6 @@ func upPresent(desired *transform.Desired, inMailbox *MailboxObject, droppedPath
 // isReplacedBy reports whether the source was deleted and created again, so that the mailbox object may be replaced.
 func (o *MailboxObject) isReplacedBy(desired *transform.Desired) bool {
 	return o.Owned && isSuccessorOf(desired.Mark, o.Mark) && o.Mark.Policy == ownership.PolicyDelete && !o.Retain
-}
-
-// SupersedesInMailbox reports whether the source of a mailbox object was deleted and created again, so that the mailbox object
-// may be replaced if kcp refuses to change it.
-func (p Planner) SupersedesInMailbox(s *Snapshot, desired *transform.Desired) bool {
-	observed := p.Resource.NewMailboxObject(s.InMailbox, s.Up.Mark, nil)
-	return observed != nil && observed.isReplacedBy(desired)
 }
 
 func upAbsent(source SourceState, inMailbox *MailboxObject) Decision {

@@ -147,6 +147,12 @@ func (d Decision) IsKept() bool {
 	return d.Action == None && (d.Cause == FormerMailbox || d.Cause == Restored)
 }
 
+// isHeldBack reports whether a config is suspended, or leaves the object to upsync. Such an object counts in the config's status,
+// although it causes no write and no failure.
+func (d Decision) isHeldBack() bool {
+	return d.Cause == Cause(Suspended) || d.Cause == ExcludedByUpsync
+}
+
 // SameSource reports whether two marks name the same source. The UIDs may differ, see [Supersedes].
 func SameSource(a, b ownership.Mark) bool {
 	a.Source.UID, b.Source.UID = "", ""

@@ -18,10 +18,7 @@ package plan
 
 import (
 	"fmt"
-	"strconv"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
@@ -75,17 +72,16 @@ func (d Decision) isHeld() bool {
 
 // isNewerThanSource reports whether a copy was written for a later version of the source than the one in the mailbox's cache, and
 // no known loss of kcp explains that. A copy of another source with the same name on the target does not count.
-func (d *DownSnapshot) isNewerThanSource(source *unstructured.Unstructured, desired ownership.Mark) bool {
+func (d *DownSnapshot) isNewerThanSource(desired ownership.Mark) bool {
 	observed := d.Destination.Observed
 	if observed == nil || observed.Mark.SourceVersion <= d.Lost || observed.Mark.Mailbox != desired.Mailbox || !SameSource(observed.Mark, desired) {
 		return false
 	}
-	version, err := strconv.ParseUint(source.GetResourceVersion(), 10, 64)
-	return err == nil && version < observed.Mark.SourceVersion
+	return desired.SourceVersion > 0 && desired.SourceVersion < observed.Mark.SourceVersion
 }
 
-// SourceVersion returns the latest version of the source for which a copy was written; zero if that is unknown.
-func (d *DownSnapshot) SourceVersion(mailbox string) (latest uint64) {
+// latestSourceVersion returns the latest version of the source for which a copy was written; zero if that is unknown.
+func (d *DownSnapshot) latestSourceVersion(mailbox string) (latest uint64) {
 	for _, existing := range d.Copies {
 		if existing.Observed.Mark.Mailbox == mailbox {
 			latest = max(latest, existing.Observed.Mark.SourceVersion)

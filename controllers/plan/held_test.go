@@ -102,8 +102,8 @@ func TestHeldPlans(t *testing.T) { //nolint:gocyclo // a table and the functions
 			}
 			s := &Snapshot{Key: types.NamespacedName{Namespace: "default", Name: "shop"}, InMailbox: in, Readable: true, Down: &test.down}
 			free := p.PlanDown(s)
-			if free.Err != nil || free.Decision.String() != test.free || free.VersionToVerify != test.verify {
-				t.Errorf("free: %s, verify %d, %v", free.Decision, free.VersionToVerify, free.Err)
+			if free.Err != nil || free.Decision.String() != test.free || free.Wants.VerifyVersion != test.verify {
+				t.Errorf("free: %s, verify %d, %v", free.Decision, free.Wants.VerifyVersion, free.Err)
 			}
 			test.down.Held = true
 			held := p.PlanDown(s)
@@ -114,7 +114,7 @@ func TestHeldPlans(t *testing.T) { //nolint:gocyclo // a table and the functions
 			for _, operation := range held.Operations {
 				got += operation.Decision.String()
 			}
-			if got != test.held || held.AbsenceToVerify != "" || held.VersionToVerify != 0 || held.Finalizer == RemoveFinalizer || held.Claims == RemoveClaims {
+			if got != test.held || held.Wants.VerifyAbsence != "" || held.Wants.VerifyVersion != 0 || held.Finalizer == RemoveFinalizer || held.Claims.Action == RemoveClaims {
 				t.Errorf("with a hold: %q, want %q: %+v", got, test.held, held)
 			}
 		})

@@ -21,7 +21,9 @@ import (
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -136,19 +138,19 @@ func hasOwnerLabel(object *unstructured.Unstructured, owner ownership.Owner) boo
 
 // SelectionObject returns the facts about a mailbox object that selection needs.
 func (r Resource) SelectionObject(source *unstructured.Unstructured) selection.Object {
-	object := selection.Object{
-		Resource:    r.GroupVersionResource,
-		Kind:        r.Kind,
-		Namespace:   source.GetNamespace(),
-		Name:        source.GetName(),
-		Labels:      MetadataMap(source, "labels"),
-		Annotations: MetadataMap(source, "annotations"),
-		Versions:    r.GetRules().Versions,
+	return SelectionObject(r.GroupVersionResource, r.Kind, r.GetRules().Versions, source)
+}
+
+// SelectionObject returns the facts that selection needs about an object of an API, on either side.
+func SelectionObject(resource schema.GroupVersionResource, kind string, versions []string, object *unstructured.Unstructured) selection.Object {
+	described := selection.Object{
+		Resource: resource, Kind: kind, Versions: versions, Namespace: object.GetNamespace(), Name: object.GetName(),
+		Labels: MetadataMap(object, "labels"), Annotations: MetadataMap(object, "annotations"),
 	}
-	if r.Group == "" && r.Resource == "secrets" {
-		object.SecretType, _, _ = unstructured.NestedString(source.Object, "type")
+	if resource.Group == "" && resource.Resource == "secrets" {
+		described.SecretType, _, _ = unstructured.NestedString(object.Object, "type")
 	}
-	return object
+	return described
 }
 
 // Selects returns how configs select a mailbox object, before the filter and without relations.
@@ -201,11 +203,16 @@ func (r Resource) NewTargetObject(owner ownership.Owner, mailbox logicalcluster.
 		HasOwnerLabel: hasOwnerLabel(object, owner),
 		Terminating:   object.GetDeletionTimestamp() != nil,
 		FormerMailbox: mark.Mailbox != mailbox.String(),
-		// The hub deletes a container with its contents only if it created the container.
-		Retain:        r.Retain || r.DeletesContents && mark.Adopted,
+		Retain:        r.retains(mark),
 		AppliedFields: ownership.AppliedFields(object, ownership.FieldManager(owner.Hub)),
 		Health:        r.GetRules().Health.Of(object),
 	}
+}
+
+// retains reports whether an object with a mark is released instead of deleted. The hub deletes a container with its contents only if
+// it created the container.
+func (r Resource) retains(mark ownership.Mark) bool {
+	return r.Retain || r.DeletesContents && mark.Adopted
 }
 
 // creationTolerance is the maximum difference between the times of a request and of the object's creation, both from the same API
@@ -237,24 +244,22 @@ func (r Resource) NewMailboxObject(object *unstructured.Unstructured, mark *owne
 	if observed.Owned = mark != nil; !observed.Owned {
 		return observed
 	}
-	observed.Mark = *mark
-	// The hub deletes a container with its contents only if it created the container.
-	observed.Retain = observed.Retain || r.DeletesContents && mark.Adopted
+	observed.Mark, observed.Retain = *mark, r.retains(*mark)
 	if desired != nil {
 		observed.Missing = transform.MissingPaths(desired.Object.Object, object.Object)
 	}
 	return observed
 }
 
-// MailboxStatus returns the status for the mailbox object. applied is true if the copy has the current content of the mailbox
-// object, so that its observedGeneration can be translated.
-func (r Resource) MailboxStatus(inMailbox, onTarget *unstructured.Unstructured, applied bool) map[string]any {
-	if !r.StatusSubresource {
-		// Without the subresource each write of the status increments the generation, so an observedGeneration cannot be
-		// translated.
-		return transform.StatusOf(onTarget.Object["status"])
+// PropagationOf returns the propagation policy of an object that is being deleted, or was deleted. An API server keeps the policy
+// as a finalizer until the garbage collector has acted on it. The object in the last event has that finalizer too.
+func PropagationOf(deleted *unstructured.Unstructured) metav1.DeletionPropagation {
+	switch finalizers := deleted.GetFinalizers(); {
+	case slices.Contains(finalizers, metav1.FinalizerOrphanDependents):
+		return metav1.DeletePropagationOrphan
+	case slices.Contains(finalizers, metav1.FinalizerDeleteDependents):
+		return metav1.DeletePropagationForeground
+	default:
+		return metav1.DeletePropagationBackground
 	}
-	return transform.ReturnedStatus(onTarget.Object["status"], transform.Generations{
-		Source: inMailbox.GetGeneration(), Target: onTarget.GetGeneration(), Applied: applied,
-	})
 }

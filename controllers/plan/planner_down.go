@@ -17,9 +17,6 @@ limitations under the License.
 package plan
 
 import (
-	"time"
-
-	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -27,185 +24,109 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
-// DownPlan is the decision of one pass about a mailbox object and its copies.
-type DownPlan struct {
-	Decision Decision
-	// Err is why the object fails. If it is set, the pass writes nothing to the target.
-	Err   error
-	Wants Wants
-	// Finalizer is the change of the hub's finalizer on the mailbox object.
-	Finalizer FinalizerPlan
-	// Claims is the change of the object's claims, since the object may be a primary.
-	Claims ClaimsPlan
-	// AbsenceToVerify is the absence that kcp must confirm: that the mailbox object is really gone or deselected. Empty for none.
-	AbsenceToVerify State
-	// VersionToVerify is a version of the source to verify: kcp must have this version or a later one. Zero for none.
-	VersionToVerify uint64
-	// Operations are the writes to the target in order. The pass tries all of them, even after a failure.
-	Operations []Operation
-	// ReturnStatus writes the status of the target object to the mailbox object.
-	ReturnStatus bool
-	// MarkFinished annotates the mailbox object, because it has run to completion.
-	MarkFinished bool
-	Desired      *transform.Desired
-	// RequeueAfter is the delay until the next pass if no event comes; zero for none.
-	RequeueAfter time.Duration
-	// Deferred are fields that stay unchanged on the target until the source changes.
-	Deferred []string
-}
-
-// Operation is one decision about one target object. It usually takes one request. It takes more if the namespace is missing,
-// fields must be relinquished, or the target refuses the request.
-type Operation struct {
-	Decision Decision
-	Copy     Copy
-	Desired  *transform.Desired
-	// Propagation is the propagation policy for the deletion of a copy.
-	Propagation metav1.DeletionPropagation
-	// Repair is true if another writer may undo the write again. Such writes back off.
-	Repair bool
-}
-
-// FinalizerPlan is a change of the hub's finalizer on a mailbox object.
-type FinalizerPlan int
-
-// The zero value does not change the finalizer.
-const (
-	_ FinalizerPlan = iota
-	// ConfigureFinalizer sets or removes the finalizer as the PublishedResource requires.
-	ConfigureFinalizer
-	// RemoveFinalizer removes the finalizer.
-	RemoveFinalizer
-)
-
-// ClaimsPlan is a change of a primary's claims on related objects.
-type ClaimsPlan int
-
-const (
-	// KeepClaims does not change the claims.
-	KeepClaims ClaimsPlan = iota
-	// MarkProcessed does not change the claims, and marks the primary as processed.
-	MarkProcessed
-	// MarkClaimsUnresolved keeps the claims until the primary can be resolved.
-	MarkClaimsUnresolved
-	// SetClaims resolves the relations of the primary.
-	SetClaims
-	// RemoveClaims removes the claims.
-	RemoveClaims
-)
-
-// Planner plans a pass. It is pure: equal snapshots give equal plans.
-type Planner struct {
-	Resource Resource
-	Down     transform.Down
-	Up       transform.Up
-	// HasContent is set by `kubectl synchub explain`, which does not have the key of the hashes in marks. It reports whether the
-	// copy has the content of an object that was desired before. The planner then assumes that copies have the desired content,
-	// and the caller compares them.
-	HasContent func(before *transform.Desired) bool
-}
-
-// NewPlanner returns a planner for a resource in the mailbox of a SyncTarget.
-func NewPlanner(resource Resource, owner ownership.Owner, hasher ownership.Hasher, mailbox logicalcluster.Name, syncTarget string) Planner {
-	return Planner{
-		Resource: resource,
-		Down: transform.Down{
-			Owner: owner, Hasher: hasher, Mailbox: mailbox.String(), SyncTarget: syncTarget,
-			Resource: resource.GroupResource(), Namespaced: resource.Namespaced,
-		},
-		Up: transform.Up{
-			Owner: owner, Hasher: hasher, Mailbox: mailbox.String(), SyncTarget: syncTarget,
-			Resource: resource.GroupResource(), Namespaced: resource.Namespaced, Version: resource.Version, Kind: resource.Kind,
-		},
-	}
-}
-
 // PlanDown decides about a mailbox object and its copies on the target.
 func (p Planner) PlanDown(s *Snapshot) DownPlan {
-	result := p.planDown(s.Down, s)
-	result.Wants = s.Down.Wants
+	d := s.Down
+	result := DownPlan{
+		Plan:          Plan{Key: s.Key, InMailbox: s.InMailbox, Wants: d.Wants, Decision: Decision{Action: None, Cause: Cause(d.State)}},
+		ForgetHistory: s.hasNoSource(), ForgetDeletion: len(d.Copies) == 0,
+	}
+	primary := claimant{
+		key: s.Key, inMailbox: s.InMailbox, onTarget: d.Destination.Object, namespace: d.Destination.Key.Namespace,
+		selection: d.Selection, matcher: s.Matcher,
+	}
+	switch {
+	case d.Err != nil:
+		result.Decision, result.Err, result.Claims.Action = Decision{}, d.Err, MarkClaimsUnresolved
+	case d.State == Selected:
+		p.planPresent(&result, d, primary)
+	case d.State == Suspended && d.DestinationErr == nil:
+		result.Claims = p.setClaims(primary)
+	case d.State == Suspended, d.State == Unknown && d.Selection.Unresolved != nil:
+		result.Claims.Action = MarkClaimsUnresolved
+	case d.State == Unknown:
+		result.Claims.Action = MarkProcessed
+	default:
+		planAbsent(&result, d, s.Up != nil)
+	}
+	if result.Wants.VerifyAbsence != "" {
+		result.Wants.Witness = d.latestSourceVersion(p.Down.Mailbox)
+	}
+	result.HeldBack = s.InMailbox != nil && result.Decision.isHeldBack()
+	if result.Decision.Cause != Removed {
+		result.ForgetRemoval = d.Removed
+	}
 	return result
 }
 
-func (p Planner) planDown(d *DownSnapshot, s *Snapshot) DownPlan {
-	result := DownPlan{Decision: Decision{Action: None, Cause: Cause(d.State)}}
-	switch {
-	case d.Err != nil:
-		return DownPlan{Err: d.Err, Claims: MarkClaimsUnresolved}
-	case d.State == Selected:
-		return p.planPresent(d, s)
-	case d.State == Suspended:
-		result.Claims = SetClaims
-		if d.DestinationErr != nil {
-			result.Claims = MarkClaimsUnresolved
-		}
-		return result
-	case d.State == Unknown:
-		result.Claims = MarkProcessed
-		if d.Selection.Unresolved != nil {
-			result.Claims = MarkClaimsUnresolved
-		}
-		return result
-	default:
-		return p.planAbsent(d, s)
-	}
-}
-
 // planPresent decides about an object that belongs on the target.
-func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) DownPlan {
-	result := DownPlan{Finalizer: ConfigureFinalizer, Claims: SetClaims, RequeueAfter: d.Destination.requeueAfter()}
+func (p Planner) planPresent(result *DownPlan, d *DownSnapshot, primary claimant) {
+	result.Finalizer, result.RequeueAfter, result.Decision = ConfigureFinalizer, d.Destination.requeueAfter(), Decision{}
 	switch {
 	case d.DestinationErr != nil:
-		result.Claims, result.Err = MarkClaimsUnresolved, d.DestinationErr
-		return result
+		result.Claims.Action, result.Err = MarkClaimsUnresolved, d.DestinationErr
+		return
 	case d.Excluded:
-		result.Claims, result.Decision = RemoveClaims, Decision{Action: None, Cause: ExcludedByUpsync}
-		return result
+		result.Claims.Action, result.Decision = RemoveClaims, Decision{Action: None, Cause: ExcludedByUpsync}
+		return
 	}
-	result.Desired, result.Err = p.desiredOnTarget(d, s)
+	result.Claims = p.setClaims(primary)
+	result.Desired, result.Err = p.desiredOnTarget(result.InMailbox, d)
 	if result.Err != nil {
-		return result
+		return
 	}
-	if !d.Held && d.isNewerThanSource(s.InMailbox, result.Desired.Mark) {
-		result.Decision, result.VersionToVerify = Decision{Action: None, Cause: NewerThanSource}, d.Destination.Observed.Mark.SourceVersion
+	if !d.Held && d.isNewerThanSource(result.Desired.Mark) {
+		result.Decision, result.Wants.VerifyVersion = Decision{Action: None, Cause: NewerThanSource}, d.Destination.Observed.Mark.SourceVersion
 		result.RequeueAfter = newerThanSourceRetry
-		return result
+		return
 	}
 	source := SourceState{State: Selected, Desired: result.Desired, AbsenceVerified: d.AbsenceVerified, Rebound: d.Rebound}
 	result.Decision, result.Err = DecideDown(source, d.Destination.Observed, d.DroppedPaths)
 	if result.Decision.Cause == Missing {
-		result.Decision = p.decideMissing(d, s, result.Desired)
+		result.Decision = p.decideMissing(result.InMailbox, d, result.Desired)
 	}
-	switch {
-	case result.Err != nil:
-	case result.Decision.Cause == InSync:
-		result.ReturnStatus, result.Deferred = true, deferredPaths(result.Desired)
-		result.MarkFinished = p.isAboutToExpire(d, s)
-		result.Operations = p.formerNameOperations(d)
-	case result.Decision.Cause == BeingDeleted:
-		// The last status of a finished object is its result.
-		result.ReturnStatus = d.Destination.Observed.Finished
-	case result.Decision.Cause == Finished:
-		result.ReturnStatus, result.MarkFinished = d.hasResultOf(result.Desired), !p.isMarkedFinished(s)
-	case result.Decision.Action == VerifyAbsence:
-		result.AbsenceToVerify = Deselected
-	case result.Decision.Action != None:
-		result.Operations = []Operation{p.operation(d, result.Decision, result.Desired)}
-		if result.Decision.Action == Create {
-			result.RequeueAfter = CacheTimeout
-		}
+	result.Status = p.statusFor(d, result.Desired)
+	if result.Err == nil {
+		p.planPresentWrites(result, d)
 	}
 	if d.Held {
 		result.hold()
 	}
-	return result
 }
 
-// operation returns the write to the destination.
-func (p Planner) operation(d *DownSnapshot, decision Decision, desired *transform.Desired) Operation {
+// planPresentWrites plans the writes that follow from the decision about an object that belongs on the target.
+func (p Planner) planPresentWrites(result *DownPlan, d *DownSnapshot) {
+	decision := result.Decision
+	switch {
+	case decision.Cause == InSync:
+		result.ReturnStatus, result.Deferred = true, deferredPaths(result.Desired)
+		if isAboutToExpire(result.InMailbox, d.Destination.Observed) {
+			result.FinishedMark = p.finishedMark(result.InMailbox)
+		}
+		result.Operations = formerNameOperations(d)
+	case decision.Cause == BeingDeleted:
+		// The last status of a finished object is its result.
+		result.ReturnStatus = d.Destination.Observed.Finished
+	case decision.Cause == Finished:
+		result.ReturnStatus, result.FinishedMark = d.hasResultOf(result.Desired), p.finishedMark(result.InMailbox)
+	case decision.Action == VerifyAbsence:
+		result.Wants.VerifyAbsence = Deselected
+	case decision.Action != None:
+		result.Operations = []Operation{d.operation(decision, result.Desired, result.InMailbox.GetResourceVersion())}
+		if decision.Action == Create {
+			result.RequeueAfter = CacheTimeout
+		}
+	}
+}
+
+// operation returns the write to the destination, for a version of the source.
+func (d *DownSnapshot) operation(decision Decision, desired *transform.Desired, version string) Operation {
 	operation := Operation{
 		Decision: decision, Copy: d.Destination, Desired: desired,
 		Repair: decision.Cause == Drifted || decision.Cause == Removed || d.isNonConverging(decision),
+	}
+	if d.Spec.Mutation.UsesOther() {
+		operation.WrittenFor = version
 	}
 	if decision.Action == Delete {
 		operation.Propagation = d.propagation(d.Destination)
@@ -213,10 +134,34 @@ func (p Planner) operation(d *DownSnapshot, decision Decision, desired *transfor
 	return operation
 }
 
+// propagation returns the propagation policy for a copy's deletion: the source's policy if the copy is from the deleted object,
+// and not from a predecessor of the same name.
+func (d *DownSnapshot) propagation(existing Copy) metav1.DeletionPropagation {
+	if d.Deletion != nil && d.State != Deselected && existing.Observed.Mark.Source.UID == d.Deletion.UID {
+		return d.Deletion.Propagation
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// statusFor returns the status that the mailbox object gets from its copy, or from the last version of a removed copy.
+func (p Planner) statusFor(d *DownSnapshot, desired *transform.Desired) StatusReturn {
+	status := StatusReturn{Selection: d.Selection, SyncTarget: d.Spec.Inputs.SyncTarget}
+	switch observed := d.Destination.Observed; {
+	case !d.Selection.StatusReturn, !p.Resource.StatusReturn:
+	case observed == nil && d.Removed != nil:
+		status.OnTarget, status.Applied = d.Removed.Finished, d.Removed.Mark.Hash == desired.Mark.Hash
+	case observed == nil, Supersedes(desired, observed):
+		// The status is another object's.
+	default:
+		status.OnTarget, status.Applied = d.Destination.Object, observed.Mark.Hash == desired.Mark.Hash
+	}
+	return status
+}
+
 // decideMissing decides about an object that has no copy on the target, but may have had one.
-func (p Planner) decideMissing(d *DownSnapshot, s *Snapshot, desired *transform.Desired) Decision {
+func (p Planner) decideMissing(source *unstructured.Unstructured, d *DownSnapshot, desired *transform.Desired) Decision {
 	switch {
-	case p.isMarkedFinished(s), d.hasResultOf(desired):
+	case p.isMarkedFinished(source), d.hasResultOf(desired):
 		return Decision{Action: None, Cause: Finished}
 	case d.Removed.isOf(desired, d.Spec.Mutation.UsesOther()):
 		return Decision{Action: Create, Cause: Removed}
@@ -230,36 +175,46 @@ func (d *DownSnapshot) hasResultOf(desired *transform.Desired) bool {
 	return d.Removed.isOf(desired, d.Spec.Mutation.UsesOther()) && d.Removed.Finished != nil
 }
 
-// isMarkedFinished reports whether the mailbox object has a valid annotation that this run of it has finished.
-func (p Planner) isMarkedFinished(s *Snapshot) bool {
-	text, _ := Annotation(s.InMailbox, ownership.FinishedAnnotation)
+// isMarkedFinished reports whether a mailbox object has a valid annotation that this run of it has finished.
+func (p Planner) isMarkedFinished(source *unstructured.Unstructured) bool {
+	text, _ := Annotation(source, ownership.FinishedAnnotation)
 	if text == "" {
 		return false
 	}
-	run, ok := p.Down.RunOf(s.InMailbox)
+	run, ok := p.Down.RunOf(source)
 	return ok && p.Down.Owner.HasFinished(text, run)
 }
 
-// isAboutToExpire reports whether the copy has run to completion, and its cluster deletes it after some time. The hub may not be
-// running then, so it annotates the mailbox object before.
-func (p Planner) isAboutToExpire(d *DownSnapshot, s *Snapshot) bool {
-	if !d.Destination.Observed.Finished {
-		return false
+// finishedMark returns the annotation for a mailbox object that has run to completion; empty if the object has it, or its kind does
+// not run to completion.
+func (p Planner) finishedMark(source *unstructured.Unstructured) string {
+	run, ok := p.Down.RunOf(source)
+	if !ok || p.isMarkedFinished(source) {
+		return ""
 	}
-	_, expires, _ := unstructured.NestedFieldNoCopy(s.InMailbox.Object, "spec", "ttlSecondsAfterFinished")
-	return expires && !p.isMarkedFinished(s)
+	return p.Down.Owner.FinishedValue(run)
 }
 
-// desiredOnTarget returns the desired object on the target for the mailbox object, given the observed copy.
-func (p Planner) desiredOnTarget(d *DownSnapshot, s *Snapshot) (*transform.Desired, error) {
+// isAboutToExpire reports whether a copy has run to completion, and its cluster deletes it after some time. The hub may not be
+// running then, so it annotates the mailbox object before.
+func isAboutToExpire(source *unstructured.Unstructured, observed *TargetObject) bool {
+	if !observed.Finished {
+		return false
+	}
+	_, expires, _ := unstructured.NestedFieldNoCopy(source.Object, "spec", "ttlSecondsAfterFinished")
+	return expires
+}
+
+// desiredOnTarget returns the desired object on the target for a mailbox object, given the observed copy.
+func (p Planner) desiredOnTarget(source *unstructured.Unstructured, d *DownSnapshot) (*transform.Desired, error) {
 	observed := d.Destination.Observed
 	switch {
 	case observed == nil:
-		return p.Down.Desired(s.InMailbox, d.Spec)
+		return p.Down.Desired(source, d.Spec)
 	case p.HasContent == nil:
-		return p.Down.DesiredForMark(s.InMailbox, d.Spec, observed.Mark, func(before *transform.Desired) bool { return before.Mark.Hash == observed.Mark.Hash })
+		return p.Down.DesiredForMark(source, d.Spec, observed.Mark, func(before *transform.Desired) bool { return before.Mark.Hash == observed.Mark.Hash })
 	}
-	desired, err := p.Down.DesiredForMark(s.InMailbox, d.Spec, observed.Mark, p.HasContent)
+	desired, err := p.Down.DesiredForMark(source, d.Spec, observed.Mark, p.HasContent)
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +228,7 @@ func (d *DownSnapshot) isNonConverging(decision Decision) bool {
 }
 
 // formerNameOperations removes the copies under other names and kinds, now that the object is in sync at its destination.
-func (p Planner) formerNameOperations(d *DownSnapshot) []Operation {
+func formerNameOperations(d *DownSnapshot) []Operation {
 	var operations []Operation
 	for _, existing := range d.Copies {
 		if existing.Ref() != d.Destination.Ref() {
@@ -283,16 +238,16 @@ func (p Planner) formerNameOperations(d *DownSnapshot) []Operation {
 	return operations
 }
 
-// planAbsent decides about the copies of an object that does not belong on the target.
-func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) DownPlan {
-	result := DownPlan{Decision: Decision{Action: None, Cause: Cause(d.State)}}
+// planAbsent decides about the copies of an object that does not belong on the target. isUpsynced is true if an object of the target
+// is, or was, upsynced under the key.
+func planAbsent(result *DownPlan, d *DownSnapshot, isUpsynced bool) {
 	source := SourceState{State: d.State, AbsenceVerified: d.AbsenceVerified}
 	former := len(d.Copies) > 0
 	for _, existing := range d.Copies {
 		decision, err := DecideDown(source, existing.Observed, nil)
 		if err != nil {
 			result.Err = err
-			return result
+			return
 		}
 		result.Decision = decision
 		former = former && decision.IsKept()
@@ -301,26 +256,25 @@ func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) DownPlan {
 			result.Err = &HeldError{Copy: existing.Ref(), Removal: true}
 			continue
 		case decision.Action == VerifyAbsence:
-			result.AbsenceToVerify = d.State
+			result.Wants.VerifyAbsence = d.State
 			continue
 		}
 		result.Operations = append(result.Operations, Operation{Decision: decision, Copy: existing, Propagation: d.propagation(existing)})
 	}
 	if (former || len(d.Copies) == 0) && !d.Held {
-		p.planEnd(&result, d, s, former)
+		planEnd(result, d, former, isUpsynced)
 	}
-	return result
 }
 
 // planEnd completes the plan when the target has no copies, or only copies that are kept.
-func (p Planner) planEnd(result *DownPlan, d *DownSnapshot, s *Snapshot, former bool) {
+func planEnd(result *DownPlan, d *DownSnapshot, former, isUpsynced bool) {
 	if d.MayClaim && !d.AbsenceVerified {
 		// Removing the claims deletes related objects, so it needs a verified absence too.
-		result.AbsenceToVerify = d.State
+		result.Wants.VerifyAbsence = d.State
 		return
 	}
-	if s.Up == nil {
-		result.Claims = RemoveClaims
+	if !isUpsynced {
+		result.Claims.Action = RemoveClaims
 	}
 	if former || d.AllCopiesCached {
 		result.Finalizer = RemoveFinalizer

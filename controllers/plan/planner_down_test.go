@@ -35,7 +35,7 @@ type plannedDown struct {
 	operations []string
 	verify     State
 	finalizer  FinalizerPlan
-	claims     ClaimsPlan
+	claims     ClaimsAction
 	failed     bool
 	requeued   bool
 }
@@ -102,7 +102,7 @@ func TestPlanDown(t *testing.T) {
 			for _, operation := range got.Operations {
 				operations = append(operations, operation.Decision.String())
 			}
-			result := plannedDown{got.Decision.String(), operations, got.AbsenceToVerify, got.Finalizer, got.Claims, got.Err != nil, got.RequeueAfter > 0}
+			result := plannedDown{got.Decision.String(), operations, got.Wants.VerifyAbsence, got.Finalizer, got.Claims.Action, got.Err != nil, got.RequeueAfter > 0}
 			if !reflect.DeepEqual(result, test.want) {
 				t.Errorf("got  %+v\nwant %+v", result, test.want)
 			}

@@ -16,58 +16,49 @@ limitations under the License.
 
 package plan
 
-import (
-	"time"
-
-	"github.com/synchub-dev/synchub/controllers/plan/transform"
-)
-
-// UpPlan is the decision of one pass about a mailbox object that is, or was, upsynced.
-type UpPlan struct {
-	Decision Decision
-	// Err is why the object fails. If it is set, the pass writes nothing to the mailbox.
-	Err   error
-	Wants Wants
-	// Confirm is true if the plan needs the target's response about [UpSnapshot.Missing]. The snapshot is planned again with the
-	// response.
-	Confirm bool
-	// AbsenceToVerify is the absence that kcp must confirm; empty for none.
-	AbsenceToVerify State
-	Desired         *transform.Desired
-	// RequeueAfter is the delay until the next pass if no event comes; zero for none.
-	RequeueAfter time.Duration
-	// Repair is true if another writer may undo the write again. Such writes back off.
-	Repair bool
-	// PrunedPaths are the fields of the source that the schema of the mailbox does not have.
-	PrunedPaths []string
-}
+import "github.com/synchub-dev/synchub/controllers/plan/transform"
 
 // PlanUp decides about the mailbox object that an object of the target is upsynced as.
 func (p Planner) PlanUp(s *Snapshot) UpPlan {
-	if s.Up.Missing == nil {
-		return p.planUp(s.Up, s, SourceState{State: s.Up.State, AbsenceVerified: s.Up.AbsenceVerified}, UpPlan{Wants: s.Up.Wants})
+	u := s.Up
+	source, result := SourceState{State: u.State, AbsenceVerified: u.AbsenceVerified}, UpPlan{Plan: Plan{Wants: u.Wants}}
+	if u.Missing != nil {
+		source, result = decideMissing(u.Missing)
 	}
-	source, result := decideMissing(s.Up.Missing)
-	if result.Err != nil || result.Confirm {
-		return result
+	result.Key, result.InMailbox, result.Configs = s.Key, s.InMailbox, u.Selection.Configs
+	if result.Err == nil && !result.Confirm {
+		p.planUp(&result, u, source)
 	}
-	return p.planUp(s.Up, s, source, result)
+	result.HeldBack = u.Object != nil && result.Decision.isHeldBack()
+	if result.Decision.Cause != Removed {
+		result.ForgetRemoval = u.Removed
+	}
+	if result.Decision.Cause == InSync {
+		result.Conflicting = u.Conflicting
+		result.Claims = p.setClaims(claimant{
+			key: s.Key, inMailbox: s.InMailbox, onTarget: u.Object, namespace: u.Object.GetNamespace(), selection: u.Selection, matcher: s.Matcher,
+		})
+	}
+	return result
 }
 
-func (p Planner) planUp(u *UpSnapshot, s *Snapshot, source SourceState, result UpPlan) UpPlan {
+func (p Planner) planUp(result *UpPlan, u *UpSnapshot, source SourceState) {
 	if source.State == Selected {
-		source, result.Err = p.desiredInMailbox(u, s, &result)
+		source, result.Err = p.desiredInMailbox(u, result)
 		if result.Err != nil {
-			return result
+			return
 		}
 	}
 	if u.Incomplete && source.Desired != nil {
 		result.Decision, result.Err = Decision{Action: None, Cause: Cause(Unknown)}, u.IncompleteErr
-		return result
+		return
 	}
-	observed := p.Resource.NewMailboxObject(s.InMailbox, u.Mark, source.Desired)
-	if observed != nil && observed.Mark.Adopted && source.Desired != nil {
-		source.Desired = source.Desired.AsAdopted()
+	observed := p.Resource.NewMailboxObject(result.InMailbox, u.Mark, source.Desired)
+	if observed != nil && source.Desired != nil {
+		result.ReplaceIfImmutable = observed.isReplacedBy(source.Desired)
+		if observed.Mark.Adopted {
+			source.Desired = source.Desired.AsAdopted()
+		}
 	}
 	result.Desired = source.Desired
 	result.Decision, result.Err = DecideUp(source, observed, u.DroppedPaths)
@@ -77,12 +68,17 @@ func (p Planner) planUp(u *UpSnapshot, s *Snapshot, source SourceState, result U
 	switch {
 	case result.Err != nil:
 	case result.Decision.Action == VerifyAbsence:
-		result.AbsenceToVerify = Deselected
+		result.Wants.VerifyAbsence = Deselected
 	case result.Decision.Action == Create:
 		result.RequeueAfter = CacheTimeout
+	case result.Decision.Action == Update && u.Spec.Mutation.UsesOther():
+		result.WrittenFor = u.Object.GetResourceVersion()
+	}
+	if !p.Resource.Native {
+		// kcp owns the status of a native object.
+		result.Status = StatusReturn{OnTarget: u.Object, Applied: true, Selection: u.Selection, SyncTarget: u.Spec.Inputs.SyncTarget}
 	}
 	result.Repair = result.Decision.Cause == Drifted || result.Decision.Cause == Removed || u.isNonConverging(result.Decision)
-	return result
 }
 
 // isRemoval reports whether the mailbox object is missing because another client removed it.
@@ -93,11 +89,11 @@ func (u *UpSnapshot) isRemoval(decision Decision, desired *transform.Desired) bo
 // isNonConverging reports whether the mailbox object is to be changed although its source has not changed since the last write: a
 // mutation that reads the mailbox object may never converge.
 func (u *UpSnapshot) isNonConverging(decision Decision) bool {
-	return u.WrittenBefore && decision.Action == Update && decision.Cause == Changed
+	return u.WrittenBefore && u.Spec.Mutation.UsesOther() && decision.Action == Update && decision.Cause == Changed
 }
 
 // desiredInMailbox returns the desired object in the mailbox for the object of the target.
-func (p Planner) desiredInMailbox(u *UpSnapshot, s *Snapshot, result *UpPlan) (SourceState, error) {
+func (p Planner) desiredInMailbox(u *UpSnapshot, result *UpPlan) (SourceState, error) {
 	desired, err := p.Up.Desired(u.Object, u.API.GroupResource(), u.Spec)
 	if err != nil {
 		return SourceState{}, err
@@ -106,7 +102,7 @@ func (p Planner) desiredInMailbox(u *UpSnapshot, s *Snapshot, result *UpPlan) (S
 	if u.Denied != nil {
 		return SourceState{}, u.Denied
 	}
-	if u.Name != s.Key {
+	if u.Name != result.Key {
 		// The conversion has changed, and the upsync cache is being replaced.
 		return SourceState{State: Unknown}, nil
 	}

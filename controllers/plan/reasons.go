@@ -16,6 +16,8 @@ limitations under the License.
 
 package plan
 
+import "fmt"
+
 // Reasons of failures, in events and in the statuses of SyncTargets, configs and EdgePlacements. Package policy has the reasons
 // of denials.
 const (
@@ -52,3 +54,16 @@ const (
 // exports itself, and only if the PublishedResource requires it. kcp refuses the hub's writes to other objects once a workspace
 // has unbound the export, so the finalizer could never be removed.
 const Finalizer = "synchub.dev/wait-for-target"
+
+// RuleError reports that a rule of the PublishedResource fails for an object.
+type RuleError struct {
+	// Field is the field of the PublishedResource with the rule.
+	Field string
+	Err   error
+}
+
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("the PublishedResource's %s: %v", e.Field, e.Err)
+}
+
+func (e *RuleError) Unwrap() error { return e.Err }

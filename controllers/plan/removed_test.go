@@ -99,8 +99,8 @@ func TestPlanOfARemovedCopy(t *testing.T) {
 			}
 			got := planner.PlanDown(&Snapshot{InMailbox: source, Readable: true, Down: d})
 			repair := len(got.Operations) > 0 && got.Operations[0].Repair
-			if got.Err != nil || got.Decision.String() != test.want || repair != test.repair || got.MarkFinished != test.note {
-				t.Errorf("want %s, repair %v, note %v; got %s, %v, %v, %v", test.want, test.repair, test.note, got.Decision, repair, got.MarkFinished, got.Err)
+			if got.Err != nil || got.Decision.String() != test.want || repair != test.repair || (got.FinishedMark != "") != test.note {
+				t.Errorf("want %s, repair %v, note %v; got %s, %v, %v, %v", test.want, test.repair, test.note, got.Decision, repair, got.FinishedMark, got.Err)
 			}
 		})
 	}
@@ -138,8 +138,8 @@ func TestPlanOfAFinishedCopy(t *testing.T) {
 		}
 		observed := &TargetObject{Mark: desired.Mark, HasOwnerLabel: true, Finished: test.finished, Terminating: test.terminating, AppliedFields: []byte(`{"f:spec":{"f:ttlSecondsAfterFinished":{}}}`)}
 		got := Planner{Down: down}.PlanDown(&Snapshot{InMailbox: source, Readable: true, Down: &DownSnapshot{State: Selected, Spec: spec, Destination: Copy{Observed: observed}, DroppedPaths: []string{".metadata", ".spec"}}})
-		if got.ReturnStatus != test.returned || got.MarkFinished != test.note {
-			t.Errorf("%s: returned %v, noted %v (%s)", name, got.ReturnStatus, got.MarkFinished, got.Decision)
+		if got.ReturnStatus != test.returned || (got.FinishedMark != "") != test.note {
+			t.Errorf("%s: returned %v, noted %v (%s)", name, got.ReturnStatus, got.FinishedMark, got.Decision)
 		}
 	}
 }

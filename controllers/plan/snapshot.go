@@ -92,20 +92,6 @@ type DownSnapshot struct {
 	Wants Wants
 }
 
-// Wants are the requests of a pass beside its writes.
-type Wants struct {
-	// FullObject is true if the cache has only a part of the mailbox object. An event follows when the cache has the full object.
-	FullObject bool
-	// Claims is set if a primary that was not processed yet may claim the object. Then all primaries must finish their initial
-	// sync. It reports whether the missing claim is known now.
-	Claims func() (known bool)
-	// TakeAbsence is the verified absence that the plan relies on, and consumes; empty for none.
-	TakeAbsence State
-	// RenameTo is the new name of the source in the mailbox. The source is upsynced under this name first, before the old object
-	// is deleted.
-	RenameTo *types.NamespacedName
-}
-
 // Deletion is the deletion of a mailbox object.
 type Deletion struct {
 	UID         types.UID
@@ -147,8 +133,8 @@ func (c Copy) requeueAfter() time.Duration {
 	return 0
 }
 
-// HasNoSource reports whether the key has no source on either side.
-func (s *Snapshot) HasNoSource() bool {
+// hasNoSource reports whether the key has no source on either side.
+func (s *Snapshot) hasNoSource() bool {
 	return (s.InMailbox == nil || s.Down.State.IsAbsence()) && (s.Up == nil || s.Up.Object == nil)
 }
 
@@ -183,7 +169,7 @@ type UpSnapshot struct {
 	AbsenceVerified bool
 	// DroppedPaths are the fields that the mailbox dropped from the last write.
 	DroppedPaths []string
-	// WrittenBefore is true if the last write to the mailbox was for the same version of the object, and a rule reads the mailbox.
+	// WrittenBefore is true if the last write to the mailbox was for the same version of the object.
 	WrittenBefore bool
 	// Missing is set if the source of the mailbox object is no longer upsynced. The planner computes the state from it.
 	Missing *MissingSource

@@ -60,6 +60,7 @@ const (
 	leavingTests     = "test/e2e/drain_test.go"
 	registeringTests = "test/e2e/escape_registration_test.go"
 	escapesTests     = "test/e2e/escape_routes_test.go"
+	tenancyTests     = "test/e2e/tenancy_test.go"
 	likeNaiveTests   = "controllers/plan/selection/property_test.go"
 )
 
@@ -78,6 +79,10 @@ var behaviour = map[string]map[string]testReference{
 		"spec.adoption":                      endToEnd(registeringTests, "is adopted with all its objects by register --adopt"),
 		"spec.namespaces.only":               endToEnd(escapesTests, "neither reach nor leave protected namespaces, unless a SyncTarget or a PublishedResource allows it"),
 		"spec.namespaces.allowProtected":     endToEnd(escapesTests, "neither reach nor leave protected namespaces, unless a SyncTarget or a PublishedResource allows it"),
+		"spec.tenancy.namespaces":            endToEnd(tenancyTests, "have namespaces of their own, with the labels of the cluster's administrator"),
+		"spec.tenancy.namespaceLabels":       endToEnd(tenancyTests, "have namespaces of their own, with the labels of the cluster's administrator"),
+		"spec.tenancy.clusterScoped":         endToEnd(tenancyTests, "have namespaces of their own, with the labels of the cluster's administrator"),
+		"spec.tenancy.namespaceTemplate":     testFunc("controllers/plan/tenancy/naming_test.go", "TestNamespace"),
 		"spec.connection":                    endToEnd("test/e2e/tunnel_test.go", "keeps all copies while the link is cut, and gets each change once when it is back"),
 		"spec.limits":                        testFunc("controllers/synctarget/controller_test.go", "TestLimitsMakeAnotherConnection"),
 	},
@@ -165,6 +170,7 @@ var behaviour = map[string]map[string]testReference{
 		"spec.mutation.down":                 endToEnd(objectsTests, "give an API and its objects other names, and change them in both directions"),
 		"spec.mutation.up":                   endToEnd(objectsTests, "give an API and its objects other names, and change them in both directions"),
 		"spec.ignoreFields":                  testFunc("controllers/objectsync/ignored_fields_test.go", "TestIgnoredFieldsAreTheTargets"),
+		"spec.namespaceReferences[]":         testFunc("controllers/plan/tenancy/references_test.go", "TestRewrite"),
 		"spec.related":                       endToEnd("test/e2e/related_test.go", "are synced with their primaries from either side, shared, and deleted with the last one"),
 		"spec.deletion.waitForTarget":        endToEnd(objectsTests, "keep an object in the mailbox until its copy is deleted, and release it with the PublishedResource"),
 		"spec.statusReturn":                  endToEnd(fieldsTests, "return no status if a config or a PublishedResource disables it"),

@@ -56,6 +56,7 @@ var (
 func (d *demo) place(ctx context.Context) error {
 	d.screen.Println("\nA team writes a Deployment once, in its own workspace root:shop. An EdgePlacement says where it runs.\n")
 	return d.take(ctx,
+		step{"kubectl synchub allow prod --workspace root:shop", stepLimit, d.allow},
 		step{"kubectl synchub bind compute root:inventory --location-selectors env=prod", stepLimit, d.bindCompute},
 		step{"run web on one cluster of env=prod, and bring its status back", stepLimit, d.placeOnOne},
 		step{"label that cluster env=test: web moves, the new copy before the old", stepLimit, d.moveByLabel},
@@ -65,11 +66,17 @@ func (d *demo) place(ctx context.Context) error {
 	)
 }
 
-// bindCompute makes a Location available to the workspace, which then binds compute.
-func (d *demo) bindCompute(ctx context.Context) error {
+// allow makes a Location available to the workspace.
+func (d *demo) allow(ctx context.Context) error {
 	if err := framework.Apply(ctx, d.world.KCP.Workspace(inventoryWorkspace), locationManifest); err != nil {
 		return err
 	}
+	_, err := d.pluginIn(ctx, "inventory", "allow", "prod", "--workspace", shopWorkspace, "--yes")
+	return err
+}
+
+// bindCompute makes the workspace a workload workspace.
+func (d *demo) bindCompute(ctx context.Context) error {
 	_, err := d.plugin(ctx, "bind", "compute", inventoryWorkspace, "--location-selectors", "env=prod", "--name", placement, "--provider-workspace", providerWorkspace)
 	return err
 }

@@ -35,7 +35,7 @@ var _ = Describe("a workspace that binds compute", func() {
 		By("the administrator of the inventory registers a cluster, and lets the workspace use it")
 		admin.succeeds(ctx, "synchub", "register", ns, "--target-kubeconfig", clusters["florin"].Kubeconfig)
 		eventuallyExists(ctx, inventory.Config, locations, "", "default")
-		admin.succeeds(ctx, "patch", "location", "default", "--type", "json", "--patch", `[{"op": "add", "path": "/spec/availableTo/workspaces/-", "value": "`+path+`"}]`)
+		admin.succeeds(ctx, "synchub", "allow", "default", "--workspace", path, "--yes")
 		admin.succeeds(ctx, "patch", "location", "default", "--type", "merge", "--patch", `{"spec": {"availableTo": {"upsync": true}}}`)
 
 		By("a user binds compute in an ordinary workspace")

@@ -91,6 +91,8 @@ var _ = Describe("the first examples of the README and of the page about placeme
 		follow := func(workspace, team, block string, replaced ...string) {
 			kubeconfig, err := suite.KCP.WorkspaceKubeconfig(workspace)
 			Expect(err).NotTo(HaveOccurred())
+			// There is no terminal to ask on.
+			replaced = append(replaced, "synchub allow", "synchub allow --yes")
 			block = strings.NewReplacer(append(replaced, "root:inventory", inventory.Path+" --provider-workspace "+synchub.Workspace, "root:shop", team)...).Replace(block)
 			run(ctx, ns+strings.NewReplacer(":", "-", "/", "-").Replace(workspace+team), map[string]string{"KUBECONFIG": kubeconfig}, []string{block})
 		}

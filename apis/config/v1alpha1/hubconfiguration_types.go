@@ -159,10 +159,13 @@ type MailboxesConfiguration struct {
 	MassDeletionDelay metav1.Duration `json:"massDeletionDelay"`
 }
 
-// PlacementConfiguration bounds the placements.
+// PlacementConfiguration bounds the placements, and the time until copies leave a cluster.
 type PlacementConfiguration struct {
 	// MaxObjects is the number of pairs of an object and a destination that the placements of one workload workspace may have.
 	MaxObjects int `json:"maxObjects"`
+	// WithdrawalGrace is how long the hub waits before it withdraws more than a few copies because an inventory changed. Zero
+	// withdraws them at once.
+	WithdrawalGrace metav1.Duration `json:"withdrawalGrace"`
 }
 
 // TargetsConfiguration bounds the requests to targets and the caches of their objects.

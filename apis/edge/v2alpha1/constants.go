@@ -66,6 +66,10 @@ const (
 // inventory workspace. `kubectl synchub unbind compute` uses it to find the EdgePlacement. The hub ignores the annotation.
 const AnnotationBindCompute = "synchub.dev/bind-compute"
 
+// AnnotationFormerDestinations on a SinglePlacementSlice lists the former destinations whose copies wait for their withdrawal. After a
+// restart, the hub finds them there. An entry is "<logical cluster>/<Location>/<SyncTarget>/<UID>", and commas separate them.
+const AnnotationFormerDestinations = "synchub.dev/former-destinations"
+
 // Label and annotation of the Secrets that the hub may read in an inventory workspace. Bindings accept the export's
 // claim on Secrets only for LabelCredential, so the hub cannot see a Secret without this label.
 const (
@@ -189,8 +193,15 @@ const ConditionUpsyncDenied = "UpsyncDenied"
 // ConditionTooFewClusters on an EdgePlacement is True when fewer SyncTargets than spec.numberOfClusters can take the objects.
 const ConditionTooFewClusters = "TooFewClusters"
 
+// ConditionWithdrawalPending on an EdgePlacement or a Location is True while copies wait for their withdrawal, because an
+// inventory no longer offers their destination. The message contains their number and the time when they go.
+const ConditionWithdrawalPending = "WithdrawalPending"
+
 // ConditionRolledOut on an EdgePlacement with spec.rolloutStrategy or spec.paused is True when all destinations are successful.
 const ConditionRolledOut = "RolledOut"
+
+// ReasonInventoryChanged is the reason of the condition WithdrawalPending: a Location, or a label of a SyncTarget, changed.
+const ReasonInventoryChanged = "InventoryChanged"
 
 // ReasonConnecting is the reason while the hub waits for the first answer of a cluster.
 const ReasonConnecting = "Connecting"

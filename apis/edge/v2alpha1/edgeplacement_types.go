@@ -219,8 +219,8 @@ type DownsyncObjectTest struct {
 
 // EdgePlacementStatus reports the progress of an EdgePlacement. The hub writes it at most once in five seconds.
 type EdgePlacementStatus struct {
-	// conditions of the placement: Ready and Healthy, and, where they apply, RolledOut, UpsyncDenied, APIsMissing and
-	// TooFewClusters.
+	// conditions of the placement: Ready and Healthy, and, where they apply, RolledOut, UpsyncDenied, APIsMissing,
+	// TooFewClusters and WithdrawalPending.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

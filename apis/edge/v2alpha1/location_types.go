@@ -150,8 +150,8 @@ type LocationStatus struct {
 	// +optional
 	AvailableInstances *int32 `json:"availableInstances,omitempty"`
 
-	// conditions of the Location: Ready, which is False while the hub cannot use the Location. The Location then selects
-	// nothing. KubeStellar has no conditions here.
+	// conditions of the Location: Ready, which is False while the hub cannot use the Location, so that the Location selects
+	// nothing, and WithdrawalPending, which is True while copies wait for their withdrawal. KubeStellar has no conditions here.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -50,7 +50,7 @@ type Tenancy struct {
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('kube-')",message="namespaces that begin with kube- are Kubernetes' own"
 	NamespaceTemplate string `json:"namespaceTemplate,omitempty"`
 
-	// namespaceLabels are labels of each namespace of a workload workspace on the cluster, for example those of Pod
+	// namespaceLabels are labels of each namespace of a workload workspace on the cluster, for example the labels of Pod
 	// Security. A label of the workspace's own Namespace never overrides them. Labels of synchub.dev have no effect.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32

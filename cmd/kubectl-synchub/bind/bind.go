@@ -37,7 +37,9 @@ const bindComputeLong = `Make the current workspace a workload workspace, and pl
 
 The command binds the hub's export workload.edge.kubestellar.io and accepts all claims of the export. Then it creates an
 EdgePlacement that selects Locations of the inventory workspace. You need the right to bind the export, and no other right in
-the provider workspace. A Location must be available to this workspace: see its spec.availableTo.
+the provider workspace. A Location must be available to this workspace: the administrator of the inventory makes it so with
+` + "`kubectl synchub allow`" + `. The command fails if the hub reports that none is; --wait=false does not wait for the hub. The EdgePlacement
+stays, and takes effect as soon as a Location is available.
 
 Without --location-selectors the EdgePlacement selects all Locations of the inventory workspace. A selector is written as for
 kubectl get: env=prod,tier!=db matches a Location that meets both. Repeat the flag for alternatives.
@@ -72,8 +74,8 @@ type bindOptions struct {
 	locations       []string
 	namespaces      string
 	aggregateStatus bool
-	// isStatusAsked is true if the flag of aggregateStatus is set.
-	isStatusAsked bool
+	// isStatusAsked is true if the flag of aggregateStatus is set, and isWaitSet if --wait is.
+	isStatusAsked, isWaitSet bool
 }
 
 // NewComputeCommand returns the command bind compute.
@@ -85,7 +87,7 @@ func NewComputeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Long:    fmt.Sprintf(bindComputeLong, strings.Join(bindcompute.SystemNamespaces, ", ")),
 		Example: bindComputeExample,
 		RunE: func(command *cobra.Command, args []string) error {
-			options.isStatusAsked = command.Flags().Changed("aggregate-status")
+			options.isStatusAsked, options.isWaitSet = command.Flags().Changed("aggregate-status"), command.Flags().Changed("wait")
 			return options.run(command.Context(), args[0])
 		},
 	}
@@ -95,7 +97,7 @@ func NewComputeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&options.namespaces, "namespace-selector", "", "labels of the namespaces whose objects are placed; the default is all but system namespaces")
 	flags.BoolVar(&options.aggregateStatus, "aggregate-status", true, "give the objects the status that they have on the clusters, summed up over all of them")
 	flags.StringVar(&options.name, "name", "", "name of the EdgePlacement; the default is the path of the inventory workspace with dots for colons")
-	options.AddWait(command, "the clusters have the objects; without it the command only waits for kcp, which binds the export", false, 2*time.Minute)
+	options.AddWait(command, "the clusters have the objects; without it the command only waits until the hub reports whether a Location is available, and with --wait=false only for kcp, which binds the export", false, 2*time.Minute)
 	for _, flag := range []string{"location-selectors", "namespace-selector", "name"} {
 		_ = command.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
@@ -149,13 +151,20 @@ func (o *bindOptions) run(ctx context.Context, inventory string) error {
 	if o.DryRun == cli.DryRunClient {
 		return o.show(ctx, workspace, placement)
 	}
-	if err := workspace.Bind(ctx, placement); err != nil {
+	created, err := workspace.Bind(ctx, placement)
+	if err != nil {
 		return err
 	}
+	o.noteDefault(ctx, workspace, placement)
 	if o.DryRun != cli.DryRunNone {
 		return nil
 	}
 	name := placement.Object().Name
+	if o.Wait || !o.isWaitSet {
+		if err := o.awaitLocation(ctx, workspace, name, inventory, created); err != nil {
+			return err
+		}
+	}
 	if !o.Wait {
 		o.Note(fmt.Sprintf("See with `kubectl get edgeplacement %s` how many objects are placed, and with `kubectl get singleplacementslice %s -o yaml` on which clusters.", name, name))
 		return nil
@@ -167,12 +176,42 @@ func (o *bindOptions) run(ctx context.Context, inventory string) error {
 	return rollout.Wait(ctx, config, o.ErrOut, name, o.WaitFlags)
 }
 
+// awaitLocation returns an error if the hub reports that no Location is available.
+func (o *bindOptions) awaitLocation(ctx context.Context, workspace *bindcompute.Workspace, name, inventory string, created bool) error {
+	reported, err := workspace.AwaitLocation(ctx, name, created)
+	switch {
+	case errors.Is(err, bindcompute.ErrNoLocation):
+		return fmt.Errorf("%w: the administrator of %s allows it with `kubectl synchub allow LOCATION --workspace %s`. The EdgePlacement %s stays, and takes effect then", err, inventory, o.path(), name)
+	case err == nil && !reported:
+		o.Note(fmt.Sprintf("The hub has not reported yet whether a Location of %s is available to this workspace.", inventory))
+	}
+	return err
+}
+
+// path returns the path of the workspace, or its logical cluster if the current context has only that.
+func (o *bindOptions) path() string {
+	config, err := o.workspaceConfig()
+	if err != nil {
+		return o.workspace
+	}
+	_, path, _ := strings.Cut(config.Host, "/clusters/")
+	return path
+}
+
+// noteDefault prints a note if the EdgePlacement selects the namespace default, which all workspaces have.
+func (o *bindOptions) noteDefault(ctx context.Context, workspace *bindcompute.Workspace, placement bindcompute.Placement) {
+	if workspace.SelectsDefault(ctx, placement) {
+		o.Note("The EdgePlacement also selects the objects in the namespace default. If the workspaces share the namespaces of a cluster, only one of them can have an object of a name there. Select namespaces of your own with --namespace-selector.")
+	}
+}
+
 // show prints the objects that the command would create.
 func (o *bindOptions) show(ctx context.Context, workspace *bindcompute.Workspace, placement bindcompute.Placement) error {
 	objects, err := workspace.Objects(ctx, placement)
 	if err != nil {
 		return err
 	}
+	o.noteDefault(ctx, workspace, placement)
 	for _, object := range objects {
 		if err := o.Print(object, string(registration.Created)); err != nil {
 			return err

@@ -28,31 +28,32 @@ import (
 )
 
 // Bind binds the export, accepts its claims, and creates the EdgePlacement. It changes no existing EdgePlacement: if the
-// existing one differs from the desired one, Bind returns an error before it writes anything.
-func (w *Workspace) Bind(ctx context.Context, placement Placement) error {
+// existing one differs from the desired one, Bind returns an error before it writes anything. created is true if there was no
+// EdgePlacement.
+func (w *Workspace) Bind(ctx context.Context, placement Placement) (created bool, err error) {
 	desired := placement.Object()
 	existing, err := w.checkExisting(ctx, placement, desired.Name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	served, err := w.Ensure(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if existing != nil {
 		w.Report(registration.Change{Object: existing, Result: registration.Unchanged})
-		return nil
+		return false, nil
 	}
 	if !served {
 		w.Info("The EdgePlacement was not sent, because the workspace does not serve EdgePlacements before it binds the export.")
 		w.Report(registration.Change{Object: desired, Result: registration.Created})
-		return nil
+		return true, nil
 	}
 	if err := w.Writer().Create(ctx, desired); err != nil {
-		return fmt.Errorf("cannot create the EdgePlacement %s: %w", desired.Name, err)
+		return false, fmt.Errorf("cannot create the EdgePlacement %s: %w", desired.Name, err)
 	}
 	w.Report(registration.Change{Object: desired, Result: registration.Created})
-	return nil
+	return true, nil
 }
 
 // Objects returns the manifests of the APIBinding and the EdgePlacement as Bind leaves them. It sends no writes.

@@ -376,11 +376,13 @@ func explainStatus(o *observation) *Step {
 		return newStep(OK, "", "none comes back: statusReturn is false in all configs that select it")
 	}
 	mailbox := o.Object.Value
-	onTarget, err := o.observer.ReturnedStatus(o.Target.Value, mailbox, o.down.Selection)
+	status, _, err := o.planner.MailboxStatus(mailbox, plan.StatusReturn{
+		OnTarget: o.Target.Value, Applied: true, Selection: o.down.Selection, SyncTarget: o.down.Spec.Inputs.SyncTarget,
+	})
 	switch {
 	case err != nil:
 		return errorStep(err)
-	case transform.EqualStatus(transform.StatusOf(mailbox.Object["status"]), o.resource().MailboxStatus(mailbox, onTarget, true)):
+	case transform.EqualStatus(transform.StatusOf(mailbox.Object["status"]), status):
 		return newStep(OK, "", "the mailbox shows the cluster's status")
 	default:
 		return newStep(Waiting, "", "the mailbox does not show the cluster's status yet")

@@ -24,6 +24,7 @@ import (
 
 	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/controllers/placement/withdrawal"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
@@ -49,7 +50,7 @@ func Defaults() *v1alpha1.HubConfiguration {
 			BindingSettlePeriod: metav1.Duration{Duration: absence.DefaultDelays.BindingSettle},
 			MassDeletionDelay:   metav1.Duration{Duration: absence.DefaultDelays.MassDeletion},
 		},
-		Placement: v1alpha1.PlacementConfiguration{MaxObjects: placement.DefaultMaxPairs},
+		Placement: v1alpha1.PlacementConfiguration{MaxObjects: placement.DefaultMaxPairs, WithdrawalGrace: metav1.Duration{Duration: withdrawal.DefaultGrace}},
 		Targets: v1alpha1.TargetsConfiguration{
 			QPS: 1000, Burst: 2000, CacheObjects: 100_000, CacheBytes: 128 << 20,
 			// A copy: a list in the file is decoded into the memory of the default.

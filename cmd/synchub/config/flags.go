@@ -71,6 +71,7 @@ var fieldOf = map[string]string{
 	"tunnel-bind-address":               "tunnel.bindAddress",
 	"tunnel-cert-dir":                   "tunnel.certDir",
 	"tunnel-url":                        "tunnel.url",
+	"withdrawal-grace":                  "placement.withdrawalGrace",
 }
 
 // AddFlags adds a flag for each setting, in groups. A flag that is not given keeps the value of the settings.
@@ -99,7 +100,9 @@ func AddFlags(groups *cliflag.NamedFlagSets, s *v1alpha1.HubConfiguration) {
 	rates.IntVar(&s.Targets.Burst, "target-burst", s.Targets.Burst, "requests to each target at once")
 
 	addMailboxFlags(groups.FlagSet("mailbox"), &s.Mailboxes)
-	groups.FlagSet("placement").IntVar(&s.Placement.MaxObjects, "max-placed-objects", s.Placement.MaxObjects, "pairs of an object and a destination that the placements of one workload workspace may have; a placement with more gets the reason LimitExceeded, and the hub places none of its new objects")
+	placements := groups.FlagSet("placement")
+	placements.DurationVar(&s.Placement.WithdrawalGrace.Duration, "withdrawal-grace", s.Placement.WithdrawalGrace.Duration, "how long the hub waits before it withdraws more than a few copies because a Location, or a label of a SyncTarget, changed; 0 withdraws them at once")
+	placements.IntVar(&s.Placement.MaxObjects, "max-placed-objects", s.Placement.MaxObjects, "pairs of an object and a destination that the placements of one workload workspace may have; a placement with more gets the reason LimitExceeded, and the hub places none of its new objects")
 	addTargetFlags(groups.FlagSet("target"), &s.Targets)
 
 	log := groups.FlagSet("log")

@@ -67,7 +67,7 @@ func Validate(s *v1alpha1.HubConfiguration) field.ErrorList {
 			"must be a loopback address such as 127.0.0.1:6060: profiles contain data that only operators may read"))
 	}
 	problems = append(problems, validateMailboxes(field.NewPath("mailboxes"), &s.Mailboxes)...)
-	problems = append(problems, positive(field.NewPath("placement", "maxObjects"), int64(s.Placement.MaxObjects))...)
+	problems = append(problems, validatePlacement(field.NewPath("placement"), &s.Placement)...)
 	problems = append(problems, validateTargets(field.NewPath("targets"), &s.Targets)...)
 	problems = append(problems, validateTunnel(field.NewPath("tunnel"), &s.Tunnel)...)
 	problems = append(problems, validateTracing(field.NewPath("tracing"), &s.Tracing)...)
@@ -135,6 +135,14 @@ func validateDelay(path *field.Path, delay metav1.Duration) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, delay.Duration.String(), fmt.Sprintf("must be %s or more", minDelay))}
+}
+
+func validatePlacement(path *field.Path, s *v1alpha1.PlacementConfiguration) (problems field.ErrorList) {
+	problems = positive(path.Child("maxObjects"), int64(s.MaxObjects))
+	if grace := s.WithdrawalGrace; grace.Duration < 0 {
+		problems = append(problems, field.Invalid(path.Child("withdrawalGrace"), grace.Duration.String(), "must not be negative; 0s means no wait"))
+	}
+	return problems
 }
 
 func validateTargets(path *field.Path, s *v1alpha1.TargetsConfiguration) field.ErrorList {

@@ -18,14 +18,16 @@ package observe
 
 import (
 	"errors"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
 
 // Mailbox reads the mailbox of a SyncTarget.
@@ -111,18 +113,32 @@ var (
 	ErrNotServed = errors.New("the target does not serve")
 )
 
-// RuleError reports that a rule of the PublishedResource fails for an object.
-type RuleError struct {
-	// Field is the field of the PublishedResource with the rule.
-	Field string
-	Err   error
+// ReasonFor returns the reason of a failure that follows from the observed facts and the rules. It is empty for failures of
+// requests.
+func ReasonFor(err error) string {
+	denied, isDenied := errors.AsType[*policy.DeniedError](err)
+	switch {
+	case isDenied:
+		return denied.Reason
+	case isError[*plan.HeldError](err):
+		return plan.ReasonStoreWentBack
+	case isError[*transform.TooLargeError](err):
+		return plan.ReasonTooLarge
+	case isError[*transform.InvalidObjectError](err):
+		return plan.ReasonInvalid
+	case isError[*plan.RuleError](err), isError[*mutation.Error](err):
+		return plan.ReasonRuleFailed
+	case errors.Is(err, ErrNotServed):
+		return plan.ReasonNotServed
+	default:
+		return ""
+	}
 }
 
-func (e *RuleError) Error() string {
-	return fmt.Sprintf("the PublishedResource's %s: %v", e.Field, e.Err)
+func isError[E error](err error) bool {
+	_, is := errors.AsType[E](err)
+	return is
 }
-
-func (e *RuleError) Unwrap() error { return e.Err }
 
 func keyOf(object interface {
 	GetNamespace() string

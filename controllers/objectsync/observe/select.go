@@ -68,7 +68,7 @@ func (o *Observer) matchesFilter(source *unstructured.Unstructured) (bool, error
 	}
 	passes, err := filter.Matches(source, labels)
 	if err != nil {
-		return false, &RuleError{Field: "spec.filter", Err: err}
+		return false, &plan.RuleError{Field: "spec.filter", Err: err}
 	}
 	return passes, nil
 }
@@ -76,7 +76,8 @@ func (o *Observer) matchesFilter(source *unstructured.Unstructured) (bool, error
 // SelectUp returns how a target object is upsynced; ok is false if it is not.
 func (o *Observer) SelectUp(matcher *selection.Matcher, api plan.TargetAPI, object *unstructured.Unstructured) (chosen plan.ObjectSelection, ok bool) {
 	if !o.resource().RelatedOnly {
-		if selected, ok := matcher.MatchUp(o.targetSelectionObject(api, object)); ok {
+		resource, versions := o.ConfigResource(api)
+		if selected, ok := matcher.MatchUp(plan.SelectionObject(resource, api.Kind, versions, object)); ok {
 			return plan.ObjectSelection{Selection: selected}, true
 		}
 	}
@@ -90,22 +91,6 @@ func (o *Observer) SelectionObjectByName(key types.NamespacedName) selection.Obj
 		Resource: resource.GroupVersionResource, Kind: resource.Kind, Versions: resource.GetRules().Versions,
 		Namespace: key.Namespace, Name: key.Name,
 	}
-}
-
-// targetSelectionObject returns the facts about an object of the target that selection needs.
-func (o *Observer) targetSelectionObject(api plan.TargetAPI, object *unstructured.Unstructured) selection.Object {
-	described := selection.Object{
-		Kind:        api.Kind,
-		Namespace:   object.GetNamespace(),
-		Name:        object.GetName(),
-		Labels:      plan.MetadataMap(object, "labels"),
-		Annotations: plan.MetadataMap(object, "annotations"),
-	}
-	described.Resource, described.Versions = o.ConfigResource(api)
-	if api.Group == "" && api.Resource == "secrets" {
-		described.SecretType, _, _ = unstructured.NestedString(object.Object, "type")
-	}
-	return described
 }
 
 // ConfigResource returns the resource of a target API under the name that configs use, and its versions if there are several.

@@ -129,6 +129,20 @@ func (p *Placement) locationsOf(inventory *fleet.Inventory, workspace Workspace,
 	return selected
 }
 
+// SelectsLocation reports whether the placement selects a Location, apart from whether its workspace may use it.
+func (p *Placement) SelectsLocation(from *fleet.Location, inventories []logicalcluster.Name) bool {
+	return (len(p.InventoryPaths) == 0 || slices.Contains(inventories, from.Inventory)) && matchesAny(p.locations, labels.Set(from.Labels))
+}
+
+// SelectsLocationOf reports whether the placement selects the Location of a destination, with the labels that it had when the
+// destination was resolved. known is false if these are unknown.
+func (p *Placement) SelectsLocationOf(destination *Destination, inventories []logicalcluster.Name) (selects, known bool) {
+	if destination.location == nil {
+		return false, false
+	}
+	return p.SelectsLocation(destination.location, inventories), true
+}
+
 func isSelected(syncTarget *fleet.SyncTarget, selector labels.Selector) bool {
 	return !syncTarget.Terminating && !syncTarget.LabelsUnknown && selector.Matches(labels.Set(syncTarget.Labels))
 }

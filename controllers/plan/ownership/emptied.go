@@ -21,7 +21,6 @@ import (
 	"strconv"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -104,7 +103,7 @@ func EmptiedFields(live *unstructured.Unstructured, desired map[string]any, mana
 		case !ok:
 			// The entry has an owner, but its fields cannot be decoded.
 			return nil
-		case entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "":
+		case isApplyEntry(entry, manager):
 			ours, position = fields, index
 		default:
 			others = append(others, fields)
@@ -117,11 +116,10 @@ func EmptiedFields(live *unstructured.Unstructured, desired map[string]any, mana
 	if len(search.paths) == 0 {
 		return nil
 	}
-	rest, err := ours.RecursiveDifference(fieldpath.NewSet(search.paths...)).ToJSON()
-	if err != nil {
+	var ok bool
+	if entries[position], ok = withFields(entries[position], ours.RecursiveDifference(fieldpath.NewSet(search.paths...))); !ok {
 		return nil
 	}
-	entries[position].FieldsV1 = metav1.NewFieldsV1(string(rest))
 	search.fields["/metadata/managedFields"] = entries
 	return search.fields
 }

@@ -20,7 +20,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
@@ -98,43 +97,4 @@ func missingPart(desired map[string]any, refused string) []string {
 		}
 	}
 	return nil
-}
-
-// TakeFields returns the managedFields with the fields at the paths owned by the manager's applied fields alone, so that an apply that
-// omits the paths removes them. It returns false and the unchanged entries if the manager has no entry.
-func TakeFields(entries []metav1.ManagedFieldsEntry, manager string, paths []fieldpath.Path) ([]metav1.ManagedFieldsEntry, bool) {
-	var kept []metav1.ManagedFieldsEntry
-	ours := -1
-	for _, entry := range entries {
-		switch {
-		case isApplyEntry(entry, manager):
-			ours = len(kept)
-		case entry.Subresource == "":
-			entry, _ = removePaths(entry, paths)
-			if fields, ok := fieldSetOf(entry); ok && fields.Empty() {
-				continue
-			}
-		}
-		kept = append(kept, entry)
-	}
-	if ours < 0 {
-		return entries, false
-	}
-	applied, ok := fieldSetOf(kept[ours])
-	if !ok {
-		return entries, false
-	}
-	for _, path := range paths {
-		applied = path.AddTo(applied)
-	}
-	data, err := applied.ToJSON()
-	if err != nil {
-		return entries, false
-	}
-	kept[ours].FieldsV1 = metav1.NewFieldsV1(string(data))
-	return kept, true
-}
-
-func isApplyEntry(entry metav1.ManagedFieldsEntry, manager string) bool {
-	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }

@@ -17,8 +17,6 @@ limitations under the License.
 package ownership
 
 import (
-	"bytes"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -78,23 +76,8 @@ func removeApplied(entry metav1.ManagedFieldsEntry, applied, ancestors *fieldpat
 	if rest.Empty() {
 		return nil, true
 	}
-	data, err := rest.ToJSON()
-	if err != nil {
-		return &entry, false
-	}
-	entry.FieldsV1 = metav1.NewFieldsV1(string(data))
-	return &entry, true
-}
-
-func fieldSetOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, bool) {
-	if entry.FieldsV1 == nil {
-		return nil, false
-	}
-	fields := &fieldpath.Set{}
-	if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
-		return nil, false
-	}
-	return fields, true
+	entry, ok = withFields(entry, rest)
+	return &entry, ok
 }
 
 // ancestors returns the parents of all paths of the set.

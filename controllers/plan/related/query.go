@@ -17,6 +17,7 @@ limitations under the License.
 package related
 
 import (
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -51,6 +52,22 @@ type Query struct {
 	Namespaces []string
 	// NamespaceSelector selects more namespaces by their labels. A selector without requirements selects all.
 	NamespaceSelector labels.Selector
+}
+
+// PrimaryInfo is a part of each result: the facts about the primary that the names and the status of copies depend on.
+type PrimaryInfo struct {
+	// DestinationNamespace is the primary's namespace on the side of the copies.
+	DestinationNamespace string
+	// Configs select the primary; Suspended is true if all of them are suspended.
+	Configs   []string
+	Suspended bool
+	// Object is the primary if naming templates read it (see [Relation.NamingUsesPrimary]). Callers must not change it.
+	Object map[string]any
+}
+
+// Equal reports whether two values are the same.
+func (a PrimaryInfo) Equal(other PrimaryInfo) bool {
+	return a.DestinationNamespace == other.DestinationNamespace && a.Suspended == other.Suspended && slices.Equal(a.Configs, other.Configs) && reflect.DeepEqual(a.Object, other.Object)
 }
 
 // Equal reports whether two queries match the same objects and have the same PrimaryInfo.

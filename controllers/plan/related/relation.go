@@ -98,3 +98,11 @@ func (r *Relation) MutatedReference(programs ...*mutation.Program) string {
 	}
 	return ""
 }
+
+// NamingUsesPrimary reports whether the names of copies depend on the primary.
+func (r *Relation) NamingUsesPrimary() bool { return r.Naming.Uses("Primary") }
+
+// SelectsNamespaces reports whether the labels of namespaces decide which objects are related.
+func (r *Relation) SelectsNamespaces() bool {
+	return r.namespaceFinder != nil && r.namespaceFinder.selector != nil
+}

@@ -58,7 +58,7 @@ func TestNamespace(t *testing.T) {
 	}
 }
 
-// Different namespaces and workspaces have different names, whatever a team calls its namespaces.
+// Different namespaces and workspaces have different names, regardless of the names that a team chooses.
 func FuzzNamespacesDiffer(f *testing.F) {
 	hash := WorkspaceHash("two")
 	f.Add("", "one", "shop", "two", "shop")

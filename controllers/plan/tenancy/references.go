@@ -102,7 +102,7 @@ func podReferences(spec string) (paths []string) {
 	return paths
 }
 
-// systemPrefix is the prefix of the namespaces of Kubernetes, which are never those of a workspace.
+// systemPrefix is the prefix of the namespaces of Kubernetes, which no workspace can have.
 const systemPrefix = "kube-"
 
 // Rewrite returns an object of a workload workspace with the names of namespaces on the cluster in its references, or the object

@@ -25,7 +25,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// A team cannot set the labels and annotations by which Kubernetes treats a namespace in another way.
+// A team cannot set the labels and annotations that make Kubernetes treat a namespace in another way.
 func TestNamespaceMetadata(t *testing.T) {
 	t.Parallel()
 	tenancy := perWorkspace("")

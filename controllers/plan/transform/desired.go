@@ -101,6 +101,16 @@ func (d *Desired) AsMarked(mark ownership.Mark) *Desired {
 	return &marked
 }
 
+// AsAdopted returns a copy with a mark of an adopted object, which the hub did not create.
+func (d *Desired) AsAdopted() *Desired {
+	adopted := *d
+	adopted.Object = d.Object.DeepCopy()
+	adopted.Mark.Adopted = true
+	adopted.sealed = adopted.owner.Seal(adopted.Mark)
+	setMetadataEntry(adopted.Object.Object, "annotations", ownership.MarkAnnotation, adopted.sealed)
+	return &adopted
+}
+
 // ForCopy returns the desired object for an existing copy, with the copy's UID in the identity. It distinguishes the copy from an
 // object restored from a backup.
 func (d *Desired) ForCopy(uid types.UID) *Desired {
@@ -148,6 +158,13 @@ func seal(content map[string]any, mark ownership.Mark, owner ownership.Owner, ha
 func SelfOf(object *unstructured.Unstructured) ownership.Self {
 	gvk := object.GroupVersionKind()
 	return ownership.Self{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// sourceOf returns the source of a mark for an object of a resource.
+func sourceOf(object *unstructured.Unstructured, resource schema.GroupResource) ownership.Source {
+	return ownership.Source{
+		Group: resource.Group, Resource: resource.Resource, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
+	}
 }
 
 // conversionName returns the name that a conversion gives to the object.

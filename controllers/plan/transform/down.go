@@ -25,7 +25,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
@@ -66,12 +65,7 @@ func (d Down) Name(source *unstructured.Unstructured, spec SyncSpec) (conversion
 		name.GVK = spec.Kind
 	}
 	name.GVK.Version = cmp.Or(spec.Version, name.GVK.Version)
-	key, err := spec.applyNaming(source, d.Mailbox, d.SyncTarget, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, d.Namespaced, name.GVK.GroupKind())
-	if err != nil {
-		return conversion.Name{}, err
-	}
-	name.Namespace, name.Name = key.Namespace, key.Name
-	return name, nil
+	return spec.applyNaming(source, d.Mailbox, d.SyncTarget, name, d.Namespaced)
 }
 
 // withName returns the object with another name and kind, for templates.
@@ -96,11 +90,8 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 	if err != nil {
 		return nil, err
 	}
-	content := sanitize(source, shouldDownsyncAnnotation)
-	if err := rename(content, name); err != nil {
-		return nil, err
-	}
-	if err := spec.mutate(content); err != nil {
+	content, err := spec.contentOf(source, name, shouldDownsyncAnnotation)
+	if err != nil {
 		return nil, err
 	}
 	identity := d.identityOf(source)
@@ -117,14 +108,8 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 	}
 	first := removeIgnored(content, spec.IgnoredFields)
 	mark := ownership.Mark{
-		Mailbox: d.Mailbox,
-		Source: ownership.Source{
-			Group:     d.Resource.Group,
-			Resource:  d.Resource.Resource,
-			Namespace: source.GetNamespace(),
-			Name:      source.GetName(),
-			UID:       source.GetUID(),
-		},
+		Mailbox:  d.Mailbox,
+		Source:   sourceOf(source, d.Resource),
 		Policy:   spec.Policy,
 		Relation: spec.Relation,
 		Ignored:  formatIgnored(spec.IgnoredFields),

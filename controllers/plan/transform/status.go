@@ -20,6 +20,10 @@ import (
 	"math"
 	"reflect"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/synchub-dev/synchub/controllers/plan/mutation"
 )
 
 // Generations are the generations of the two objects between which a status is returned.
@@ -63,6 +67,19 @@ func equalValue(first, second any) bool {
 	default:
 		return reflect.DeepEqual(first, second)
 	}
+}
+
+// MutatedStatus returns the status (nil if there is none) of a target object after the mutation for upsync. The caller must not
+// change it.
+func MutatedStatus(target *unstructured.Unstructured, program *mutation.Program, inputs mutation.Inputs) (any, error) {
+	if program == nil || target.Object["status"] == nil {
+		return target.Object["status"], nil
+	}
+	changed := target.DeepCopy()
+	if err := program.Run(changed.Object, inputs); err != nil {
+		return nil, err
+	}
+	return changed.Object["status"], nil
 }
 
 // ReturnedStatus returns a copy of a target object's status for the mailbox object.

@@ -57,37 +57,38 @@ type SyncSpec struct {
 	Relation string
 }
 
-// applyNaming returns the name that Naming gives the object.
-func (s SyncSpec) applyNaming(object *unstructured.Unstructured, mailbox, syncTarget string, unchanged types.NamespacedName, namespaced bool, kind schema.GroupKind) (types.NamespacedName, error) {
-	if s.Namespace != "" && unchanged.Namespace != "" {
-		unchanged.Namespace = s.Namespace
+// applyNaming returns the name that Naming gives the object, instead of the name given.
+func (s SyncSpec) applyNaming(object *unstructured.Unstructured, mailbox, syncTarget string, name conversion.Name, namespaced bool) (conversion.Name, error) {
+	if s.Namespace != "" && name.Namespace != "" {
+		name.Namespace = s.Namespace
 	}
-	unchanged.Name = cmp.Or(s.Name, unchanged.Name)
+	name.Name = cmp.Or(s.Name, name.Name)
 	if s.Naming == nil {
-		return unchanged, nil
+		return name, nil
 	}
 	variables := map[string]any{"Object": object.Object, "Mailbox": mailbox, "SyncTarget": syncTarget}
 	maps.Copy(variables, s.Variables)
-	key, err := s.Naming.Name(variables, unchanged, namespaced, kind)
+	key, err := s.Naming.Name(variables, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, namespaced, name.GVK.GroupKind())
 	illegal, isIllegal := errors.AsType[*naming.InvalidNameError](err)
 	switch {
 	case isIllegal:
-		return types.NamespacedName{}, &InvalidObjectError{Field: illegal.Field, Message: fmt.Sprintf("it yields %q: %s", illegal.Value, illegal.Message)}
+		return conversion.Name{}, &InvalidObjectError{Field: illegal.Field, Message: fmt.Sprintf("it yields %q: %s", illegal.Value, illegal.Message)}
 	case err != nil:
-		return types.NamespacedName{}, &InvalidObjectError{Field: "spec.naming", Message: err.Error()}
+		return conversion.Name{}, &InvalidObjectError{Field: "spec.naming", Message: err.Error()}
 	default:
-		return key, nil
+		name.Namespace, name.Name = key.Namespace, key.Name
+		return name, nil
 	}
 }
 
-// mutate changes the content. A status that a step sets is dropped.
-func (s SyncSpec) mutate(content map[string]any) error {
-	if s.Mutation == nil {
-		return nil
+// contentOf returns the content of an object for the other side, under its name there. travels reports whether an annotation is
+// synced. A status that a mutation sets is dropped.
+func (s SyncSpec) contentOf(source *unstructured.Unstructured, name conversion.Name, travels func(annotation string) bool) (map[string]any, error) {
+	content := sanitize(source, travels)
+	if err := rename(content, name); err != nil || s.Mutation == nil {
+		return content, err
 	}
-	if err := s.Mutation.Run(content, s.Inputs); err != nil {
-		return err
-	}
+	err := s.Mutation.Run(content, s.Inputs)
 	delete(content, "status")
-	return nil
+	return content, err
 }

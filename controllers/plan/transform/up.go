@@ -22,10 +22,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/plan/conversion"
-	"github.com/synchub-dev/synchub/controllers/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
@@ -64,12 +62,7 @@ func (u Up) Name(target *unstructured.Unstructured, spec SyncSpec) (conversion.N
 	if spec.Conversion != nil {
 		return name, nil
 	}
-	key, err := spec.applyNaming(target, u.Mailbox, u.SyncTarget, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, u.Namespaced, kind.GroupKind())
-	if err != nil {
-		return conversion.Name{}, err
-	}
-	name.Namespace, name.Name = key.Namespace, key.Name
-	return name, nil
+	return spec.applyNaming(target, u.Mailbox, u.SyncTarget, name, u.Namespaced)
 }
 
 // Desired returns the object, without its status, that the mailbox must have. The error is a [*TooLargeError], a
@@ -79,11 +72,8 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	if err != nil {
 		return nil, err
 	}
-	content := sanitize(target, shouldUpsyncAnnotation)
-	if err := rename(content, name); err != nil {
-		return nil, err
-	}
-	if err := spec.mutate(content); err != nil {
+	content, err := spec.contentOf(target, name, shouldUpsyncAnnotation)
+	if err != nil {
 		return nil, err
 	}
 	spec.Workspace.setOn(content)
@@ -102,32 +92,13 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	desired, err := seal(content, ownership.Mark{
 		Direction: ownership.DirectionUp,
 		Mailbox:   u.Mailbox,
-		Source: ownership.Source{
-			Group:     resource.Group,
-			Resource:  resource.Resource,
-			Namespace: target.GetNamespace(),
-			Name:      target.GetName(),
-			UID:       target.GetUID(),
-		},
-		Policy:   spec.Policy,
-		Relation: spec.Relation,
+		Source:    sourceOf(target, resource),
+		Policy:    spec.Policy,
+		Relation:  spec.Relation,
 	}, u.Owner, u.Hasher)
 	if err != nil {
 		return nil, err
 	}
 	desired.PrunedPaths = dropped
 	return desired, nil
-}
-
-// MutatedStatus returns the status (nil if there is none) of a target object after the mutation for upsync. The caller must not
-// change it.
-func MutatedStatus(target *unstructured.Unstructured, program *mutation.Program, inputs mutation.Inputs) (any, error) {
-	if program == nil || target.Object["status"] == nil {
-		return target.Object["status"], nil
-	}
-	changed := target.DeepCopy()
-	if err := program.Run(changed.Object, inputs); err != nil {
-		return nil, err
-	}
-	return changed.Object["status"], nil
 }

@@ -59,6 +59,9 @@ type Installation struct {
 	// Balancer is where clusters reach the hubs that are started after it is set; nil starts hubs that take no tunnels.
 	Balancer *Balancer
 
+	// defaults are arguments of each hub that HubArguments and StartHub may override.
+	defaults []string
+
 	opts              servers.Options
 	kcp               *servers.KCP
 	hosting           *servers.Target
@@ -105,7 +108,13 @@ func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *s
 	if err != nil {
 		return nil, err
 	}
-	return NewOf(ctx, opts, kcp, hosting, Version{binary, filepath.Join(root, "charts", "synchub")}, number, without...)
+	installation, err := NewOf(ctx, opts, kcp, hosting, Version{binary, filepath.Join(root, "charts", "synchub")}, number, without...)
+	if err != nil {
+		return nil, err
+	}
+	// Most tests expect that copies leave at once after a change in an inventory.
+	installation.defaults = []string{"--withdrawal-grace=0s"}
+	return installation, nil
 }
 
 // NewOf is like [New], for any version, not only the one in this repository.
@@ -219,7 +228,7 @@ func (i *Installation) StartBinary(binary string, args ...string) (*Hub, error) 
 		// After a kill the next replica waits for the lease duration, so it is short, but long enough for busy processors.
 		"--leader-election-lease-duration", "8s", "--leader-election-renew-deadline", "7s",
 		"--log-level", "debug", "--log-format", "console",
-	}, slices.Concat(tunnels, i.HubArguments, args)...), nil)
+	}, slices.Concat(tunnels, i.defaults, i.HubArguments, args)...), nil)
 	if err != nil {
 		return nil, err
 	}

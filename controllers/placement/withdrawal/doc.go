@@ -14,20 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package transform
-
-import (
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/synchub-dev/synchub/controllers/plan/ownership"
-)
-
-// AsAdopted returns a copy with a mark of an adopted object, which the hub did not create.
-func (d *Desired) AsAdopted() *Desired {
-	adopted := *d
-	adopted.Object = d.Object.DeepCopy()
-	adopted.Mark.Adopted = true
-	adopted.sealed = adopted.owner.Seal(adopted.Mark)
-	_ = unstructured.SetNestedField(adopted.Object.Object, adopted.sealed, "metadata", "annotations", ownership.MarkAnnotation)
-	return &adopted
-}
+// Package withdrawal decides how long copies stay at the former destinations of a placement after a change in an inventory.
+// It is pure: package placement has the facts, and withdraws the copies.
+package withdrawal
