@@ -242,7 +242,7 @@ func TestTenants(t *testing.T) {
 			t.Errorf("the failure names another user: %s", message)
 		}
 	})
-	t.Run("a restart writes nothing", func(t *testing.T) {
+	t.Run("a restart writes nothing", func(*testing.T) {
 		h.stop()
 		h.stopTenant()
 		h.start()
@@ -250,7 +250,7 @@ func TestTenants(t *testing.T) {
 		h.expectUnchangedOnTarget(configMapsV1, settings)
 		h.expectUnchangedOnTarget(roleBindingsV1, binding)
 	})
-	t.Run("a binding that somebody deletes is made again", func(t *testing.T) {
+	t.Run("a binding that somebody deletes is made again", func(*testing.T) {
 		h.deleteOnTarget(roleBindingsV1, tenants.ObjectName)
 		h.until("the RoleBinding is back", func() bool { return h.onTarget(roleBindingsV1, tenants.ObjectName) != nil })
 	})

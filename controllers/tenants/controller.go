@@ -184,7 +184,7 @@ func (c *Controller) enqueueAll() {
 		workspace, _ := c.members.get(namespace)
 		keys[key{namespace: namespace}], keys[key{account: tenancy.WorkspaceHash(workspace)}] = struct{}{}, struct{}{}
 	}
-	if state.Identities.Mailbox {
+	if state.Mailbox {
 		keys[key{account: tenancy.MailboxAccount}] = struct{}{}
 	}
 	for kind, store := range state.stores {
@@ -266,8 +266,7 @@ func (c *Controller) Reconcile(ctx context.Context, k key) (reconcile.Result, er
 	}
 	switch {
 	case ctx.Err() != nil, errors.Is(err, ErrNotReady):
-		// The cache enqueues all keys when it has synced.
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, nil //nolint:nilerr // the cache enqueues all keys when it has synced, and a stopped controller has none
 	case err != nil:
 		return reconcile.Result{}, errors.New(c.Connection.RedactError(err))
 	}
@@ -299,7 +298,7 @@ func (c *Controller) reconcileAccount(ctx context.Context, name string) (time.Du
 	if accounts == nil {
 		return 0, nil
 	}
-	needed := state.Identities.Mailbox
+	needed := state.Mailbox
 	if name != tenancy.MailboxAccount {
 		var known bool
 		if needed, known = c.members.hasWorkspace(name); !known {

@@ -59,7 +59,7 @@ func stored(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstr
 	}
 	object.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: ownership.FieldManager(testOwner.Hub), Operation: metav1.ManagedFieldsOperationApply, APIVersion: object.GetAPIVersion(),
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: fields},
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(fields)),
 	}})
 	object.SetUID("uid")
 	return object
