@@ -70,6 +70,7 @@ func TestRegistration(t *testing.T) {
 	t.Run("an administrator who may not change namespaces registers a cluster", f.needsNoPatch)
 	t.Run("a kubeconfig that was handed over", f.takesOver)
 	t.Run("rights in namespaces", f.bounds)
+	t.Run("rights for workspaces that share the cluster", f.tenants)
 }
 
 // with returns the command that registers the cluster without waiting, because no hub runs.
@@ -111,7 +112,7 @@ func (f *testFleet) grants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, needed := range rbac.RequiredAttributes(resources) {
+	for _, needed := range rbac.RequiredAttributes(resources, rbac.Tenancy{}) {
 		if !allowed(t, f.first, needed) {
 			t.Errorf("it may not %s %s.%s", needed.Verb, needed.Resource, needed.Group)
 		}

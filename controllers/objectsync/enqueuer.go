@@ -47,6 +47,12 @@ const (
 	defaultPriority = 0
 	// changePriority is for changes of known objects.
 	changePriority = 100
+
+	// turnSize and maxTurns lower the priority of keys whose namespace has many pending ones: by one for each turnSize keys, by at most
+	// maxTurns. So a burst in one namespace, which belongs to one team, delays the objects of other namespaces by few objects. The order
+	// of the priorities above stays.
+	turnSize = 8
+	maxTurns = 90
 )
 
 // enqueuer turns the events of the caches into keys with priorities.
@@ -100,11 +106,18 @@ func (e *enqueuer) enqueue(priority int, keys ...types.NamespacedName) {
 
 // enqueueChanged enqueues keys of objects that have changed, and records since when.
 func (e *enqueuer) enqueueChanged(from changeOrigin, priority int, keys ...types.NamespacedName) {
-	if queue := e.current(); queue != nil && len(keys) > 0 {
-		if priority > replayPriority {
-			e.changes.add(e.clock.Now(), from, keys...)
-		}
+	queue := e.current()
+	switch {
+	case queue == nil || len(keys) == 0:
+	case priority == replayPriority:
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, keys...)
+	default:
+		now := e.clock.Now()
+		for _, key := range keys {
+			e.changes.add(now, from, key)
+			inTurn := priority - min(e.changes.countIn(key.Namespace)/turnSize, maxTurns)
+			queue.AddWithOpts(priorityqueue.AddOpts{Priority: &inTurn}, key)
+		}
 	}
 }
 
@@ -164,12 +177,23 @@ func (e *enqueuer) retry(reason string) {
 	e.enqueueFailed(func(_ types.NamespacedName, failure Failure) bool { return failure.Reason == reason })
 }
 
+// retryDenied enqueues the objects that the target has denied: all, or those that may be in a namespace of the target.
+func (e *enqueuer) retryDenied(namespace string) {
+	e.enqueueFailed(func(key types.NamespacedName, failure Failure) bool {
+		return (failure.Reason == plan.ReasonForbidden || failure.Reason == plan.ReasonCannotWithdraw) && (namespace == "" || e.mayBeIn(key, namespace))
+	})
+}
+
+// mayBeIn reports whether the copy of an object may be in a namespace of the target. A rule that maps namespaces may have mapped any
+// mailbox namespace to it.
+func (e *enqueuer) mayBeIn(key types.NamespacedName, namespace string) bool {
+	return key.Namespace == namespace || e.resource.GetRules().Naming != nil || len(e.relations) > 0
+}
+
 // onNamespaceGone enqueues the objects that failed because a namespace of the target was being deleted.
 func (e *enqueuer) onNamespaceGone(name string) {
-	// A rule that maps namespaces may have mapped any mailbox namespace to this one.
-	mayChangeNamespace := e.resource.GetRules().Naming != nil || len(e.relations) > 0
 	e.enqueueFailed(func(key types.NamespacedName, failure Failure) bool {
-		return failure.Reason == plan.ReasonNamespaceTerminating && (key.Namespace == name || mayChangeNamespace)
+		return failure.Reason == plan.ReasonNamespaceTerminating && e.mayBeIn(key, name)
 	})
 }
 

@@ -204,10 +204,13 @@ func (e *executor) writeUp(ctx context.Context, p plan.UpPlan, result *outcome) 
 }
 
 // requeueIfOutdated turns the error of a write to an outdated object into a requeue: the cache will contain the newer object
-// soon.
+// soon. So does it with the error of a write that the target will allow soon.
 func requeueIfOutdated(result outcome, err error) (outcome, error) {
-	if errors.Is(err, errOutdated) {
+	switch {
+	case errors.Is(err, errOutdated):
 		result.requeueAfter, result.outdated, err = plan.CacheTimeout, true, nil
+	case errors.Is(err, errSettling):
+		result.requeueAfter, result.outdated, err = settlingRetryDelay, true, nil
 	}
 	return result, err
 }

@@ -70,6 +70,10 @@ func (c *Controller) Release() { c.enqueuer.retry(plan.ReasonStoreWentBack) }
 // RetryConflicts enqueues the objects whose name is taken, after the adoption policy has changed.
 func (c *Controller) RetryConflicts() { c.enqueuer.retry(plan.ReasonConflict) }
 
+// RetryDenied enqueues the objects in a namespace of the target that the target has denied, after the hub gave their authors rights
+// there. The empty namespace means all objects.
+func (c *Controller) RetryDenied(namespace string) { c.enqueuer.retryDenied(namespace) }
+
 // SyncTargetChanged enqueues all keys if a mutation reads the SyncTarget.
 func (c *Controller) SyncTargetChanged() {
 	if readsSyncTarget(&c.Options) {

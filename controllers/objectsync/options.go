@@ -29,6 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/tenants"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/topic"
@@ -72,6 +73,9 @@ type Options struct {
 	Lost func() uint64
 	// Adoption returns the SyncTarget's adoption policy, which counts beside the PublishedResource's policy. Nil means none.
 	Adoption func() synchubv1alpha1.AdoptionPolicy
+	// Tenants returns the tenants of the target, nil if there are none. They decide who writes an object on the target. A nil function
+	// means that there are never any.
+	Tenants func() *tenants.Controller
 	// NamespacePolicy returns the policy for namespaces of the target. Nil allows all.
 	NamespacePolicy func() *policy.NamespacePolicy
 	// IsPublished reports whether a PublishedResource of this name is in force.

@@ -75,12 +75,14 @@ func (p pendingChange) firstChange() (at time.Time, origin string) {
 type pendingChanges struct {
 	lock gosync.Mutex
 	keys map[types.NamespacedName]changeTimes
+	// namespaces are the numbers of keys, by namespace of the mailbox.
+	namespaces map[string]int
 	// epoch is the time of the first change; other times of changes are relative to it.
 	epoch time.Time
 }
 
 func newPendingChanges() *pendingChanges {
-	return &pendingChanges{keys: map[types.NamespacedName]changeTimes{}}
+	return &pendingChanges{keys: map[types.NamespacedName]changeTimes{}, namespaces: map[string]int{}}
 }
 
 // add records changes. It does not change the times of earlier pending changes.
@@ -90,7 +92,7 @@ func (p *pendingChanges) add(now time.Time, from changeOrigin, keys ...types.Nam
 	at := p.relative(now)
 	for _, key := range keys {
 		if changes := p.keys[key]; changes.record(from, at) {
-			p.keys[key] = changes
+			p.set(key, changes)
 		}
 	}
 }
@@ -119,17 +121,30 @@ func (p *pendingChanges) take(key types.NamespacedName) (pending pendingChange, 
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	taken := p.keys[key]
-	delete(p.keys, key)
+	p.set(key, changeTimes{})
 	return pendingChange{since: p.absolute(taken.first), mailbox: p.absolute(taken.mailbox), target: p.absolute(taken.target)}, taken.first != 0
 }
 
 // set requires the lock.
 func (p *pendingChanges) set(key types.NamespacedName, changes changeTimes) {
+	before := len(p.keys)
 	if changes == (changeTimes{}) {
 		delete(p.keys, key)
-		return
+	} else {
+		p.keys[key] = changes
 	}
-	p.keys[key] = changes
+	if added := len(p.keys) - before; added != 0 {
+		if p.namespaces[key.Namespace] += added; p.namespaces[key.Namespace] == 0 {
+			delete(p.namespaces, key.Namespace)
+		}
+	}
+}
+
+// countIn returns the number of keys with pending changes in a namespace of the mailbox.
+func (p *pendingChanges) countIn(namespace string) int {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.namespaces[namespace]
 }
 
 // restore makes changes pending again that failed because the target is away.

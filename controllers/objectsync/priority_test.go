@@ -17,6 +17,7 @@ limitations under the License.
 package objectsync
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -78,6 +79,31 @@ func TestChangesHavePriority(t *testing.T) {
 				t.Errorf("%s is processed before the edited object", key)
 			}
 		})
+	}
+}
+
+// A burst in one namespace delays the objects of another namespace by few objects, and no change of a known object.
+func TestBurstsTakeTurns(t *testing.T) {
+	r := newEnqueueHarness(t, upsyncMatcher(nil))
+	createdIn := func(namespace, name string) {
+		object := widget(t, name, nil)
+		object.SetNamespace(namespace)
+		r.OnEvent(mailboxes.Event{Key: keyOf(object), New: object})
+	}
+	const burst = 2000
+	for i := range burst {
+		createdIn("shop", "w"+strconv.Itoa(i))
+	}
+	createdIn("till", "one")
+	r.OnEvent(mailboxes.Event{Key: shop("edited"), Old: widget(t, "edited", nil), New: widget(t, "edited", nil)})
+	position := map[string]int{}
+	for i := range burst + 2 {
+		key, _ := r.queue.Get()
+		r.queue.Done(key)
+		position[key.String()] = i
+	}
+	if position["shop/edited"] != 0 || position["till/one"] > turnSize+1 {
+		t.Errorf("the edited object is processed after %d objects, and the object of the other namespace after %d", position["shop/edited"], position["till/one"])
 	}
 }
 

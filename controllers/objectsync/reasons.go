@@ -17,6 +17,7 @@ limitations under the License.
 package objectsync
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -115,7 +116,7 @@ func newFailure(err error) Failure {
 
 // ReasonFor returns the reason of a failure.
 func ReasonFor(err error) string {
-	reason := observe.ReasonFor(err)
+	reason := cmp.Or(observe.ReasonFor(err), reasonForAuthor(err))
 	_, isTaken := errors.AsType[*nameTakenError](err)
 	_, isImmutable := errors.AsType[*immutableError](err)
 	_, isRemoved := errors.AsType[*removedError](err)
@@ -178,6 +179,9 @@ var tooLargeToStore = regexp.MustCompile(`etcdserver: request is too large|tryin
 
 // quotaMessage matches the refusals of the admission plugin for quotas: too much, without a number that is counted, or not counted yet.
 var quotaMessage = regexp.MustCompile(`is forbidden: (exceeded|failed) quota: |status unknown for quota: |insufficient quota to match these scopes: `)
+
+// quotaUnknownMessage matches the refusal because the usage of a new quota is not computed yet.
+var quotaUnknownMessage = regexp.MustCompile(`is forbidden: status unknown for quota: `)
 
 // missingRightMessage matches the API server's refusals because of a missing right, both from the authorizer and from checks that
 // require further rights. Admission plugins respond with the same code and reason.

@@ -133,7 +133,7 @@ func retryAfter(failure Failure, outcome outcome, failedPasses int) time.Duratio
 	switch failure.Reason {
 	case plan.ReasonContended, plan.ReasonRemovedByCluster, plan.ReasonRemovedInMailbox:
 		return outcome.requeueAfter
-	case plan.ReasonForbidden:
+	case plan.ReasonForbidden, plan.ReasonCannotWithdraw:
 		return forbiddenRetryDelay + time.Duration(rand.Int64N(int64(forbiddenRetryDelay/10))) //nolint:gosec // jitter needs no secrecy
 	}
 	if outcome.decision.Action == plan.Delete || outcome.decision.Action == plan.Release {

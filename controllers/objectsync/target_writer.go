@@ -33,6 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/tenants"
 	"github.com/synchub-dev/synchub/provider/notfound"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -51,50 +52,61 @@ type targetWriter struct {
 	// cordoned and adoption are nil if there is no cordon, and no adoption policy of the SyncTarget.
 	cordoned func() bool
 	adoption func() synchubv1alpha1.AdoptionPolicy
+	tenants  func() *tenants.Controller
 	onChange func()
 }
 
 func newTargetWriter(o *Options, view *targetView, mailbox *mailboxView, reporter *reporter) *targetWriter {
 	return &targetWriter{
 		resource: &o.Resource, owner: o.Owner, fieldManager: ownership.FieldManager(o.Owner.Hub), objects: &o.Connection.Objects, view: view,
-		mailbox: mailbox, reporter: reporter, cordoned: o.Cordoned, adoption: o.Adoption, onChange: o.OnChange,
+		mailbox: mailbox, reporter: reporter, cordoned: o.Cordoned, adoption: o.Adoption, tenants: o.Tenants, onChange: o.OnChange,
 	}
 }
 
-// write executes an operation, with all requests that it needs.
+// write executes an operation, with all requests that it needs. Its writes impersonate the author of the object.
 func (w *targetWriter) write(ctx context.Context, o plan.Operation) error {
-	var err error
-	switch o.Decision.Action {
-	case plan.None:
+	if o.Decision.Action == plan.None {
 		return nil
-	case plan.Create:
-		err = w.create(ctx, o.Copy, o.Desired)
-	case plan.Apply:
-		if o.Decision.Cause == plan.Restored {
-			err = w.adoptRestored(requestclass.With(ctx, requestclass.Extra), o)
-			break
-		}
-		err = w.apply(ctx, o.Copy, o.Desired, o.Copy.Observed.UID)
-		if err == nil && o.Copy.Observed.Mark.Policy == ownership.PolicyCreateOnly {
-			err = w.removeOverwriteAnnotation(ctx, o.Copy, o.Desired)
-		}
-	case plan.UpdateMark:
-		err = w.updateMark(ctx, o.Copy, o.Desired, o.Copy.Observed)
-	case plan.Delete:
-		err = w.delete(ctx, o.Copy, o.Copy.Observed.UID, o.Propagation)
-	case plan.Release:
-		err = w.release(ctx, o.Copy)
-	case plan.Conflict:
-		err = &nameTakenError{ref: o.Copy.Ref(), reason: "it came from " + describeFormer(o)}
-	case plan.VerifyAbsence, plan.Update:
-		err = fmt.Errorf("%s is no action on the target", o.Decision)
+	}
+	ctx, author, err := w.asAuthor(ctx, o)
+	if err == nil {
+		err = w.request(ctx, o)
 	}
 	if err != nil {
-		return err
+		return w.explainDenial(ctx, author, o, err)
 	}
 	log.FromContext(ctx).V(1).Info("wrote to the target", "decision", o.Decision.String(), "resource", o.Copy.API.GroupResource(), "name", o.Copy.Key)
 	w.onChange()
 	return nil
+}
+
+// request makes the requests of an operation.
+func (w *targetWriter) request(ctx context.Context, o plan.Operation) error {
+	switch o.Decision.Action {
+	case plan.None:
+		return nil
+	case plan.Create:
+		return w.create(ctx, o.Copy, o.Desired)
+	case plan.Apply:
+		if o.Decision.Cause == plan.Restored {
+			return w.adoptRestored(requestclass.With(ctx, requestclass.Extra), o)
+		}
+		err := w.apply(ctx, o.Copy, o.Desired, o.Copy.Observed.UID)
+		if err == nil && o.Copy.Observed.Mark.Policy == ownership.PolicyCreateOnly {
+			err = w.removeOverwriteAnnotation(ctx, o.Copy, o.Desired)
+		}
+		return err
+	case plan.UpdateMark:
+		return w.updateMark(ctx, o.Copy, o.Desired, o.Copy.Observed)
+	case plan.Delete:
+		return w.delete(ctx, o.Copy, o.Copy.Observed.UID, o.Propagation)
+	case plan.Release:
+		return w.release(ctx, o.Copy)
+	case plan.Conflict:
+		return &nameTakenError{ref: o.Copy.Ref(), reason: "it came from " + describeFormer(o)}
+	case plan.VerifyAbsence, plan.Update:
+	}
+	return fmt.Errorf("%s is no action on the target", o.Decision)
 }
 
 // fieldConflictError names the field managers that keep changing the fields that the hub applies.
@@ -142,8 +154,9 @@ func (w *targetWriter) create(ctx context.Context, current plan.Copy, desired *t
 	extra := requestclass.With(ctx, requestclass.Extra)
 	created, err := w.objects.Create(ctx, current.API.GroupVersionResource, desired.ForCreate())
 	if namespace := current.Key.Namespace; writes.IsMissingNamespace(err, namespace) {
+		labels := w.tenants().NamespaceLabels(workspaceOf(desired.Identity))
 		ensured := map[string]string{ownership.EnsuredAnnotation: w.owner.EnsuredValue(writes.NamespaceSelf(namespace))}
-		if err = w.objects.EnsureNamespace(extra, namespace, ensured); err != nil {
+		if err = w.objects.EnsureNamespace(extra, namespace, labels, ensured); err != nil {
 			err = fmt.Errorf("cannot create the namespace %s: %w", namespace, err)
 		} else {
 			created, err = w.objects.Create(extra, current.API.GroupVersionResource, desired.ForCreate())

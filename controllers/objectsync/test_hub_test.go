@@ -45,6 +45,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/tenants"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/tracing"
@@ -73,6 +74,8 @@ type testHub struct {
 	tracer *tracing.Tracer
 	// onChange is called when the summary of a controller changed; nil calls nothing.
 	onChange func()
+	// tenants are the tenants of the target; nil for none.
+	tenants atomic.Pointer[tenants.Controller]
 	// requestsLate delays each request for completeness until the initial sync of all primaries is done.
 	requestsLate bool
 
@@ -89,12 +92,20 @@ type testHub struct {
 // in which NS stands for the namespace.
 func newHub(t testing.TB, resources []plan.Resource, configs ...string) *testHub {
 	t.Helper()
+	return newHubOn(t, connect(t), resources, configs...)
+}
+
+// newHubOn does the same with a connection to the target.
+func newHubOn(t testing.TB, connection *targets.Connection, resources []plan.Resource, configs ...string) *testHub {
+	t.Helper()
 	all := []schema.GroupVersionResource{namespaces}
 	for _, resource := range resources {
-		all = append(all, resource.GroupVersionResource)
+		if resource.GroupVersionResource != namespaces {
+			all = append(all, resource.GroupVersionResource)
+		}
 	}
 	h := &testHub{
-		fakeWorkspace: newFakeWorkspace(t, all...), t: t, connection: connect(t), resources: resources,
+		fakeWorkspace: newFakeWorkspace(t, all...), t: t, connection: connection, resources: resources,
 		targetNamespace: targetNamespace{
 			t: t, namespace: unique("hub"), owner: ownership.Owner{Hub: testOwner.Hub, SyncTarget: types.UID(unique("target")), Sealer: testOwner.Sealer},
 		},
@@ -299,7 +310,7 @@ func (h *testHub) run(resource plan.Resource) {
 	controller := New(Options{
 		Resource: resource, TargetAPIs: forms, Mailbox: theMailbox, Mailboxes: h.mailboxes, Connection: h.connection, Owner: h.owner,
 		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", SyncTargetInput: h.mutationSyncTarget, Registry: h.registry, Relations: relations,
-		RequestCompleteness: func(answered func() bool) { h.requestCompleteness(resource, answered) }, RequeueRelated: func() { h.enqueueRelated(resource) }, IsPublished: h.isPublished, OnChange: h.publishChange, Tracer: h.tracer, Clock: clock.RealClock{}, Log: logr.Discard(),
+		RequestCompleteness: func(answered func() bool) { h.requestCompleteness(resource, answered) }, RequeueRelated: func() { h.enqueueRelated(resource) }, IsPublished: h.isPublished, Tenants: h.tenants.Load, OnChange: h.publishChange, Tracer: h.tracer, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}, h.matcher)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

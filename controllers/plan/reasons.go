@@ -21,7 +21,9 @@ import "fmt"
 // Reasons of failures, in events and in the statuses of SyncTargets, configs and EdgePlacements. Package policy has the reasons
 // of denials.
 const (
-	ReasonAdmissionDenied      = "AdmissionDenied"
+	ReasonAdmissionDenied = "AdmissionDenied"
+	// ReasonCannotWithdraw: the cluster does not let the workspace's ServiceAccount remove an object that the workspace placed.
+	ReasonCannotWithdraw       = "CannotWithdraw"
 	ReasonConflict             = "Conflict"
 	ReasonContended            = "Contended"
 	ReasonForbidden            = "Forbidden"

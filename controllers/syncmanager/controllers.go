@@ -84,6 +84,7 @@ func (p *pass) startController(resource plan.Resource, resolved resolvedAPIs) {
 		Held:                func() bool { return m.History.Holds(target.UID) },
 		Lost:                m.History.Lost,
 		Adoption:            state.rules.adoptionPolicy,
+		Tenants:             state.currentTenants,
 		NamespacePolicy:     state.rules.namespaces.Load,
 		IsPublished:         m.catalog.isPublished,
 		RequestCompleteness: func(answered func() bool) { state.requestCompleteness(resource, answered) },

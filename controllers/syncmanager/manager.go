@@ -258,6 +258,9 @@ func (m *Manager) StartSync(target Target) {
 		m.ObjectsChanged.Publish(target.UID)
 	}
 	hasOtherLimits := found.setBounds(target)
+	if found.setTenancy(target.Tenancy) {
+		m.enqueue(target.UID)
+	}
 	if found.setConnection(target.Connection, m.listenerFor(target.UID, &found.apiEvents)) {
 		m.enqueue(target.UID)
 	}

@@ -50,6 +50,8 @@ type Target struct {
 	// Adoption is the policy for adopting objects of the target, in addition to the PublishedResources. Empty
 	// means none.
 	Adoption synchubv1alpha1.AdoptionPolicy
+	// Tenancy is how workload workspaces share the target. It is immutable.
+	Tenancy *edgev2alpha1.Tenancy
 	// Namespaces restricts the namespaces of the target, in addition to those that the hub protects.
 	Namespaces *edgev2alpha1.TargetNamespaces
 	// WrittenNamespaces are the namespaces in which the hub may have written. The empty namespace, or none,

@@ -22,8 +22,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
@@ -46,6 +48,8 @@ type targetState struct {
 	emptinessChecks emptinessChecks
 	// crdController is nil until the target needs a CRD. Only a pass stores it.
 	crdController atomic.Pointer[crdController]
+	// tenants is nil until the target has tenants. Only a pass stores it.
+	tenants atomic.Pointer[tenantsController]
 	// writesAllowed is closed once this replica leads, and may write to the target.
 	writesAllowed chan struct{}
 
@@ -159,6 +163,15 @@ func (t *targetState) setBounds(target Target) (hasOtherLimits bool) {
 	hasOtherLimits = t.target.Limits != target.Limits
 	t.target.WrittenNamespaces, t.target.Limits = target.WrittenNamespaces, target.Limits
 	return hasOtherLimits
+}
+
+// setTenancy sets how workload workspaces share the target, and reports whether that changed.
+func (t *targetState) setTenancy(tenancy *edgev2alpha1.Tenancy) (changed bool) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	changed = !apiequality.Semantic.DeepEqual(t.target.Tenancy, tenancy)
+	t.target.Tenancy = tenancy
+	return changed
 }
 
 // setMissingAPIs stores the APIs that the mailbox lacks, and reports whether they changed.
@@ -275,6 +288,9 @@ func (t *targetState) stop() {
 		controller.stop()
 	}
 	if running := t.crdController.Swap(nil); running != nil {
+		running.stop()
+	}
+	if running := t.tenants.Swap(nil); running != nil {
 		running.stop()
 	}
 	t.schemaCheck.stop()

@@ -363,6 +363,7 @@ func targetFor(syncTarget *edgev2alpha1.SyncTarget, observed observedState, know
 		UID: syncTarget.UID, Name: syncTarget.Name, Labels: syncTarget.Labels, Annotations: parameters.Of(syncTarget),
 		Mailbox: observed.mailbox, Connection: observed.connection, Cordoned: syncTarget.Spec.Unschedulable,
 		Adoption: synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption), Namespaces: syncTarget.Spec.Namespaces, Limits: mailboxLimitsOf(syncTarget),
+		Tenancy:          syncTarget.Spec.Tenancy,
 		WrittenResources: syncmanager.WrittenResourcesFromLedger(known.Resources), WrittenNamespaces: writtenNamespaces(known), TrustedUntil: observed.trustedUntil,
 	}
 }

@@ -37,6 +37,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -125,6 +126,8 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 		Target:             drain.TargetOf(connection),
 		Owner:              c.Sync.Owner(uid),
 		Mode:               mode,
+		Identities:         tenancy.IdentitiesOf(syncTarget.Spec.Tenancy),
+		HasTenants:         !tenancy.NamingOf(syncTarget.Spec.Tenancy).IsShared(),
 		Resources:          writtenResources(known.Resources),
 		ServedResources:    servedResources(known.Resources),
 		ReadableNamespaces: connection.Namespaces,

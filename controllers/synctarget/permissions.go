@@ -40,9 +40,9 @@ const (
 // maxListedResources is how many resources a message about missing permissions lists.
 const maxListedResources = 20
 
-// authorizedCondition returns whether the credentials have the permissions that the synced resources need.
+// authorizedCondition returns whether the credentials have the permissions that the synced resources and the tenancy need.
 // Missing permissions do not make a SyncTarget unready: the hub syncs all other resources.
-func authorizedCondition(access targets.Permissions, health targets.Health, problem *blocker) metav1.Condition {
+func authorizedCondition(tenancy *edgev2alpha1.Tenancy, access targets.Permissions, health targets.Health, problem *blocker) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: metav1.ConditionUnknown}
 	switch {
 	case problem != nil:
@@ -55,13 +55,20 @@ func authorizedCondition(access targets.Permissions, health targets.Health, prob
 		condition.Reason, condition.Message = ReasonUnknownPermissions, "The target has not yet reported the hub's permissions."
 	case len(access.Missing) > 0:
 		condition.Status, condition.Reason = metav1.ConditionFalse, ReasonMissingPermissions
-		condition.Message = "On the target the hub may not use: " + rbac.DescribeAttributes(access.Missing, maxListedResources) +
-			". Configs in the mailbox ask for some of that. If the mailbox's users may have it there, grant it: " +
-			"`kubectl synchub register NAME --target-kubeconfig FILE --add-resources RESOURCES`."
+		condition.Message = "On the target the hub may not use: " + rbac.DescribeAttributes(access.Missing, maxListedResources) + adviceOnMissing(tenancy)
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonAuthorized, "The hub has the permissions on the target that the synced resources need."
 	}
 	return condition
+}
+
+// adviceOnMissing returns how to grant missing permissions.
+func adviceOnMissing(tenancy *edgev2alpha1.Tenancy) string {
+	const register = "`kubectl synchub register NAME --target-kubeconfig FILE "
+	if role := rbac.TenancyOf(tenancy).Role; role != "" {
+		return ". Configs in the mailbox and spec.tenancy ask for that. Grant it: " + register + "--tenancy PerWorkspace --tenant-role " + role + " --add-resources RESOURCES`."
+	}
+	return ". Configs in the mailbox ask for some of that. If the mailbox's users may have it there, grant it: " + register + "--add-resources RESOURCES`."
 }
 
 // neededResources returns the resources that the hub uses on a target. It reads them from the ledger, where the
@@ -111,6 +118,6 @@ func (c *Controller) permissions(syncTarget *edgev2alpha1.SyncTarget, found obse
 	if view, ok := c.Sync.View(syncTarget.UID); ok {
 		known = &view
 	}
-	needed := rbac.RequiredAttributes(neededResources(c.Ledger.Get(syncTarget.UID).Resources, known), found.connection.Namespaces...)
+	needed := rbac.RequiredAttributes(neededResources(c.Ledger.Get(syncTarget.UID).Resources, known), rbac.TenancyOf(syncTarget.Spec.Tenancy), found.connection.Namespaces...)
 	return found.connection.Permissions.Get(needed, found.trustedUntil)
 }

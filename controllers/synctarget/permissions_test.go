@@ -56,11 +56,15 @@ func TestAuthorizedCondition(t *testing.T) {
 		"without credentials": {problem: missing, want: "Unknown CredentialsMissing: no Secret"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			condition := authorizedCondition(test.access, test.health, test.problem)
+			condition := authorizedCondition(nil, test.access, test.health, test.problem)
 			if got := formatCondition(condition); got != test.want || condition.Type != edgev2alpha1.ConditionSyncerAuthorized {
 				t.Errorf("want %s\ngot  %s", test.want, got)
 			}
 		})
+	}
+	tenancy := &edgev2alpha1.Tenancy{Namespaces: edgev2alpha1.NamespacesPerWorkspace, Identity: edgev2alpha1.TenantIdentityWorkspace, Role: "edit"}
+	if advice := authorizedCondition(tenancy, targets.Permissions{Known: true, Missing: lacking}, up, nil).Message; !strings.Contains(advice, "--tenancy PerWorkspace --tenant-role edit") {
+		t.Errorf("the advice is %s", advice)
 	}
 }
 
@@ -69,7 +73,7 @@ func TestMessageOfMissingRightsIsBounded(t *testing.T) {
 	for i := range 300 {
 		many = append(many, authorizationv1.ResourceAttributes{Group: "example.com", Resource: strings.Repeat("r", 63) + string(rune('a'+i%26)) + string(rune('a'+i/26)), Verb: "create"})
 	}
-	message := authorizedCondition(targets.Permissions{Known: true, Missing: many}, up, nil).Message
+	message := authorizedCondition(nil, targets.Permissions{Known: true, Missing: many}, up, nil).Message
 	if len(message) > 4096 || !strings.Contains(message, "and 280 more") {
 		t.Errorf("%d characters: %s", len(message), message)
 	}

@@ -163,7 +163,7 @@ func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *syncTarget
 	if state.renewal.problem != "" {
 		syncer.Message += " " + state.renewal.problem
 	}
-	authorized := authorizedCondition(v.permissions, health, v.problem)
+	authorized := authorizedCondition(syncTarget.Spec.Tenancy, v.permissions, health, v.problem)
 	requeueAfter = max(v.trustedUntil.Sub(v.now), 0)
 	for _, condition := range []*metav1.Condition{&heartbeat, &syncer, &authorized} {
 		condition.ObservedGeneration = syncTarget.Generation
@@ -296,7 +296,7 @@ func (v statusView) verifiedGeneration(syncTarget *edgev2alpha1.SyncTarget, befo
 		return 0
 	}
 	for _, condition := range []metav1.Condition{
-		heartbeatCondition(health, v.problem), syncerReadyCondition(syncTarget, v, health), authorizedCondition(v.permissions, health, v.problem),
+		heartbeatCondition(health, v.problem), syncerReadyCondition(syncTarget, v, health), authorizedCondition(syncTarget.Spec.Tenancy, v.permissions, health, v.problem),
 	} {
 		switch {
 		case slices.Contains(pendingReasons, condition.Reason):

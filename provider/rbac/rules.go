@@ -56,6 +56,8 @@ type Options struct {
 	Escalate bool
 	// Namespaces are the namespaces in which the hub gets permissions. None means the whole cluster.
 	Namespaces []string
+	// Tenancy is what the hub keeps on the cluster for workload workspaces. It needs permissions in the whole cluster.
+	Tenancy Tenancy
 }
 
 // verbTable maps resources to the verbs that the hub needs.
@@ -68,10 +70,11 @@ func (t verbTable) add(resource schema.GroupResource, verbs ...string) {
 	t[resource].Insert(verbs...)
 }
 
-// clusterWideVerbs returns the verbs that the hub needs in the whole cluster: those for the resources, and those that it
-// always needs.
-func clusterWideVerbs(resources []Resource) verbTable {
-	needed := resourceVerbs(resources)
+// clusterWideVerbs returns the verbs that the hub needs in the whole cluster: those for the resources and the workload workspaces, and
+// those that it always needs.
+func clusterWideVerbs(resources []Resource, tenancy Tenancy) verbTable {
+	needed := resourceVerbs(tenancy.asRead(resources))
+	tenancy.addTo(needed)
 	// The hub watches namespaces to retry objects that wait for one, creates them for their contents, and patches their
 	// marks. Before the first create, it applies two namespaces in a dry run to find out how the target creates objects.
 	needed.add(namespaces, readVerbs...)
@@ -145,14 +148,14 @@ func (t verbTable) sorted() []schema.GroupResource {
 func ClusterRoleRules(resources []Resource, options Options) []rbacv1.PolicyRule {
 	needed := verbTable{}
 	if len(options.Namespaces) == 0 {
-		needed = clusterWideVerbs(resources)
+		needed = clusterWideVerbs(resources, options.Tenancy)
 		if options.Escalate {
-			needed.addEscalation(resources)
+			needed.addEscalation(options.Tenancy.asRead(resources))
 		}
 	}
 	needed.add(rulesReview, "create")
 	needed.add(accessReview, "create")
-	rules := append(needed.rules(), rbacv1.PolicyRule{NonResourceURLs: slices.Clone(nonResourceURLs), Verbs: []string{"get"}})
+	rules := append(slices.Concat(needed.rules(), options.Tenancy.clusterRules()), rbacv1.PolicyRule{NonResourceURLs: slices.Clone(nonResourceURLs), Verbs: []string{"get"}})
 	if len(options.Namespaces) > 0 {
 		named := func(names []string, verbs ...string) rbacv1.PolicyRule {
 			return rbacv1.PolicyRule{APIGroups: []string{namespaces.Group}, Resources: []string{namespaces.Resource}, ResourceNames: names, Verbs: verbs}
@@ -189,12 +192,12 @@ func (t verbTable) rules() []rbacv1.PolicyRule {
 	return rules
 }
 
-// RequiredAttributes returns the permissions that the hub needs for the resources as single verbs, for access reviews.
-// With namespaces, namespaced resources are required in each of them, and cluster-scoped ones in the whole cluster. It
-// leaves out the permissions that [Options] add.
-func RequiredAttributes(resources []Resource, namespaces ...string) []authorizationv1.ResourceAttributes {
+// RequiredAttributes returns the permissions that the hub needs for the resources and the workload workspaces as single verbs, for
+// access reviews. With namespaces, namespaced resources are required in each of them, and cluster-scoped ones in the whole cluster. It
+// leaves out the other permissions that [Options] add.
+func RequiredAttributes(resources []Resource, tenancy Tenancy, namespaces ...string) []authorizationv1.ResourceAttributes {
 	if len(namespaces) == 0 {
-		return clusterWideVerbs(resources).attributes("")
+		return slices.Concat(clusterWideVerbs(resources, tenancy).attributes(""), tenancy.attributes())
 	}
 	namespaced, clusterScoped := splitByScope(resources)
 	attributes := resourceVerbs(clusterScoped).attributes("")
@@ -214,12 +217,12 @@ func (t verbTable) attributes(namespace string) []authorizationv1.ResourceAttrib
 	return attributes
 }
 
-// MissingAttributes returns the needed permissions that the rules do not allow for all names. The rules must apply to the
+// MissingAttributes returns the needed permissions that the rules do not allow for their names, or for all names. The rules must apply to the
 // namespace in which the permissions are needed, or to the whole cluster.
 func MissingAttributes(needed []authorizationv1.ResourceAttributes, rules []authorizationv1.ResourceRule) []authorizationv1.ResourceAttributes {
 	return slices.DeleteFunc(slices.Clone(needed), func(one authorizationv1.ResourceAttributes) bool {
 		return slices.ContainsFunc(rules, func(rule authorizationv1.ResourceRule) bool {
-			return len(rule.ResourceNames) == 0 && covers(rule.Verbs, one.Verb) && covers(rule.APIGroups, one.Group) && covers(rule.Resources, one.Resource)
+			return (len(rule.ResourceNames) == 0 || one.Name != "" && slices.Contains(rule.ResourceNames, one.Name)) && covers(rule.Verbs, one.Verb) && covers(rule.APIGroups, one.Group) && covers(rule.Resources, one.Resource)
 		})
 	})
 }
@@ -227,10 +230,6 @@ func MissingAttributes(needed []authorizationv1.ResourceAttributes, rules []auth
 // AddedAttributes returns the permissions that the rules after allow and the rules before do not. It ignores rules that
 // are restricted to names.
 func AddedAttributes(before, after []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
-	var allowed []authorizationv1.ResourceRule
-	for _, rule := range before {
-		allowed = append(allowed, authorizationv1.ResourceRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames})
-	}
 	var wanted []authorizationv1.ResourceAttributes
 	for _, rule := range after {
 		if len(rule.ResourceNames) > 0 {
@@ -244,7 +243,15 @@ func AddedAttributes(before, after []rbacv1.PolicyRule) []authorizationv1.Resour
 			}
 		}
 	}
-	return MissingAttributes(wanted, allowed)
+	return MissingAttributes(wanted, asResourceRules(before))
+}
+
+// asResourceRules returns the rules in the form of a review.
+func asResourceRules(rules []rbacv1.PolicyRule) (reviewed []authorizationv1.ResourceRule) {
+	for _, rule := range rules {
+		reviewed = append(reviewed, authorizationv1.ResourceRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames})
+	}
+	return reviewed
 }
 
 func covers(allowed []string, asked string) bool {
@@ -259,7 +266,7 @@ func DescribeAttributes(attributes []authorizationv1.ResourceAttributes, limit i
 		if verbs[one.Namespace] == nil {
 			verbs[one.Namespace] = verbTable{}
 		}
-		verbs[one.Namespace].add(schema.GroupResource{Group: one.Group, Resource: one.Resource}, one.Verb)
+		verbs[one.Namespace].add(describedResource(one), one.Verb)
 	}
 	// Namespaces with the same permissions are listed together.
 	var texts []string
@@ -285,6 +292,15 @@ func DescribeAttributes(attributes []authorizationv1.ResourceAttributes, limit i
 		texts = append(texts, "and more in "+strconv.Itoa(hidden)+" namespaces")
 	}
 	return strings.Join(texts, "; ")
+}
+
+// describedResource returns the resource of a permission, with the name of the object if the permission is only for one.
+func describedResource(one authorizationv1.ResourceAttributes) schema.GroupResource {
+	resource := schema.GroupResource{Group: one.Group, Resource: one.Resource}
+	if one.Name != "" {
+		return schema.GroupResource{Resource: resource.String() + "/" + one.Name}
+	}
+	return resource
 }
 
 // maxNamedNamespaces is the maximum number of namespaces in a text.

@@ -158,7 +158,7 @@ func TestRequiredAttributesMatchTheRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			resources := parse(t, texts...)
-			needed := rbac.RequiredAttributes(resources)
+			needed := rbac.RequiredAttributes(resources, rbac.Tenancy{})
 			rules := granted(rbac.ClusterRoleRules(resources, rbac.Options{}))
 			if missing := rbac.MissingAttributes(needed, rules); len(missing) > 0 {
 				t.Errorf("the rules lack %s", rbac.DescribeAttributes(missing, 100))
@@ -205,7 +205,7 @@ func TestMissing(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	attributes := rbac.RequiredAttributes(parse(t, "pods:up", "deployments.apps"))
+	attributes := rbac.RequiredAttributes(parse(t, "pods:up", "deployments.apps"), rbac.Tenancy{})
 	for limit, want := range map[int]string{
 		9: "namespaces (create, get, list, patch, watch), pods (get, list, watch), customresourcedefinitions.apiextensions.k8s.io (get, list, watch), deployments.apps (create, delete, get, list, patch, watch)",
 		1: "namespaces (create, get, list, patch, watch), and 3 more",
@@ -318,7 +318,7 @@ func TestRulesInNamespaces(t *testing.T) {
 	}
 	const want = "clusterroles.rbac.authorization.k8s.io (create, delete, get, list, patch, watch); configmaps (create, delete, get, list, patch, watch), " +
 		"pods (get, list, watch), and 1 more in the namespaces shop, till"
-	if got := rbac.DescribeAttributes(rbac.RequiredAttributes(resources, "shop", "till"), 2); got != want {
+	if got := rbac.DescribeAttributes(rbac.RequiredAttributes(resources, rbac.Tenancy{}, "shop", "till"), 2); got != want {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
 	}
 	if grown := rbac.AddedAttributes(rbac.ClusterRoleRules(resources, rbac.Options{}), slices.Concat(rbac.ClusterRoleRules(resources, bounded), rbac.RoleRules(resources, bounded))); len(grown) > 0 {
@@ -333,7 +333,7 @@ func TestDescribeManyNamespaces(t *testing.T) {
 	for i := range 256 {
 		many = append(many, fmt.Sprintf("%063d", i))
 	}
-	if text := rbac.DescribeAttributes(rbac.RequiredAttributes(resources, many...), 20); len(text) > 2000 || !strings.HasSuffix(text, " and 246 more") {
+	if text := rbac.DescribeAttributes(rbac.RequiredAttributes(resources, rbac.Tenancy{}, many...), 20); len(text) > 2000 || !strings.HasSuffix(text, " and 246 more") {
 		t.Errorf("%d characters: %s", len(text), text)
 	}
 }

@@ -104,6 +104,7 @@ func (c *Connection) newClient(config *rest.Config, options Options) (*client, e
 		LargeSlots:  make(transport.Slots, maxLargeAtOnce), OnBufferChange: c.CacheSize.addWatchBuffer, BasePath: strings.TrimSuffix(server.Path, "/"),
 	}))
 	config.Wrap(requestmetrics.InstrumentRoundTripper(requestmetrics.Target))
+	config.Wrap(impersonateUser)
 	config.Wrap(observeResponses(made.onResponse, c.identity.onResponse, c.Health.onResponse))
 	if options.Fence != nil {
 		config.Wrap(options.Fence(c.SyncTarget).Wrap)

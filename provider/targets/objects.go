@@ -189,14 +189,15 @@ func (o *Objects) DryRunCreate(ctx context.Context, resource schema.GroupVersion
 	return err
 }
 
-// EnsureNamespace creates a namespace with the annotations, unless it exists.
-func (o *Objects) EnsureNamespace(ctx context.Context, name string, annotations map[string]string) error {
-	ctx, done := withTimeout(ctx, requestTimeout)
+// EnsureNamespace creates a namespace with the labels and annotations as the hub itself, unless it exists.
+func (o *Objects) EnsureNamespace(ctx context.Context, name string, labels, annotations map[string]string) error {
+	ctx, done := withTimeout(Impersonate(ctx, ""), requestTimeout)
 	defer done()
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion("v1")
 	namespace.SetKind("Namespace")
 	namespace.SetName(name)
+	namespace.SetLabels(labels)
 	namespace.SetAnnotations(annotations)
 	_, err := o.client.objects.Resource(namespacesResource).Create(ctx, namespace, metav1.CreateOptions{FieldManager: o.fieldManager})
 	if apierrors.IsAlreadyExists(err) {

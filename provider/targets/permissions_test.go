@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-var widgetPermissions = rbac.RequiredAttributes([]rbac.Resource{{Group: "example.org", Resource: "widgets", Down: true, Up: true}})
+var widgetPermissions = rbac.RequiredAttributes([]rbac.Resource{{Group: "example.org", Resource: "widgets", Down: true, Up: true}}, rbac.Tenancy{})
 
 // A permission in one namespace only is missing, and one that is granted later is found by the next review.
 func TestPermissions(t *testing.T) {
@@ -184,7 +184,7 @@ func TestPermissionReviews(t *testing.T) {
 
 func TestPermissionReviewIsDue(t *testing.T) {
 	checkedAt := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	other := rbac.RequiredAttributes([]rbac.Resource{{Resource: "secrets", Down: true}})
+	other := rbac.RequiredAttributes([]rbac.Resource{{Resource: "secrets", Down: true}}, rbac.Tenancy{})
 	for name, test := range map[string]struct {
 		running, never bool
 		needed         []authorizationv1.ResourceAttributes
@@ -241,7 +241,7 @@ func TestMissingPermissionsAreReviewedWithABackoff(t *testing.T) {
 // target refuses a request.
 func TestTrustedPermissionsAreNotReviewed(t *testing.T) {
 	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	other := rbac.RequiredAttributes([]rbac.Resource{{Resource: "secrets", Down: true}})
+	other := rbac.RequiredAttributes([]rbac.Resource{{Resource: "secrets", Down: true}}, rbac.Tenancy{})
 	for name, test := range map[string]struct {
 		needed   []authorizationv1.ResourceAttributes
 		refusals int64

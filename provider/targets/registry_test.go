@@ -309,7 +309,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 		"create": second(connection.Objects.Create(ctx, configMaps, kinds[0].object("default", "too-late"))),
 		"apply":  second(connection.Objects.Apply(ctx, configMaps, kinds[0].object("default", "too-late"), "uid")),
 		"delete": connection.Objects.Delete(ctx, namespacesResource, key, "uid"),
-		"ensure": connection.Objects.EnsureNamespace(ctx, "too-late", nil),
+		"ensure": connection.Objects.EnsureNamespace(ctx, "too-late", nil, nil),
 		"edit":   second(connection.Objects.PatchMetadata(ctx, namespacesResource, key, "uid", metadatapatch.Patch{})),
 		"try":    connection.Objects.DryRunCreate(ctx, configMaps, kinds[0].object("default", "too-late")),
 	} {

@@ -174,13 +174,13 @@ subjects: [{kind: ServiceAccount, name: bound, namespace: `+b.outside+`}]
 func TestPermissionsInNamespaces(t *testing.T) {
 	t.Parallel()
 	b := connectBound(t)
-	needed := rbac.RequiredAttributes([]rbac.Resource{{Resource: "configmaps", Down: true}}, b.first, b.forbidden)
+	needed := rbac.RequiredAttributes([]rbac.Resource{{Resource: "configmaps", Down: true}}, rbac.Tenancy{}, b.first, b.forbidden)
 	suite.Eventually(t, func(g Gomega) {
 		access := b.Permissions.Get(needed, time.Time{})
 		g.Expect(access.Known).To(BeTrue())
 		g.Expect(rbac.DescribeAttributes(access.Missing, 9)).To(Equal("configmaps (create, delete, get, list, patch, watch) in the namespace " + b.forbidden))
 	})
-	needed = rbac.RequiredAttributes([]rbac.Resource{{Group: "example.org", Resource: "gadgets", Up: true, ClusterScoped: true}}, b.first)
+	needed = rbac.RequiredAttributes([]rbac.Resource{{Group: "example.org", Resource: "gadgets", Up: true, ClusterScoped: true}}, rbac.Tenancy{}, b.first)
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(rbac.DescribeAttributes(b.Permissions.Get(needed, time.Time{}).Missing, 9)).To(Equal("gadgets.example.org (get, list, watch)"))
 	})

@@ -43,8 +43,12 @@ On the cluster, the command creates a namespace, a ServiceAccount with rights fo
 with a limited lifetime, which the hub renews. In the workspace, it creates the SyncTarget and a Secret with a kubeconfig for
 the hub. Only this SyncTarget may use the Secret. Then the command waits until the SyncTarget is ready.
 
-All users who may write to the mailbox use these rights. With the default rights they are in effect administrators of the
+All users who may write to the mailbox use these rights. Without --tenant-role, and with the default rights they are in effect administrators of the
 cluster, unless the cluster prevents it: see docs/security.md.
+
+With --tenancy=PerWorkspace and --tenant-role, each workload workspace has namespaces of its own on the cluster, and the rights of
+that ClusterRole in them. The hub then gets no rights to write workloads, Secrets and roles: it impersonates a ServiceAccount for each
+workspace, so that the cluster decides what a workspace may do.
 
 With --namespaces, the hub gets rights in these namespaces only, by a Role in each. The command also sets
 spec.namespaces.only of the SyncTarget. The namespaces must exist, since the hub cannot create them. The hub gets no rights for
@@ -83,6 +87,9 @@ const registerExample = `  # Register the cluster of another kubeconfig
   # Grant rights in two namespaces only
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --namespaces shop,till
 
+  # Let several workspaces share the cluster, each with the rights of the ClusterRole edit in its own namespaces
+  kubectl synchub register florin --target-kubeconfig florin.kubeconfig --tenancy PerWorkspace --tenant-role edit
+
   # Grant more rights than before
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --add-resources jobs.batch --yes
 
@@ -113,6 +120,7 @@ type registerOptions struct {
 	labels                  map[string]string
 	resources, addResources []string
 	namespaces              []string
+	tenancy, tenantRole     string
 	adopt                   string
 	escalate, yes           bool
 	lifetime                time.Duration
@@ -138,6 +146,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringSliceVar(&options.resources, "resources", nil, "the only resources to grant rights for")
 	flags.StringSliceVar(&options.addResources, "add-resources", nil, "more resources to grant rights for")
 	flags.StringSliceVar(&options.namespaces, "namespaces", nil, "the only namespaces of the cluster in which the hub gets rights and syncs; they must exist. '*' means the whole cluster again")
+	flags.StringVar(&options.tenancy, "tenancy", "", "how workload workspaces share the cluster: Shared, if a namespace has the same name for all of them; PerWorkspace, if each has namespaces of its own")
+	flags.StringVar(&options.tenantRole, "tenant-role", "", "with --tenancy=PerWorkspace: a ClusterRole of the cluster, for example edit, that each workspace gets in its namespaces. The hub then impersonates a ServiceAccount for each workspace, and gets no rights to write workloads itself")
 	flags.StringVar(&options.adopt, "adopt", "", "take over objects that are on the cluster already: IfIdentical, if the hub would change only its marks; Always, every object of the name; Never undoes this")
 	flags.Lookup("adopt").NoOptDefVal = string(edgev2alpha1.AdoptionIfIdentical)
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before rights grow")
@@ -177,10 +187,32 @@ func (o *registerOptions) check() error {
 	if err := checkNamespaces(o.namespaces); err != nil {
 		return fmt.Errorf("--namespaces: %w", err)
 	}
+	if err := o.checkTenancy(); err != nil {
+		return err
+	}
 	if !slices.Contains(adoptions, o.adopt) {
 		return fmt.Errorf("--adopt: %q is none of IfIdentical, Always and Never", o.adopt)
 	}
 	return cmp.Or(o.checkLifetime(), o.CheckTimeout())
+}
+
+// requestedTenancy returns the tenancy of the flags; nil keeps the present one.
+func (o *registerOptions) requestedTenancy() *registration.Tenancy {
+	if o.tenancy == "" {
+		return nil
+	}
+	return &registration.Tenancy{Namespaces: edgev2alpha1.NamespaceTenancy(o.tenancy), Role: o.tenantRole}
+}
+
+func (o *registerOptions) checkTenancy() error {
+	requested := o.requestedTenancy()
+	if requested == nil {
+		if o.tenantRole != "" {
+			return errors.New("--tenant-role: it needs --tenancy=PerWorkspace")
+		}
+		return nil
+	}
+	return requested.Validate(o.namespaces)
 }
 
 // checkNamespaces returns an error unless each name is valid for a namespace, or is "*".
@@ -236,7 +268,7 @@ func (o *registerOptions) newRegistrar(name string) (*registration.Registrar, er
 	plan := &registration.Registrar{
 		Name: name, Labels: o.labels, RBACOptions: rbac.Options{Escalate: o.escalate}, Lifetime: o.lifetime,
 		Inventory: inventory, Info: o.Note, Confirm: o.ConfirmFunc(o.yes), Clock: clock.RealClock{},
-		Namespaces: o.namespaces,
+		Namespaces: o.namespaces, Tenancy: o.requestedTenancy(),
 		IsProtected: func(namespace string, allowed []string) bool {
 			return policy.DefaultProtectedNamespaces.Match(namespace) && !policy.NamespacePatterns(allowed).Match(namespace)
 		},

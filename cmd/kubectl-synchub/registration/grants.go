@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
@@ -42,45 +43,54 @@ type Grants struct {
 	Resources []rbac.Resource
 	// Namespaces are the namespaces to which the permissions are restricted. None means the whole cluster.
 	Namespaces []string
+	// Tenancy is what the hub may keep for workload workspaces.
+	Tenancy rbac.Tenancy
 	// clusterRules are the rules of the ClusterRole. namespaceRules are the rules of the Roles, by namespace.
 	clusterRules   []rbacv1.PolicyRule
 	namespaceRules map[string][]rbacv1.PolicyRule
 }
 
-// newGrants returns the permissions for the resources, in the namespaces or the whole cluster.
-func newGrants(resources []rbac.Resource, namespaces []string) *Grants {
-	options := rbac.Options{Namespaces: namespaces}
-	granted := &Grants{Resources: resources, Namespaces: namespaces, clusterRules: rbac.ClusterRoleRules(resources, options), namespaceRules: map[string][]rbacv1.PolicyRule{}}
-	for _, namespace := range namespaces {
+// newGrants returns the permissions that the options allow for the resources.
+func newGrants(resources []rbac.Resource, options rbac.Options) *Grants {
+	granted := &Grants{
+		Resources: resources, Namespaces: options.Namespaces, Tenancy: options.Tenancy,
+		clusterRules: rbac.ClusterRoleRules(resources, options), namespaceRules: map[string][]rbacv1.PolicyRule{},
+	}
+	for _, namespace := range options.Namespaces {
 		granted.namespaceRules[namespace] = rbac.RoleRules(resources, options)
 	}
+	granted.namespaceRules[edgev2alpha1.TenantsNamespace] = options.Tenancy.AccountRules()
 	return granted
 }
 
 // grantAnnotations returns the annotations that record permissions.
-func grantAnnotations(resources []rbac.Resource, namespaces []string) map[string]string {
-	return map[string]string{resourcesAnnotation: formatResources(rbac.MergeResources(resources)), namespacesAnnotation: strings.Join(namespaces, ",")}
+func grantAnnotations(resources []rbac.Resource, options rbac.Options) map[string]string {
+	return map[string]string{
+		resourcesAnnotation: formatResources(rbac.MergeResources(resources)), namespacesAnnotation: strings.Join(options.Namespaces, ","),
+		tenancyAnnotation: formatTenancy(options.Tenancy),
+	}
 }
 
-// parseGrant returns the permissions that the annotations of an object record.
-func parseGrant(object client.Object) (resources []rbac.Resource, namespaces []string, err error) {
+// parseGrant returns the permissions that the annotations of an object record. Whether roles may escalate is not recorded.
+func parseGrant(object client.Object) (resources []rbac.Resource, options rbac.Options, err error) {
 	annotations := object.GetAnnotations()
 	if text := annotations[namespacesAnnotation]; text != "" {
-		namespaces = strings.Split(text, ",")
+		options.Namespaces = strings.Split(text, ",")
 	}
+	options.Tenancy = parseTenancy(annotations[tenancyAnnotation])
 	if text := annotations[resourcesAnnotation]; text != "" {
 		if resources, err = rbac.ParseResources(strings.Split(text, ",")); err != nil {
 			err = fmt.Errorf("the annotation %s of %s: %w", resourcesAnnotation, object.GetName(), err)
 		}
 	}
-	return resources, namespaces, err
+	return resources, options, err
 }
 
 // allows reports whether the rules allow a resource in the whole cluster, or in at least one of the namespaces. The other
 // namespaces may have been deleted, with their Roles.
 func (g *Grants) allows(resource rbac.Resource) bool {
 	isGranted := func(namespaces ...string) bool {
-		return len(g.missing([]rbac.Resource{resource}, rbac.Options{Namespaces: namespaces})) == 0
+		return len(g.missing([]rbac.Resource{resource}, rbac.Options{Namespaces: namespaces, Tenancy: g.Tenancy})) == 0
 	}
 	if len(g.Namespaces) == 0 {
 		return isGranted()
@@ -91,13 +101,37 @@ func (g *Grants) allows(resource rbac.Resource) bool {
 // missing returns the permissions that the resources need and the rules do not allow.
 func (g *Grants) missing(resources []rbac.Resource, options rbac.Options) []authorizationv1.ResourceAttributes {
 	added := rbac.AddedAttributes(g.clusterRules, rbac.ClusterRoleRules(resources, options))
-	for _, namespace := range options.Namespaces {
-		for _, one := range rbac.AddedAttributes(slices.Concat(g.clusterRules, g.namespaceRules[namespace]), rbac.RoleRules(resources, options)) {
+	addIn := func(namespace string, rules []rbacv1.PolicyRule) {
+		for _, one := range rbac.AddedAttributes(slices.Concat(g.clusterRules, g.namespaceRules[namespace]), rules) {
 			one.Namespace = namespace
 			added = append(added, one)
 		}
 	}
-	return added
+	for _, namespace := range options.Namespaces {
+		addIn(namespace, rbac.RoleRules(resources, options))
+	}
+	addIn(edgev2alpha1.TenantsNamespace, options.Tenancy.AccountRules())
+	return append(added, options.Tenancy.AddedBinding(g.clusterRules)...)
+}
+
+// resolveTenancy returns what the hub keeps for workload workspaces: as requested, or as in the previous registration. It returns an
+// error if the target does not have their ClusterRole.
+func (r *Registrar) resolveTenancy(ctx context.Context, before *Grants) (rbac.Tenancy, error) {
+	var desired rbac.Tenancy
+	switch {
+	case r.Tenancy != nil:
+		desired = r.Tenancy.grants()
+	case before != nil:
+		desired = before.Tenancy
+	}
+	if desired.Role == "" || r.TargetClient == nil {
+		return desired, nil
+	}
+	err := r.TargetClient.Get(ctx, types.NamespacedName{Name: desired.Role}, &rbacv1.ClusterRole{})
+	if apierrors.IsNotFound(err) {
+		return desired, fmt.Errorf("--tenant-role: the target has no ClusterRole %q", desired.Role)
+	}
+	return desired, describeTargetError(err)
 }
 
 // resolveNamespaces returns the namespaces for the permissions: the requested ones, or the ones of the previous

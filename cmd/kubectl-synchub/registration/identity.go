@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
@@ -45,9 +46,10 @@ const (
 	// ownerAnnotation is the SyncTarget of an object, as <logical cluster>/<name>.
 	ownerAnnotation = "synchub.dev/sync-target"
 	// resourcesAnnotation lists the resources of a ClusterRole, or of a tunnel on its Secret. namespacesAnnotation lists the
-	// namespaces to which the permissions are restricted.
+	// namespaces to which the permissions are restricted. tenancyAnnotation describes what the hub keeps for workload workspaces.
 	resourcesAnnotation  = "synchub.dev/resources"
 	namespacesAnnotation = "synchub.dev/namespaces"
+	tenancyAnnotation    = "synchub.dev/tenancy"
 	// lastServiceAccountAnnotation of the namespace is the UID of the ServiceAccount that was created last in it.
 	lastServiceAccountAnnotation = "synchub.dev/last-service-account"
 
@@ -95,18 +97,22 @@ func (i Identity) Objects(resources []rbac.Resource, options rbac.Options) []cli
 	}}
 	account := i.serviceAccount()
 	roles := rolesFor(account, i.objectMeta, resources, options)
-	roles[0].SetAnnotations(grantAnnotations(resources, options.Namespaces))
+	roles[0].SetAnnotations(grantAnnotations(resources, options))
 	roles[0].GetAnnotations()[ownerAnnotation] = i.owner()
-	return slices.Concat([]client.Object{newNamespace(), account}, roles, roleWithBinding(account, i.objectMeta(Namespace), own))
+	return slices.Concat([]client.Object{newNamespace(Namespace), account}, roles, roleWithBinding(account, i.objectMeta(Namespace), own))
 }
 
 // rolesFor returns the roles with the permissions for the resources, and their bindings to a ServiceAccount: first the
-// ClusterRole and its binding, then those in the namespaces of the options. objectMeta returns their metadata in a
+// ClusterRole and its binding, then those in the namespaces of the options, and in the namespace of tenants. objectMeta returns their metadata in a
 // namespace, or without a namespace for the ClusterRole.
 func rolesFor(account client.Object, objectMeta func(namespace string) metav1.ObjectMeta, resources []rbac.Resource, options rbac.Options) []client.Object {
 	objects := roleWithBinding(account, objectMeta(metav1.NamespaceNone), rbac.ClusterRoleRules(resources, options))
 	for _, namespace := range options.Namespaces {
 		objects = append(objects, roleWithBinding(account, objectMeta(namespace), rbac.RoleRules(resources, options))...)
+	}
+	if rules := options.Tenancy.AccountRules(); len(rules) > 0 {
+		objects = append(objects, newNamespace(edgev2alpha1.TenantsNamespace))
+		objects = append(objects, roleWithBinding(account, objectMeta(edgev2alpha1.TenantsNamespace), rules)...)
 	}
 	return objects
 }
@@ -129,10 +135,10 @@ func roleWithBinding(account client.Object, metadata metav1.ObjectMeta, rules []
 	}
 }
 
-func newNamespace() *corev1.Namespace {
+func newNamespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-		ObjectMeta: metav1.ObjectMeta{Name: Namespace, Labels: map[string]string{managedByLabel: managerName}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{managedByLabel: managerName}},
 	}
 }
 

@@ -119,8 +119,8 @@ func (i *Inventory) tunnelGrants(ctx context.Context, syncTarget *edgev2alpha1.S
 	if secret == nil || !metav1.HasAnnotation(secret.ObjectMeta, resourcesAnnotation) {
 		return nil, err
 	}
-	resources, namespaces, err := parseGrant(secret)
-	return newGrants(resources, namespaces), err
+	resources, options, err := parseGrant(secret)
+	return newGrants(resources, options), err
 }
 
 // checkExistingSecret returns questions that the operator must confirm before an existing SyncTarget gets the cluster. It

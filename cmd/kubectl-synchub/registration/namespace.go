@@ -94,7 +94,7 @@ func (t *Target) waitForNamespaceDeletion(ctx context.Context) error {
 	return wait.PollUntilContextTimeout(ctx, namespaceDeletionPollInterval, namespaceDeletionTimeout, true, func(ctx context.Context) (bool, error) {
 		var found corev1.Namespace
 		err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found)
-		if t.isGone(err, newNamespace()) {
+		if t.isGone(err, newNamespace(Namespace)) {
 			return true, nil
 		}
 		return err == nil && found.DeletionTimestamp == nil, err
@@ -106,19 +106,19 @@ func (t *Target) waitForNamespaceDeletion(ctx context.Context) error {
 func (t *Target) removeNamespace(ctx context.Context) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		var found corev1.Namespace
-		if err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found); t.isGone(err, newNamespace()) {
+		if err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found); t.isGone(err, newNamespace(Namespace)) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		found.TypeMeta = newNamespace().TypeMeta
+		found.TypeMeta = newNamespace(Namespace).TypeMeta
 		if !isManagedNamespace(&found) || found.DeletionTimestamp != nil || t.DryRun {
 			return nil
 		}
 		if inUse, err := t.isNamespaceInUse(ctx); inUse || err != nil {
 			return err
 		}
-		if err := t.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID, ResourceVersion: &found.ResourceVersion}); t.isGone(err, newNamespace()) {
+		if err := t.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID, ResourceVersion: &found.ResourceVersion}); t.isGone(err, newNamespace(Namespace)) {
 			return nil
 		} else if err != nil {
 			return err

@@ -46,7 +46,9 @@ type Registrar struct {
 	Requested ResourceRequest
 	// Namespaces are the namespaces of the target to which the hub is restricted. None keeps the present restriction, and
 	// [AllNamespaces] removes it.
-	Namespaces  []string
+	Namespaces []string
+	// Tenancy is how workload workspaces share the cluster. Nil keeps the present tenancy.
+	Tenancy     *Tenancy
 	RBACOptions rbac.Options
 	// Lifetime is the requested lifetime of a token.
 	Lifetime time.Duration
@@ -131,6 +133,9 @@ func (r *Registrar) desiredSyncTarget(ctx context.Context) (current, desired *ed
 	}
 	if r.Adoption != nil {
 		desired.Spec.Adoption = *r.Adoption
+	}
+	if r.Tenancy != nil {
+		r.Tenancy.setOn(desired)
 	}
 	return current, desired, r.setNamespaces(desired)
 }
@@ -266,12 +271,16 @@ func (r *Registrar) resolveGrant(ctx context.Context, target *Target) (chosen gr
 	if err != nil {
 		return grant{}, "", err
 	}
-	return r.selectGrant(request, before, namespaces)
+	tenancy, err := r.resolveTenancy(ctx, before)
+	if err != nil {
+		return grant{}, "", err
+	}
+	return r.selectGrant(request, before, namespaces, tenancy)
 }
 
-// selectGrant returns the permissions for the requested resources in the namespaces. before are the present permissions, or
+// selectGrant returns the permissions for the requested resources in the namespaces, and for the tenancy. before are the present permissions, or
 // nil. added describes the permissions that the hub does not have yet, or is empty.
-func (r *Registrar) selectGrant(request ResourceRequest, before *Grants, namespaces []string) (chosen grant, added string, err error) {
+func (r *Registrar) selectGrant(request ResourceRequest, before *Grants, namespaces []string, tenancy rbac.Tenancy) (chosen grant, added string, err error) {
 	var granted []rbac.Resource
 	if before != nil {
 		granted = before.Resources
@@ -281,7 +290,7 @@ func (r *Registrar) selectGrant(request ResourceRequest, before *Grants, namespa
 		return grant{}, "", err
 	}
 	chosen.Options = r.RBACOptions
-	chosen.Namespaces = namespaces
+	chosen.Namespaces, chosen.Tenancy = namespaces, tenancy
 	if chosen.resources, err = r.filterNamespaced(namespaces, resources); err != nil {
 		return grant{}, "", err
 	}
@@ -298,6 +307,10 @@ func (r *Registrar) describeGrant(chosen grant, source string) {
 	where := "the whole cluster"
 	if len(chosen.Namespaces) > 0 {
 		where = rbac.FormatNamespaces(chosen.Namespaces)
+	}
+	if role := chosen.Tenancy.Role; role != "" {
+		r.info(fmt.Sprintf("Rights to read %d resources in %s, %s: %s. Workspaces get the ClusterRole %s in their own namespaces.", len(chosen.resources), where, source, formatResources(chosen.resources), role))
+		return
 	}
 	r.info(fmt.Sprintf("Rights in %s for %d resources, %s: %s.", where, len(chosen.resources), source, formatResources(chosen.resources)))
 	if !chosen.Escalate && includesRBAC(chosen.resources) {

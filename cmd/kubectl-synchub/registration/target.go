@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/notfound"
 	"github.com/synchub-dev/synchub/provider/rbac"
 )
@@ -56,11 +57,11 @@ func (t *Target) CurrentGrants(ctx context.Context) (*Grants, error) {
 	if !t.isOurs(&role) {
 		return nil, &NotOwnedError{Object: &role}
 	}
-	listed, namespaces, err := parseGrant(&role)
+	listed, options, err := parseGrant(&role)
 	if err != nil {
 		return nil, err
 	}
-	found := &Grants{Namespaces: namespaces, clusterRules: role.Rules, namespaceRules: map[string][]rbacv1.PolicyRule{}}
+	found := &Grants{Namespaces: options.Namespaces, Tenancy: options.Tenancy, clusterRules: role.Rules, namespaceRules: map[string][]rbacv1.PolicyRule{}}
 	objects, err := t.listNamespacedRoles(ctx)
 	if err != nil {
 		return nil, err
@@ -69,6 +70,10 @@ func (t *Target) CurrentGrants(ctx context.Context) (*Grants, error) {
 		if role, ok := object.(*rbacv1.Role); ok {
 			found.namespaceRules[role.Namespace] = role.Rules
 		}
+	}
+	if len(options.Tenancy.AddedBinding(role.Rules)) > 0 {
+		// The annotation records more than the rules allow.
+		found.Tenancy = rbac.Tenancy{}
 	}
 	found.Resources = slices.DeleteFunc(listed, func(one rbac.Resource) bool { return !found.allows(one) })
 	return found, nil
@@ -94,7 +99,11 @@ func (t *Target) listNamespacedRoles(ctx context.Context) (found []client.Object
 // is terminating, for example because its last identity was removed, Ensure waits for its deletion and creates it again. A
 // dry run does not wait, and reports the objects that Ensure would create.
 func (t *Target) Ensure(ctx context.Context, resources []rbac.Resource, options rbac.Options) error {
-	if err := t.deleteNamespacedRolesExcept(ctx, options.Namespaces); err != nil {
+	namespaces := options.Namespaces
+	if len(options.Tenancy.AccountRules()) > 0 {
+		namespaces = append(slices.Clone(namespaces), edgev2alpha1.TenantsNamespace)
+	}
+	if err := t.deleteNamespacedRolesExcept(ctx, namespaces); err != nil {
 		return err
 	}
 	for {

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 )
 
@@ -65,7 +66,7 @@ func (t *Tunnel) Register(ctx context.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, added, err := t.resolveTunnelGrant(desired, before)
+	chosen, added, err := t.resolveTunnelGrant(ctx, desired, before)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (t *Tunnel) Register(ctx context.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.store(ctx, desired, credential, grantAnnotations(chosen.Requested.Resources, chosen.Namespaces)); err != nil {
+	if err := t.store(ctx, desired, credential, grantAnnotations(chosen.Requested.Resources, rbac.Options{Namespaces: chosen.Namespaces, Tenancy: chosen.RBACOptions.Tenancy})); err != nil {
 		return nil, err
 	}
 	if t.Inventory.DryRun {
@@ -160,7 +161,7 @@ func (t *Tunnel) findHub(ctx context.Context, syncTarget *edgev2alpha1.SyncTarge
 
 // resolveTunnelGrant returns the tunnel with the resources and namespaces to grant. added describes the resources and
 // namespaces that were not granted before.
-func (t *Tunnel) resolveTunnelGrant(desired *edgev2alpha1.SyncTarget, before *Grants) (chosen *Tunnel, added string, err error) {
+func (t *Tunnel) resolveTunnelGrant(ctx context.Context, desired *edgev2alpha1.SyncTarget, before *Grants) (chosen *Tunnel, added string, err error) {
 	if desired.UID != "" && before == nil && len(t.Requested.Resources) == 0 {
 		return nil, "", fmt.Errorf("the SyncTarget %s is there already, and its Secret does not contain the rights of its tunnel: name all its resources with --resources, and its namespaces with --namespaces if it is limited to some", t.Name)
 	}
@@ -171,7 +172,11 @@ func (t *Tunnel) resolveTunnelGrant(desired *edgev2alpha1.SyncTarget, before *Gr
 	if restrictions := desired.Spec.Namespaces; restrictions != nil {
 		namespaces = slices.Sorted(slices.Values(restrictions.Only))
 	}
-	granted, added, err := t.selectGrant(t.Requested, before, namespaces)
+	tenancy, err := t.resolveTenancy(ctx, before)
+	if err != nil {
+		return nil, "", err
+	}
+	granted, added, err := t.selectGrant(t.Requested, before, namespaces, tenancy)
 	if err != nil {
 		return nil, "", err
 	}
@@ -179,7 +184,7 @@ func (t *Tunnel) resolveTunnelGrant(desired *edgev2alpha1.SyncTarget, before *Gr
 		t.describeRemaining(before.Namespaces, namespaces)
 	}
 	resolved := *t
-	resolved.Requested, resolved.Namespaces = ResourceRequest{Resources: granted.resources}, namespaces
+	resolved.Requested, resolved.Namespaces, resolved.RBACOptions.Tenancy = ResourceRequest{Resources: granted.resources}, namespaces, tenancy
 	return &resolved, added, nil
 }
 

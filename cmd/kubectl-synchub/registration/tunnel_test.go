@@ -106,7 +106,7 @@ func TestTunnelSecretCanBeAppliedAlone(t *testing.T) {
 // A repeated registration must not widen the rights unless the operator requests that: the plugin cannot read the cluster.
 func TestTunnelKeepsItsRights(t *testing.T) {
 	granted := func(namespaces []string, texts ...string) *Grants {
-		return newGrants(parseResources(t, texts...), namespaces)
+		return newGrants(parseResources(t, texts...), rbac.Options{Namespaces: namespaces})
 	}
 	for name, test := range map[string]tunnelGrantTest{
 		"a new one":                     {isNew: true, wantResources: strings.Join(defaultResources, ",")},
@@ -168,7 +168,7 @@ func (test tunnelGrantTest) run(t *testing.T) {
 	if err := planned.setNamespaces(desired); err != nil {
 		t.Fatal(err)
 	}
-	chosen, added, err := planned.resolveTunnelGrant(desired, test.before)
+	chosen, added, err := planned.resolveTunnelGrant(t.Context(), desired, test.before)
 	if test.refused != "" {
 		if err == nil || !strings.Contains(err.Error(), test.refused) {
 			t.Errorf("want an error with %q, got %v", test.refused, err)

@@ -81,7 +81,8 @@ type Object struct {
 	*metav1.PartialObjectMetadata
 }
 
-func (o Object) self() ownership.Self {
+// Self returns the self of the object, as in its mark.
+func (o Object) Self() ownership.Self {
 	return ownership.Self{Group: o.Resource.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
@@ -106,7 +107,7 @@ func Plan(mode Mode, owner ownership.Owner, object Object, allowsCascade func(sc
 	value := owner.LabelValue()
 	installed := object.Resource == CRDs && object.Labels[ownership.InstalledByLabel] == value
 	labelled := object.Labels[ownership.OwnerLabel] == value || installed
-	mark, err := owner.Verify(object.Annotations, object.self())
+	mark, err := owner.Verify(object.Annotations, object.Self())
 	switch {
 	case labelled && err == nil:
 		return planOwned(mode, object, keepReason(mode, object, mark, installed, allowsCascade))
@@ -114,7 +115,7 @@ func Plan(mode Mode, owner ownership.Owner, object Object, allowsCascade func(sc
 		return Decision{Action: ActionKeep, Reason: ReasonUnknownMark}
 	case labelled && errors.Is(err, ownership.ErrUnverified):
 		return Decision{Action: ActionKeep, Reason: ReasonUnverifiedMark}
-	case errors.Is(err, ownership.ErrUnmarked) && object.isContainer() && owner.HasEnsured(object.Annotations[ownership.EnsuredAnnotation], object.self()):
+	case errors.Is(err, ownership.ErrUnmarked) && object.isContainer() && owner.HasEnsured(object.Annotations[ownership.EnsuredAnnotation], object.Self()):
 		return planKept(mode, ReasonEnsured)
 	default:
 		return Decision{Action: ActionIgnore}
@@ -165,7 +166,7 @@ func MarkKeys(owner ownership.Owner, object Object) (labels, annotations []strin
 	if object.Labels[ownership.InstalledByLabel] == owner.LabelValue() {
 		labels = append(labels, ownership.InstalledByLabel)
 	}
-	if owner.HasEnsured(object.Annotations[ownership.EnsuredAnnotation], object.self()) {
+	if owner.HasEnsured(object.Annotations[ownership.EnsuredAnnotation], object.Self()) {
 		annotations = append(annotations, ownership.EnsuredAnnotation)
 	}
 	return labels, annotations

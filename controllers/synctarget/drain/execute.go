@@ -20,13 +20,17 @@ import (
 	"context"
 	"sync"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/requestclass"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // failures holds, by UID, the objects of one pass that the target did not let the hub delete or release.
@@ -43,9 +47,9 @@ type failure struct {
 
 func newFailures() *failures { return &failures{items: map[types.UID]failure{}} }
 
-// add records that the hub could not delete or release an object. A response of the target concerns only that
-// object. Any other error is fatal for the pass, since further requests would fail as well.
-func (f *failures) add(item item, err error) {
+// add records that the hub, or the author that it impersonated, could not delete or release an object. A response of the target
+// concerns only that object. Any other error is fatal for the pass, since further requests would fail as well.
+func (f *failures) add(item item, author string, err error) {
 	if err == nil {
 		return
 	}
@@ -58,6 +62,9 @@ func (f *failures) add(item item, err error) {
 			f.fatalErr = err
 		}
 	}
+	if reason == metav1.StatusReasonForbidden && author != "" {
+		reason = plan.ReasonCannotWithdraw
+	}
 	f.items[item.UID] = failure{item: item, reason: string(reason)}
 }
 
@@ -65,6 +72,13 @@ func (f *failures) add(item item, err error) {
 func isAPIStatus(err error) bool {
 	_, ok := err.(apierrors.APIStatus)
 	return ok
+}
+
+// authorOf returns the user that the hub impersonates for an object: the ServiceAccount for the workspace that placed it. It returns an
+// empty name for the hub itself.
+func (r *drainer) authorOf(item item) string {
+	identity := r.Owner.VerifyIdentity(item.Annotations[ownership.IdentityAnnotation], item.Self())
+	return r.Identities.User(item.Resource, logicalcluster.Name(identity.Workspace))
 }
 
 // fatal returns the error that ends the pass, nil if there is none.
@@ -90,7 +104,9 @@ func (f *failures) without(items []item) []item {
 func (r *drainer) deleteAll(ctx context.Context, items []item, failed *failures) {
 	workqueue.ParallelizeUntil(ctx, workers, len(items), func(i int) {
 		if item := items[i]; failed.fatal() == nil {
-			failed.add(item, r.Target.Delete(requestclass.With(ctx, requestclass.Object), item.resource, item.key(), item.UID))
+			author := r.authorOf(item)
+			ctx := targets.Impersonate(requestclass.With(ctx, requestclass.Object), author)
+			failed.add(item, author, r.Target.Delete(ctx, item.resource, item.key(), item.UID))
 		}
 	})
 }
@@ -99,7 +115,9 @@ func (r *drainer) releaseAll(ctx context.Context, items []item, failed *failures
 	workqueue.ParallelizeUntil(ctx, workers, len(items), func(i int) {
 		if item := items[i]; failed.fatal() == nil {
 			labels, annotations := cleanup.MarkKeys(r.Owner, item.Object)
-			failed.add(item, r.Target.RemoveMetadata(requestclass.With(ctx, requestclass.Object), item.resource, item.key(), item.UID, labels, annotations))
+			author := r.authorOf(item)
+			ctx := targets.Impersonate(requestclass.With(ctx, requestclass.Object), author)
+			failed.add(item, author, r.Target.RemoveMetadata(ctx, item.resource, item.key(), item.UID, labels, annotations))
 		}
 	})
 }

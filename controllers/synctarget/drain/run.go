@@ -31,6 +31,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/controllers/plan/waves"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -78,6 +79,10 @@ type Options struct {
 	Target Target
 	Owner  ownership.Owner
 	Mode   cleanup.Mode
+	// Identities determine whom the hub impersonates for the objects of workload workspaces. HasTenants is true if the target may have
+	// objects of package tenants.
+	Identities tenancy.Identities
+	HasTenants bool
 	// Resources are the resources of the target in which the hub may have written objects.
 	Resources []schema.GroupVersionResource
 	// ServedResources are the Resources that the target has served to the hub. If it does not serve one now, it
@@ -146,10 +151,10 @@ func (r *drainer) pass(ctx context.Context) (done bool, err error) {
 	if err := r.storeReport(ctx); err != nil {
 		return false, err
 	}
-	if r.report.isDone() {
-		return true, nil
-	}
 	failed := newFailures()
+	if r.report.isDone() {
+		return r.removeTenants(ctx, failed)
+	}
 	released := all.withAction(cleanup.ActionRelease)
 	r.releaseAll(ctx, released, failed)
 	r.report.excludeReleased(failed.without(released))
