@@ -183,10 +183,10 @@ func (s Availability) IsInitialSyncPending(entries []selection.Entry, conversion
 	return false
 }
 
-// deniedUpsync returns the resources and namespaces that an upsync entry names and that the policy denies. "*" is never
-// denied: it selects only the namespaces that are allowed.
+// deniedUpsync returns the resources and namespaces that an upsync entry names and that the policy denies. "*" selects only the
+// namespaces that are allowed, and no twins, which never come up.
 func (s Availability) deniedUpsync(entry selection.Entry, resource plan.Resource, target plan.TargetAPI) (unavailable []UnavailableEntry) {
-	if !entry.Up {
+	if _, isTwin := policy.OriginalOf(resource.GroupResource()); !entry.Up || isTwin && isWildcard(entry) {
 		return nil
 	}
 	tell := func(err error) {

@@ -28,6 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -261,5 +262,22 @@ func TestUnavailableEntries(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An entry for all resources of a group selects no twins for upsync, so the config is not refused. An entry that names one is.
+func TestAllResourcesAreNoTwins(t *testing.T) {
+	twin := plan.Resource{
+		GroupVersionResource: schema.GroupVersionResource{Group: "denatured.synchub.dev", Version: "v1", Resource: "limitranges"}, Kind: "LimitRange", Namespaced: true,
+		Projected: plan.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "limitranges"}, Kind: "LimitRange"},
+	}
+	for resource, want := range map[string]string{"*": "", "limitranges": policy.ReasonPrivilegedUpsync} {
+		matcher := selection.Compile([]*edgev2alpha1.SyncerConfig{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: edgev2alpha1.SyncerConfigSpec{
+			Upsync: []edgev2alpha1.UpsyncSet{{Resources: []string{resource}, Namespaces: []string{"*"}, Names: []string{"*"}}},
+		}}}, nil)
+		got := syncerconfig.Availability{Published: []plan.Resource{twin}}.UnavailableEntries(matcher.Entries(), nil)
+		if len(got) != min(len(want), 1) || len(got) == 1 && got[0].Reason != want {
+			t.Errorf("%s: %v", resource, got)
+		}
 	}
 }

@@ -112,8 +112,8 @@ type PublishedResourceSpec struct {
 	IgnoreFields []IgnoredField `json:"ignoreFields,omitempty"`
 
 	// namespaceReferences are fields of an object that name namespaces: each holds a name, a list of names, or a label selector
-	// for namespaces. On a cluster where each workspace has namespaces of its own the hub replaces the names by those of
-	// the workspace's namespaces, and so the values of the label kubernetes.io/metadata.name in selectors. The names of
+	// for namespaces. On a cluster where each workspace has namespaces of its own the hub replaces the names by the names
+	// of the workspace's namespaces there, also in selectors by the label kubernetes.io/metadata.name. The names of
 	// Kubernetes' own namespaces stay. The hub knows the fields of Kubernetes' kinds.
 	// +optional
 	// +listType=set
