@@ -60,9 +60,6 @@ func labelOf(ctx context.Context, cluster, namespace, key string) string {
 var _ = Describe("teams on one cluster", Label("placement"), func() {
 	It("have namespaces of their own, with the labels of the cluster's administrator", func(ctx SpecContext) {
 		const ns = "tenancy-shop"
-		publishAs(ctx, "tenancy-priorityclasses", `
-  resource: {group: scheduling.k8s.io, resource: priorityclasses, kind: PriorityClass, version: v1}`)
-		eventuallyPublished(ctx, "tenancy-priorityclasses")
 		inventory := newInventory(ctx, "tenancy")
 		one, other := newWorkload(ctx, "tenancy-one"), newWorkload(ctx, "tenancy-other")
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
