@@ -107,12 +107,6 @@ func needsWholeTargetObjects(options *Options) bool {
 		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Down.UsesOther() || r.Up != nil })
 }
 
-// upsyncReadsMailbox reports whether a rule for upsync reads the mailbox object.
-func upsyncReadsMailbox(options *Options) bool {
-	return options.Resource.GetRules().Up.UsesOther() ||
-		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Up.UsesOther() })
-}
-
 // readsSyncTarget reports whether a mutation of objects of the resource reads the SyncTarget.
 func readsSyncTarget(options *Options) bool {
 	rules := options.Resource.GetRules()

@@ -138,11 +138,16 @@ func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox l
 		o.workspaces.ensure(after).pairs.onCopy(pairAfter, event.Old, event.New)
 	}
 	if event.New == nil || event.Old == nil || was && !is {
-		o.names.wake(copyKey{policy.InWorkload(resource), mailbox, event.Key}, o.workspaces.find)
+		o.wakeWaiters(copyKey{policy.InWorkload(resource), mailbox, event.Key}, was && event.New == nil)
 	}
-	if was && event.New == nil {
-		// Other workspaces may wait until the namespace has no copies of this one.
-		o.names.wake(copyKey{namespaces, mailbox, types.NamespacedName{Name: event.Key.Namespace}}, o.workspaces.find)
+}
+
+// wakeWaiters enqueues the pairs that wait for a name that has become free, or is another object's. If a copy is gone, Namespaces of other
+// workspaces may wait until the namespace has no copies of this one.
+func (o mailboxObserver) wakeWaiters(name copyKey, isCopyGone bool) {
+	o.names.wake(name, o.workspaces.find)
+	if isCopyGone {
+		o.names.wake(copyKey{namespaces, name.mailbox, types.NamespacedName{Name: name.name.Namespace}}, o.workspaces.find)
 	}
 }
 
