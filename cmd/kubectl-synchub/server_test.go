@@ -61,7 +61,7 @@ func startHosting(t *testing.T) *servers.Target {
 func TestRenderWithACluster(t *testing.T) {
 	hosting := startHosting(t)
 	definition := suite.ReadFile(t, examples+"databases-crd.yaml")
-	suite.Apply(t, hosting.Config, "apiVersion: v1\nkind: Namespace\nmetadata: {name: synchub}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: schemas, namespace: synchub}\ndata:\n  crd.yaml: |\n    "+
+	suite.Apply(t, hosting.Config, "apiVersion: v1\nkind: Namespace\nmetadata: {name: render}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: schemas, namespace: render}\ndata:\n  crd.yaml: |\n    "+
 		strings.ReplaceAll(strings.TrimSpace(string(definition)), "\n", "\n    "))
 	for name, test := range map[string]struct {
 		spec, object string
@@ -78,7 +78,7 @@ func TestRenderWithACluster(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := runRender(t, publishedResource("example", test.spec), "-f", "-", "-n", "synchub", "--object", write(t, map[string]string{"object": test.object})[0])
+			got := runRender(t, publishedResource("example", test.spec), "-f", "-", "-n", "render", "--object", write(t, map[string]string{"object": test.object})[0])
 			if got.err != nil {
 				t.Fatal(got.err)
 			}

@@ -33,7 +33,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 	"github.com/synchub-dev/synchub/controllers/plan/selection"
-	"github.com/synchub-dev/synchub/controllers/tenants"
 )
 
 const (
@@ -80,9 +79,6 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		options.Registry = related.NewRegistry()
 		options.RequestCompleteness, options.RequeueRelated = func(func() bool) {}, func() {}
 		options.IsPublished = func(string) bool { return true }
-	}
-	if options.Tenants == nil {
-		options.Tenants = func() *tenants.Controller { return nil }
 	}
 	if options.SyncTargetInput == nil {
 		named := mutation.SyncTarget(options.SyncTarget, nil, nil)

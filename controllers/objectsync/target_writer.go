@@ -57,9 +57,13 @@ type targetWriter struct {
 }
 
 func newTargetWriter(o *Options, view *targetView, mailbox *mailboxView, reporter *reporter) *targetWriter {
+	ofTarget := o.Tenants
+	if ofTarget == nil {
+		ofTarget = func() *tenants.Controller { return nil }
+	}
 	return &targetWriter{
 		resource: &o.Resource, owner: o.Owner, fieldManager: ownership.FieldManager(o.Owner.Hub), objects: &o.Connection.Objects, view: view,
-		mailbox: mailbox, reporter: reporter, cordoned: o.Cordoned, adoption: o.Adoption, tenants: o.Tenants, onChange: o.OnChange,
+		mailbox: mailbox, reporter: reporter, cordoned: o.Cordoned, adoption: o.Adoption, tenants: ofTarget, onChange: o.OnChange,
 	}
 }
 

@@ -17,6 +17,7 @@ limitations under the License.
 package synctarget
 
 import (
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,11 +65,10 @@ func authorizedCondition(tenancy *edgev2alpha1.Tenancy, access targets.Permissio
 
 // adviceOnMissing returns how to grant missing permissions.
 func adviceOnMissing(tenancy *edgev2alpha1.Tenancy) string {
-	const register = "`kubectl synchub register NAME --target-kubeconfig FILE "
 	if role := rbac.TenancyOf(tenancy).Role; role != "" {
-		return ". Configs in the mailbox and spec.tenancy ask for that. Grant it: " + register + "--tenancy PerWorkspace --tenant-role " + role + " --add-resources RESOURCES`."
+		return fmt.Sprintf(". Configs in the mailbox and spec.tenancy ask for that. Grant it: `kubectl synchub register NAME --target-kubeconfig FILE --tenancy PerWorkspace --tenant-role %s --add-resources RESOURCES`.", role)
 	}
-	return ". Configs in the mailbox ask for some of that. If the mailbox's users may have it there, grant it: " + register + "--add-resources RESOURCES`."
+	return ". Configs in the mailbox ask for some of that. If the mailbox's users may have it there, grant it: `kubectl synchub register NAME --target-kubeconfig FILE --add-resources RESOURCES`."
 }
 
 // neededResources returns the resources that the hub uses on a target. It reads them from the ledger, where the
