@@ -174,14 +174,17 @@ func TestUnservedResourcesAreRarelyRequested(t *testing.T) {
 		g.Expect(key.Load()).To(BeNumerically(">=", 3))
 		g.Expect(key.Load()).To(BeNumerically("<=", 4))
 	})
-	first := key.Load()
-	for expected := first; expected < first+3; expected++ {
+	const rechecks = 3
+	for range rechecks {
+		before := key.Load()
+		now.Step(servedRecheckInterval)
 		suite.Eventually(t, func(g Gomega) {
-			g.Expect(key.Load()).To(Equal(expected))
+			g.Expect(key.Load()).To(BeNumerically(">", before))
 			g.Expect(now.Waiters()).To(Equal(3))
 		})
-		now.Step(servedRecheckInterval)
 	}
+	// The fourth of the first requests may come after the first recheck.
+	g.Expect(key.Load()).To(BeNumerically("<=", 4+rechecks))
 }
 
 func TestAvailabilityFrom(t *testing.T) {
