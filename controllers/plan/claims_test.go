@@ -5,7 +5,7 @@ Licensed under the Apache License, Version 2.0 (the "License");
 you may not use this file except in compliance with the License.
 You may obtain a copy of the License at
 
-	http://www.apache.org/licenses/LICENSE-2.0
+    http://www.apache.org/licenses/LICENSE-2.0
 
 Unless required by applicable law or agreed to in writing, software
 distributed under the License is distributed on an "AS IS" BASIS,
@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package plan
 
 import (
@@ -81,20 +82,25 @@ related:
 			t.Errorf("%s: %+v", name, got)
 			continue
 		}
-		for i, want := range []struct{ name, destination string }{{test.down, "mapped"}, {test.up, "shop"}} {
-			query := got.Claims[i].Query
-			switch {
-			case got.Claims[i].Relation != relations[i]:
-				t.Errorf("%s: claim %d is of the relation %s", name, i, got.Claims[i].Relation.Identifier)
-			case query == nil:
-				if want.name != "-" {
-					t.Errorf("%s: claim %d is unresolved, want %s", name, i, want.name)
-				}
-			case len(query.Names) != 1 || query.Names[0].String() != want.name:
-				t.Errorf("%s: claim %d is of %v, want %s", name, i, query.Names, want.name)
-			case query.PrimaryInfo.DestinationNamespace != want.destination || !query.PrimaryInfo.Suspended || !slices.Equal(query.PrimaryInfo.Configs, []string{"config"}):
-				t.Errorf("%s: claim %d has %+v", name, i, query.PrimaryInfo)
-			}
+		checkClaim(t, name+": the claim down", got.Claims[0], relations[0], test.down, "mapped")
+		checkClaim(t, name+": the claim up", got.Claims[1], relations[1], test.up, "shop")
+	}
+}
+
+// checkClaim compares a claim with its relation, the claimed name, which is "-" if the claim is unresolved, and the namespace of the primary on
+// the other side.
+func checkClaim(t *testing.T, what string, claim related.Claim, relation *related.Relation, name, destination string) {
+	t.Helper()
+	switch query := claim.Query; {
+	case claim.Relation != relation:
+		t.Errorf("%s: it is of the relation %s", what, claim.Relation.Identifier)
+	case query == nil:
+		if name != "-" {
+			t.Errorf("%s: it is unresolved, want %s", what, name)
 		}
+	case len(query.Names) != 1 || query.Names[0].String() != name:
+		t.Errorf("%s: it is of %v, want %s", what, query.Names, name)
+	case query.PrimaryInfo.DestinationNamespace != destination || !query.PrimaryInfo.Suspended || !slices.Equal(query.PrimaryInfo.Configs, []string{"config"}):
+		t.Errorf("%s: it has %+v", what, query.PrimaryInfo)
 	}
 }

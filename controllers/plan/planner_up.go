@@ -65,20 +65,25 @@ func (p Planner) planUp(result *UpPlan, u *UpSnapshot, source SourceState) {
 	if u.isRemoval(result.Decision, source.Desired) {
 		result.Decision.Cause = Removed
 	}
-	switch {
-	case result.Err != nil:
-	case result.Decision.Action == VerifyAbsence:
-		result.Wants.VerifyAbsence = Deselected
-	case result.Decision.Action == Create:
-		result.RequeueAfter = CacheTimeout
-	case result.Decision.Action == Update && u.Spec.Mutation.UsesOther():
-		result.WrittenFor = u.Object.GetResourceVersion()
-	}
+	result.followUp(u)
 	if !p.Resource.Native {
 		// kcp owns the status of a native object.
 		result.Status = StatusReturn{OnTarget: u.Object, Applied: true, Selection: u.Selection, SyncTarget: u.Spec.Inputs.SyncTarget}
 	}
 	result.Repair = result.Decision.Cause == Drifted || result.Decision.Cause == Removed || u.isNonConverging(result.Decision)
+}
+
+// followUp adds what the decision needs after its write.
+func (r *UpPlan) followUp(u *UpSnapshot) {
+	switch {
+	case r.Err != nil:
+	case r.Decision.Action == VerifyAbsence:
+		r.Wants.VerifyAbsence = Deselected
+	case r.Decision.Action == Create:
+		r.RequeueAfter = CacheTimeout
+	case r.Decision.Action == Update && u.Spec.Mutation.UsesOther():
+		r.WrittenFor = u.Object.GetResourceVersion()
+	}
 }
 
 // isRemoval reports whether the mailbox object is missing because another client removed it.
