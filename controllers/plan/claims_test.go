@@ -89,7 +89,7 @@ related:
 
 // checkClaim compares a claim with its relation, the claimed name, which is "-" if the claim is unresolved, and the namespace of the primary on
 // the other side.
-func checkClaim(t *testing.T, what string, claim related.Claim, relation *related.Relation, name, destination string) {
+func checkClaim(t *testing.T, what string, claim Claim, relation *related.Relation, name, destination string) {
 	t.Helper()
 	switch query := claim.Query; {
 	case claim.Relation != relation:
