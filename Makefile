@@ -59,7 +59,7 @@ FUZZTIME     ?= 10s
 PARSERS      := apis provider controllers/mailbox controllers/syncmanager/namelock controllers/plan controllers/placement
 PARSERS_SECONDS ?= 60
 # The version from which test-upgrade upgrades: the last release, or before the first one a commit.
-UPGRADE_FROM ?= 45e833bacf5dfdb776c795f8c680865618cbda30
+UPGRADE_FROM ?= 0b33704ca2e440ff893227cdc2bd02b4d94e7970
 # How many targets test-scale has, and of how many resources objects are synced.
 TARGETS      ?= 300
 RESOURCES    ?= 1
@@ -67,8 +67,9 @@ REPLICAS     ?= 1
 SHARDED      ?= false
 SCALE_TIMEOUT ?= 2h
 
-# TOOLS=download downloads the programs that their projects publish, instead of building them.
-buildtools = go run ./hack/buildtools $(if $(filter download,$(TOOLS)),-download)
+# TOOLS says where the programs of other projects come from: source, download, or auto, which downloads them where that is possible.
+TOOLS      ?= source
+buildtools = go run ./hack/buildtools -from $(TOOLS)
 
 # Fails with one sentence, before anything is built, where Go is missing or too old.
 .PHONY: check-go
@@ -78,19 +79,33 @@ check-go:
 ##@ Try it
 
 .PHONY: demo
-demo: build ## Run kcp, two clusters and the hub on this machine; ONCE=1 ends by itself with status 0 or 1, TOOLS=download compiles less
-	$(buildtools) -for demo
-	go build -buildvcs=false -o bin/synchub-demo ./hack/demo
-	exec bin/synchub-demo $(if $(ONCE),-once)
+demo: TOOLS = auto
+demo: build ## Run kcp, two clusters and the hub on this machine; ONCE=1 ends by itself with status 0 or 1, TOOLS=source downloads no programs
+	@$(buildtools) -for demo
+	@echo "building the demo …"
+	@go build -buildvcs=false -o bin/synchub-demo ./hack/demo
+	@exec bin/synchub-demo $(if $(ONCE),-once) $(if $(RECORD),-record $(RECORD)) $(if $(PICTURES),-pictures $(PICTURES))
+
+.PHONY: recording
+recording: ## Run the demo, and draw what it shows as the animated picture of the README
+	$(MAKE) demo RECORD=docs/images/demo.svg
+
+.PHONY: dashboard-pictures
+dashboard-pictures: ## Run the demo, break a cluster and a rollout, and draw what the dashboards show: about 15 minutes the first time
+	$(buildtools) -for pictures
+	$(MAKE) demo ONCE=1 PICTURES=docs/images
 
 ##@ Build
 
 .PHONY: build
 build: check-go ## Build the hub, the tunnel of clusters and the kubectl plugin, with its completion, into bin/
-	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
-	go build $(BUILD_FLAGS) -o bin/synchub-tunnel ./cmd/synchub-tunnel
-	go build $(PLUGIN_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
-	cp cmd/kubectl-synchub/kubectl_complete-synchub bin/
+	@echo "building the hub: bin/synchub (the first time takes some minutes) …"
+	@go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
+	@echo "building the tunnel: bin/synchub-tunnel …"
+	@go build $(BUILD_FLAGS) -o bin/synchub-tunnel ./cmd/synchub-tunnel
+	@echo "building the kubectl plugin: bin/kubectl-synchub …"
+	@go build $(PLUGIN_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
+	@cp cmd/kubectl-synchub/kubectl_complete-synchub bin/
 
 # The programs that have an image each.
 IMAGES    := synchub synchub-tunnel
@@ -122,8 +137,7 @@ goreleaser = $(release_env) PATH='$(CURDIR)/bin':"$$PATH" goreleaser
 
 .PHONY: release
 release: release-notes ## Build the archives, checksums, SBOMs, the manifest for krew and the packaged charts of a release into dist/; PUBLISH=1 publishes those of a tag
-	$(if $(PUBLISH),for chart in charts/*/Chart.yaml; do [[ $$(grep -cxE '(version|appVersion): "?$(TAG)"?' $$chart) = 2 ]] || { \
-		echo "$$chart has another version or appVersion than $(TAG): change it and commit that before the tag" >&2; exit 1; }; done)
+	go run ./hack/release/checklist -version='$(VERSION)' $(if $(PUBLISH),-publish)
 	go run ./hack/buildtools -for release
 	$(if $(PUBLISH),GORELEASER_CURRENT_TAG='$(VERSION)') $(goreleaser) release --clean --release-notes=dist/release-notes.md $(if $(PUBLISH),,--snapshot --skip=sign --skip=publish)
 
@@ -166,6 +180,10 @@ diagrams: ## Draw the diagrams in docs/images from their text in D2
 	go run ./hack/buildtools d2
 	for diagram in docs/images/*.d2; do bin/d2 --layout=elk --elk-nodeNodeBetweenLayers=40 --theme=0 --dark-theme=200 --pad=8 --scale=0.8 "$$diagram" "$${diagram%.d2}.svg"; done
 
+.PHONY: screenshots
+screenshots: browser test-tools ## Take the pictures of docs/ui.md in docs/images from the page of kubectl synchub ui
+	go test ./cmd/kubectl-synchub -count=1 -run '^TestUI$$' -args -update
+
 .PHONY: docs
 docs: ## Build the documentation site into dist/site, and check all links
 	go run ./hack/buildtools hugo
@@ -174,7 +192,7 @@ docs: ## Build the documentation site into dist/site, and check all links
 	@echo "The site is in dist/site; open dist/site/index.html"
 
 .PHONY: schemas
-schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the pinned kube-apiserver
+schemas: ## Take the schemas of Kubernetes' APIs that the hub has from the pinned kube-apiserver
 	go run ./hack/buildtools kube-apiserver etcd
 	go run ./hack/schemas
 
@@ -231,6 +249,12 @@ test-tools: check-go
 	go build -race $(BUILD_FLAGS) -o bin/synchub-tunnel-race ./cmd/synchub-tunnel
 	go build $(PLUGIN_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 
+.PHONY: browser
+browser: ## Install Debian's Chromium for the tests of kubectl synchub ui, unless there is a Chromium or Chrome
+	@command -v chromium chromium-browser google-chrome chrome >/dev/null || { \
+		sudo=$$( ((UID == 0)) || echo sudo); \
+		$$sudo apt-get update && $$sudo apt-get install --yes --no-install-recommends chromium; }
+
 .PHONY: test-unit
 test-unit: test-tools ## Run all tests beside the code
 	$(unit_tests)
@@ -246,7 +270,8 @@ test-release: ## Check the configuration of releases, and build the plugin for t
 	mkdir -p dist/test-release
 	$(goreleaser) check
 	$(goreleaser) build --clean --snapshot --single-target --id=kubectl-synchub --output=dist/test-release/kubectl-synchub
-	dist/test-release/kubectl-synchub version | grep --fixed-strings '$(VERSION)'
+	dist/test-release/kubectl-synchub version --client | grep --fixed-strings '$(VERSION)'
+	for os in darwin windows; do GOOS=$$os CGO_ENABLED=0 go build $(PLUGIN_FLAGS) -o dist/test-release/$$os/ ./cmd/kubectl-synchub || exit 1; done
 	go test ./hack/release
 
 .PHONY: test-escapes

@@ -28,6 +28,7 @@ import (
 	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
+	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
 	"github.com/synchub-dev/synchub/controllers/location"
@@ -62,7 +63,9 @@ type Dependencies struct {
 	// Leases watches the Lease of the leader and, if SyncTargets are sharded, the Leases of shards. It is nil without a Lease.
 	Leases *leases.Watcher
 	// Replica is the name of this replica. LiveReplicas returns the names of all replicas, including this one; it is nil without a Lease.
-	Replica      string
+	Replica string
+	// Version is the version of the hub.
+	Version      string
 	LiveReplicas func() []string
 	// Ready is set once this replica can own SyncTargets, if they are sharded.
 	Ready *atomic.Bool
@@ -100,20 +103,22 @@ type controller interface {
 // newControllers returns all controllers. Controllers of inventory workspaces add themselves to the manager of these workspaces, too.
 func newControllers(h *hub) ([]controller, error) {
 	locator := newLocator(h)
+	lines := journal.New(h.Log.WithName("journal"), h.clock)
 	readySyncTargets := &readiness.Registry{}
 	crds := &crd.Store{}
-	syncManager := newSyncManager(h, crds)
-	syncTargets := newSyncTargets(h, syncManager, locator, readySyncTargets)
+	syncManager := newSyncManager(h, crds, lines)
+	syncTargets := newSyncTargets(h, syncManager, locator, readySyncTargets, lines)
 	copies := copystates.NewStore(copystates.StoreOptions{Mailboxes: h.mailboxes, Published: syncManager.Published, ObjectStateChanged: &syncManager.ObjectStateChanged})
 	fleet := fleetcache.New(fleetcache.Options{
 		Manager: h.inventories.ofLeader, Mailboxes: locator, InventoryConfigFor: h.Access.InventoryConfigFor, Scheme: h.hosting.GetScheme(),
 	})
 	pendingWithdrawals := &withdrawals.Registry{}
-	placements := newPlacement(h, syncManager, copies, fleet, readySyncTargets, pendingWithdrawals)
+	placements := newPlacement(h, syncManager, copies, fleet, readySyncTargets, pendingWithdrawals, lines)
 	all := []controller{
 		h,
+		lines,
 		mailbox.NewController(mailbox.Dependencies{
-			Inventories: h.inventories.ofLeader, Locator: locator, Ledger: h.ledger, Workspaces: h.workspaces,
+			Inventories: h.inventories.ofLeader, Locator: locator, Export: bootstrap.MailboxExport, Ledger: h.ledger, Workspaces: h.workspaces,
 			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, Clock: h.clock,
 		}),
 		syncTargets,
@@ -157,31 +162,31 @@ func newLocator(h *hub) mailbox.Locator {
 }
 
 // newSyncManager returns the manager that runs the sync controllers of each SyncTarget.
-func newSyncManager(h *hub, crds *crd.Store) *syncmanager.Manager {
+func newSyncManager(h *hub, crds *crd.Store, lines *journal.Journal) *syncmanager.Manager {
 	return syncmanager.New(syncmanager.Dependencies{
-		Mailboxes: h.mailboxes, CachePolicy: h.mailboxPolicy, StoreWrittenResources: syncmanager.StoreWrittenResourcesIn(h.ledger), CRDs: crds,
-		Hub: h.owner.UID, Hasher: h.hasher, Sealer: h.sealer, Role: h.role, History: h.History, Tracer: h.Tracer,
+		Mailboxes: h.mailboxes, CachePolicy: h.mailboxPolicy, StoreWrittenResources: syncmanager.StoreWrittenResourcesIn(h.ledger), StoreTenantResources: syncmanager.StoreTenantResourcesIn(h.ledger), CRDs: crds,
+		Hub: h.owner.UID, Hasher: h.hasher, Sealer: h.sealer, Role: h.role, History: h.History, Journal: lines, Tracer: h.Tracer,
 		Checker: schemacheck.NewChecker(h.clock), NameClearer: &namelock.Clearer{ConfigFor: h.Access.WorkspaceConfig},
 		Clock: h.clock, Log: h.Log.WithName("sync"),
 	}, h.settings)
 }
 
 // newSyncTargets returns the controller that connects to targets, and starts and stops their sync.
-func newSyncTargets(h *hub, syncManager *syncmanager.Manager, locator mailbox.Locator, ready *readiness.Registry) *synctarget.Controller {
+func newSyncTargets(h *hub, syncManager *syncmanager.Manager, locator mailbox.Locator, ready *readiness.Registry, lines *journal.Journal) *synctarget.Controller {
 	return synctarget.NewController(synctarget.Options{
 		Manager: h.inventories.ofStandby, Ledger: h.ledger, Mailboxes: locator, Sync: syncManager, Readiness: ready, History: h.History,
-		Registry: h.connections, Role: h.role, OtherOwners: h.isSharded, Replica: h.Replica, Tunnel: h.tunnels.status(),
+		Registry: h.connections, Role: h.role, OtherOwners: h.isSharded, Replica: h.Replica, Version: h.Version, Tunnel: h.tunnels.status(), Journal: lines,
 		Clock: h.clock, Log: h.Log.WithName("synctarget"),
 	})
 }
 
 // newPlacement returns the controller that copies objects of workload workspaces into mailboxes.
-func newPlacement(h *hub, syncManager *syncmanager.Manager, copies *copystates.Store, fleet *fleetcache.Fleet, ready *readiness.Registry, pending *withdrawals.Registry) *placement.Controller {
+func newPlacement(h *hub, syncManager *syncmanager.Manager, copies *copystates.Store, fleet *fleetcache.Fleet, ready *readiness.Registry, pending *withdrawals.Registry, lines *journal.Journal) *placement.Controller {
 	return placement.New(placement.Options{
 		Workloads: h.workloads, CachePolicy: h.workloadPolicy, Mailboxes: h.mailboxes, Fleet: fleet, Paths: h.Access, Readiness: ready, History: h.History,
 		Sync: copystates.Reader{Sync: syncManager, Store: copies, Owner: h.role}, ObjectStates: &syncManager.ObjectStateChanged, KnownSyncTargets: h.ledger.SyncTargets,
-		Hub: h.owner.UID, Hasher: h.hasher, Sealer: h.sealer, MaxPairs: h.settings.Placement.MaxObjects,
-		WithdrawalGrace: h.settings.Placement.WithdrawalGrace.Duration, Withdrawals: pending,
+		Hub: h.owner.UID, Hasher: h.hasher, Sealer: h.sealer, MaxPairs: h.settings.Placement.MaxObjects, MaxReflections: h.settings.Placement.MaxUpsyncedObjects,
+		WithdrawalGrace: h.settings.Placement.WithdrawalGrace.Duration, Withdrawals: pending, Journal: lines,
 		Clock: h.clock, Log: h.Log.WithName("placement"),
 	})
 }

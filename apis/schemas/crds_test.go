@@ -18,6 +18,7 @@ package schemas
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -43,6 +44,11 @@ func TestCRDsAreAcceptedByAnAPIServer(t *testing.T) {
 			scope := apiextensionsv1.ClusterScoped
 			if name == "customizers.edge.kubestellar.io" {
 				scope = apiextensionsv1.NamespaceScoped
+			}
+			for _, column := range crd.Spec.Versions[0].AdditionalPrinterColumns {
+				if strings.Contains(column.JSONPath, "[*]") {
+					t.Errorf("the column %s shows only the first value of %s", column.Name, column.JSONPath)
+				}
 			}
 			if crd.Spec.Scope != scope {
 				t.Errorf("scope is %s, wanted %s", crd.Spec.Scope, scope)

@@ -22,10 +22,12 @@ import (
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"
 )
 
@@ -67,4 +69,18 @@ func TestBindInventory(t *testing.T) {
 	g.Expect(again.errs).NotTo(ContainSubstring("rejects or limits"))
 	g.Expect(binding().ResourceVersion).To(Equal(bound.ResourceVersion))
 	g.Expect(succeed(t, bind("--dry-run", "-o", "yaml")...).out).To(ContainSubstring("synchub.dev/credential: kubeconfig"))
+
+	unbind := func(more ...string) []string {
+		return append([]string{"unbind", "inventory", "--provider-workspace", bindProvider}, more...)
+	}
+	florin := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}}
+	g.Expect(b.workspace.Create(t.Context(), florin)).To(Succeed())
+	fail(t, "nothing was changed: the workspace has SyncTargets (florin)", unbind("--yes")...)
+	g.Expect(b.workspace.Delete(t.Context(), florin)).To(Succeed())
+	suite.Apply(t, b.kcp.Workspace(b.path), "{apiVersion: edge.kubestellar.io/v2alpha1, kind: Location, metadata: {name: prod}, spec: {instanceSelector: {}}}")
+	fail(t, "nothing was changed: give --yes", unbind()...)
+	gone := succeed(t, unbind("--yes")...)
+	g.Expect(gone.errs).To(ContainSubstring("kcp deletes all Locations of the workspace: 1 Location."))
+	g.Expect(gone.out).To(ContainSubstring("apibinding.apis.kcp.io/edge.kubestellar.io deleted"))
+	fail(t, "there is nothing to undo", unbind("--yes")...)
 }

@@ -18,7 +18,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -28,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // useFakeKCP makes a workspace current that reports its version, and answers all other requests with a code.
@@ -69,7 +69,7 @@ func TestExitCodeOfCheck(t *testing.T) {
 				got := plugin(t, args...)
 				g.Expect(got.err != nil).To(Equal(test.problems > 0), "%s\n%s%s", format, got.out, got.errs)
 				if test.problems > 0 {
-					g.Expect(got.errs).To(Equal(fmt.Sprintf("error: %d problems were found\n", test.problems)))
+					g.Expect(got.errs).To(Equal("error: " + wording.Count(test.problems, "problem", "problems") + " found\n"))
 				}
 				g.Expect(got.out).To(ContainSubstring("v0.31.2"), "the findings are printed in any case")
 				if format == "json" {

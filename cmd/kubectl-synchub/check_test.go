@@ -18,6 +18,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -63,12 +64,17 @@ func TestCheck(t *testing.T) {
 		MatchRegexp(finding("targets", "warning", "no cluster is registered"))))
 
 	g.Expect(b.workspace.Create(t.Context(), &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}})).To(Succeed())
+	dump := filepath.Join(t.TempDir(), "dump")
+	g.Expect(run("--dump", dump).errs).To(ContainSubstring("The files for a bug report are in " + dump))
+	g.Expect(string(suite.ReadFile(t, filepath.Join(dump, "workspace-SyncTargetList.yaml")))).To(ContainSubstring("name: florin"))
+	g.Expect(string(suite.ReadFile(t, filepath.Join(dump, "check.yaml")))).To(ContainSubstring("no hub has written"))
+	g.Expect(run("--dump", dump).errs).To(ContainSubstring("file exists"))
 	useConfig(t, b.kcp.Workspace(b.path))
 	got = run("--hub-user", "another")
 	g.Expect(got.out).To(And(
 		MatchRegexp(finding("provider", "ok", "the user another has the hub's rights")),
-		MatchRegexp(finding("targets", "PROBLEM", "no hub has written to any of the 1 SyncTargets"))))
-	g.Expect(got.errs).To(Equal("error: 1 problems were found\n"))
+		MatchRegexp(finding("targets", "PROBLEM", "no hub has written to any SyncTarget (1)"))))
+	g.Expect(got.errs).To(Equal("error: 1 problem found\n"))
 	var report check.Report
 	g.Expect(json.Unmarshal([]byte(run("--hub-user", "another", "-o", "json").out), &report)).To(Succeed())
 	g.Expect(report.Problems()).To(Equal(1))
@@ -132,7 +138,7 @@ func TestCheckOfTheHostingCluster(t *testing.T) {
 	g.Expect(admin.Update(t.Context(), lease)).To(Succeed())
 	got := run()
 	g.Expect(got).To(And(
-		MatchRegexp(finding("hub", "ok", "all 2 replicas of the Deployment synchub are ready, version 9.9.9")),
+		MatchRegexp(finding("hub", "ok", "2 ready replicas of the Deployment synchub, version 9.9.9")),
 		MatchRegexp(finding("hub", "PROBLEM", "no hub leads: the Lease check-hub/synchub was renewed 1h"))))
 	if !strings.Contains(got, "\napis ") {
 		t.Errorf("nothing is said of the published APIs:\n%s", got)

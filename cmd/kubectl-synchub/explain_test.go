@@ -23,6 +23,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -78,19 +81,25 @@ spec: {namespacedObjects: [{resource: configmaps, apiVersion: v1, objectsByNames
 // workspaces starts a kcp double in which the cluster is every accessible workspace.
 func (f *testFleet) workspaces(t *testing.T) {
 	t.Helper()
-	proxy := suite.Forward(t, f.Config)
+	useServer(t, kcpDouble(t, f.Config, "root:fleet", "open")+"/clusters/root:fleet")
+}
+
+// kcpDouble starts a server that looks like kcp, in which a cluster is each of the workspaces. It returns the server's URL.
+func kcpDouble(t testing.TB, cluster *rest.Config, workspaces ...string) string {
+	t.Helper()
+	proxy := suite.Forward(t, cluster)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		workspace, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/clusters/"), "/")
-		if workspace != "root:fleet" && workspace != "open" {
+		if !slices.Contains(workspaces, workspace) {
 			http.Error(w, "no access", http.StatusForbidden)
 			return
 		}
 		r.URL.Path = "/" + path
-		r.Header.Set("Authorization", "Bearer "+f.Config.BearerToken)
+		r.Header.Set("Authorization", "Bearer "+cluster.BearerToken)
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	useServer(t, server.URL+"/clusters/root:fleet")
+	return server.URL
 }
 
 // make creates an object and deletes it at the end of the test.
@@ -99,6 +108,12 @@ func (f *testFleet) make(t *testing.T, object client.Object) {
 	if err := f.admin.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
+	f.deleteAfter(t, object)
+}
+
+// deleteAfter deletes an object at the end of the test.
+func (f *testFleet) deleteAfter(t *testing.T, object client.Object) {
+	t.Helper()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
@@ -140,21 +155,30 @@ func (f *testFleet) bring(t *testing.T, syncTarget *edgev2alpha1.SyncTarget, nam
 	if err := f.admin.Get(t.Context(), client.ObjectKey{Namespace: "bakery", Name: name}, source); err != nil {
 		t.Fatal(err)
 	}
-	const hub = types.UID("a-hub")
-	published := fixtures.Decode[synchubv1alpha1.PublishedResource](t, renamed)
+	made := bringCopy(t, f.admin, source, syncTarget, fixtures.Decode[synchubv1alpha1.PublishedResource](t, renamed))
+	f.deleteAfter(t, made)
+	return made
+}
+
+// testHub is the UID of the hub that tests imitate.
+const testHub = types.UID("a-hub")
+
+// bringCopy creates on a target the copy that a hub would make of a namespaced mailbox object.
+func bringCopy(t testing.TB, target client.Client, source *unstructured.Unstructured, of *edgev2alpha1.SyncTarget, published synchubv1alpha1.PublishedResource) *unstructured.Unstructured {
+	t.Helper()
 	namer, err := naming.Compile(published.Spec.Naming)
 	if err != nil {
 		t.Fatal(err)
 	}
 	desired, err := transform.Down{
-		Owner: ownership.Owner{Hub: hub, SyncTarget: syncTarget.UID, Sealer: ownership.InsecureSealer}, Mailbox: "open", SyncTarget: "ducat",
-		Resource: corev1.Resource("configmaps"), Namespaced: true, Hasher: ownership.NewHasher([]byte("a key")),
+		Owner: ownership.Owner{Hub: testHub, SyncTarget: of.UID, Sealer: ownership.InsecureSealer}, Mailbox: of.Status.Mailbox.Cluster, SyncTarget: of.Name,
+		Resource: schema.GroupResource{Group: published.Spec.Resource.Group, Resource: published.Spec.Resource.Resource}, Namespaced: true, Hasher: ownership.NewHasher([]byte("a key")),
 	}.Desired(source, transform.SyncSpec{Policy: ownership.PolicyDelete, Naming: namer})
 	if err != nil {
 		t.Fatal(err)
 	}
 	made := desired.ForCreate()
-	if err := f.admin.Patch(t.Context(), made, client.Apply, client.FieldOwner(ownership.FieldManager(hub)), client.ForceOwnership); err != nil { //nolint:staticcheck // the object is not typed
+	if err := target.Patch(t.Context(), made, client.Apply, client.FieldOwner(ownership.FieldManager(testHub)), client.ForceOwnership); err != nil { //nolint:staticcheck // the object is not typed
 		t.Fatal(err)
 	}
 	return made
@@ -287,21 +311,7 @@ func asksTheHostingCluster(t *testing.T, f *testFleet) {
 // readsTheRules runs explain, and render, with what the hub shows of its rules.
 func readsTheRules(t *testing.T, f *testFleet) {
 	t.Helper()
-	crd, err := os.ReadFile("../../apis/schemas/crds/edge.kubestellar.io_syncrules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	suite.Apply(t, f.Config, string(crd))
-	suite.WaitUntil(t, "SyncRules are served", func() bool { return f.admin.List(t.Context(), &edgev2alpha1.SyncRulesList{}) == nil })
-	rules := &edgev2alpha1.SyncRules{ObjectMeta: metav1.ObjectMeta{Name: edgev2alpha1.SyncRulesName}}
-	f.make(t, rules)
-	rules.Status, err = publishedresource.SyncRulesOf(publishedresource.Hub{UID: "a-hub"}, nil, []synchubv1alpha1.PublishedResource{fixtures.Decode[synchubv1alpha1.PublishedResource](t, renamed)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.admin.Status().Update(t.Context(), rules); err != nil {
-		t.Fatal(err)
-	}
+	f.show(t, renamed)
 	got := answer(t, "ducat", "cm", "bakery/settings")
 	if stepOf(got, explain.StepPublished).State != explain.OK || !strings.Contains(stepOf(got, explain.StepName).What, "bakery/ducat-settings") {
 		t.Errorf("got %+v", got)
@@ -312,6 +322,33 @@ func readsTheRules(t *testing.T, f *testFleet) {
 	}
 	unpublished := write(t, map[string]string{"service.yaml": "{apiVersion: v1, kind: Service, metadata: {name: a, namespace: bakery}}"})[0]
 	fail(t, "no PublishedResource publishes services", "published-resource", "render", "--object", unpublished)
+}
+
+// show shows PublishedResources in SyncRules, as the hub does.
+func (f *testFleet) show(t *testing.T, published ...string) {
+	t.Helper()
+	suite.Apply(t, f.Config, string(suite.ReadFile(t, "../../apis/schemas/crds/edge.kubestellar.io_syncrules.yaml")))
+	suite.WaitUntil(t, "SyncRules are served", func() bool { return f.admin.List(t.Context(), &edgev2alpha1.SyncRulesList{}) == nil })
+	rules := &edgev2alpha1.SyncRules{ObjectMeta: metav1.ObjectMeta{Name: edgev2alpha1.SyncRulesName}}
+	f.make(t, rules)
+	rules.Status = syncRules(t, published...)
+	if err := f.admin.Status().Update(t.Context(), rules); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// syncRules returns the rules of a hub with some PublishedResources.
+func syncRules(t testing.TB, published ...string) edgev2alpha1.SyncRulesStatus {
+	t.Helper()
+	var all []synchubv1alpha1.PublishedResource
+	for _, text := range published {
+		all = append(all, fixtures.Decode[synchubv1alpha1.PublishedResource](t, text))
+	}
+	rules, err := publishedresource.SyncRulesOf(publishedresource.Hub{UID: "a-hub"}, nil, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
 }
 
 func stepOf(explained explain.Explanation, name string) explain.Step {

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -189,6 +190,17 @@ func (f *testFleet) report(t *testing.T, status metav1.ConditionStatus, conditio
 			Type: condition, Status: status, Reason: "Said", Message: "said so.", ObservedGeneration: syncTarget.Generation,
 		})
 	}
+	if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reportToken sets the token of the hub in the status of the SyncTarget, as the hub does.
+func (f *testFleet) reportToken(t *testing.T, token string, expires time.Time) {
+	t.Helper()
+	claimed, _ := kubeconfig.ParseToken(token)
+	syncTarget := f.syncTarget(t)
+	syncTarget.Status.Credentials = &edgev2alpha1.CredentialsStatus{ExpiresAt: &metav1.Time{Time: expires}, TokenHash: claimed.Hash}
 	if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
 		t.Fatal(err)
 	}

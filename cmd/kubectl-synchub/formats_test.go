@@ -22,15 +22,16 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// commandsWith returns the commands that have a flag, by their paths.
+// commandsWith returns the commands that have a flag, by their paths; all commands for the flag "".
 func commandsWith(flag string) map[string]*cobra.Command {
 	found := map[string]*cobra.Command{}
 	var walk func(*cobra.Command)
 	walk = func(command *cobra.Command) {
-		if command.Flags().Lookup(flag) != nil {
+		if flag == "" || command.Flags().Lookup(flag) != nil {
 			found[strings.TrimPrefix(command.CommandPath(), "kubectl synchub ")] = command
 		}
 		for _, child := range command.Commands() {
@@ -46,12 +47,13 @@ func commandsWith(flag string) map[string]*cobra.Command {
 func TestOutputFormats(t *testing.T) {
 	const objects = "json yaml kyaml name go-template go-template-file template templatefile jsonpath jsonpath-as-json jsonpath-file"
 	want := map[string]string{
-		"check": "json yaml", "explain": "json yaml", "status": "json yaml", "published-resource render": "json yaml",
+		"check": "json yaml", "explain": "json yaml", "drift": "json yaml wide", "status": "json yaml", "version": "json yaml", "init": "yaml",
+		"diff": "json yaml", "diff placement": "json yaml", "diff location": "json yaml", "diff published-resource": "json yaml", "published-resource render": "json yaml",
 		"get": objects + " custom-columns custom-columns-file wide", "get targets": objects + " wide",
 	}
 	for _, name := range []string{
 		"register", "unregister", "rotate", "confirm-cluster", "confirm-restore", "stale-objects", "publish", "cordon", "uncordon", "suspend", "resume", "drain",
-		"allow", "bind inventory", "bind compute", "unbind compute", "rollout pause", "rollout resume", "rollout undo",
+		"allow", "bind inventory", "bind compute", "unbind compute", "unbind inventory", "rollout pause", "rollout resume", "rollout undo",
 	} {
 		want[name] = objects
 	}
@@ -88,5 +90,25 @@ func TestOutputFormats(t *testing.T) {
 		if err := command.PreRunE(command, nil); err == nil || err.Error() != `--output: "table" is none of `+list {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A letter means the same flag in each command, as in kubectl. Only commands that use a namespace have -n.
+func TestFlagsMeanOneThing(t *testing.T) {
+	letters := map[string]string{"n": "namespace", "l": "selector", "A": "all-namespaces", "f": "filename", "o": "output", "w": "watch", "y": "yes", "s": "server", "h": "help", "L": "label-columns"}
+	for _, command := range commandsWith("") {
+		command.Flags().VisitAll(func(flag *pflag.Flag) {
+			if flag.Shorthand != "" && letters[flag.Shorthand] != flag.Name {
+				t.Errorf("%s: -%s is --%s", command.CommandPath(), flag.Shorthand, flag.Name)
+			}
+		})
+	}
+	var namespaced []string
+	for name := range commandsWith("namespace") {
+		namespaced = append(namespaced, name)
+	}
+	slices.Sort(namespaced)
+	if want := []string{"diff", "explain", "get", "publish", "published-resource render", "register"}; !slices.Equal(namespaced, want) {
+		t.Errorf("these commands have --namespace: %v", namespaced)
 	}
 }

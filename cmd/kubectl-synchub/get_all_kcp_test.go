@@ -72,7 +72,7 @@ func newAllMailboxesTest(t *testing.T) *allMailboxesTest {
 		t.Fatal(err)
 	}
 	a := &allMailboxesTest{kcp: kcp, provider: provider, clusters: map[string]string{}}
-	a.publish(t)
+	publishAPIs(t, kcp, allProvider, bootstrap.MailboxExport)
 	for _, name := range []string{"mb-a", "mb-b"} {
 		a.createMailbox(t, name)
 	}
@@ -80,10 +80,10 @@ func newAllMailboxesTest(t *testing.T) *allMailboxesTest {
 	return a
 }
 
-// publish adds APIs to the mailbox export, as the hub does for PublishedResources.
-func (a *allMailboxesTest) publish(t *testing.T) {
+// publishAPIs adds Deployments and ConfigMaps to exports of a provider workspace, as the hub does for PublishedResources.
+func publishAPIs(t testing.TB, kcp *servers.KCP, provider string, exports ...string) {
 	t.Helper()
-	suite.Apply(t, a.kcp.Workspace(allProvider), `
+	suite.Apply(t, kcp.Workspace(provider), `
 apiVersion: apis.kcp.io/v1alpha1
 kind: APIResourceSchema
 metadata: {name: v1.deployments.apps}
@@ -100,15 +100,21 @@ spec:
     - {name: Size, type: integer, jsonPath: .spec.replicas}
     - {name: Paused, type: string, jsonPath: .spec.paused, priority: 1}
 `)
-	suite.Eventually(t, func(g Gomega) {
-		export := &apisv1alpha2.APIExport{}
-		g.Expect(a.provider.Get(t.Context(), types.NamespacedName{Name: bootstrap.MailboxExport}, export)).To(Succeed())
-		export.Spec.PermissionClaims = append(export.Spec.PermissionClaims, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"*"}})
-		export.Spec.Resources = append(export.Spec.Resources, apisv1alpha2.ResourceSchema{
-			Group: "apps", Name: "deployments", Schema: "v1.deployments.apps", Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+	workspace, err := client.New(kcp.Workspace(provider), client.Options{Scheme: bootstrap.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range exports {
+		suite.Eventually(t, func(g Gomega) {
+			export := &apisv1alpha2.APIExport{}
+			g.Expect(workspace.Get(t.Context(), types.NamespacedName{Name: name}, export)).To(Succeed())
+			export.Spec.PermissionClaims = append(export.Spec.PermissionClaims, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"*"}})
+			export.Spec.Resources = append(export.Spec.Resources, apisv1alpha2.ResourceSchema{
+				Group: "apps", Name: "deployments", Schema: "v1.deployments.apps", Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+			})
+			g.Expect(workspace.Update(t.Context(), export)).To(Succeed())
 		})
-		g.Expect(a.provider.Update(t.Context(), export)).To(Succeed())
-	})
+	}
 }
 
 // createMailbox creates a workspace that binds the mailbox export, with a Deployment and ConfigMaps.
@@ -120,16 +126,22 @@ func (a *allMailboxesTest) createMailbox(t *testing.T, name string) {
 	}
 	a.clusters[name] = created.Spec.Cluster
 	mailbox := a.kcp.Workspace(allProvider + ":" + name)
-	claim := func(resource string) string {
-		return fmt.Sprintf("{group: '', resource: %s, verbs: ['*'], selector: {matchAll: true}, state: Accepted}", resource)
-	}
-	suite.Apply(t, mailbox, fmt.Sprintf("apiVersion: apis.kcp.io/v1alpha2\nkind: APIBinding\nmetadata: {name: mailbox}\nspec: {reference: {export: {path: %q, name: %s}}, permissionClaims: [%s, %s]}\n",
-		allProvider, bootstrap.MailboxExport, claim("configmaps"), claim("namespaces")))
+	suite.Apply(t, mailbox, bindingOf(allProvider, bootstrap.MailboxExport, "configmaps", "namespaces"))
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(framework.Apply(t.Context(), mailbox, "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"+
 			a.configMap("settings", "default", "app: web")+a.configMap("settings", "shop", "app: db")+
 			"---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\nspec: {replicas: 3, paused: maybe}\n")).To(Succeed())
 	})
+}
+
+// bindingOf returns a manifest that binds an export and accepts claims of the core group.
+func bindingOf(provider, export string, claims ...string) string {
+	var accepted []string
+	for _, resource := range claims {
+		accepted = append(accepted, fmt.Sprintf("{group: '', resource: %s, verbs: ['*'], selector: {matchAll: true}, state: Accepted}", resource))
+	}
+	return fmt.Sprintf("apiVersion: apis.kcp.io/v1alpha2\nkind: APIBinding\nmetadata: {name: synchub}\nspec: {reference: {export: {path: %q, name: %s}}, permissionClaims: [%s]}\n",
+		provider, export, strings.Join(accepted, ", "))
 }
 
 func (a *allMailboxesTest) configMap(name, namespace, labels string) string {
@@ -234,7 +246,7 @@ func (a *allMailboxesTest) showsSyncTargets(t *testing.T) {
 	if _, err := framework.CreateWorkspace(t.Context(), a.kcp.Config, "root", "all-inventory", ""); err != nil {
 		t.Fatal(err)
 	}
-	suite.Apply(t, a.kcp.Workspace(allInventory), fmt.Sprintf("apiVersion: apis.kcp.io/v1alpha2\nkind: APIBinding\nmetadata: {name: synchub}\nspec: {reference: {export: {path: %q, name: %s}}}\n", allProvider, bootstrap.InventoryExport)+
+	suite.Apply(t, a.kcp.Workspace(allInventory), bindingOf(allProvider, bootstrap.InventoryExport)+
 		rightsOf("admin", "cluster-admin")+rightsOf("access", "system:kcp:workspace:access"))
 	inventory, err := cli.ClientOf(a.kcp.Workspace(allInventory))
 	if err != nil {

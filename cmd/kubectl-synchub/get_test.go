@@ -28,7 +28,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
@@ -87,6 +89,9 @@ func TestFleet(t *testing.T) {
 	t.Run("get", func(t *testing.T) { getsTargets(t, mine) })
 	t.Run("watch", func(t *testing.T) { watchesTargets(t, f, down) })
 	t.Run("status", func(t *testing.T) { showsStatus(t, mine) })
+	t.Run("status, and its changes", func(t *testing.T) { watchesStatus(t, f, mine) })
+	t.Run("events", func(t *testing.T) { listsEvents(t, f, down) })
+	t.Run("version", func(t *testing.T) { printsVersions(t, f) })
 	t.Run("describe", func(t *testing.T) { describesTargets(t) })
 }
 
@@ -157,7 +162,7 @@ func watchesTargets(t *testing.T, f *testFleet, down *edgev2alpha1.SyncTarget) {
 func showsStatus(t *testing.T, mine []string) {
 	t.Helper()
 	got := succeed(t, append([]string{"status"}, mine...)...).out
-	for _, part := range []string{"3 clusters: 2 ready, 1 not ready. 120 objects synced, 3 failed, as last counted.", "c-down:   TargetUnreachable: A message about c-down."} {
+	for _, part := range []string{"3 clusters: 2 ready, 1 not ready. 120 objects synced, 3 failed, counted up to ", "c-down:   TargetUnreachable: A message about c-down."} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q is missing in\n%s", part, got)
 		}
@@ -202,5 +207,110 @@ func TestCompletionProgram(t *testing.T) {
 	output, err := exec.CommandContext(t.Context(), "./kubectl_complete-synchub", "unr").CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(output), "unregister\t") {
 		t.Errorf("%v: %s", err, output)
+	}
+}
+
+// startWatch starts the plugin, and returns its output line by line. It is interrupted at the end of the test.
+func startWatch(t *testing.T, args ...string) *bufio.Scanner {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), suite.Timeout)
+	t.Cleanup(stop)
+	command := pluginProcess(ctx, args...)
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		_ = command.Wait()
+	})
+	return bufio.NewScanner(out)
+}
+
+// awaitLine reads lines up to one with a text.
+func awaitLine(t *testing.T, lines *bufio.Scanner, text string) {
+	t.Helper()
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			return
+		}
+	}
+	t.Fatalf("no line has %q", text)
+}
+
+func watchesStatus(t *testing.T, f *testFleet, mine []string) {
+	t.Helper()
+	lines := startWatch(t, append([]string{"status", "--watch"}, mine...)...)
+	awaitLine(t, lines, "3 clusters: 2 ready, 1 not ready.")
+	added := f.place(t, "d-new", "True", "Ready", 0)
+	awaitLine(t, lines, "4 clusters: 3 ready, 1 not ready.")
+	if err := f.admin.Delete(t.Context(), added); err != nil {
+		t.Fatal(err)
+	}
+	awaitLine(t, lines, "3 clusters: 2 ready, 1 not ready.")
+	fail(t, "if any flags in the group [watch output] are set", "status", "--watch", "-o", "json")
+}
+
+func listsEvents(t *testing.T, f *testFleet, about *edgev2alpha1.SyncTarget) {
+	t.Helper()
+	record := func(name, reason string, minutes int) {
+		t.Helper()
+		event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Reason: reason, Message: "a message", Type: "Warning"}
+		event.InvolvedObject = corev1.ObjectReference{Kind: "SyncTarget", Name: about.Name, UID: about.UID}
+		event.LastTimestamp = metav1.NewTime(time.Now().Add(-time.Duration(minutes) * time.Minute))
+		if err := f.admin.Create(t.Context(), event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record("a-later", "Later", 2)
+	record("b-earlier", "Earlier", 20)
+	got := succeed(t, "events", about.Name)
+	if words := firstWords(got.out); !slices.Equal(words, []string{"LAST", "20m", "2m"}) && !slices.Equal(words, []string{"LAST", "20m", "2m0s"}) {
+		t.Errorf("want the oldest first, got\n%s", got.out)
+	}
+	if !strings.Contains(got.out, "inventory") || !strings.Contains(got.out, "synctarget/"+about.Name) {
+		t.Errorf("got\n%s", got.out)
+	}
+	if got := succeed(t, "events", "a-well"); got.out != "" || !strings.Contains(got.errs, "There are no events of a-well.") {
+		t.Errorf("got\n%s%s", got.out, got.errs)
+	}
+	fail(t, `"c-dwn" not found (did you mean "c-down"?)`, "events", "c-dwn")
+
+	lines := startWatch(t, "events", about.Name, "--watch")
+	awaitLine(t, lines, "Later")
+	record("c-new", "New", 0)
+	awaitLine(t, lines, "New")
+}
+
+func printsVersions(t *testing.T, f *testFleet) {
+	t.Helper()
+	got := succeed(t, "version")
+	if !strings.HasPrefix(got.out, "kubectl-synchub ") || !strings.Contains(got.errs, "The version of the hub is unknown: no SyncTarget of the current workspace") {
+		t.Errorf("got\n%s%s", got.out, got.errs)
+	}
+	for _, name := range []string{"a-well", "b-failing"} {
+		syncTarget := &edgev2alpha1.SyncTarget{}
+		if err := f.admin.Get(t.Context(), types.NamespacedName{Name: name}, syncTarget); err != nil {
+			t.Fatal(err)
+		}
+		syncTarget.Status.HubVersion = "v9.9.9"
+		if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got = succeed(t, "version")
+	if !strings.HasSuffix(got.out, "\nhub v9.9.9\n") || !strings.Contains(got.errs, "Warning: the plugin has version") {
+		t.Errorf("got\n%s%s", got.out, got.errs)
+	}
+	var versions struct{ Hub []string }
+	if err := json.Unmarshal([]byte(succeed(t, "version", "-o", "json").out), &versions); err != nil || !slices.Equal(versions.Hub, []string{"v9.9.9"}) {
+		t.Errorf("got %+v, %v", versions, err)
+	}
+	if got := succeed(t, "version", "--client"); strings.Contains(got.out, "hub") && strings.Contains(got.out, "\nhub ") || got.errs != "" {
+		t.Errorf("got\n%s%s", got.out, got.errs)
 	}
 }

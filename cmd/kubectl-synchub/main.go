@@ -21,10 +21,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -39,8 +41,12 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/describe"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/diff"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/drift"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/events"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/get"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/initialize"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/publish"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/register"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/render"
@@ -48,6 +54,8 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/staleobjects"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/state"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/status"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/ui"
+	versioncommand "github.com/synchub-dev/synchub/cmd/kubectl-synchub/version"
 	"github.com/synchub-dev/synchub/provider/buildinfo"
 )
 
@@ -79,11 +87,18 @@ func setUpLogs(errOut io.Writer) {
 func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	command := newCommand(streams)
 	command.SetArgs(args)
-	if err := command.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(streams.ErrOut, "error: "+cli.SanitizeLines(err.Error()))
-		return 1
+	err := command.ExecuteContext(ctx)
+	if err == nil {
+		return 0
 	}
-	return 0
+	status := 1
+	if exit, ok := errors.AsType[*cli.ExitError](err); ok {
+		if status = exit.Status; exit.Err == nil {
+			return status
+		}
+	}
+	fmt.Fprintln(streams.ErrOut, "error: "+cli.SanitizeLines(err.Error()))
+	return status
 }
 
 func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -105,42 +120,50 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
 	command.SetFlagErrorFunc(cli.WithAdvice)
-	command.AddCommand(commands(streams)...)
+	addCommands(command, streams)
 	return command
 }
 
-// commands returns the commands of the plugin.
-func commands(streams genericiooptions.IOStreams) []*cobra.Command {
-	return append(state.NewCommands(streams),
-		register.NewCommand(streams),
-		register.NewUnregisterCommand(streams),
-		register.NewRotateCommand(streams),
-		register.NewConfirmClusterCommand(streams),
-		staleobjects.NewCommand(streams),
-		staleobjects.NewConfirmRestoreCommand(streams),
-		allow.NewCommand(streams),
+// The groups of the commands in the help.
+const (
+	fleetGroup     = "fleet"
+	placementGroup = "placement"
+	apiGroup       = "apis"
+	troubleGroup   = "trouble"
+	installGroup   = "install"
+)
+
+// addCommands adds the commands in their groups.
+func addCommands(to *cobra.Command, streams genericiooptions.IOStreams) {
+	add := func(group, title string, commands ...*cobra.Command) {
+		to.AddGroup(&cobra.Group{ID: group, Title: title})
+		for _, command := range commands {
+			command.GroupID = group
+		}
+		to.AddCommand(commands...)
+	}
+	add(fleetGroup, "Clusters:", slices.Concat([]*cobra.Command{
+		register.NewCommand(streams), register.NewUnregisterCommand(streams), register.NewRotateCommand(streams),
+		status.NewCommand(streams), get.NewCommand(streams), ui.NewCommand(streams),
+		cli.NewParentCommand("describe", "Show the details of a SyncTarget or an EdgePlacement", nil, describe.NewTargetCommand(streams), describe.NewPlacementCommand(streams)),
+	}, state.NewCommands(streams))...)
+	add(placementGroup, "Workspaces and placement:",
+		cli.NewParentCommand("bind", "Make a workspace an inventory workspace or a workload workspace", nil, bind.NewInventoryCommand(streams), bind.NewComputeCommand(streams)),
+		cli.NewParentCommand("unbind", "Undo bind", nil, bind.NewUnbindInventoryCommand(streams), bind.NewUnbindComputeCommand(streams)),
+		allow.NewCommand(streams), rollout.NewCommand(streams),
+	)
+	add(apiGroup, "APIs:",
 		publish.NewCommand(streams),
 		cli.NewParentCommand("published-resource", "Work with PublishedResources", []string{"publishedresource", "pubres"}, render.NewCommand(streams)),
-		cli.NewParentCommand("bind", "Make a workspace an inventory workspace or a workload workspace", nil, bind.NewInventoryCommand(streams), bind.NewComputeCommand(streams)),
-		cli.NewParentCommand("unbind", "Undo bind", nil, bind.NewUnbindComputeCommand(streams)),
-		rollout.NewCommand(streams),
-		get.NewCommand(streams),
-		cli.NewParentCommand("describe", "Show the details of a SyncTarget or an EdgePlacement", nil, describe.NewTargetCommand(streams), describe.NewPlacementCommand(streams)),
-		status.NewCommand(streams),
-		check.NewCommand(streams),
-		explain.NewCommand(streams),
-		newVersionCommand(streams),
 	)
-}
-
-func newVersionCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of the plugin",
-		Args:  cli.NoArguments,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(streams.Out, "kubectl-synchub %s (commit %s, built %s)\n", version, commit, date)
-			return err
-		},
-	}
+	add(troubleGroup, "Troubleshooting:",
+		explain.NewCommand(streams), diff.NewCommand(streams), drift.NewCommand(streams), check.NewCommand(streams), events.NewCommand(streams),
+		register.NewConfirmClusterCommand(streams), staleobjects.NewConfirmRestoreCommand(streams), staleobjects.NewCommand(streams),
+	)
+	add(installGroup, "Installation:",
+		initialize.NewCommand(streams),
+		versioncommand.NewCommand(streams, versioncommand.Build{Version: version, Commit: commit, Date: date}),
+	)
+	to.SetHelpCommandGroupID(installGroup)
+	to.SetCompletionCommandGroupID(installGroup)
 }

@@ -31,8 +31,11 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
+// publishing tests registrations that publish the APIs of the target.
+type publishing struct{ *testFleet }
+
 // imports tests that register publishes APIs of the target. The cluster is also the hosting cluster.
-func (f *testFleet) imports(t *testing.T) {
+func (f publishing) imports(t *testing.T) {
 	t.Helper()
 	f.hosts(t)
 	asked := []string{"--hosting-kubeconfig", f.Kubeconfig, "--resources", "deployments.apps,configmaps", "--yes"}
@@ -86,7 +89,7 @@ func (f *testFleet) hosts(t *testing.T) {
 	})
 }
 
-func (f *testFleet) published(t *testing.T) (names []string) {
+func (f publishing) published(t *testing.T) (names []string) {
 	t.Helper()
 	var list synchubv1alpha1.PublishedResourceList
 	if err := f.admin.List(t.Context(), &list); err != nil {
@@ -99,7 +102,7 @@ func (f *testFleet) published(t *testing.T) (names []string) {
 }
 
 // advises tests a registration by a user who may not write in the hosting cluster.
-func (f *testFleet) advises(t *testing.T) {
+func (f publishing) advises(t *testing.T) {
 	t.Helper()
 	if err := f.admin.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nobody"}}); err != nil {
 		t.Fatal(err)
@@ -125,7 +128,7 @@ func (f *testFleet) advises(t *testing.T) {
 }
 
 // awaits tests that register waits until mailboxes have the APIs.
-func (f *testFleet) awaits(t *testing.T) {
+func (f publishing) awaits(t *testing.T) {
 	t.Helper()
 	f.report(t, metav1.ConditionTrue, append(registration.ReadyConditions, edgev2alpha1.ConditionReady)...)
 	register := []string{"register", "florin", "--target-kubeconfig", f.Kubeconfig, "--hosting-kubeconfig", f.Kubeconfig, "--resources", "jobs.batch", "--yes"}
@@ -142,7 +145,7 @@ func (f *testFleet) awaits(t *testing.T) {
 	}
 }
 
-func (f *testFleet) saysOfJobs(t *testing.T, status metav1.ConditionStatus) {
+func (f publishing) saysOfJobs(t *testing.T, status metav1.ConditionStatus) {
 	t.Helper()
 	var made synchubv1alpha1.PublishedResource
 	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: "jobs.batch"}, &made); err != nil {

@@ -20,15 +20,17 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/test/clireference"
 )
 
 func TestReference(t *testing.T) {
 	common := pflag.NewFlagSet("common", pflag.ContinueOnError)
-	genericclioptions.NewConfigFlags(true).AddFlags(common)
+	cluster := cli.NewClusterFlags(true)
+	cluster.Namespace = nil
+	cluster.AddFlags(common)
 	root := newCommand(genericiooptions.NewTestIOStreamsDiscard())
 	clireference.Verify(t, "../../docs/reference/cli-kubectl-synchub.md", root, common)
 }

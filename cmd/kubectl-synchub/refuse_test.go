@@ -18,6 +18,7 @@ package main
 
 import (
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -134,6 +135,23 @@ func TestVersionAndHelp(t *testing.T) {
 				t.Errorf("got %v and\n%s", got.err, got.out)
 			}
 		})
+	}
+	for typed, meant := range map[string]string{"statu": "status", "regsiter": "register", "Drain": "drain"} {
+		if got := execute(t, "", typed); got.err == nil || !strings.Contains(got.err.Error(), `(did you mean "`+meant) {
+			t.Errorf("%s: %v", typed, got.err)
+		}
+	}
+	if got := execute(t, "", "rollout", "histroy", "shop"); got.err == nil || !strings.Contains(got.err.Error(), `(did you mean "history"?)`) {
+		t.Errorf("a command below another: %v", got.err)
+	}
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "absent"))
+	for _, command := range []string{"status", "check", "get targets"} {
+		if got := execute(t, "", strings.Fields(command)...); got.err == nil || got.err.Error() != "there is no kubeconfig: set KUBECONFIG, or give --kubeconfig" {
+			t.Errorf("%s without a kubeconfig: %v", command, got.err)
+		}
+	}
+	if got := execute(t, "", "--help"); strings.Contains(got.out, "Additional Commands") {
+		t.Errorf("a command is in no group:\n%s", got.out)
 	}
 	if got := execute(t, "", "nothing"); got.err == nil || !strings.Contains(got.err.Error(), "kubectl synchub --help") {
 		t.Errorf("an unknown command: %v", got.err)

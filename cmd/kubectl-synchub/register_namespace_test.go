@@ -36,9 +36,12 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
+// namespaceRaces tests registrations and removals while somebody else changes the namespace, or an object in it.
+type namespaceRaces struct{ *testFleet }
+
 // outlasts tests a registration while the namespace is terminating. No controller in this cluster finishes the
 // termination, so the test does.
-func (f *testFleet) outlasts(t *testing.T) {
+func (f namespaceRaces) outlasts(t *testing.T) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.Namespace}}
 	if err := f.admin.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -89,7 +92,7 @@ func (f *testFleet) awaitRefusal(t *testing.T) {
 }
 
 // remakes tests that the namespace ends between the check and the first create in it.
-func (f *testFleet) remakes(t *testing.T) {
+func (f namespaceRaces) remakes(t *testing.T) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.Namespace}}
 	if err := f.admin.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -123,7 +126,7 @@ func (f *testFleet) remakes(t *testing.T) {
 }
 
 // leavesLate tests that an object that somebody creates between the check and the write is left alone.
-func (f *testFleet) leavesLate(t *testing.T) {
+func (f namespaceRaces) leavesLate(t *testing.T) {
 	t.Helper()
 	var late *rbacv1.ClusterRole
 	target := f.target(t, "krone", interceptor.Funcs{
@@ -165,14 +168,14 @@ func (f *testFleet) identity(t *testing.T, syncTarget string) registration.Ident
 }
 
 // target returns the identity of a SyncTarget on the cluster, with a client that calls the functions.
-func (f *testFleet) target(t *testing.T, syncTarget string, intercept interceptor.Funcs) *registration.Target {
+func (f namespaceRaces) target(t *testing.T, syncTarget string, intercept interceptor.Funcs) *registration.Target {
 	t.Helper()
 	return &registration.Target{Identity: f.identity(t, syncTarget), Client: interceptor.NewClient(f.admin, intercept)}
 }
 
 // keepsNamespace tests that a removal does not delete the namespace of an identity that was created after the removal had found the
 // namespace empty.
-func (f *testFleet) keepsNamespace(t *testing.T) {
+func (f namespaceRaces) keepsNamespace(t *testing.T) {
 	t.Helper()
 	other := f.target(t, "crown", interceptor.Funcs{})
 	deletions := 0
@@ -208,7 +211,7 @@ func (f *testFleet) keepsNamespace(t *testing.T) {
 }
 
 // beginsAgain tests that the namespace is deleted just after the identity's ServiceAccount was created in it.
-func (f *testFleet) beginsAgain(t *testing.T) {
+func (f namespaceRaces) beginsAgain(t *testing.T) {
 	t.Helper()
 	patches := 0
 	target := f.target(t, "florin", interceptor.Funcs{
@@ -243,7 +246,7 @@ func (f *testFleet) beginsAgain(t *testing.T) {
 }
 
 // needsNoPatch tests that an administrator who may not change namespaces can register a cluster.
-func (f *testFleet) needsNoPatch(t *testing.T) {
+func (f namespaceRaces) needsNoPatch(t *testing.T) {
 	t.Helper()
 	refused := 0
 	target := f.target(t, "florin", interceptor.Funcs{

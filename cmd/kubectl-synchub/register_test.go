@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -53,7 +54,7 @@ func TestRegistration(t *testing.T) {
 	t.Run("rights are extended when that is confirmed, and never taken away unasked", f.extends)
 	t.Run("rights do not follow from a status", f.ignoresStatus)
 	t.Run("a Secret of another SyncTarget is left alone", f.leavesSecrets)
-	t.Run("APIs are brought to mailboxes", f.imports)
+	t.Run("APIs are brought to mailboxes", publishing{f}.imports)
 	t.Run("what is somebody else's is left alone", f.leavesOthers)
 	t.Run("it waits until the SyncTarget is ready", f.waits)
 	t.Run("states", func(t *testing.T) { takesStates(t, f) })
@@ -62,12 +63,13 @@ func TestRegistration(t *testing.T) {
 	t.Run("a tunnel", f.registersTunnel)
 	t.Run("completion offers SyncTargets", f.completes)
 	t.Run("removal", f.removes)
-	t.Run("a namespace on its way out is waited for", f.outlasts)
-	t.Run("a namespace that ends at the same time is made again", f.remakes)
-	t.Run("an object that somebody creates at the same time is left alone", f.leavesLate)
-	t.Run("a namespace that ends after the ServiceAccount was created is made again", f.beginsAgain)
-	t.Run("a removal leaves the namespace to an identity that was created at the same time", f.keepsNamespace)
-	t.Run("an administrator who may not change namespaces registers a cluster", f.needsNoPatch)
+	races := namespaceRaces{f}
+	t.Run("a namespace on its way out is waited for", races.outlasts)
+	t.Run("a namespace that ends at the same time is made again", races.remakes)
+	t.Run("an object that somebody creates at the same time is left alone", races.leavesLate)
+	t.Run("a namespace that ends after the ServiceAccount was created is made again", races.beginsAgain)
+	t.Run("a removal leaves the namespace to an identity that was created at the same time", races.keepsNamespace)
+	t.Run("an administrator who may not change namespaces registers a cluster", races.needsNoPatch)
 	t.Run("a kubeconfig that was handed over", f.takesOver)
 	t.Run("rights in namespaces", f.bounds)
 	t.Run("rights for workspaces that share the cluster", f.tenants)
@@ -101,6 +103,10 @@ func (f *testFleet) refuses(t *testing.T) {
 	fail(t, "insecure-skip-tls-verify", "register", "florin", "--target-kubeconfig", insecure)
 	executes := write(t, map[string]string{"handed": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, args: [" + filepath.Join(t.TempDir(), "executed") + "]}}}]}"})[0]
 	fail(t, "users.user.exec", "register", "florin", "--kubeconfig-only", executes)
+	workspace := write(t, map[string]string{"workspace": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1/clusters/root'}}], users: [{name: it, user: {token: t}}]}"})[0]
+	for _, flag := range []string{"--target-kubeconfig", "--kubeconfig-only"} {
+		fail(t, "https://127.0.0.1:1/clusters/root is kcp, which runs no workloads", "register", "florin", flag, workspace)
+	}
 	if versions := f.versions(t); len(versions) > 0 {
 		t.Errorf("%d objects were made", len(versions))
 	}
@@ -303,6 +309,12 @@ func (f *testFleet) registersTunnel(t *testing.T) {
 			t.Errorf("%q is not shown:\n%s", part, shown.out)
 		}
 	}
+	if !strings.Contains(shown.errs, "Warning: this plugin is no release") {
+		t.Errorf("it does not warn of the image:\n%s", shown.errs)
+	}
+	if named := succeed(t, with("--dry-run=client", "--tunnel-image=example.org/tunnel:1")...); strings.Contains(named.errs, "no release") {
+		t.Errorf("it warns of an image that was named:\n%s", named.errs)
+	}
 	for _, part := range []string{"kind: Secret", "deployments"} {
 		if strings.Contains(shown.out, part) {
 			t.Errorf("%q is shown:\n%s", part, shown.out)
@@ -374,6 +386,27 @@ func (f *testFleet) waits(t *testing.T) {
 	}
 }
 
+// rotatesWithinASecond rotates a token so soon after the last rotation that both tokens expire at the same time.
+func (f *testFleet) rotatesWithinASecond(t *testing.T, former string) {
+	t.Helper()
+	expires := time.Now().Add(time.Hour)
+	f.report(t, metav1.ConditionTrue, append(registration.ReadyConditions, edgev2alpha1.ConditionReady)...)
+	f.reportToken(t, former, expires)
+	done := make(chan printed, 1)
+	go func() {
+		done <- execute(t, "", "rotate", "florin", "--target-kubeconfig", f.Kubeconfig, "--revoke", "--wait", "--timeout", "1m")
+	}()
+	var token string
+	suite.WaitUntil(t, "the Secret has the new token", func() bool {
+		_, token = f.hub(t)
+		return token != former
+	})
+	f.reportToken(t, token, expires)
+	if got := <-done; got.err != nil || !strings.HasSuffix(got.out, "florin ready with the new token\n") {
+		t.Errorf("%v: it prints\n%s%s", got.err, got.out, got.errs)
+	}
+}
+
 func (f *testFleet) rotates(t *testing.T) {
 	t.Helper()
 	fail(t, "the SyncTarget florin was not ready with the new token after 500ms: the hub has not taken the new token yet",
@@ -388,10 +421,11 @@ func (f *testFleet) rotates(t *testing.T) {
 	if f.account(t) == f.uid {
 		t.Error("the ServiceAccount is the old one")
 	}
-	renewed, _ := f.hub(t)
-	if !allowed(t, renewed, authorizationv1.ResourceAttributes{Group: "batch", Resource: "jobs", Verb: "create"}) {
+	hub, renewed := f.hub(t)
+	if !allowed(t, hub, authorizationv1.ResourceAttributes{Group: "batch", Resource: "jobs", Verb: "create"}) {
 		t.Error("the new one has lost its rights")
 	}
+	f.rotatesWithinASecond(t, renewed)
 	suite.WaitUntil(t, "the old token ends", func() bool {
 		_, err := f.first.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{Limit: 1})
 		return apierrors.IsUnauthorized(err)

@@ -35,7 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-const examples = "../../docs/examples/publishedresource/"
+const examples = "../../examples/publishedresource/"
 
 // printed is the output of a command, and its error.
 type printed struct {
@@ -72,7 +72,7 @@ func withCluster(t *testing.T, answer http.HandlerFunc) *atomic.Int64 {
 }
 
 // useServer makes a server the current cluster.
-func useServer(t *testing.T, url string) {
+func useServer(t testing.TB, url string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(file, suite.Kubeconfig(t, url, nil, ""), 0o600); err != nil {
@@ -82,7 +82,7 @@ func useServer(t *testing.T, url string) {
 }
 
 // write writes files into a directory and returns their paths, sorted by name.
-func write(t *testing.T, files map[string]string) []string {
+func write(t testing.TB, files map[string]string) []string {
 	t.Helper()
 	dir := t.TempDir()
 	var paths []string

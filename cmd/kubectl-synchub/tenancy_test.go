@@ -21,8 +21,10 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -30,7 +32,7 @@ import (
 )
 
 // tenants tests the rights of the hub on a cluster that workload workspaces share.
-func (f *testFleet) tenants(t *testing.T) {
+func (f *testFleet) tenants(t *testing.T) { //nolint:gocyclo // one registration, in its order
 	t.Helper()
 	suite.Apply(t, f.Config, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: team}, rules: []}")
 	shared := func(more ...string) []string {
@@ -110,9 +112,28 @@ func (f *testFleet) tenants(t *testing.T) {
 	succeed(t, f.with("--tenancy", "Shared", "--yes")...)
 	expect("not shared any more", false)
 	succeed(t, shared("--yes")...)
+	foreign := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: edgev2alpha1.TenantsNamespace, Name: "another-hub"}}
+	if err := f.admin.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	isTerminating := func() bool {
+		var namespace corev1.Namespace
+		err := f.admin.Get(t.Context(), types.NamespacedName{Name: edgev2alpha1.TenantsNamespace}, &namespace)
+		return apierrors.IsNotFound(err) || namespace.DeletionTimestamp != nil
+	}
 	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig, "--yes")
 	err := f.admin.Get(t.Context(), types.NamespacedName{Namespace: edgev2alpha1.TenantsNamespace, Name: f.name}, &rbacv1.Role{})
-	if !apierrors.IsNotFound(err) {
-		t.Errorf("a Role is left: %v", err)
+	if !apierrors.IsNotFound(err) || isTerminating() {
+		t.Errorf("a Role is left, or the namespace with the Role of another hub is gone: %v", err)
+	}
+	// The target has no controllers, which would end the other namespace.
+	f.endNamespace(t)
+	f.awaitRefusal(t)
+	succeed(t, shared("--yes")...)
+	if err := f.admin.Delete(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	if succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig, "--yes"); !isTerminating() {
+		t.Error("the empty namespace of tenants stays")
 	}
 }

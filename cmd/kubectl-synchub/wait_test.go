@@ -34,7 +34,7 @@ func TestWaitFlags(t *testing.T) {
 	waiting, timed := commandsWith("wait"), commandsWith("timeout")
 	g.Expect(slices.Sorted(maps.Keys(waiting))).To(Equal([]string{
 		"bind compute", "confirm-cluster", "confirm-restore", "drain", "publish", "register", "resume", "rollout resume", "rollout undo", "rotate", "suspend",
-		"unbind compute", "uncordon", "unregister",
+		"unbind compute", "unbind inventory", "uncordon", "unregister",
 	}))
 	for name, command := range waiting {
 		g.Expect(command.Flags().Lookup("wait").Usage).To(HavePrefix("wait until "), name)
@@ -54,7 +54,7 @@ func TestTimeoutMustNotBeNegative(t *testing.T) {
 	for name := range commandsWith("timeout") {
 		args := append(strings.Fields(name), "--timeout=-1s")
 		switch name {
-		case "bind inventory":
+		case "bind inventory", "unbind inventory":
 		case "publish":
 			args = append(args, "-f", "crds.yaml")
 		case "bind compute", "unbind compute":

@@ -34,13 +34,18 @@ import (
 var levels = map[string]zapcore.Level{"error": zapcore.ErrorLevel, "info": zapcore.InfoLevel, "debug": -1, "trace": -2}
 
 func newLogger(settings v1alpha1.LogConfiguration, to io.Writer) logr.Logger {
-	encoder := zap.JSONEncoder()
+	isoTime := func(encoder *zapcore.EncoderConfig) { encoder.EncodeTime = zapcore.ISO8601TimeEncoder }
+	encoder := zap.JSONEncoder(isoTime)
 	if settings.Format == "console" {
-		encoder = zap.ConsoleEncoder()
+		encoder = zap.ConsoleEncoder(isoTime)
 	}
 	redacting := zap.RawZapOpts(uberzap.WrapCore(func(core zapcore.Core) zapcore.Core { return redactingCore{core} }))
 	return zap.New(encoder, zap.WriteTo(to), zap.Level(levels[settings.Level]), zap.StacktraceLevel(zapcore.PanicLevel), redacting)
 }
+
+// debugMessages are messages that controller-runtime logs at the info level for each controller and each of its sources. A hub starts
+// dozens of them.
+var debugMessages = map[string]bool{"Starting EventSource": true, "Starting Controller": true, "Starting workers": true}
 
 // redactingCore redacts messages and fields when an entry is written. It formats fields lazily, because each
 // reconcile has its own logger and most of these loggers write nothing.
@@ -51,7 +56,11 @@ const maxLoggedText = 4 << 10
 
 // Check adds redactingCore itself to the entry, so that Write receives the entry.
 func (r redactingCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if r.Enabled(entry.Level) {
+	level := entry.Level
+	if debugMessages[entry.Message] {
+		level = min(level, levels["debug"])
+	}
+	if r.Enabled(level) {
 		return checked.AddCore(entry, r)
 	}
 	return checked

@@ -47,3 +47,25 @@ func TestLoggersAreBuiltLazily(t *testing.T) {
 		}
 	}
 }
+
+// An administrator reads the log beside events and the logs of other programs.
+func TestLogHasTimesThatPeopleRead(t *testing.T) {
+	for format, time := range map[string]string{"json": `"ts":"20`, "console": "20"} {
+		var output bytes.Buffer
+		newLogger(v1alpha1.LogConfiguration{Level: "info", Format: format}, &output).Info("this is heard")
+		if !strings.Contains(output.String(), time) || !strings.Contains(output.String(), "T") {
+			t.Errorf("%s: no ISO 8601 time in %s", format, &output)
+		}
+	}
+}
+
+// The starts of dozens of controllers are of interest only to developers.
+func TestStartsOfControllersAreDebugMessages(t *testing.T) {
+	for level, logged := range map[string]bool{"info": false, "debug": true} {
+		var output bytes.Buffer
+		newLogger(v1alpha1.LogConfiguration{Level: level, Format: "json"}, &output).Info("Starting EventSource")
+		if output.Len() > 0 != logged {
+			t.Errorf("%s: %q", level, &output)
+		}
+	}
+}

@@ -205,7 +205,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		defer flushTraces(exporter, log)
 	}
 	replica := newReplicaIdentity()
-	dependencies.Replica = replica.name
+	dependencies.Replica, dependencies.Version = replica.name, version
 	if s.LeaderElection.LeaderElect {
 		monitor, err := newReplicaMonitor(hosting, replica, dependencies, s)
 		if err != nil {

@@ -35,6 +35,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // ReasonUnpublished is the reason of the event on a PublishedResource that was deleted.
@@ -99,8 +100,8 @@ func setAPIsMissing(resource *synchubv1alpha1.PublishedResource, groupResource s
 	}
 	status.SetConditionIf(len(syncTargets) > 0, &resource.Status.Conditions, metav1.Condition{
 		Type: synchubv1alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: resource.Generation,
-		Message: fmt.Sprintf("kcp does not bind %s in %d mailboxes, because a name is taken there. See the condition %[4]s of the SyncTargets %[3]s for the remedy.",
-			groupResource, len(syncTargets), names, edgev2alpha1.ConditionAPIsMissing),
+		Message: fmt.Sprintf("kcp does not bind %s in %s, because a name is taken there. See the condition %[4]s of the SyncTargets %[3]s for the remedy.",
+			groupResource, wording.Count(len(syncTargets), "mailbox", "mailboxes"), names, edgev2alpha1.ConditionAPIsMissing),
 	})
 }
 
@@ -140,7 +141,7 @@ func (c *Controller) findUnpublished(plan *exportPlan) []unpublished {
 // recordEvent records the remaining objects in an event and in the log: the object itself was deleted, so there is no status to
 // read.
 func (d unpublished) recordEvent(ctx context.Context, recorder clientevents.EventRecorder) {
-	message := fmt.Sprintf("%s is no longer published. Nothing was deleted: the export keeps %s, mailboxes their objects, and %d targets the %d objects that were placed there.",
+	message := fmt.Sprintf("%s is no longer published. Nothing was deleted: the export keeps %s, mailboxes their objects, and targets (%d) the objects (%d) that were placed there.",
 		d.groupResource, d.entry, d.counts.Targets, d.counts.Objects)
 	if d.successor != "" {
 		message = fmt.Sprintf("%s is published by the PublishedResource %s now.", d.groupResource, d.successor)

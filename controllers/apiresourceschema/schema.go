@@ -37,6 +37,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/schemas"
+	"github.com/synchub-dev/synchub/provider/schemas/builtin"
 )
 
 const (
@@ -65,6 +66,7 @@ const (
 	fieldHosting    = "spec.api.schemaFrom.hostingCluster"
 	fieldSyncTarget = "spec.api.schemaFrom.syncTarget"
 	fieldConfigMap  = "spec.api.schemaFrom.configMap"
+	fieldBuiltIn    = "spec.api.schemaFrom.builtIn"
 	fieldInstall    = "spec.installCRD"
 )
 
@@ -155,6 +157,13 @@ func (c *Controller) getDefinition(ctx context.Context, resource *synchubv1alpha
 	if from != nil && from.ConfigMap != nil {
 		definition, err := c.fromConfigMap(ctx, from.ConfigMap)
 		return definition, nil, err
+	}
+	if from != nil && from.BuiltIn != nil {
+		definition, err := builtin.Find(resource.Spec.Resource)
+		if err != nil {
+			return nil, nil, &problem{ReasonSchemaMissing, fmt.Errorf("%s: %w", fieldBuiltIn, err)}
+		}
+		return definition, invalidProblem(fmt.Errorf("%s: the API is built into Kubernetes, so there is no definition to install", fieldInstall)), nil
 	}
 	definition, err = readDefinition(ctx, c.HostingDiscovery, resource)
 	if err != nil {

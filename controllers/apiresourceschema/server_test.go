@@ -223,6 +223,17 @@ func TestSchemaFromAConfigMap(t *testing.T) {
 	}
 }
 
+func TestSchemaOfTheHub(t *testing.T) {
+	w := sharedTestEnv(t)
+	const from = "api: {source: Schema, schemaFrom: {builtIn: {}}}"
+	w.publish(t, "built-in", "{resource: {group: scheduling.k8s.io, resource: priorityclasses, kind: PriorityClass, version: v1}, "+from+"}")
+	w.becomes(t, "built-in", apiresourceschema.ReasonCreated, "The APIResourceSchema is")
+	w.publish(t, "not-built-in", "{resource: {group: built.example.com, resource: gadgets}, "+from+"}")
+	w.becomes(t, "not-built-in", apiresourceschema.ReasonSchemaMissing, "spec.api.schemaFrom.builtIn: the hub has no schema of gadgets.built.example.com")
+	w.publish(t, "not-installed", "{resource: {group: policy, resource: poddisruptionbudgets}, installCRD: true, "+from+"}")
+	w.becomes(t, "not-installed", apiresourceschema.ReasonInvalid, "spec.installCRD: ")
+}
+
 // A deleted schema is created again.
 func TestSchemaThatWasRemoved(t *testing.T) {
 	tier.Thorough(t)

@@ -28,6 +28,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // maxNamed bounds the names in one message.
@@ -64,8 +65,8 @@ func pendingMessage(pending []withdrawals.Pending) string {
 	}
 	slices.Sort(from)
 	slices.Sort(workspaces)
-	return status.Truncate(fmt.Sprintf("The hub withdraws %d copies of objects of %s from %s, because the Location, or a label of a SyncTarget, changed. Undo the change to keep the copies.",
-		copies, joinFirst(workspaces), joinFirst(from)))
+	return status.Truncate(fmt.Sprintf("The hub withdraws %s of objects of %s from %s, because the Location, or a label of a SyncTarget, changed. Undo the change to keep the copies.",
+		wording.Count(copies, "copy", "copies"), joinFirst(workspaces), joinFirst(from)))
 }
 
 // joinFirst joins the first maxNamed names, and appends the number of the remaining ones.

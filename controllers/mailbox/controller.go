@@ -108,6 +108,8 @@ const (
 type Controller struct {
 	Dependencies
 	creationLimiter *creationLimiter
+	// initializationRetries is when to have kcp try again to initialize mailboxes.
+	initializationRetries *initializationRetries
 	// lanes continue the reconciles of slow mailboxes without one of the shared workers.
 	lanes *queue.Lanes[mcreconcile.Request, mcreconcile.Request]
 	// accessRetries delays the attempts to grant access by SyncTarget.
@@ -118,6 +120,8 @@ type Controller struct {
 type Dependencies struct {
 	// Locator locates the mailboxes in the provider workspace, in which the controller creates them, and has their Quota.
 	Locator
+	// Export is the name of the APIExport that mailboxes bind, in the provider workspace.
+	Export string
 	// Inventories is the manager of the inventory workspaces.
 	Inventories mcmanager.Manager
 	// Ledger records the mailboxes.
@@ -136,7 +140,7 @@ type Dependencies struct {
 // NewController returns a controller that creates mailboxes and records them in the ledger.
 func NewController(dependencies Dependencies) *Controller {
 	c := &Controller{
-		Dependencies: dependencies, creationLimiter: newCreationLimiter(dependencies.Clock),
+		Dependencies: dependencies, creationLimiter: newCreationLimiter(dependencies.Clock), initializationRetries: newInitializationRetries(dependencies.Clock),
 		accessRetries: workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](requeueInterval, accessResyncInterval),
 	}
 	c.lanes = queue.LanePerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, dependencies.Clock)
@@ -183,6 +187,9 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	result, reason, err := c.reconcile(ctx, request)
 	if err != nil || !slices.Contains([]string{ReasonQueued, ReasonInitializing, ReasonNamespaceFailed, ReasonWorkspaceLost}, reason) {
 		c.endCreation(request, err == nil && reason == ReasonReady)
+	}
+	if err == nil && reason != ReasonInitializing && reason != ReasonInitializationStuck {
+		c.initializationRetries.forget(request)
 	}
 	return result, err
 }
@@ -241,15 +248,15 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 		return reconcile.Result{RequeueAfter: c.accessRetries.When(syncTarget.UID)}, condition.Reason, nil
 	}
 	c.accessRetries.Forget(syncTarget.UID)
-	return reconcile.Result{RequeueAfter: c.requeueDelay(condition.Reason, syncTarget)}, condition.Reason, nil
+	return reconcile.Result{RequeueAfter: c.requeueDelay(condition.Reason, request, syncTarget)}, condition.Reason, nil
 }
 
 // requeueDelay returns the delay until the next reconcile without an event, by the reason of the condition;
 // zero for none.
-func (c *Controller) requeueDelay(reason string, syncTarget *edgev2alpha1.SyncTarget) time.Duration {
+func (c *Controller) requeueDelay(reason string, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) time.Duration {
 	switch reason {
-	case ReasonInitializing:
-		return initializationTimeout
+	case ReasonInitializing, ReasonInitializationStuck:
+		return c.initializationRetries.next(request)
 	case ReasonWorkspaceDeleted, ReasonWorkspaceLost, ReasonNamespaceFailed:
 		return requeueInterval
 	}
@@ -339,7 +346,7 @@ func (c *Controller) ensureWorkspace(ctx context.Context, request mcreconcile.Re
 			return notReady(ReasonTooManyMailboxes, "%s", c.Quota.ExceededMessage()), nil, nil
 		}
 		if !c.creationLimiter.acquire(request) {
-			return notReady(ReasonQueued, "The hub has kcp prepare %d mailboxes at a time; this one waits for its turn.", maxConcurrentCreations), nil, nil
+			return notReady(ReasonQueued, "The hub has kcp prepare at most %d mailboxes at a time; this one waits for its turn.", maxConcurrentCreations), nil, nil
 		}
 		workspace = c.desiredWorkspace(name, syncTarget.Name)
 		err = c.Provider.GetClient().Create(ctx, &workspace)
@@ -382,9 +389,12 @@ func (c *Controller) observeWorkspace(
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonReady, Message: fmt.Sprintf("The mailbox is %s.", c.workspacePath(name))},
 			&edgev2alpha1.MailboxStatus{Workspace: c.workspacePath(name), Cluster: workspace.Spec.Cluster}, nil
 	}
+	if workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseInitializing && c.initializationRetries.take(request) {
+		c.retryInitialization(ctx, request, logicalcluster.Name(workspace.Spec.Cluster))
+	}
 	before := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxReady)
 	if c.Clock.Since(c.creationLimiter.markCreating(request)) >= initializationTimeout || before != nil && before.Reason == ReasonInitializationStuck {
-		return stuckCondition(c.Workspace+":"+name, workspace.Status.Phase), nil, nil
+		return stuckCondition(c.Workspace+":"+name, workspace.Status.Phase, c.initializationRetries.missing(request)), nil, nil
 	}
 	return initializingCondition(name), nil, nil
 }
@@ -401,18 +411,6 @@ func (c *Controller) ensureDefaultNamespace(ctx context.Context, syncTarget type
 		return nil
 	}
 	return err
-}
-
-// stuckCondition is the condition of a workspace that this hub, or the previous leader, has observed not ready
-// for initializationTimeout. The workspace's creation timestamp cannot be compared with this hub's clock: kcp
-// sets it.
-func stuckCondition(path string, phase corev1alpha1.LogicalClusterPhaseType) metav1.Condition {
-	return notReady(ReasonInitializationStuck, "The workspace %s is not ready after a minute or more, but %s. kcp binds the mailbox's APIs in the name of the hub's user: it must be a kcp user, "+
-		"not a ServiceAccount of another workspace, and may bind both exports (see `synchub init`).", path, phase)
-}
-
-func initializingCondition(name string) metav1.Condition {
-	return notReady(ReasonInitializing, "kcp is preparing the workspace %s.", name)
 }
 
 func (c *Controller) desiredWorkspace(name, syncTarget string) tenancyv1alpha1.Workspace {

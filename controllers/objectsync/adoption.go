@@ -25,7 +25,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
@@ -33,58 +32,20 @@ import (
 )
 
 // mayAdopt reports whether the adoption policy of the PublishedResource or the SyncTarget lets the hub take over an object.
-// The hub never adopts an object with another hub's mark, or with a mark that cannot be parsed.
 func (w *targetWriter) mayAdopt(ctx context.Context, current plan.Copy, object *unstructured.Unstructured, desired *transform.Desired, markErr error) (bool, error) {
-	if !ownership.IsAdoptable(markErr) {
+	decision := plan.DecideAdoption(object, markErr, w.adoptionPolicies()...)
+	if decision != plan.AdoptedIfIdentical {
+		return decision == plan.Adopted, nil
+	}
+	dryRun, err := w.objects.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
+	if apierrors.IsInvalid(err) {
+		// An object that cannot even become the desired one is not identical to it.
 		return false, nil
 	}
-	allowed := func(policy synchubv1alpha1.AdoptionPolicy) bool {
-		return w.resource.Adoption == policy || w.adoption != nil && w.adoption() == policy
+	if err != nil {
+		return false, err
 	}
-	switch {
-	case allowed(synchubv1alpha1.AdoptionAlways):
-		return true, nil
-	case allowed(synchubv1alpha1.AdoptionKubeStellar) && ownership.IsFromKubeStellar(object.GetAnnotations(), ownership.KubeStellarDownsynced, transform.SelfOf(object)):
-		return true, nil
-	case allowed(synchubv1alpha1.AdoptionIfIdentical):
-		dryRun, err := w.objects.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
-		if apierrors.IsInvalid(err) {
-			// An object that cannot even become the desired one is not identical to it.
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		return apiequality.Semantic.DeepEqual(comparableContent(dryRun, desired.IgnoredFields), comparableContent(object, desired.IgnoredFields)), nil
-	default:
-		return false, nil
-	}
-}
-
-// comparableContent returns the content in which two objects must agree to be identical: all but the marks and ignored fields.
-func comparableContent(object *unstructured.Unstructured, ignored []transform.IgnoredField) map[string]any {
-	kept := object.DeepCopy()
-	for _, field := range ignored {
-		field.Path.Delete(kept.Object)
-	}
-	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
-		unstructured.RemoveNestedField(kept.Object, "metadata", field)
-	}
-	labels, annotations := kept.GetLabels(), kept.GetAnnotations()
-	delete(labels, ownership.OwnerLabel)
-	delete(annotations, ownership.MarkAnnotation)
-	delete(annotations, ownership.IdentityAnnotation)
-	kept.SetLabels(nilIfEmpty(labels))
-	kept.SetAnnotations(nilIfEmpty(annotations))
-	return kept.Object
-}
-
-// nilIfEmpty returns nil for an empty map, which removes the field.
-func nilIfEmpty(entries map[string]string) map[string]string {
-	if len(entries) == 0 {
-		return nil
-	}
-	return entries
+	return apiequality.Semantic.DeepEqual(transform.ComparableContent(dryRun, desired.IgnoredFields), transform.ComparableContent(object, desired.IgnoredFields)), nil
 }
 
 // adopt makes the hub the only owner of the fields that it applies: a field that is removed in the mailbox later must

@@ -40,10 +40,12 @@ const settlingRetryDelay = 200 * time.Millisecond
 // them. The pass is repeated, and nothing is reported.
 var errSettling = errors.New("the target is still loading what the hub wrote for the workspace")
 
-// cannotWithdrawError means that the target does not let the author of an object remove it.
+// cannotWithdrawError means that the target does not let the author of an object remove it. workspace is the workload workspace that placed
+// the object; empty if none did.
 type cannotWithdrawError struct {
-	author string
-	err    error
+	author    string
+	workspace logicalcluster.Name
+	err       error
 }
 
 func (e *cannotWithdrawError) Error() string {
@@ -102,7 +104,7 @@ func (w *targetWriter) explainDenial(ctx context.Context, author string, o plan.
 	case namespace != "" && w.isNamespaceTerminating(ctx, namespace):
 		return &namespaceTerminatingError{namespace}
 	default:
-		return &cannotWithdrawError{author, err}
+		return &cannotWithdrawError{author, authorWorkspace(o), err}
 	}
 }
 
@@ -135,6 +137,8 @@ func reasonForAuthor(err error) string {
 		return plan.ReasonNamespaceTerminating
 	case tenants.IsForeignNamespace(err):
 		return plan.ReasonConflict
+	case tenants.IsRefused(err):
+		return plan.ReasonNamespaceNotPrepared
 	default:
 		return ""
 	}

@@ -18,6 +18,7 @@ package objectsync
 
 import (
 	"context"
+	"slices"
 	"strings"
 	gosync "sync"
 	"testing"
@@ -25,7 +26,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -135,7 +138,7 @@ type tenantHub struct {
 }
 
 // startTenants starts the controller of tenants, until stopTenants.
-func (h *tenantHub) startTenants(of *edgev2alpha1.Tenancy) {
+func (h *tenantHub) startTenants(of *edgev2alpha1.Tenancy, written ...string) {
 	h.t.Helper()
 	controller := tenants.New(tenants.Options{
 		Connection: h.connection, Mailboxes: h.mailboxes, Mailbox: theMailbox, Owner: h.owner, Hasher: ownership.NewHasher([]byte("key")),
@@ -144,7 +147,7 @@ func (h *tenantHub) startTenants(of *edgev2alpha1.Tenancy) {
 				running.RetryDenied(namespace)
 			}
 		},
-		Clock: clock.RealClock{}, Log: logr.Discard(),
+		Written: written, OnProblem: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}, of)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running gosync.WaitGroup
@@ -264,6 +267,29 @@ func TestTenants(t *testing.T) {
 		h.expectUnchangedOnTarget(resourceQuotasV1, quota)
 		h.tenants.Load().SetTenancy(of)
 		h.until("there is no ResourceQuota", func() bool { return h.onTarget(resourceQuotasV1, tenants.ObjectName) == nil })
+
+		h.tenants.Load().SetTenancy(with)
+		h.until("there is a ResourceQuota again", func() bool { return h.onTarget(resourceQuotasV1, tenants.ObjectName) != nil })
+		h.stopTenant()
+		h.startTenants(of, tenants.ResourcesFor(with)...)
+		h.until("the ResourceQuota is gone, whose setting ended while no hub ran", func() bool { return h.onTarget(resourceQuotasV1, tenants.ObjectName) == nil })
+		h.until("nothing is left of it", func() bool { return slices.Equal(h.tenants.Load().LeftResources(), tenants.ResourcesFor(of)) })
+	})
+	t.Run("a quota that the cluster refuses", func(t *testing.T) {
+		refused := of.DeepCopy()
+		refused.ResourceQuota = &corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"bogus": resource.MustParse("1")}}
+		h.tenants.Load().SetTenancy(refused)
+		h.until("the cluster's words are reported", func() bool { return strings.Contains(h.tenants.Load().Problem(), "standard resource for quota") })
+		if problem := h.tenants.Load().Problem(); !strings.Contains(problem, h.namespace) {
+			t.Errorf("the problem is %s", problem)
+		}
+		h.place(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: waits, namespace: NS}}")
+		h.until("an object waits for it", func() bool {
+			return h.failureOf(configMapsV1, h.namespace, "waits").Reason == plan.ReasonNamespaceNotPrepared
+		})
+		h.tenants.Load().SetTenancy(of)
+		h.until("the object arrives", func() bool { return h.onTarget(configMapsV1, "waits") != nil })
+		h.until("nothing is refused", func() bool { return h.tenants.Load().Problem() == "" })
 	})
 	t.Run("an object that the role may not remove", func(t *testing.T) {
 		put(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "+role+"}, rules: [{apiGroups: [''], resources: [configmaps], verbs: [create, patch]}]}")
@@ -271,6 +297,10 @@ func TestTenants(t *testing.T) {
 		h.until("the removal is denied", func() bool {
 			return h.failureOf(configMapsV1, h.namespace, "settings").Reason == plan.ReasonCannotWithdraw
 		})
+		h.until("the copy is reported to its workspace", func() bool { return len(h.stuckCopies()) == 1 })
+		if stuck := h.stuckCopies()[0]; tenancy.WorkspaceHash(stuck.Workspace) != hash || stuck.Key.Name != "settings" {
+			t.Errorf("another copy is stuck: %v", stuck)
+		}
 		put(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "+role+"}, rules: [{apiGroups: [''], resources: [configmaps], verbs: [create, patch, delete]}]}")
 		h.until("the object is removed", func() bool {
 			for _, running := range h.running() {
@@ -278,6 +308,7 @@ func TestTenants(t *testing.T) {
 			}
 			return h.onTarget(configMapsV1, "settings") == nil
 		})
+		h.until("no copy is stuck", func() bool { return len(h.stuckCopies()) == 0 })
 	})
 	t.Run("nothing is kept without an identity", func(t *testing.T) {
 		h.tenants.Load().SetTenancy(&edgev2alpha1.Tenancy{Namespaces: edgev2alpha1.NamespacesPerWorkspace})
@@ -285,4 +316,39 @@ func TestTenants(t *testing.T) {
 			return h.onTarget(roleBindingsV1, tenants.ObjectName) == nil && onTargetIn(t, serviceAccountsV1, "synchub-tenants", hash) == nil
 		})
 	})
+}
+
+// stuckCopies returns the stuck copies of all resources.
+func (h *tenantHub) stuckCopies() (refs []ObjectRef) {
+	for _, running := range h.running() {
+		refs = append(refs, running.Status.StuckCopies()...)
+	}
+	return refs
+}
+
+// The hub may write for a workspace before its watch has reported who made the namespace.
+func TestPrepareBeforeTheWatchOfNamespaces(t *testing.T) {
+	const workspace = logicalcluster.Name("2abc")
+	connection := connections.Connect(t, connections.NewRegistry(t, targets.Options{FieldManager: testFieldManager}), types.UID(unique("early")), suite.ReadFile(t, suite.Target(t).Kubeconfig), kcp.Limits{})
+	suite.WaitUntil(t, "the target is up", connection.Health.IsUp)
+	controller := tenants.New(tenants.Options{
+		Connection: connection, Mailbox: theMailbox, Owner: testOwner, Hasher: ownership.NewHasher([]byte("key")),
+		OnPrepared: func(string) {}, OnProblem: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+	}, &edgev2alpha1.Tenancy{Namespaces: edgev2alpha1.NamespacesPerWorkspace})
+
+	foreign := unique("foreign")
+	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+foreign+"}}")
+	// The informer has not synced at the first call, which starts it.
+	if err := controller.Prepare(t.Context(), foreign, workspace); !tenants.IsForeignNamespace(err) {
+		t.Errorf("the namespace of somebody else is used: %v", err)
+	}
+	own := unique("own")
+	for range 2 {
+		if err := controller.Prepare(t.Context(), own, workspace); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if labels := onTargetIn(t, namespaces, "", own).GetLabels(); labels[edgev2alpha1.LabelWorkspace] != tenancy.WorkspaceHash(workspace) {
+		t.Errorf("the namespace has the labels %v", labels)
+	}
 }

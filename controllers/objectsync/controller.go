@@ -66,6 +66,7 @@ type Controller struct {
 	executor    *executor
 	reporter    *reporter
 	firstPass   *firstPass
+	pods        *podReasons
 	tasks       tasks
 	startSignal chan struct{}
 	// activeReconciles counts the passes under way.
@@ -113,9 +114,10 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	}
 	dropped := &droppedFields{}
 	c.reporter = newReporter(o, c.mailbox, c.target, states, changes, placed, dropped)
+	c.pods = newPodReasons(o.Resource.GroupResource(), &o.Connection.Objects, o.Clock)
 	c.Status = &Status{
 		resource: &o.Resource, matcher: &c.matcher, rules: rules, mailbox: c.mailbox, target: c.target, upsync: c.upsync, upsynced: upsynced,
-		states: states, changes: changes, placed: placed, dropped: dropped,
+		states: states, changes: changes, placed: placed, dropped: dropped, pods: c.pods,
 	}
 	c.observer = &observer{
 		matcher: &c.matcher, registry: o.Registry, rules: rules, mailbox: c.mailbox, target: c.target, upsync: c.upsync, upsynced: upsynced,

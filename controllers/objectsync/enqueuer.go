@@ -180,7 +180,8 @@ func (e *enqueuer) retry(reason string) {
 // retryDenied enqueues the objects that the target has denied: all, or those that may be in a namespace of the target.
 func (e *enqueuer) retryDenied(namespace string) {
 	e.enqueueFailed(func(key types.NamespacedName, failure Failure) bool {
-		return (failure.Reason == plan.ReasonForbidden || failure.Reason == plan.ReasonCannotWithdraw) && (namespace == "" || e.mayBeIn(key, namespace))
+		isDenied := failure.Reason == plan.ReasonForbidden || failure.Reason == plan.ReasonCannotWithdraw || failure.Reason == plan.ReasonNamespaceNotPrepared
+		return isDenied && (namespace == "" || e.mayBeIn(key, namespace))
 	})
 }
 

@@ -88,11 +88,18 @@ func (e *executor) writeDown(ctx context.Context, p plan.DownPlan) (outcome, err
 	if err == nil && p.Finalizer == plan.RemoveFinalizer {
 		err = e.toMailbox.removeFinalizer(ctx, p.Key, p.InMailbox)
 	}
+	if err == nil {
+		err = result.drift.asError()
+	}
 	return result, err
 }
 
 // executeOperation executes one decision about a target object. A repair is delayed if another client keeps undoing it.
-func (e *executor) executeOperation(ctx context.Context, p plan.DownPlan, o plan.Operation, result *outcome) error {
+func (e *executor) executeOperation(ctx context.Context, p plan.DownPlan, o plan.Operation, result *outcome) (err error) {
+	if o.Decision.Action == plan.Report {
+		result.drift, err = e.compare(ctx, p.Key, o)
+		return err
+	}
 	if o.Repair {
 		if wait := e.states.nextRepairDelay(p.Key); wait > 0 {
 			result.requeueAfter = wait
@@ -102,7 +109,7 @@ func (e *executor) executeOperation(ctx context.Context, p plan.DownPlan, o plan
 			return errors.Join(e.toTarget.fieldConflictError(ctx, o), e.returnStatusAnyway(ctx, p))
 		}
 	}
-	err := e.toTarget.write(ctx, o)
+	err = e.toTarget.write(ctx, o)
 	switch {
 	case err != nil && o.Decision.Cause == plan.Removed:
 		// The target may also refuse the copy because its namespace is terminating. Such a try does not count as a repair.
@@ -114,6 +121,14 @@ func (e *executor) executeOperation(ctx context.Context, p plan.DownPlan, o plan
 		return errors.Join(err, e.returnStatusAnyway(ctx, p))
 	}
 	return err
+}
+
+// compare reports how a copy differs from the desired object. It reads a copy once for each of its states.
+func (e *executor) compare(ctx context.Context, key types.NamespacedName, o plan.Operation) (*driftReport, error) {
+	if known := e.states.driftOf(key); known != nil && known.state == stateOf(o) {
+		return known, nil
+	}
+	return e.toTarget.compare(ctx, o)
 }
 
 // returnStatusAnyway returns the status of a copy that could not be brought in sync.

@@ -128,8 +128,8 @@ func TestMutationsThatLookAtTheOtherSide(t *testing.T) {
 	controller, key := h.controllers[configMapsV1], shop("first")
 	key.Namespace = h.namespace
 	for range 6 {
-		if _, err := controller.Reconcile(log.IntoContext(t.Context(), logr.Discard()), key); err == nil {
-			t.Error("a refusal by the target is no failure")
+		if result, err := controller.Reconcile(log.IntoContext(t.Context(), logr.Discard()), key); err != nil || result.RequeueAfter == 0 {
+			t.Errorf("a refusal by the target is not tried again: %+v, %v", result, err)
 		}
 		if failure := controller.Status.states.failures()[key]; failure.Reason != plan.ReasonInvalid {
 			t.Fatalf("it fails for the reason %s: %s", failure.Reason, failure.Message)

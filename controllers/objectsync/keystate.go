@@ -62,6 +62,8 @@ type keyState struct {
 type findings struct {
 	// deferred are fields that the hub no longer ignores, but leaves unchanged on the target until the source changes.
 	deferred []string
+	// drift is how the copy differs, if the hub only reports that; nil for none.
+	drift *driftReport
 	// heldBack is true if the object is selected, but the configs' own rules keep it from being copied.
 	heldBack bool
 	// finished is true if the object has run to completion and no longer has a copy.
@@ -97,7 +99,7 @@ func (s *keyState) isEmpty() bool {
 }
 
 func (f *findings) isEmpty() bool {
-	return len(f.deferred) == 0 && !f.heldBack && !f.finished && !f.former
+	return len(f.deferred) == 0 && f.drift == nil && !f.heldBack && !f.finished && !f.former
 }
 
 // set sets a field of a key's state, and reports whether that changed it. A key without a state gets none for a zero value.
@@ -142,6 +144,13 @@ func (s *keyStates) setFailure(key types.NamespacedName, failure Failure) (befor
 	state.failedPasses++
 	s.put(key, state)
 	return before, changed, state.failedPasses
+}
+
+// failedCount returns the number of keys that fail.
+func (s *keyStates) failedCount() int {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.failed
 }
 
 // clearFailure records that a key does not fail. It returns the former failure, and whether there was one.
@@ -240,6 +249,11 @@ func (s *keyStates) setFindings(key types.NamespacedName, found findings) (chang
 	state.findings = found
 	s.put(key, state)
 	return changed
+}
+
+// driftOf returns how a copy differed at the last pass; nil if the hub did not report that.
+func (s *keyStates) driftOf(key types.NamespacedName) *driftReport {
+	return get(s, key, func(k *keyState) *driftReport { return k.drift })
 }
 
 // formerKeys returns the keys with copies that stay on the target although their source is gone.

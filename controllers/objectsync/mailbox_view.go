@@ -108,6 +108,12 @@ func (m *mailboxView) holdsObjects() bool {
 	return slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool { return m.isUpsynced(object) || HasFinalizer(object) })
 }
 
+// hasPlacedCopies reports whether the mailbox has copies that placements made.
+func (m *mailboxView) hasPlacedCopies() bool {
+	objects, _ := m.list()
+	return slices.ContainsFunc(objects, isPlacedCopy)
+}
+
 // mayBeUpsynced reports whether the mailbox has, or may have, an upsynced object of a key.
 func (m *mailboxView) mayBeUpsynced(key types.NamespacedName) bool {
 	object, known := m.get(key)

@@ -26,6 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/provider/targets/metadatapatch"
 )
 
 // resolveConflict handles the target object that has the name: it applies to the object if it is the hub's, adopts it if that is
@@ -47,6 +48,8 @@ func (w *targetWriter) resolveConflict(ctx context.Context, current plan.Copy, d
 		return w.reapplyOwned(ctx, current, desired, observed)
 	case isEnsured(w.owner, object, markErr):
 		return w.applyInPlace(ctx, current, desired, object.GetUID())
+	case desired.ReportsDrift && plan.DecideAdoption(object, markErr, w.adoptionPolicies()...) != plan.NotAdopted:
+		return w.reportAdoption(ctx, current, object, desired.AsAdopted())
 	}
 	allowed, err := w.mayAdopt(ctx, current, object, desired, markErr)
 	switch {
@@ -64,6 +67,9 @@ func (w *targetWriter) reapplyOwned(ctx context.Context, current plan.Copy, desi
 	switch {
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
 		return w.updateMark(ctx, current, desired, observed)
+	case desired.ReportsDrift && observed.Mark.Hash == desired.Mark.Hash && !observed.HasOwnerLabel:
+		// An apply would also take back what other clients have changed.
+		return w.patchMetadata(ctx, current, observed.UID, metadatapatch.Patch{SetLabels: map[string]string{ownership.OwnerLabel: w.owner.LabelValue()}})
 	case observed.Mark.Adopted:
 		return w.apply(ctx, current, desired.AsAdopted(), observed.UID)
 	default:

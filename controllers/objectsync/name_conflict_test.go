@@ -142,14 +142,14 @@ func TestComparableContent(t *testing.T) {
 	} {
 		one, other := object(test.one), object(test.other)
 		before := other.DeepCopy()
-		a, b := comparableContent(one, nil), comparableContent(other, nil)
+		a, b := transform.ComparableContent(one, nil), transform.ComparableContent(other, nil)
 		if same := apiequality.Semantic.DeepEqual(a, b); same != test.same {
 			t.Errorf("%s: want %v, got %v and %v", name, test.same, a, b)
 		}
 		if !reflect.DeepEqual(other, before) {
 			t.Errorf("%s: the object was changed: %v", name, other)
 		}
-		if again := comparableContent(&unstructured.Unstructured{Object: b}, nil); !reflect.DeepEqual(again, b) {
+		if again := transform.ComparableContent(&unstructured.Unstructured{Object: b}, nil); !reflect.DeepEqual(again, b) {
 			t.Errorf("%s: first %v, then %v", name, b, again)
 		}
 	}
@@ -172,7 +172,7 @@ func TestComparableContentWithoutIgnoredFields(t *testing.T) {
 		ignored := rulesOf(t, "ignoreFields: [{path: "+test.ignored+"}]").IgnoredFields
 		one, other := scaled(test.one), scaled(test.other)
 		before := one.DeepCopy()
-		if same := apiequality.Semantic.DeepEqual(comparableContent(one, ignored), comparableContent(other, ignored)); same != test.same {
+		if same := apiequality.Semantic.DeepEqual(transform.ComparableContent(one, ignored), transform.ComparableContent(other, ignored)); same != test.same {
 			t.Errorf("%s: the contents are equal: %v", name, same)
 		}
 		if !reflect.DeepEqual(one, before) {

@@ -96,6 +96,8 @@ func (w *nameWatches) update(key types.NamespacedName, err error) {
 	var ref *plan.Ref
 	if taken, ok := errors.AsType[*nameTakenError](err); ok {
 		ref = &taken.ref
+	} else if drifted, ok := errors.AsType[*driftedError](err); ok {
+		ref = drifted.asNameTaken()
 	}
 	if left := w.waiters.await(key, ref); left != nil {
 		w.watch(*left, false)

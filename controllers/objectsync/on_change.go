@@ -68,7 +68,10 @@ func (c *Controller) Uncordon() { c.enqueuer.retry(plan.ReasonTargetCordoned) }
 func (c *Controller) Release() { c.enqueuer.retry(plan.ReasonStoreWentBack) }
 
 // RetryConflicts enqueues the objects whose name is taken, after the adoption policy has changed.
-func (c *Controller) RetryConflicts() { c.enqueuer.retry(plan.ReasonConflict) }
+func (c *Controller) RetryConflicts() {
+	c.enqueuer.retry(plan.ReasonConflict)
+	c.enqueuer.retry(plan.ReasonAdoptionReported)
+}
 
 // RetryDenied enqueues the objects in a namespace of the target that the target has denied, after the hub gave their authors rights
 // there. The empty namespace means all objects.
@@ -114,7 +117,12 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 }
 
 // OnEvent is called for each change in the mailbox.
-func (c *Controller) OnEvent(event mailboxes.Event) { c.enqueuer.onMailboxEvent(event) }
+func (c *Controller) OnEvent(event mailboxes.Event) {
+	c.enqueuer.onMailboxEvent(event)
+	if isPlacedCopy(event.New) && c.enqueuer.current() == nil && !c.Status.IsServed() {
+		c.recheckStart()
+	}
+}
 
 // OnReset is called when the mailbox cache was relisted, or stops being filled.
 func (c *Controller) OnReset() {

@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
@@ -91,6 +92,8 @@ type Options struct {
 	// AggregateMetrics makes the controller share one series per metric with the other controllers of its SyncTarget, without the
 	// resource label's value.
 	AggregateMetrics bool
+	// Journal logs removed objects and failures; nil logs none.
+	Journal *journal.Journal
 	// Tracer records traces of passes; nil records none.
 	Tracer *tracing.Tracer
 	Clock  clock.Clock

@@ -17,6 +17,8 @@ limitations under the License.
 package objectsync
 
 import (
+	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	gosync "sync"
@@ -38,6 +40,9 @@ type ObjectRef struct {
 	Mailbox    logicalcluster.Name
 	Resource   schema.GroupVersionResource
 	Key        types.NamespacedName
+	// Workspace is the workload workspace of a stuck copy: the mailbox does not have it any more, and the target does not let the hub
+	// remove its object. It is also set when that ends, and empty for all other objects.
+	Workspace logicalcluster.Name
 }
 
 // PlacementCopyVersion identifies the content of a marked mailbox object: a copy that a placement made. The mark changes with the
@@ -66,6 +71,11 @@ func PlacementCopyVersionOf(object *unstructured.Unstructured) PlacementCopyVers
 	return PlacementCopyVersion{UID: object.GetUID(), Mark: mark}
 }
 
+// isPlacedCopy reports whether a mailbox object has the mark of a placement, which need not be valid; false for nil.
+func isPlacedCopy(object *unstructured.Unstructured) bool {
+	return PlacementCopyVersionOf(object) != PlacementCopyVersion{}
+}
+
 // ObjectState is the state on the target of one version of a marked mailbox object.
 type ObjectState struct {
 	// Synced is true if this is the version that the target was last in sync with.
@@ -80,7 +90,7 @@ type ObjectState struct {
 
 // Equal reports whether two states are the same.
 func (s ObjectState) Equal(other ObjectState) bool {
-	if (s.Failure == nil) != (other.Failure == nil) || s.Failure != nil && *s.Failure != *other.Failure {
+	if (s.Failure == nil) != (other.Failure == nil) || s.Failure != nil && !s.Failure.Equal(*other.Failure) {
 		return false
 	}
 	return s.Synced == other.Synced && s.Excluded == other.Excluded && s.Health == other.Health
@@ -93,6 +103,8 @@ type PlacementCopy struct {
 	// Version is zero if the target was never in sync with the object.
 	Version PlacementCopyVersion
 	State   ObjectState
+	// Workspace is the workload workspace of a stuck copy, see [ObjectRef].
+	Workspace logicalcluster.Name
 }
 
 // placementCopyState is the recorded state of a marked object.
@@ -100,6 +112,8 @@ type placementCopyState struct {
 	// synced is the version of the object when the target was last in sync with it.
 	synced   PlacementCopyVersion
 	excluded bool
+	// workspace is the workload workspace of a stuck copy, see [ObjectRef].
+	workspace logicalcluster.Name
 }
 
 // placementCopies are the states of the copies that placements made in the mailbox, by their keys.
@@ -121,8 +135,9 @@ func newPlacementCopies(o *Options) *placementCopies {
 
 // record records the result of a pass for an object, and publishes a change of its state.
 func (p *placementCopies) record(key types.NamespacedName, result placementCopyOutcome, failureChanged bool) {
-	if p.update(key, result) || failureChanged && result.version != (PlacementCopyVersion{}) {
-		p.publishOne(key)
+	before, _ := p.get(key)
+	if changed := p.update(key, result); changed || failureChanged && (result.version != PlacementCopyVersion{} || result.workspace != "") {
+		p.publishOne(key, cmp.Or(result.workspace, before.workspace))
 	}
 }
 
@@ -131,11 +146,19 @@ func (p *placementCopies) update(key types.NamespacedName, result placementCopyO
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	before, known := p.states[key]
-	if result.version == (PlacementCopyVersion{}) {
+	isGone := result.version == PlacementCopyVersion{}
+	switch {
+	case isGone && result.isVerifying && before.workspace != "":
+		// Another try to remove the object follows.
+		return false
+	case isGone && result.workspace == "":
 		delete(p.states, key)
 		return known
 	}
-	now := placementCopyState{synced: before.synced, excluded: result.excluded}
+	now := placementCopyState{synced: before.synced, excluded: result.excluded, workspace: result.workspace}
+	if isGone {
+		now.synced = PlacementCopyVersion{}
+	}
 	if result.synced {
 		now.synced = result.version
 	}
@@ -161,18 +184,32 @@ func (p *placementCopies) keys() []types.NamespacedName {
 	return slices.Collect(maps.Keys(p.states))
 }
 
+// stuck returns the stuck copies.
+func (p *placementCopies) stuck() (refs []ObjectRef) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	for key, state := range p.states {
+		if state.workspace != "" {
+			ref := p.ref
+			ref.Key, ref.Workspace = key, state.workspace
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
 // publish publishes that the copies of objects have changed on the target.
 func (p *placementCopies) publish(keys []types.NamespacedName) {
 	for _, key := range keys {
-		if _, known := p.get(key); known {
-			p.publishOne(key)
+		if state, known := p.get(key); known {
+			p.publishOne(key, state.workspace)
 		}
 	}
 }
 
-func (p *placementCopies) publishOne(key types.NamespacedName) {
+func (p *placementCopies) publishOne(key types.NamespacedName, workspace logicalcluster.Name) {
 	ref := p.ref
-	ref.Key = key
+	ref.Key, ref.Workspace = key, workspace
 	p.topic.Publish(ref)
 }
 
@@ -182,24 +219,34 @@ type placementCopyOutcome struct {
 	version PlacementCopyVersion
 	// synced is true if the target has the content of the object. excluded is true if upsync takes precedence.
 	synced, excluded bool
+	// workspace is the workload workspace of a stuck copy, see [ObjectRef]. isVerifying is true if the hub verifies the absence of the
+	// mailbox object before it tries to remove the copy.
+	workspace   logicalcluster.Name
+	isVerifying bool
 }
 
 // newPlacementCopyOutcome returns the outcome for a marked object, given the downsync's outcome and error.
 func newPlacementCopyOutcome(s *plan.Snapshot, down outcome, err error) placementCopyOutcome {
 	if s.InMailbox == nil {
-		return placementCopyOutcome{}
+		result := placementCopyOutcome{isVerifying: err == nil && down.decision.Action == plan.VerifyAbsence}
+		if stuck, is := errors.AsType[*cannotWithdrawError](err); is {
+			result.workspace = stuck.workspace
+		}
+		return result
 	}
+	isDone := err == nil || err == down.drift.asError() //nolint:errorlint // the pass has no other error
 	return placementCopyOutcome{
 		version:  PlacementCopyVersionOf(s.InMailbox),
-		synced:   err == nil && !down.outdated && isSynced(s.Down, down.decision),
+		synced:   isDone && !down.outdated && isSynced(s.Down, down.decision),
 		excluded: down.decision.Cause == plan.ExcludedByUpsync,
 	}
 }
 
-// isSynced reports whether the target has the content of the source after a plan was executed without an error.
+// isSynced reports whether the target has the content of the source after a plan was executed without an error. A copy that another
+// client changed afterwards counts.
 func isSynced(d *plan.DownSnapshot, decision plan.Decision) bool {
 	switch decision.Action {
-	case plan.Create, plan.Apply, plan.UpdateMark:
+	case plan.Create, plan.Apply, plan.UpdateMark, plan.Report:
 		return true
 	case plan.None:
 		return d.State == plan.Selected && (decision.Cause == plan.InSync || decision.Cause == plan.Finished)

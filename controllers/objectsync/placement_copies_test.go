@@ -42,6 +42,7 @@ func TestMarkedStates(t *testing.T) {
 	decided := func(action plan.Action, cause plan.Cause) outcome {
 		return outcome{decision: plan.Decision{Action: action, Cause: cause}}
 	}
+	gone, stuck := &plan.Snapshot{Down: &plan.DownSnapshot{State: plan.SourceNotFound}}, &cannotWithdrawError{"user", "team", errors.New("no")}
 	for _, step := range []struct {
 		name    string
 		mark    string
@@ -60,8 +61,17 @@ func TestMarkedStates(t *testing.T) {
 		{"an edit that is applied", "two", decided(plan.Apply, plan.Changed), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "two"}}, true},
 		{"upsync takes precedence", "two", decided(plan.None, plan.ExcludedByUpsync), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "two"}, excluded: true}, true},
 		{"the mark is removed", "", decided(plan.None, plan.InSync), nil, true, placementCopyState{}, false},
+		{"a copy again", "one", decided(plan.Create, plan.Missing), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
+		{"a copy that is gone, and cannot be withdrawn", "gone", decided(plan.Delete, plan.Cause(plan.SourceNotFound)), stuck, true, placementCopyState{workspace: "team"}, true},
+		{"the absence is verified again", "gone", decided(plan.VerifyAbsence, plan.Cause(plan.SourceNotFound)), nil, false, placementCopyState{workspace: "team"}, true},
+		{"it is withdrawn", "gone", decided(plan.Delete, plan.Cause(plan.SourceNotFound)), nil, true, placementCopyState{}, false},
+		{"a copy of nobody cannot be withdrawn", "gone", decided(plan.Delete, plan.Cause(plan.SourceNotFound)), &cannotWithdrawError{err: errors.New("no")}, false, placementCopyState{}, false},
 	} {
-		changed := states.update(key, newPlacementCopyOutcome(withMark(step.mark), step.down, step.err))
+		snapshot := withMark(step.mark)
+		if step.mark == "gone" {
+			snapshot = gone
+		}
+		changed := states.update(key, newPlacementCopyOutcome(snapshot, step.down, step.err))
 		got, known := states.get(key)
 		if changed != step.changed || got != step.want || known != step.known {
 			t.Errorf("%s: changed %v, %+v, %v", step.name, changed, got, known)

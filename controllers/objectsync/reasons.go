@@ -26,10 +26,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -65,8 +68,18 @@ func newRemovedError(desired *transform.Desired) *removedError {
 type Failure struct {
 	// Reason is one of the Reason constants. Message is for users, with at most 1024 bytes.
 	Reason, Message string
+	// Differences are the first fields that differ on the target, at most [edgev2alpha1.MaxDifferences]; nil for none. They are shared.
+	Differences *[]edgev2alpha1.FieldDifference
 	// Removal is true if the reason is [plan.ReasonStoreWentBack], and the copy would be removed.
 	Removal bool
+}
+
+// Equal reports whether two failures are the same.
+func (f Failure) Equal(other Failure) bool {
+	if f.Differences != other.Differences && apiequality.Semantic.DeepEqual(f.Differences, other.Differences) {
+		f.Differences = other.Differences
+	}
+	return f == other
 }
 
 // isLimitError reports whether the mailbox of an object exceeds its limits.
@@ -111,7 +124,11 @@ func (e *immutableError) Unwrap() error { return e.err }
 
 func newFailure(err error) Failure {
 	held, isHeld := errors.AsType[*plan.HeldError](err)
-	return Failure{Reason: ReasonFor(err), Message: status.Truncate(requestmetrics.SafeMessage(err)), Removal: isHeld && held.Removal}
+	failure := Failure{Reason: ReasonFor(err), Message: status.Truncate(requestmetrics.SafeMessage(err)), Removal: isHeld && held.Removal}
+	if drifted, ok := errors.AsType[*driftedError](err); ok && failure.Reason == drifted.reason() {
+		failure.Differences = &drifted.first
+	}
+	return failure
 }
 
 // ReasonFor returns the reason of a failure.
@@ -120,11 +137,14 @@ func ReasonFor(err error) string {
 	_, isTaken := errors.AsType[*nameTakenError](err)
 	_, isImmutable := errors.AsType[*immutableError](err)
 	_, isRemoved := errors.AsType[*removedError](err)
+	drifted, isDrifted := errors.AsType[*driftedError](err)
 	switch {
 	case reason != "":
 		return reason
 	case isLimitError(err):
 		return plan.ReasonMailboxLimitExceeded
+	case isDrifted:
+		return drifted.reason()
 	case isTaken, errors.Is(err, errNameTakenInMailbox):
 		return plan.ReasonConflict
 	case errors.Is(err, errFieldConflict):
@@ -162,7 +182,7 @@ func reasonForResponse(err error) string {
 	case apierrors.IsForbidden(err):
 		// Another admission plugin than a webhook or a policy: Pod Security, LimitRange, the resize of a volume.
 		return plan.ReasonAdmissionDenied
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), strings.Contains(err.Error(), "failed to create typed patch object"):
+	case isInvalid(err):
 		return plan.ReasonInvalid
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		return plan.ReasonNotServed
@@ -172,6 +192,18 @@ func reasonForResponse(err error) string {
 	default:
 		return plan.ReasonFailed
 	}
+}
+
+// isInvalid reports whether the object itself is why the target refused it.
+func isInvalid(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || strings.Contains(err.Error(), "failed to create typed patch object") || isMissingRole(err)
+}
+
+// isMissingRole reports whether the target refused a binding because it does not have the role. The response names the binding.
+func isMissingRole(err error) bool {
+	missing, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && apierrors.IsNotFound(missing) && missing.ErrStatus.Details != nil && missing.ErrStatus.Details.Name != "" &&
+		missing.ErrStatus.Details.Group == rbacv1.GroupName && strings.HasSuffix(missing.ErrStatus.Details.Kind, "bindings")
 }
 
 // tooLargeToStore matches etcd's refusal of an object that the API server has accepted; the response has no reason.
@@ -186,7 +218,7 @@ var quotaUnknownMessage = regexp.MustCompile(`is forbidden: status unknown for q
 // missingRightMessage matches the API server's refusals because of a missing right, both from the authorizer and from checks that
 // require further rights. Admission plugins respond with the same code and reason.
 var missingRightMessage = regexp.MustCompile(`[Ff]orbidden: User "([^"\\]|\\.)*" cannot \S+ (resource|path) "|` +
-	`is attempting to grant RBAC permissions not currently held|` +
+	`is forbidden: user "([^"\\]|\\.)*" \(groups=\[|` + // it is attempting to grant RBAC permissions not currently held
 	`cannot set (an ownerRef|blockOwnerDeletion)|` +
 	`user not permitted to `)
 

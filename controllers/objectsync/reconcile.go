@@ -19,7 +19,6 @@ package objectsync
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -46,6 +45,8 @@ type outcome struct {
 	outdated bool
 	// deferred are fields that the hub no longer ignores, but leaves unchanged on the target until the source changes.
 	deferred []string
+	// drift is how the copy differs, if the hub only reports that; nil for other decisions.
+	drift *driftReport
 	// heldBack is true if the object exists, and the configs' own rules keep it from being copied.
 	heldBack bool
 	// statusReturned is true if the pass wrote a status to the mailbox.
@@ -86,7 +87,11 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	if err == nil {
 		c.reporter.succeeded(pass, outcome)
 		c.completeRename(key, outcome)
-		return reconcile.Result{RequeueAfter: outcome.requeueAfter}, nil
+		after := c.checkPods(ctx, key)
+		if outcome.requeueAfter > 0 && (after == 0 || outcome.requeueAfter < after) {
+			after = outcome.requeueAfter
+		}
+		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	failure, failedPasses := c.reporter.failed(ctx, pass, outcome, err)
 	if failure.Reason == plan.ReasonTargetUnreachable || apierrors.IsUnauthorized(err) {
@@ -96,10 +101,8 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	if c.isRetriedByEvent(failure) {
 		return reconcile.Result{}, nil
 	}
-	if after := retryAfter(failure, outcome, failedPasses); after > 0 {
-		return reconcile.Result{RequeueAfter: after}, nil
-	}
-	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, c.reporter.redact(err))
+	// The failure is reported, so it is no error of the controller.
+	return reconcile.Result{RequeueAfter: retryAfter(failure, outcome, failedPasses)}, nil
 }
 
 // completeRename enqueues the key under which the object was upsynced before, once the object exists under its new name.
@@ -120,15 +123,15 @@ func (c *Controller) tried(key types.NamespacedName, readable bool) {
 }
 
 // isRetriedByEvent reports whether an event will enqueue the key when the cause of the failure is gone: [Controller.Uncordon] for
-// a cordon, [Controller.Release] for a kcp that went back to an earlier state, the mailbox cache for exceeded limits.
+// a cordon, [Controller.Release] for a kcp that went back to an earlier state, [Controller.onAvailabilityChanged] for an API that the target
+// does not serve, the mailbox cache for exceeded limits, and a watch of the target for an object that differs there.
 func (c *Controller) isRetriedByEvent(failure Failure) bool {
 	return failure.Reason == plan.ReasonTargetCordoned && c.executor.toTarget.isCordoned() || failure.Reason == plan.ReasonMailboxLimitExceeded ||
+		failure.Reason == plan.ReasonNotServed && !c.Status.IsServed() || failure.Reason == plan.ReasonDrifted || failure.Reason == plan.ReasonAdoptionReported ||
 		failure.Reason == plan.ReasonStoreWentBack && c.Held()
 }
 
-// retryAfter returns the delay until a failure is retried; zero leaves it to the queue's exponential backoff. Each try of a
-// deletion needs a new verification of the source's absence, and the queue resets its backoff then. So the delay of a failed
-// deletion depends on the number of failed passes.
+// retryAfter returns the delay until a failure is retried; zero if an event does that. It grows with the number of failed passes.
 func retryAfter(failure Failure, outcome outcome, failedPasses int) time.Duration {
 	switch failure.Reason {
 	case plan.ReasonContended, plan.ReasonRemovedByCluster, plan.ReasonRemovedInMailbox:
@@ -136,10 +139,7 @@ func retryAfter(failure Failure, outcome outcome, failedPasses int) time.Duratio
 	case plan.ReasonForbidden, plan.ReasonCannotWithdraw:
 		return forbiddenRetryDelay + time.Duration(rand.Int64N(int64(forbiddenRetryDelay/10))) //nolint:gosec // jitter needs no secrecy
 	}
-	if outcome.decision.Action == plan.Delete || outcome.decision.Action == plan.Release {
-		return retryDelay(failedPasses)
-	}
-	return 0
+	return retryDelay(failedPasses)
 }
 
 // retryDelay returns the delay after a number of failed passes.

@@ -34,16 +34,12 @@ func TestRetryAfter(t *testing.T) {
 	if after := retryAfter(Failure{Reason: plan.ReasonContended}, repair, 1); after != repair.requeueAfter {
 		t.Errorf("a repair that has to wait is tried after %s", after)
 	}
-	for _, reason := range []string{plan.ReasonInvalid, plan.ReasonFailed, plan.ReasonNotServed, plan.ReasonTargetUnreachable} {
-		if after := retryAfter(Failure{Reason: reason}, outcome{requeueAfter: time.Second}, 1); after != 0 {
-			t.Errorf("%s must be left to the queue, not tried after %s", reason, after)
-		}
-	}
 }
 
-// Each deletion needs a new verification of the absence, and the queue resets its backoff then.
-func TestRefusedDeletionsBackOff(t *testing.T) {
-	for _, action := range []plan.Action{plan.Delete, plan.Release} {
+// Failures that somebody must resolve are no errors of the controller, so their retries back off by the number of failed passes. For a
+// deletion that is the number of failed passes too, although each needs a new verification of the absence.
+func TestFailuresBackOff(t *testing.T) {
+	for _, action := range []plan.Action{plan.Delete, plan.Release, plan.Apply, plan.Create, ""} {
 		for failedPasses, want := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 8: 12800 * time.Millisecond, 13: 5 * time.Minute, 1000: 5 * time.Minute} {
 			if after := retryAfter(Failure{Reason: plan.ReasonNotServed}, outcome{decision: plan.Decision{Action: action}}, failedPasses); after != want {
 				t.Errorf("after %d failed passes, %s is tried after %s instead of %s", failedPasses, action, after, want)

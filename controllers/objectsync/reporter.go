@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/mutation"
@@ -48,6 +49,7 @@ type reporter struct {
 	placed     *placementCopies
 	dropped    *droppedFields
 	metrics    *controllerMetrics
+	journal    *journal.Journal
 	// tracer is nil if the hub records no traces.
 	tracer *tracing.Tracer
 	// onChange is called when a summary may have changed.
@@ -58,7 +60,7 @@ type reporter struct {
 func newReporter(o *Options, mailbox *mailboxView, target *targetView, states *keyStates, changes *pendingChanges, placed *placementCopies, dropped *droppedFields) *reporter {
 	return &reporter{
 		resource: &o.Resource, syncTarget: o.SyncTarget, mailbox: mailbox, target: target, states: states, changes: changes, placed: placed, dropped: dropped,
-		metrics: newMetrics(o.Owner.SyncTarget, o.Resource, o.AggregateMetrics), tracer: o.Tracer, onChange: o.OnChange, clock: o.Clock,
+		metrics: newMetrics(o.Owner.SyncTarget, o.Resource, o.AggregateMetrics), tracer: o.Tracer, journal: o.Journal, onChange: o.OnChange, clock: o.Clock,
 	}
 }
 
@@ -130,10 +132,33 @@ func (r *reporter) failed(ctx context.Context, p pass, outcome outcome, err erro
 	if changed {
 		r.metrics.failureChanged(before.Reason, failure.Reason)
 		r.onChange()
+		message := journal.Failing
+		if failure.Differences != nil {
+			message = journal.Differing
+		}
+		r.log(message, failure.Reason, r.resource.GroupResource(), p.key, failure.Message)
 		r.warn(ctx, p.key, failure)
+	}
+	if !changed && failure.Differences != nil && !before.Equal(failure) {
+		// The fields are a part of the report, and have no event of their own.
+		changed = true
+		r.onChange()
 	}
 	r.placed.record(p.key, outcome.placementCopy, changed)
 	return failure, failedPasses
+}
+
+// removed records that an object was removed from the target or from the mailbox, or released there. message is a message of package
+// journal.
+func (r *reporter) removed(message string, cause plan.Cause, resource schema.GroupResource, key types.NamespacedName) {
+	r.log(message, string(cause), resource, key, "")
+}
+
+// log records an object in the log.
+func (r *reporter) log(message, reason string, resource schema.GroupResource, key types.NamespacedName, detail string) {
+	r.journal.Record(journal.Entry{
+		Message: message, SyncTarget: r.syncTarget, Inventory: targetlabels.Inventory(r.mailbox.owner.SyncTarget), Resource: resource, Reason: reason,
+	}, key, detail)
 }
 
 // restoreChanges makes the changes of a failed pass pending again, because the target is away.
@@ -145,7 +170,7 @@ func (r *reporter) restoreChanges(p pass) {
 
 // recordState records the results of a pass that are reported beside the failure.
 func (r *reporter) recordState(key types.NamespacedName, outcome outcome, err error) {
-	found := findings{deferred: outcome.deferred}
+	found := findings{deferred: outcome.deferred, drift: outcome.drift}
 	if err == nil {
 		found.heldBack, found.finished, found.former = outcome.heldBack, outcome.decision.Cause == plan.Finished, outcome.decision.IsKept()
 	}

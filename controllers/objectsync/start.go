@@ -61,8 +61,9 @@ func (c *Controller) start(ctx context.Context) (stop func()) {
 }
 
 // waitForCacheSync waits until the target's caches have synced, because no decision is safe before. It does not wait for APIs and
-// namespaces that the hub cannot list. If the hub can list nothing, waitForCacheSync returns only if the mailbox has upsynced
-// objects, or objects with the finalizer. It returns false if ctx ends first.
+// namespaces that the hub cannot list. If the hub can list nothing, waitForCacheSync returns only if the mailbox has objects that cannot
+// be left alone: upsynced ones, ones with the finalizer, or, if the target does not serve the API, copies that placements made, whose
+// failure their users look for. It returns false if ctx ends first.
 func (c *Controller) waitForCacheSync(ctx context.Context) bool {
 	begins := func() bool {
 		if c.Resource.Unpublishing {
@@ -76,7 +77,8 @@ func (c *Controller) waitForCacheSync(ctx context.Context) bool {
 			}
 			known += filled
 		}
-		return known > 0 || c.mailbox.holdsObjects()
+		// What a target does not serve cannot be there unseen, unlike what the hub may not list.
+		return known > 0 || c.mailbox.holdsObjects() || !c.Status.IsServed() && c.mailbox.hasPlacedCopies()
 	}
 	for !begins() {
 		select {

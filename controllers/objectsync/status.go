@@ -45,6 +45,8 @@ type Status struct {
 	changes  *pendingChanges
 	placed   *placementCopies
 	dropped  *droppedFields
+	// pods explains the health of workloads; nil for other resources.
+	pods *podReasons
 }
 
 // knownStates are facts about objects that the caches do not contain.
@@ -221,6 +223,13 @@ func (s *Status) Summary() Summary {
 	return sum
 }
 
+// Progress reports whether some objects are in sync, whether some failed, and whether no change is pending. Unlike [Status.Summary] it
+// visits no objects. It does not count upsynced objects as synced.
+func (s *Status) Progress() Progress {
+	pending, _ := s.changes.count()
+	return Progress{HasSynced: s.target.count() > 0, HasFailed: s.states.failedCount() > 0, IsSettled: pending == 0}
+}
+
 // copiedAPIs returns the number of target APIs among the copies of a mailbox object: [Status.CopiedObjectCount] counts the object
 // once for each.
 func copiedAPIs(copies []plan.Copy) int {
@@ -246,18 +255,22 @@ func (s *Status) ObjectState(key types.NamespacedName, version PlacementCopyVers
 	return state, known
 }
 
-// Copies returns all marked mailbox objects whose state is known.
+// Copies returns all marked mailbox objects whose state is known, and the stuck copies.
 func (s *Status) Copies() []PlacementCopy {
 	keys := s.placed.keys()
 	copies := make([]PlacementCopy, 0, len(keys))
 	for _, key := range keys {
 		if state, synced, known := s.syncedState(key); known {
 			state.Synced = synced != PlacementCopyVersion{}
-			copies = append(copies, PlacementCopy{s.resource.GroupVersionResource, key, synced, state})
+			marked, _ := s.placed.get(key)
+			copies = append(copies, PlacementCopy{s.resource.GroupVersionResource, key, synced, state, marked.workspace})
 		}
 	}
 	return copies
 }
+
+// StuckCopies returns the copies that the mailbox does not have any more, and whose objects the target does not let the hub remove.
+func (s *Status) StuckCopies() []ObjectRef { return s.placed.stuck() }
 
 // syncedState returns the state of a marked mailbox object, and the version that the target was last in sync with.
 func (s *Status) syncedState(key types.NamespacedName) (state ObjectState, synced PlacementCopyVersion, known bool) {
@@ -273,7 +286,7 @@ func (s *Status) syncedState(key types.NamespacedName) (state ObjectState, synce
 	for i, copied := range s.target.CopiesOf(key) {
 		// A copy under an old name goes once the new one exists.
 		if i == 0 || copied.Observed.Health.Status != health.Terminating {
-			state.Health = copied.Observed.Health
+			state.Health = s.pods.explain(key, copied.Observed.Health)
 		}
 	}
 	return state, marked.synced, true

@@ -89,10 +89,29 @@ func FirstFailures(all []ObjectFailure, limit int) (first []edgev2alpha1.ObjectF
 		first = append(first, edgev2alpha1.ObjectFailure{
 			Group: failure.Resource.Group, Resource: failure.Resource.Resource,
 			Namespace: failure.Key.Namespace, Name: failure.Key.Name,
-			Reason: failure.Failure.Reason, Message: status.Truncate(failure.Failure.Message),
+			Reason: failure.Failure.Reason, Message: status.Truncate(failure.Failure.Message), Differences: failure.Failure.FieldDifferences(),
 		})
 	}
 	return first
+}
+
+// FieldDifferences returns the fields that differ on the target. The caller must not change them.
+func (f Failure) FieldDifferences() []edgev2alpha1.FieldDifference {
+	if f.Differences == nil {
+		return nil
+	}
+	return *f.Differences
+}
+
+// WithoutValues returns failures without the values of fields, for a status that people read who may not read the objects.
+func WithoutValues(failures []edgev2alpha1.ObjectFailure) []edgev2alpha1.ObjectFailure {
+	for i := range failures {
+		failures[i].Differences = slices.Clone(failures[i].Differences)
+		for j := range failures[i].Differences {
+			failures[i].Differences[j].Desired, failures[i].Differences[j].Observed = "", ""
+		}
+	}
+	return failures
 }
 
 // Summary counts the objects of one or more controllers.
@@ -110,6 +129,16 @@ type Summary struct {
 	// HeldRemovals and HeldOverwrites count the failed objects whose copies would be removed, or overwritten, if kcp had not gone back to
 	// an earlier state.
 	HeldRemovals, HeldOverwrites int
+}
+
+// Progress is what a [Summary] is about, without its numbers.
+type Progress struct {
+	HasSynced, HasFailed, IsSettled bool
+}
+
+// And returns the progress of the objects of both.
+func (p Progress) And(other Progress) Progress {
+	return Progress{p.HasSynced || other.HasSynced, p.HasFailed || other.HasFailed, p.IsSettled && other.IsSettled}
 }
 
 // Add adds another summary.

@@ -214,7 +214,20 @@ func (t *targetView) APIOf(kind schema.GroupKind) (plan.TargetAPI, error) {
 			return api.TargetAPI, nil
 		}
 	}
-	return plan.TargetAPI{}, fmt.Errorf("%w %s, the API of the copy", observe.ErrNotServed, kind)
+	return plan.TargetAPI{}, notServedError(kind)
+}
+
+// checkServed returns an error if the target does not serve an API, as far as the hub knows. [Controller.onAvailabilityChanged] is called when
+// it does.
+func (t *targetView) checkServed(api plan.TargetAPI) error {
+	if t.resourceFor(api.GroupResource()).cache.Availability().Reason != targets.ReasonNotServed {
+		return nil
+	}
+	return notServedError(schema.GroupKind{Group: api.Group, Kind: api.Kind})
+}
+
+func notServedError(kind schema.GroupKind) error {
+	return fmt.Errorf("%w %s, the API of the copy", observe.ErrNotServed, kind)
 }
 
 // KindOf implements [observe.Target].

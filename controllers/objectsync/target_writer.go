@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -72,6 +73,12 @@ func (w *targetWriter) write(ctx context.Context, o plan.Operation) error {
 	if o.Decision.Action == plan.None {
 		return nil
 	}
+	if o.Decision.Action == plan.Create {
+		// Nothing need be made ready, and nothing asked, for an object that the target cannot have.
+		if err := w.view.checkServed(o.Copy.API); err != nil {
+			return err
+		}
+	}
 	ctx, author, err := w.asAuthor(ctx, o)
 	if err == nil {
 		err = w.request(ctx, o)
@@ -80,6 +87,13 @@ func (w *targetWriter) write(ctx context.Context, o plan.Operation) error {
 		return w.explainDenial(ctx, author, o, err)
 	}
 	log.FromContext(ctx).V(1).Info("wrote to the target", "decision", o.Decision.String(), "resource", o.Copy.API.GroupResource(), "name", o.Copy.Key)
+	switch o.Decision.Action {
+	case plan.Delete:
+		w.reporter.removed(journal.Removed, o.Decision.Cause, o.Copy.API.GroupResource(), o.Copy.Key)
+	case plan.Release:
+		w.reporter.removed(journal.Released, o.Decision.Cause, o.Copy.API.GroupResource(), o.Copy.Key)
+	default:
+	}
 	w.onChange()
 	return nil
 }
@@ -108,7 +122,7 @@ func (w *targetWriter) request(ctx context.Context, o plan.Operation) error {
 		return w.release(ctx, o.Copy)
 	case plan.Conflict:
 		return &nameTakenError{ref: o.Copy.Ref(), reason: "it came from " + describeFormer(o)}
-	case plan.VerifyAbsence, plan.Update:
+	case plan.VerifyAbsence, plan.Update, plan.Report:
 	}
 	return fmt.Errorf("%s is no action on the target", o.Decision)
 }
@@ -160,7 +174,7 @@ func (w *targetWriter) create(ctx context.Context, current plan.Copy, desired *t
 	if namespace := current.Key.Namespace; writes.IsMissingNamespace(err, namespace) {
 		labels := w.tenants().NamespaceLabels(workspaceOf(desired.Identity))
 		ensured := map[string]string{ownership.EnsuredAnnotation: w.owner.EnsuredValue(writes.NamespaceSelf(namespace))}
-		if err = w.objects.EnsureNamespace(extra, namespace, labels, ensured); err != nil {
+		if _, err = w.objects.EnsureNamespace(extra, namespace, labels, ensured); err != nil {
 			err = fmt.Errorf("cannot create the namespace %s: %w", namespace, err)
 		} else {
 			created, err = w.objects.Create(extra, current.API.GroupVersionResource, desired.ForCreate())

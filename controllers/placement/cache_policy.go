@@ -80,6 +80,10 @@ func (p *CachePolicy) Selects(all mailboxes.Reader, cluster logicalcluster.Name,
 		return true, false
 	}
 	resource, ok := published[of]
+	if ok && isReflectable(resource) && ownership.MayBeForWorkspace(markOf(object)) {
+		// The hub compares a reflection with its origin.
+		return true, true
+	}
 	if !ok || resource.RelatedOnly || !rules.IsPlaceable(resource, object) {
 		return false, true
 	}
@@ -207,6 +211,40 @@ func (p *CachePolicy) published() map[schema.GroupVersionResource]plan.Resource 
 
 // copies returns the resources of mailboxes that have the copies of the published resources. The caller must not change them.
 func (p *CachePolicy) copies() map[schema.GroupVersionResource]plan.Resource { return p.load().copies }
+
+// reflectable returns the resources that may have reflections: published ones, and unpublished ones that a config already has. After a start,
+// a resource of another export is published only when the hub has discovered it.
+func (p *CachePolicy) reflectable(config *edgev2alpha1.SyncerConfig) (resources []schema.GroupResource) {
+	published := map[schema.GroupResource]bool{}
+	for of, resource := range p.published() {
+		published[of.GroupResource()] = true
+		if isReflectable(resource) {
+			resources = append(resources, of.GroupResource())
+		}
+	}
+	if config == nil {
+		return resources
+	}
+	for _, entry := range config.Spec.Upsync {
+		for _, name := range entry.Resources {
+			resource := schema.GroupResource{Group: entry.APIGroup, Resource: name}
+			if name != edgev2alpha1.Wildcard && !published[resource] && !slices.Contains(resources, resource) {
+				resources = append(resources, resource)
+			}
+		}
+	}
+	return resources
+}
+
+// ofKind returns the published resource of a kind, as workspaces have it.
+func (p *CachePolicy) ofKind(kind schema.GroupKind) (resource plan.Resource, ok bool) {
+	for of, resource := range p.published() {
+		if of.Group == kind.Group && resource.Kind == kind.Kind {
+			return resource, true
+		}
+	}
+	return plan.Resource{}, false
+}
 
 // placeableCopy returns the resource of mailboxes that has the copies of a resource of workspaces, if that is placeable.
 func (p *CachePolicy) placeableCopy(of schema.GroupVersionResource) (copied plan.Resource, ok bool) {

@@ -22,6 +22,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
@@ -90,5 +91,34 @@ func TestOriginalsOfTheExport(t *testing.T) {
 	}
 	if unknown := (schema.GroupVersionResource{Version: "v1", Resource: "secrets"}); policy.copyOf(unknown) != unknown {
 		t.Error("the copies of what is not published are elsewhere")
+	}
+}
+
+// A config keeps what it brings up of a resource that is not published yet.
+func TestReflectableResources(t *testing.T) {
+	published := func(name string) plan.Resource {
+		resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: name}}
+		resource.Namespaced = true
+		return resource
+	}
+	leaving, clusterScoped := published("leaving"), published("clusterscoped")
+	leaving.Unpublishing, clusterScoped.Namespaced = true, false
+	policy := &CachePolicy{}
+	policy.publish([]plan.Resource{published("reports"), leaving, clusterScoped})
+	config := &edgev2alpha1.SyncerConfig{Spec: edgev2alpha1.SyncerConfigSpec{Upsync: []edgev2alpha1.UpsyncSet{
+		{APIGroup: "example.org", Resources: []string{"reports", "leaving", "clusterscoped", "late", "*"}}, {APIGroup: "example.org", Resources: []string{"late"}}, {Resources: []string{"pods"}},
+	}}}
+	names := func(resources []schema.GroupResource) (names []string) {
+		for _, resource := range resources {
+			names = append(names, resource.String())
+		}
+		slices.Sort(names)
+		return names
+	}
+	if got, want := names(policy.reflectable(config)), []string{"late.example.org", "pods", "reports.example.org"}; !slices.Equal(got, want) {
+		t.Errorf("with a config: %v, want %v", got, want)
+	}
+	if got, want := names(policy.reflectable(nil)), []string{"reports.example.org"}; !slices.Equal(got, want) {
+		t.Errorf("without a config: %v, want %v", got, want)
 	}
 }

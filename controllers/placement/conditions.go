@@ -29,6 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // condition returns a condition of a placement.
@@ -64,10 +65,19 @@ func readyCondition(found outcome, counted *placementCounts) metav1.Condition {
 	case counted.placed < expected:
 		return notReady(rules.ReasonPending, "%d of %d pairs of an object and a destination are placed.", counted.placed, expected)
 	case counted.synced < expected:
-		return notReady(rules.ReasonSyncing, "The clusters of %d of %d pairs of an object and a destination do not have the object as it is here yet: %s.", expected-counted.synced, expected, firstUnsynced(counted.unsynced))
+		return notReady(rules.ReasonSyncing, "The clusters of %d of %d pairs of an object and a destination do not have the object as it is here yet: %s.%s", expected-counted.synced, expected, firstUnsynced(counted.unsynced), awayMessage(counted.away))
 	default:
-		return condition(edgev2alpha1.ConditionReady, metav1.ConditionTrue, rules.ReasonInSync, "The clusters of %d destinations have all %d selected objects.%s", destinations, counted.selected, excludedMessage(counted.excluded))
+		return condition(edgev2alpha1.ConditionReady, metav1.ConditionTrue, rules.ReasonInSync, "The clusters of all destinations (%d) have all selected objects (%d).%s%s", destinations, counted.selected, excludedMessage(counted.excluded), awayMessage(counted.away))
 	}
+}
+
+// awayMessage names the destinations that are not Ready, which the counts contain as the hub last observed them; it is empty if there
+// are none.
+func awayMessage(away []string) string {
+	if len(away) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Not Ready, and counted as last observed: %s.", joinFirst(away))
 }
 
 // unservedMessage names the APIs that destinations lack; it is empty if they have all.
@@ -108,10 +118,10 @@ func healthyCondition(found outcome, counted *placementCounts) metav1.Condition 
 		return condition(edgev2alpha1.ConditionHealthy, metav1.ConditionFalse, rules.ReasonUnhealthy,
 			"The health of %d of %d pairs of an object and a destination is Failed or Unknown; see status.failures.", counted.unhealthy, expected)
 	case counted.healthy < expected:
-		return condition(edgev2alpha1.ConditionHealthy, metav1.ConditionFalse, rules.ReasonInProgress, "%d of %d pairs of an object and a destination are healthy.", counted.healthy, expected)
+		return condition(edgev2alpha1.ConditionHealthy, metav1.ConditionFalse, rules.ReasonInProgress, "%d of %d pairs of an object and a destination are healthy.%s", counted.healthy, expected, awayMessage(counted.away))
 	default:
 		return condition(edgev2alpha1.ConditionHealthy, metav1.ConditionTrue, rules.ReasonCurrent,
-			"All %d selected objects do their work on %d clusters.%s", counted.selected, len(found.resolution.Destinations), excludedMessage(counted.excluded))
+			"All selected objects (%d) do their work on all clusters (%d).%s%s", counted.selected, len(found.resolution.Destinations), excludedMessage(counted.excluded), awayMessage(counted.away))
 	}
 }
 
@@ -132,10 +142,10 @@ func rolloutCondition(found outcome, counted *placementCounts) metav1.Condition 
 	}
 	switch isComplete := int(status.Succeeded) == len(found.resolution.Destinations); {
 	case isComplete && counted.failed > 0:
-		return notYet(rules.ReasonObjectsFailed, "All %d destinations have all objects that can be placed, and these are healthy. %d pairs of an object and a destination cannot be placed: %s; see status.failures.",
-			status.Succeeded, counted.failed, firstFailures(counted.failures))
+		return notYet(rules.ReasonObjectsFailed, "All destinations (%d) have all objects that can be placed, and these are healthy. %s: %s; see status.failures.",
+			status.Succeeded, wording.Count(counted.failed, "pair of an object and a destination cannot be placed", "pairs of an object and a destination cannot be placed"), firstFailures(counted.failures))
 	case isComplete:
-		complete := condition(edgev2alpha1.ConditionRolledOut, metav1.ConditionTrue, rules.ReasonComplete, "All %d destinations have all objects, and these are healthy.", status.Succeeded)
+		complete := condition(edgev2alpha1.ConditionRolledOut, metav1.ConditionTrue, rules.ReasonComplete, "All destinations (%d) have all objects, and these are healthy.", status.Succeeded)
 		if why := counted.rollout.notKept; why != "" {
 			complete.Message += " No PlacementRevision keeps these objects, so no undo can bring them back: " + why + "."
 		}
@@ -184,8 +194,8 @@ func upsyncCondition(found outcome) metav1.Condition {
 		return metav1.Condition{Type: edgev2alpha1.ConditionUpsyncDenied}
 	}
 	return condition(edgev2alpha1.ConditionUpsyncDenied, metav1.ConditionTrue, rules.ReasonUpsyncDenied,
-		"spec.upsync does not apply to %d destinations (%s): the administrator of the inventory allows it by spec.availableTo.upsync of a Location.",
-		len(found.upsyncDenied), strings.Join(found.upsyncDenied[:min(len(found.upsyncDenied), maxNamed)], ", "))
+		"spec.upsync does not apply to %s (%s): the administrator of the inventory allows it by spec.availableTo.upsync of a Location.",
+		wording.Count(len(found.upsyncDenied), "destination", "destinations"), strings.Join(found.upsyncDenied[:min(len(found.upsyncDenied), maxNamed)], ", "))
 }
 
 // choiceCondition returns the condition TooFewClusters of a placement; an empty Reason means that there is none.
@@ -195,7 +205,8 @@ func choiceCondition(found outcome) metav1.Condition {
 		return metav1.Condition{Type: edgev2alpha1.ConditionTooFewClusters}
 	}
 	return condition(edgev2alpha1.ConditionTooFewClusters, metav1.ConditionTrue, rules.ReasonTooFewClusters,
-		"spec.numberOfClusters is %d, and %d are chosen: %d SyncTargets match, and the others are not Ready, or cordoned or drained.", found.choice.Number, chosen, found.resolution.Matching)
+		"spec.numberOfClusters is %d, and %s: %s, and the others are not Ready, or cordoned or drained.",
+		found.choice.Number, wording.Count(chosen, "is chosen", "are chosen"), wording.Count(found.resolution.Matching, "SyncTarget matches", "SyncTargets match"))
 }
 
 // storeWentBackCondition returns the condition StoreWentBack of a placement; an empty Reason means that there is none.
@@ -204,8 +215,8 @@ func storeWentBackCondition(held []string) metav1.Condition {
 		return metav1.Condition{Type: edgev2alpha1.ConditionStoreWentBack}
 	}
 	return condition(edgev2alpha1.ConditionStoreWentBack, metav1.ConditionTrue, rules.ReasonOlderVersions,
-		"kcp went back to an earlier state, as after a restore from a backup. Until the administrators of %d destinations confirm that, "+
-			"the hub withdraws nothing from them, and overwrites nothing there: %s. Put back what is missing here.", len(held), joinFirst(held))
+		"kcp went back to an earlier state, as after a restore from a backup. Until the administrators of %s confirm that, "+
+			"the hub withdraws nothing from them, and overwrites nothing there: %s. Put back what is missing here.", wording.Count(len(held), "destination", "destinations"), joinFirst(held))
 }
 
 const (

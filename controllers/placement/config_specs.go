@@ -17,36 +17,32 @@ limitations under the License.
 package placement
 
 import (
-	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
-// selectedResource is a resource whose copies a config selects.
-type selectedResource struct {
-	edgev2alpha1.GroupResource
-	namespaced bool
-}
-
 // desiredDownsync returns the spec of the config that selects all copies in a mailbox.
 func (c *configs) desiredDownsync(mailbox logicalcluster.Name, existing *edgev2alpha1.SyncerConfig, owner ownership.Owner) edgev2alpha1.SyncerConfigSpec {
-	var resources []selectedResource
+	var resources []rules.SelectedResource
 	withPairs, crds := c.pairs.of(mailbox)
 	installed, areAll := c.installedCRDs(crds)
 	for _, of := range withPairs {
 		if resource, ok := c.policy.placeable(of); ok && (of.GroupResource() != crdGroupResource || !areAll) {
 			copied := c.policy.copyOf(of)
-			resources = append(resources, selectedResource{edgev2alpha1.GroupResource{Group: copied.Group, Resource: copied.Resource}, resource.Namespaced})
+			resources = append(resources, rules.SelectedResource{
+				GroupResource: edgev2alpha1.GroupResource{Group: copied.Group, Resource: copied.Resource}, Namespaced: resource.Namespaced,
+			})
 		}
 	}
 	spec := downsyncSpec(resources, existing, owner, func(of edgev2alpha1.GroupResource) bool {
@@ -55,7 +51,7 @@ func (c *configs) desiredDownsync(mailbox logicalcluster.Name, existing *edgev2a
 	if len(installed) > 0 {
 		spec.ClusterScope = append(spec.ClusterScope, edgev2alpha1.ClusterScopeDownsyncResource{
 			GroupResource: edgev2alpha1.GroupResource{Group: crdGroupResource.Group, Resource: crdGroupResource.Resource},
-			Objects:       installed, LabelSelector: ownedBy(owner),
+			Objects:       installed, LabelSelector: rules.OwnedBy(owner),
 		})
 	}
 	return spec
@@ -70,11 +66,6 @@ func (c *configs) installedCRDs(crds []string) (installed []string, areAll bool)
 		}
 	}
 	return installed, len(installed) == len(crds)
-}
-
-// ownedBy returns the selector of an owner's copies.
-func ownedBy(owner ownership.Owner) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchLabels: map[string]string{ownership.OwnerLabel: owner.LabelValue()}}
 }
 
 // mayHaveCopies reports whether a mailbox may have objects of a resource with an owner's label: copies without
@@ -94,38 +85,23 @@ func (c *configs) mayHaveCopies(mailbox logicalcluster.Name, of edgev2alpha1.Gro
 // downsyncSpec returns the spec of a config, with all defaults, that selects the owner's copies of resources.
 // It drops an entry of the existing config only if the mailbox has no copies of the entry's resource: without
 // the entry, the hub would remove them from the target.
-func downsyncSpec(resources []selectedResource, existing *edgev2alpha1.SyncerConfig, owner ownership.Owner, mayHaveCopies func(edgev2alpha1.GroupResource) bool) edgev2alpha1.SyncerConfigSpec {
+func downsyncSpec(resources []rules.SelectedResource, existing *edgev2alpha1.SyncerConfig, owner ownership.Owner, mayHaveCopies func(edgev2alpha1.GroupResource) bool) edgev2alpha1.SyncerConfigSpec {
 	for _, entry := range entriesOf(existing) {
-		isListed := slices.ContainsFunc(resources, func(other selectedResource) bool { return other.GroupResource == entry.GroupResource })
+		isListed := slices.ContainsFunc(resources, func(other rules.SelectedResource) bool { return other.GroupResource == entry.GroupResource })
 		if !isListed && mayHaveCopies(entry.GroupResource) {
 			resources = append(resources, entry)
 		}
 	}
-	slices.SortFunc(resources, func(a, b selectedResource) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
-	})
-	selector := ownedBy(owner)
-	spec := edgev2alpha1.SyncerConfigSpec{StatusReturn: new(true), DeletionPolicy: edgev2alpha1.DeletionPolicyDelete}
-	for _, one := range resources {
-		if one.namespaced {
-			spec.NamespaceScope.Namespaces = []string{edgev2alpha1.Wildcard}
-			spec.NamespaceScope.Resources = append(spec.NamespaceScope.Resources, edgev2alpha1.NamespaceScopeDownsyncResource{GroupResource: one.GroupResource, LabelSelector: selector})
-			continue
-		}
-		spec.ClusterScope = append(spec.ClusterScope, edgev2alpha1.ClusterScopeDownsyncResource{
-			GroupResource: one.GroupResource, Objects: []string{edgev2alpha1.Wildcard}, LabelSelector: selector,
-		})
-	}
-	return spec
+	return rules.CopiesSpec(resources, owner)
 }
 
 // entriesOf returns the resources of a config's entries for downsync, each once; none without a config.
-func entriesOf(config *edgev2alpha1.SyncerConfig) (entries []selectedResource) {
+func entriesOf(config *edgev2alpha1.SyncerConfig) (entries []rules.SelectedResource) {
 	if config == nil {
 		return nil
 	}
 	add := func(resource edgev2alpha1.GroupResource, namespaced bool) {
-		if entry := (selectedResource{resource, namespaced}); !slices.Contains(entries, entry) {
+		if entry := (rules.SelectedResource{GroupResource: resource, Namespaced: namespaced}); !slices.Contains(entries, entry) {
 			entries = append(entries, entry)
 		}
 	}
@@ -148,42 +124,55 @@ const maxUpsync = 1_000
 // desiredUpsync returns the spec of the config for the upsync of a workspace in a mailbox. It returns nil if
 // the placements of the workspace are unknown: the config then stays as it is. It drops an entry only if kcp
 // confirms that no placement has it any more, because without the entry the hub would remove upsynced objects
-// from the mailbox.
-func (c *configs) desiredUpsync(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig) (*edgev2alpha1.SyncerConfigSpec, error) {
+// from the mailbox. again is when to try to drop them without an event; zero for never.
+func (c *configs) desiredUpsync(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig) (desired *edgev2alpha1.SyncerConfigSpec, again time.Duration, err error) {
 	w := c.workspaces.find(key.workspace)
 	if w == nil {
-		return nil, nil
+		return nil, 0, nil
 	}
-	active := w.active.get()
+	state := w.active.read()
+	active := state.placements
 	if active == nil {
-		return nil, nil
-	}
-	entries, elsewhere := active.upsyncAt(key.mailbox)
-	spec := &edgev2alpha1.SyncerConfigSpec{StatusReturn: new(true), DeletionPolicy: edgev2alpha1.DeletionPolicyDelete, Upsync: entries}
-	if existing == nil || len(appendMissing(slices.Clone(entries), existing.Spec.Upsync)) == len(entries) {
-		return spec, nil
+		return nil, 0, nil
 	}
 	syncTarget, _ := c.fleet.Snapshot().SyncTargetOf(key.mailbox)
+	entries, elsewhere := active.upsyncAt(key.mailbox, &rules.UpsyncScope{
+		Namespaces: w.pairs.namespacesAt(key.mailbox, syncTarget.Tenancy.Naming.IsShared()), Resources: c.policy.reflectable(existing), Placements: c.marks.ownerOf(syncTarget.UID),
+	})
+	spec := &edgev2alpha1.SyncerConfigSpec{StatusReturn: new(true), DeletionPolicy: edgev2alpha1.DeletionPolicyDelete, Upsync: entries}
+	if existing == nil || len(appendMissing(slices.Clone(entries), existing.Spec.Upsync)) == len(entries) {
+		return spec, 0, nil
+	}
 	mayWithdraw := !active.partial && !active.holds(syncTarget.UID, elsewhere)
-	var err error
+	if active.upsyncsToWorkspace() && !state.allSelected {
+		// Namespaces of the workspace may be unknown.
+		mayWithdraw, again = false, startupPoll
+	}
 	if mayWithdraw && len(elsewhere) > 0 {
 		if mayWithdraw, err = c.verifier.mayNotUpsync(ctx, key.mailbox, elsewhere); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	if !mayWithdraw {
 		spec.Upsync = appendMissing(spec.Upsync, existing.Spec.Upsync)
 	}
-	return spec, nil
+	return spec, again, nil
 }
 
-// upsyncAt returns the entries for the upsync from the cluster of a mailbox, and the placements with upsync whose entries are not
-// among them.
-func (p *placements) upsyncAt(mailbox logicalcluster.Name) (entries []edgev2alpha1.UpsyncSet, elsewhere []*resolvedPlacement) {
+// upsyncAt returns the entries for the upsync from the cluster of a mailbox, and the placements with entries that do not apply there.
+func (p *placements) upsyncAt(mailbox logicalcluster.Name, scope *rules.UpsyncScope) (entries []edgev2alpha1.UpsyncSet, elsewhere []*resolvedPlacement) {
 	for _, one := range p.all {
-		if destination, ok := one.mailboxes[mailbox]; ok && destination.MayUpsync {
-			entries = appendMissing(entries, one.Upsync)
-		} else if len(one.Upsync) > 0 {
+		destination, isDestination := one.mailboxes[mailbox]
+		appliesAll := true
+		for i := range one.Upsync {
+			entry := &one.Upsync[i]
+			if !isDestination || !destination.MayUpsyncTo(entry.To) {
+				appliesAll = false
+			} else if set, ok := scope.MailboxEntry(entry); ok {
+				entries = appendMissing(entries, []edgev2alpha1.UpsyncSet{set})
+			}
+		}
+		if !appliesAll {
 			elsewhere = append(elsewhere, one)
 		}
 	}
@@ -214,6 +203,7 @@ func (c *configs) enqueueUpsync(workspace logicalcluster.Name, active *placement
 // upsyncs reports whether a placement may upsync from the cluster of a mailbox.
 func (p *placements) upsyncs(mailbox logicalcluster.Name) bool {
 	return slices.ContainsFunc(p.all, func(one *resolvedPlacement) bool {
-		return len(one.Upsync) > 0 && one.mailboxes[mailbox].MayUpsync
+		destination, ok := one.mailboxes[mailbox]
+		return ok && slices.ContainsFunc(one.Upsync, func(entry edgev2alpha1.PlacementUpsync) bool { return destination.MayUpsyncTo(entry.To) })
 	})
 }

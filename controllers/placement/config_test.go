@@ -29,16 +29,18 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 )
 
 var (
 	configMapsResource   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	clusterRolesResource = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
 
-	configMapsEntry   = selectedResource{edgev2alpha1.GroupResource{Resource: "configmaps"}, true}
-	clusterRolesEntry = selectedResource{edgev2alpha1.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, false}
+	configMapsEntry   = rules.SelectedResource{GroupResource: edgev2alpha1.GroupResource{Resource: "configmaps"}, Namespaced: true}
+	clusterRolesEntry = rules.SelectedResource{GroupResource: edgev2alpha1.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, Namespaced: false}
 	configOwner       = ownership.Owner{Hub: "h", SyncTarget: "placement/u"}
 )
 
@@ -76,7 +78,7 @@ func TestConfigsCountPairs(t *testing.T) {
 }
 
 // configWith returns a config as the hub writes it, then changed.
-func configWith(change func(*edgev2alpha1.SyncerConfigSpec), entries ...selectedResource) *edgev2alpha1.SyncerConfig {
+func configWith(change func(*edgev2alpha1.SyncerConfigSpec), entries ...rules.SelectedResource) *edgev2alpha1.SyncerConfig {
 	config := &edgev2alpha1.SyncerConfig{Spec: downsyncSpec(entries, nil, configOwner, nil)}
 	change(&config.Spec)
 	return config
@@ -87,7 +89,7 @@ func asWritten(*edgev2alpha1.SyncerConfigSpec) {}
 // However a user edits a config, the hub restores the same spec, and does not write it again.
 func TestDownsyncSpec(t *testing.T) {
 	none := func(edgev2alpha1.GroupResource) bool { return false }
-	desired := downsyncSpec([]selectedResource{clusterRolesEntry, configMapsEntry}, nil, configOwner, none)
+	desired := downsyncSpec([]rules.SelectedResource{clusterRolesEntry, configMapsEntry}, nil, configOwner, none)
 	for name, change := range map[string]func(*edgev2alpha1.SyncerConfigSpec){
 		"nothing":       asWritten,
 		"an entry less": func(s *edgev2alpha1.SyncerConfigSpec) { s.ClusterScope = nil },
@@ -102,7 +104,7 @@ func TestDownsyncSpec(t *testing.T) {
 		"no status is it": func(s *edgev2alpha1.SyncerConfigSpec) { s.StatusReturn = nil },
 	} {
 		existing := configWith(change, configMapsEntry, clusterRolesEntry)
-		if again := downsyncSpec([]selectedResource{configMapsEntry, clusterRolesEntry}, existing, configOwner, none); !apiequality.Semantic.DeepEqual(again, desired) {
+		if again := downsyncSpec([]rules.SelectedResource{configMapsEntry, clusterRolesEntry}, existing, configOwner, none); !apiequality.Semantic.DeepEqual(again, desired) {
 			t.Errorf("%s: %+v", name, again)
 		}
 		if isSame := apiequality.Semantic.DeepEqual(existing.Spec, desired); isSame != (name == "nothing") {
@@ -120,15 +122,15 @@ func TestEntriesStayWhileThereMayBeCopies(t *testing.T) {
 		s.NamespaceScope.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"forged": "yes"}}
 	}, configMapsEntry, clusterRolesEntry)
 	for name, c := range map[string]struct {
-		pairs     []selectedResource
+		pairs     []rules.SelectedResource
 		hasCopies []edgev2alpha1.GroupResource
-		want      []selectedResource
+		want      []rules.SelectedResource
 	}{
-		"a start":              {nil, []edgev2alpha1.GroupResource{configMapsEntry.GroupResource, clusterRolesEntry.GroupResource}, []selectedResource{configMapsEntry, clusterRolesEntry}},
-		"copies of one":        {nil, []edgev2alpha1.GroupResource{configMapsEntry.GroupResource}, []selectedResource{configMapsEntry}},
-		"pairs and no copies":  {[]selectedResource{clusterRolesEntry}, nil, []selectedResource{clusterRolesEntry}},
+		"a start":              {nil, []edgev2alpha1.GroupResource{configMapsEntry.GroupResource, clusterRolesEntry.GroupResource}, []rules.SelectedResource{configMapsEntry, clusterRolesEntry}},
+		"copies of one":        {nil, []edgev2alpha1.GroupResource{configMapsEntry.GroupResource}, []rules.SelectedResource{configMapsEntry}},
+		"pairs and no copies":  {[]rules.SelectedResource{clusterRolesEntry}, nil, []rules.SelectedResource{clusterRolesEntry}},
 		"neither":              {nil, nil, nil},
-		"pairs of one of them": {[]selectedResource{configMapsEntry}, []edgev2alpha1.GroupResource{configMapsEntry.GroupResource, clusterRolesEntry.GroupResource}, []selectedResource{configMapsEntry, clusterRolesEntry}},
+		"pairs of one of them": {[]rules.SelectedResource{configMapsEntry}, []edgev2alpha1.GroupResource{configMapsEntry.GroupResource, clusterRolesEntry.GroupResource}, []rules.SelectedResource{configMapsEntry, clusterRolesEntry}},
 	} {
 		got := downsyncSpec(c.pairs, existing, configOwner, func(of edgev2alpha1.GroupResource) bool { return slices.Contains(c.hasCopies, of) })
 		if want := configWith(asWritten, c.want...).Spec; !apiequality.Semantic.DeepEqual(got, want) {
@@ -157,15 +159,22 @@ func TestRepairsOfAConfigWait(t *testing.T) {
 
 func TestUpsyncNeedsThePermission(t *testing.T) {
 	deployments := edgev2alpha1.UpsyncSet{APIGroup: "apps", Resources: []string{"deployments"}}
+	ownNamespaces := rules.Destination{SyncTarget: fleet.SyncTarget{Tenancy: tenancy.Settings{Naming: "{hash}-{namespace}"}}}
 	one := &resolvedPlacement{
-		Placement: &rules.Placement{Upsync: []edgev2alpha1.UpsyncSet{deployments}},
-		mailboxes: map[logicalcluster.Name]rules.Destination{"allowed": {MayUpsync: true}, "denied": {}},
+		Placement: &rules.Placement{Upsync: []edgev2alpha1.PlacementUpsync{{UpsyncSet: deployments}}},
+		mailboxes: map[logicalcluster.Name]rules.Destination{"allowed": {MayUpsync: true}, "denied": {}, "own namespaces": ownNamespaces},
 	}
 	none := &resolvedPlacement{Placement: &rules.Placement{}, mailboxes: map[logicalcluster.Name]rules.Destination{"other": {MayUpsync: true}}}
 	active := &placements{all: []*resolvedPlacement{one, none}}
-	for mailbox, want := range map[logicalcluster.Name]bool{"allowed": true, "denied": false, "other": false, "elsewhere": false} {
+	for mailbox, want := range map[logicalcluster.Name]bool{"allowed": true, "denied": false, "other": false, "elsewhere": false, "own namespaces": false} {
 		if got := active.upsyncs(mailbox); got != want {
 			t.Errorf("%s: %v", mailbox, got)
+		}
+	}
+	one.Upsync[0].To = edgev2alpha1.UpsyncToWorkspace
+	for mailbox, want := range map[logicalcluster.Name]bool{"allowed": true, "denied": false, "own namespaces": true} {
+		if got := active.upsyncs(mailbox); got != want {
+			t.Errorf("%s, to the workspace: %v", mailbox, got)
 		}
 	}
 	if entries := appendMissing([]edgev2alpha1.UpsyncSet{deployments}, []edgev2alpha1.UpsyncSet{deployments, {Resources: []string{"pods"}}}); len(entries) != 2 {
@@ -191,16 +200,20 @@ func TestNamesOfConfigs(t *testing.T) {
 func TestUpsyncOfACluster(t *testing.T) {
 	t.Parallel()
 	deployments, pods := edgev2alpha1.UpsyncSet{APIGroup: "apps", Resources: []string{"deployments"}}, edgev2alpha1.UpsyncSet{Resources: []string{"pods"}}
-	upsyncing := func(mayUpsync bool, entries ...edgev2alpha1.UpsyncSet) *resolvedPlacement {
+	upsyncing := func(mayUpsync bool, sets ...edgev2alpha1.UpsyncSet) *resolvedPlacement {
+		var entries []edgev2alpha1.PlacementUpsync
+		for _, set := range sets {
+			entries = append(entries, edgev2alpha1.PlacementUpsync{UpsyncSet: set})
+		}
 		return &resolvedPlacement{Placement: &rules.Placement{Upsync: entries}, mailboxes: map[logicalcluster.Name]rules.Destination{"m": {MayUpsync: mayUpsync}}}
 	}
 	denied := upsyncing(false, pods)
 	active := &placements{all: []*resolvedPlacement{upsyncing(true, deployments), upsyncing(true, deployments, pods), denied, upsyncing(false)}}
-	entries, elsewhere := active.upsyncAt("m")
+	entries, elsewhere := active.upsyncAt("m", &rules.UpsyncScope{})
 	if !apiequality.Semantic.DeepEqual(entries, []edgev2alpha1.UpsyncSet{deployments, pods}) || !slices.Equal(elsewhere, []*resolvedPlacement{denied}) {
 		t.Errorf("%v, and %d placements elsewhere", entries, len(elsewhere))
 	}
-	if entries, elsewhere := active.upsyncAt("other"); len(entries) != 0 || len(elsewhere) != 3 {
+	if entries, elsewhere := active.upsyncAt("other", &rules.UpsyncScope{}); len(entries) != 0 || len(elsewhere) != 3 {
 		t.Errorf("%v, and %d placements elsewhere", entries, len(elsewhere))
 	}
 }

@@ -148,11 +148,13 @@ func (c *configs) reconcile(ctx context.Context, key configKey) (reconcile.Resul
 	if key.workspace == "" {
 		return c.put(ctx, key, existing, c.desiredDownsync(key.mailbox, existing, c.marks.ownerOf(syncTarget.UID)))
 	}
-	desired, err := c.desiredUpsync(ctx, key, existing)
+	desired, again, err := c.desiredUpsync(ctx, key, existing)
 	if desired == nil || err != nil {
 		return reconcile.Result{}, err
 	}
-	return c.put(ctx, key, existing, *desired)
+	result, err := c.put(ctx, key, existing, *desired)
+	result.RequeueAfter = sooner(result.RequeueAfter, again)
+	return result, err
 }
 
 // countRepair counts a write, and returns how long the write must wait because somebody keeps undoing it. A

@@ -17,6 +17,8 @@ limitations under the License.
 package placement
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -45,6 +47,44 @@ func (c contents) add(namespace string, placement types.UID, by int) (changes bo
 	return before == 0 || before+by == 0
 }
 
+// knowsContentsAt returns false while an unselected Namespace may contain objects that a placement selects and the hub has not listed
+// yet, so that its copy must stay.
+func (s selectionState) knowsContentsAt(key pairKey) bool {
+	return key.resource != namespaces || s.allSelected || !slices.ContainsFunc(s.placements.all, func(one *resolvedPlacement) bool {
+		return one.wants(key) && one.hasOwnNamespaces(key.mailbox)
+	})
+}
+
+// enqueueNamespaces enqueues the copies of Namespaces that may have to be withdrawn, now that all contents are known.
+func (p *pairs) enqueueNamespaces() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	for key := range p.namespaces {
+		p.enqueueWithdrawals(key, p.objects[key], site{})
+	}
+}
+
+// isCounted reports whether an object is recorded with the placements that select it and, for a Namespace, with those that place it for
+// the sake of its contents. It requires the lock.
+func (p *pairs) isCounted(key objectKey, selected []*resolvedPlacement, active *placements) bool {
+	entry := p.objects[key]
+	if entry == nil {
+		entry = &object{}
+	}
+	if len(entry.selectedBy) < len(selected) {
+		return false
+	}
+	if key.resource != namespaces {
+		return true
+	}
+	has := func(all []*resolvedPlacement, placement *resolvedPlacement) bool {
+		return slices.ContainsFunc(all, func(one *resolvedPlacement) bool { return one.UID == placement.UID })
+	}
+	return !slices.ContainsFunc(active.all, func(one *resolvedPlacement) bool {
+		return p.contents.has(key.name.Name, one.UID) && one.hasOwnNamespacesAnywhere() && !has(selected, one) && !has(entry.containerFor, one)
+	})
+}
+
 // countContents counts an object in its namespace after the placements that select it have changed, and enqueues the Namespace
 // if that may change the placements of the Namespace. It requires the lock.
 func (p *pairs) countContents(key objectKey, before, after []*resolvedPlacement) {
@@ -52,13 +92,20 @@ func (p *pairs) countContents(key objectKey, before, after []*resolvedPlacement)
 		return
 	}
 	changes := false
-	for _, one := range before {
-		changes = p.contents.add(key.name.Namespace, one.UID, -1) || changes
+	count := func(by int, these, others []*resolvedPlacement) {
+		for _, one := range these {
+			if !slices.ContainsFunc(others, func(other *resolvedPlacement) bool { return other.UID == one.UID }) {
+				changes = p.contents.add(key.name.Namespace, one.UID, by) || changes
+			}
+		}
 	}
-	for _, one := range after {
-		changes = p.contents.add(key.name.Namespace, one.UID, 1) || changes
-	}
+	count(-1, before, after)
+	count(1, after, before)
 	if changes {
 		p.tasks.add(namespaceKey(key.name.Namespace).task())
+		for _, mailbox := range p.reflections.mailboxesOf(p.cluster) {
+			// Entries for upsync may name it.
+			p.requests.config.Publish(configKey{mailbox, p.cluster})
+		}
 	}
 }

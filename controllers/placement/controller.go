@@ -19,6 +19,7 @@ package placement
 import (
 	"context"
 	"errors"
+	gosync "sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -33,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
@@ -86,6 +88,8 @@ type Options struct {
 	History *storehistory.Guard
 	// Readiness reports which SyncTargets may be chosen.
 	Readiness *readiness.Registry
+	// Journal logs withdrawn copies and failures; nil logs none.
+	Journal *journal.Journal
 	// Sync returns the sync status of copies, and ObjectStates publishes the copies whose status changed.
 	Sync         SyncStates
 	ObjectStates *topic.Topic[objectsync.ObjectRef]
@@ -101,8 +105,10 @@ type Options struct {
 	Withdrawals     *withdrawals.Registry
 	// MaxPairs is the largest number of pairs of an object and a destination in one workspace.
 	MaxPairs int
-	Clock    clock.Clock
-	Log      logr.Logger
+	// MaxReflections is the largest number of upsynced objects in one workspace.
+	MaxReflections int
+	Clock          clock.Clock
+	Log            logr.Logger
 }
 
 // Controller places objects. Create it with [New].
@@ -113,6 +119,8 @@ type Controller struct {
 	workspaces *workspaces
 	configs    *configs
 	mailboxes  mailboxObserver
+	// changedReadiness are the SyncTargets whose readiness has changed since the last reconcile of the readiness.
+	changedReadiness syncTargetSet
 }
 
 // requests carry the keys of the controllers that [Controller.Register] adds: the workspaces to resolve, the workspaces whose
@@ -132,13 +140,17 @@ type shared struct {
 	verifier    verifier
 	names       *nameWaiters
 	inMailboxes *mailboxPairs
+	reflections *reflectionIndex
 	workspaces  *workspaces
+	stuck       *stuckCopies
 }
 
 func newShared(options *Options) *shared {
 	s := &shared{
 		options: options, marks: marks{options.Hub, options.Sealer}, requests: &requests{}, paths: newPathVerifier(options), verifier: verifier{options.Fleet},
 		names: &nameWaiters{waiting: map[copyKey]map[waiter]struct{}{}}, inMailboxes: &mailboxPairs{counts: map[logicalcluster.Name]map[selectedKey]int{}},
+		stuck:       &stuckCopies{sync: options.Sync, of: map[logicalcluster.Name]map[objectsync.ObjectRef]failure{}},
+		reflections: newReflectionIndex(),
 	}
 	s.workspaces = &workspaces{shared: s, all: map[logicalcluster.Name]*workspace{}}
 	s.startup = &startup{
@@ -153,9 +165,10 @@ func New(options Options) *Controller {
 	s := newShared(&options)
 	c := &Controller{options: &options, startup: s.startup, requests: s.requests, workspaces: s.workspaces, configs: newConfigs(s)}
 	c.mailboxes = mailboxObserver{
-		mailboxes: options.Mailboxes, workspaces: s.workspaces, requests: s.requests, marks: s.marks, names: s.names, configs: c.configs,
+		mailboxes: options.Mailboxes, workspaces: s.workspaces, requests: s.requests, marks: s.marks, names: s.names, configs: c.configs, stuck: s.stuck,
+		reflections: s.reflections,
 	}
-	options.Workloads.Observe(workloadObserver{options.Workloads, s.workspaces, s.requests, s.startup})
+	options.Workloads.Observe(workloadObserver{options.Workloads, s.workspaces, s.requests, s.startup, s.marks})
 	options.Mailboxes.Observe(c.mailboxes)
 	return c
 }
@@ -221,20 +234,53 @@ func (c *Controller) watchFleet(hosting manager.Manager) error {
 			// Coalesce the changes within fleetDelay.
 			queue.AddAfter(inventories, fleetDelay)
 		})),
-		added.Watch(topic.Source(c.options.Readiness.Changes(), func(queue workqueue.TypedRateLimitingInterface[string], _ types.UID) {
+		added.Watch(topic.Source(c.options.Readiness.Changes(), func(queue workqueue.TypedRateLimitingInterface[string], syncTarget types.UID) {
+			c.changedReadiness.add(syncTarget)
 			queue.AddAfter(readiness, fleetDelay)
 		})),
 	)
 }
 
+// syncTargetSet is a set of SyncTargets. The zero value is empty.
+type syncTargetSet struct {
+	lock gosync.Mutex
+	all  map[types.UID]bool
+}
+
+func (s *syncTargetSet) add(syncTarget types.UID) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.all == nil {
+		s.all = map[types.UID]bool{}
+	}
+	s.all[syncTarget] = true
+}
+
+// take returns all SyncTargets, and empties the set.
+func (s *syncTargetSet) take() (all map[types.UID]bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	all, s.all = s.all, nil
+	return all
+}
+
 // fleetDelay is how long changes of inventories are gathered before the workspaces are resolved again.
 const fleetDelay = 100 * time.Millisecond
 
-// readinessChanged enqueues the workspaces with a placement that chooses SyncTargets.
+// readinessChanged enqueues the workspaces with a placement that chooses SyncTargets, and the reports of those with a destination whose
+// readiness has changed.
 func (c *Controller) readinessChanged() {
+	changed := c.changedReadiness.take()
 	for _, w := range c.workspaces.list() {
-		if active := w.active.get(); active != nil && active.choosing {
+		active := w.active.get()
+		if active == nil {
+			continue
+		}
+		if active.choosing {
 			c.requests.resolve.Publish(w.cluster)
+		}
+		if active.hasDestination(changed) {
+			c.requests.report.Publish(w.cluster)
 		}
 	}
 }
@@ -253,6 +299,9 @@ func (c *Controller) Start(ctx context.Context) error {
 	// The first pass for each pair reads the state.
 	c.options.ObjectStates.Subscribe(ctx, c.mailboxes.onObjectState)
 	c.options.History.Changes().Subscribe(ctx, func(struct{}) { c.reportAll() })
+	for _, ref := range c.options.Sync.StuckCopies() {
+		c.mailboxes.onObjectState(ref)
+	}
 	c.startup.begin()
 	for _, w := range c.workspaces.start(ctx) {
 		// Earlier events were not queued. The next resolve finds their changes.

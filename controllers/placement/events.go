@@ -35,6 +35,7 @@ type workloadObserver struct {
 	workspaces *workspaces
 	requests   *requests
 	startup    *startup
+	marks      marks
 }
 
 // OnEvent is called for each change in a workload workspace.
@@ -55,6 +56,9 @@ func (o workloadObserver) OnEvent(resource schema.GroupVersionResource, cluster 
 		}
 	default:
 		w, key := o.workspaces.ensure(cluster), objectKey{resource, event.Key}
+		if w.reflections.onObject(o.marks, key, event) {
+			return
+		}
 		w.pairs.deletions.record(key, event)
 		if isStatusOnly(event) {
 			// Copies do not have the source's status.
@@ -117,6 +121,14 @@ type mailboxObserver struct {
 	marks      marks
 	names      *nameWaiters
 	configs    *configs
+	stuck      *stuckCopies
+	// reflections finds the workspaces that show what came up into a mailbox.
+	reflections *reflectionIndex
+}
+
+// changesMark reports whether an object of a mailbox may be the copy of another pair than before.
+func changesMark(event mailboxes.Event) bool {
+	return event.Old == nil || event.New == nil || markOf(event.Old) != markOf(event.New)
 }
 
 // OnEvent is called for each change in a mailbox. For objects that are not copies it only looks up an
@@ -128,15 +140,16 @@ func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox l
 	}
 	before, pairBefore, was := o.marks.pairOf(resource, mailbox, event.Old)
 	after, pairAfter, is := before, pairBefore, was
-	if event.Old == nil || event.New == nil || markOf(event.Old) != markOf(event.New) {
+	if changesMark(event) {
 		after, pairAfter, is = o.marks.pairOf(resource, mailbox, event.New)
 	}
 	if was && (!is || before != after || pairBefore != pairAfter) {
-		o.workspaces.ensure(before).pairs.onCopy(pairBefore, event.Old, nil)
+		o.enqueueUsers(pairBefore.site, o.workspaces.ensure(before).pairs.onCopy(pairBefore, event.Old, nil))
 	}
 	if is {
-		o.workspaces.ensure(after).pairs.onCopy(pairAfter, event.Old, event.New)
+		o.enqueueUsers(pairAfter.site, o.workspaces.ensure(after).pairs.onCopy(pairAfter, event.Old, event.New))
 	}
+	o.enqueueReflectionsOf(copyKey{resource, mailbox, event.Key}, event.New, was != is || before != after, before, after)
 	if event.New == nil || event.Old == nil || was && !is {
 		o.wakeWaiters(copyKey{policy.InWorkload(resource), mailbox, event.Key}, was && event.New == nil)
 	}
@@ -151,21 +164,32 @@ func (o mailboxObserver) wakeWaiters(name copyKey, isCopyGone bool) {
 	}
 }
 
-// OnAbsenceDecided does nothing: the sync controllers handle these candidates.
-func (o mailboxObserver) OnAbsenceDecided(schema.GroupVersionResource, logicalcluster.Name, types.NamespacedName) {
+// OnAbsenceDecided enqueues the reflections of an object that kcp has confirmed to be gone, or not. The sync controllers handle all other
+// candidates.
+func (o mailboxObserver) OnAbsenceDecided(resource schema.GroupVersionResource, mailbox logicalcluster.Name, key types.NamespacedName) {
+	o.enqueueReflections(copyKey{resource, mailbox, key}, nil)
 }
 
 // OnReset is called when the binding of a mailbox, or a cache, has changed.
 func (o mailboxObserver) OnReset(mailbox logicalcluster.Name) {
 	o.requests.config.Publish(configKey{mailbox: mailbox})
+	for _, cluster := range o.reflections.wantingFrom(mailbox) {
+		o.enqueueNamespace(cluster, mailbox, "")
+	}
 	for _, w := range o.workspaces.list() {
 		w.tasks.add(task{site: site{mailbox: mailbox}})
 		o.requests.config.Publish(configKey{mailbox, w.cluster})
 	}
 }
 
-// onObjectState enqueues the pair of a copy whose sync status has changed.
+// onObjectState enqueues the pair of a copy whose sync status has changed. The workspace of a stuck copy reports it.
 func (o mailboxObserver) onObjectState(ref objectsync.ObjectRef) {
+	if ref.Workspace != "" {
+		o.stuck.update(ref)
+		if w := o.workspaces.find(ref.Workspace); w != nil {
+			w.pairs.reports.request()
+		}
+	}
 	inMailbox, _ := o.mailboxes.Get(ref.Resource, ref.Mailbox, ref.Key)
 	cluster, key, ok := o.marks.pairOf(ref.Resource, ref.Mailbox, inMailbox)
 	switch {

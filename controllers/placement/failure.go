@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -129,6 +130,18 @@ func reasonOf(err error) string {
 func isTransient(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// errorToRetry returns the error of a pass that must be repeated without an event; nil for another one. A refusal is reported already.
+func errorToRetry(err error, isRefusal bool) error {
+	switch {
+	case isRefusal:
+		return &queue.ReportedError{Err: err}
+	case isTransient(err):
+		return err
+	default:
+		return nil
+	}
 }
 
 // warn writes an event about a failure on an object of a workspace. It only logs an error, because the

@@ -46,11 +46,12 @@ const unlistedPoll = 30 * time.Second
 
 // finalizers adds and removes the finalizers of the placements of a workspace.
 type finalizers struct {
-	sources *sources
-	pairs   *pairs
-	fleet   *fleetcache.Fleet
-	startup *startup
-	writer  *writes.WorkspaceWriter[objectKey]
+	sources     *sources
+	pairs       *pairs
+	reflections *reflections
+	fleet       *fleetcache.Fleet
+	startup     *startup
+	writer      *writes.WorkspaceWriter[objectKey]
 }
 
 // add adds the finalizer to placements that lack it, before any object is placed. It skips placements
@@ -142,8 +143,11 @@ func (f *finalizers) formerDestinations(placements []*unstructured.Unstructured)
 	return found
 }
 
-// isWithdrawing reports whether the hub still has a copy to withdraw from a mailbox of the view.
+// isWithdrawing reports whether the hub still has a copy to withdraw from a mailbox of the view, or a reflection from one.
 func (f *finalizers) isWithdrawing(view *fleet.Snapshot) (is bool) {
+	if f.reflections.isWithdrawing(view) {
+		return true
+	}
 	f.pairs.locked(func(objects map[objectKey]*object) {
 		for key, entry := range objects {
 			for at, found := range entry.pairs {

@@ -32,30 +32,33 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/placement/withdrawal"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // former are the former destinations of a placement that keep their copies for now, by the UIDs of their SyncTargets.
 type formerDestinations map[types.UID]withdrawal.Former
 
 // holdCopies decides for each placement which former destinations keep their copies for now, because an inventory no
-// longer offers them.
+// longer offers them. It records why destinations were lost.
 func (r *resolver) holdCopies(next *placements, view *fleet.Snapshot, observed []*unstructured.Unstructured) {
-	if r.grace == 0 {
-		return
-	}
 	now := r.clock.Now()
 	for _, object := range observed {
 		uid := object.GetUID()
 		result, former := next.outcomes[uid], r.formerDestinations(object)
+		result.lost = r.lostBefore(uid)
 		if one := next.find(uid); one != nil {
-			decider := withdrawal.Decider{
+			decider := &withdrawal.Decider{
 				Placement: one.Placement, Workspace: one.workspace, Inventories: one.inventories, View: view, Settled: next.fleetSynced && !next.partial,
 				Copies: r.copyCounter(uid), Grace: r.grace, Now: now,
 			}
+			result.lost = lostDestinations(decider, result.lost, former, one.Destinations)
 			former = decider.Decide(former, one.Destinations)
 		}
 		// A placement that is invalid, or beyond a limit, keeps all of them until it is active again.
 		result.former = formerDestinations{}
+		if r.grace == 0 {
+			former = nil
+		}
 		for _, one := range former {
 			result.former[one.UID] = one
 			if one.Until.After(now) {
@@ -64,6 +67,38 @@ func (r *resolver) holdCopies(next *placements, view *fleet.Snapshot, observed [
 		}
 		next.outcomes[uid] = result
 	}
+}
+
+// lostDestination is why a SyncTarget is no longer a destination.
+type lostDestination struct {
+	withdrawal.Cause
+	inventory logicalcluster.Name
+}
+
+// lostBefore returns why a placement had lost destinations by the last resolve.
+func (r *resolver) lostBefore(placement types.UID) map[types.UID]lostDestination {
+	if active := r.active.get(); active != nil {
+		return active.outcomes[placement].lost
+	}
+	return nil
+}
+
+// lostDestinations returns why SyncTargets are no longer destinations of a placement, by their UIDs. before are the causes of the last
+// resolve. A deleted SyncTarget has none.
+func lostDestinations(decider *withdrawal.Decider, before map[types.UID]lostDestination, former []withdrawal.Former, current []rules.Destination) map[types.UID]lostDestination {
+	causes := maps.Clone(before)
+	for _, one := range former {
+		if causes == nil {
+			causes = map[types.UID]lostDestination{}
+		}
+		causes[one.UID] = lostDestination{decider.Cause(&one), one.Inventory}
+	}
+	maps.DeleteFunc(causes, func(syncTarget types.UID, lost lostDestination) bool {
+		inventory := decider.View.Inventory(lost.inventory)
+		isKnown := inventory != nil && slices.ContainsFunc(inventory.SyncTargets, func(one fleet.SyncTarget) bool { return one.UID == syncTarget })
+		return !isKnown || slices.ContainsFunc(current, func(one rules.Destination) bool { return one.UID == syncTarget })
+	})
+	return causes
 }
 
 // formerDestinations returns the destinations of a placement in the last resolve, and those that kept their copies. After a
@@ -152,10 +187,12 @@ func parseFormer(text string) (destinations []edgev2alpha1.SinglePlacement) {
 	return destinations
 }
 
-// heldCopies counts the copies of a placement that wait for their withdrawal, by SyncTarget.
+// heldCopies counts the copies of a placement that wait for their withdrawal, by SyncTarget. locations are the Locations that offered
+// the SyncTargets.
 type heldCopies struct {
 	count       int
 	syncTargets map[string]int
+	locations   map[string]struct{}
 	// at is when the first of them go.
 	at time.Time
 }
@@ -178,8 +215,9 @@ func (s *summary) addHeld(entry *object, view *fleet.Snapshot, mailbox logicalcl
 			s.counts[placement.UID] = counted
 		}
 		if counted.held == nil {
-			counted.held = &heldCopies{syncTargets: map[string]int{}, at: former.Until}
+			counted.held = &heldCopies{syncTargets: map[string]int{}, locations: map[string]struct{}{}, at: former.Until}
 		}
+		counted.held.locations[former.Location] = struct{}{}
 		counted.held.count++
 		counted.held.syncTargets[syncTarget.Name]++
 		if former.Until.Before(counted.held.at) {
@@ -213,12 +251,8 @@ func withdrawalCondition(counted *placementCounts) metav1.Condition {
 		return metav1.Condition{Type: edgev2alpha1.ConditionWithdrawalPending}
 	}
 	return condition(edgev2alpha1.ConditionWithdrawalPending, metav1.ConditionTrue, edgev2alpha1.ReasonInventoryChanged,
-		"An inventory no longer offers these destinations to the placement, so the hub withdraws %d copies at %s: %s. "+
+		"An inventory no longer offers these destinations to the placement, so the hub withdraws %s at %s: %s. "+
+			"They were offered by the Location %s, which was changed or deleted, unless a label of a SyncTarget was. "+
 			"The copies stay if an administrator of the inventory undoes the change before.",
-		held.count, held.at.UTC().Format(time.RFC3339), firstUnsynced(held.syncTargets))
-}
-
-// withdrawalWarning returns the event about a condition WithdrawalPending.
-func withdrawalWarning(condition *metav1.Condition) failure {
-	return failure{edgev2alpha1.ConditionWithdrawalPending, condition.Message}
+		wording.Count(held.count, "copy", "copies"), held.at.UTC().Format(time.RFC3339), firstUnsynced(held.syncTargets), joinFirst(slices.Sorted(maps.Keys(held.locations))))
 }

@@ -104,6 +104,28 @@ func (m marks) pairOf(resource schema.GroupVersionResource, mailbox logicalclust
 	return logicalcluster.Name(mark.Mailbox), pairKey{source, siteOf(resource, mailbox, nameOf(object))}, true
 }
 
+// reflectionOf returns the origin of a reflection in a workspace, and the owner of its mark; ok is false for other objects. The mark names the
+// workspace, so a copy of it in another workspace does not count.
+func (m marks) reflectionOf(workspace logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (origin copyKey, owner ownership.Owner, ok bool) {
+	if object == nil {
+		return copyKey{}, ownership.Owner{}, false
+	}
+	text := markOf(object)
+	if !ownership.MayBeForWorkspace(text) {
+		return copyKey{}, ownership.Owner{}, false
+	}
+	owner, _ = ownership.ClaimedOwner(text)
+	if claimed, _, _, is := owner.SplitForWorkspace(); !is || claimed != workspace.String() || owner.Hub != m.hub {
+		return copyKey{}, ownership.Owner{}, false
+	}
+	owner.Sealer = m.sealer
+	mark, err := owner.VerifyMark(text, transform.SelfOf(object), ownership.DirectionUp)
+	if err != nil {
+		return copyKey{}, ownership.Owner{}, false
+	}
+	return copyKey{resource, logicalcluster.Name(mark.Mailbox), types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}}, owner, true
+}
+
 func markOf(object *unstructured.Unstructured) string {
 	text, _ := plan.Annotation(object, ownership.MarkAnnotation)
 	return text

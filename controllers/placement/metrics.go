@@ -19,6 +19,7 @@ package placement
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 	"github.com/synchub-dev/synchub/provider/metrics"
 )
 
@@ -41,8 +42,20 @@ var (
 		"Pairs of an object and a destination, by state: placed, pending, waiting, failed, withdrawing, or kept because the workspace is not visible.", []string{"state"}, nil)
 )
 
+// States of rollouts in metrics.
+const (
+	rolloutComplete    = "complete"
+	rolloutProgressing = "progressing"
+	rolloutPaused      = "paused"
+	// rolloutStopped: the waiting destinations do not start, because other destinations have failed.
+	rolloutStopped = "stopped"
+)
+
+var rolloutsDesc = prometheus.NewDesc("synchub_placement_rollouts",
+	"EdgePlacements with a rollout strategy, by state: complete, progressing, paused, or stopped because destinations failed.", []string{"state"}, nil)
+
 // runningControllers are the running controllers: none on a replica that is not the leader.
-var runningControllers = metrics.New(collect, workspacesDesc, pairsDesc)
+var runningControllers = metrics.New(collect, workspacesDesc, pairsDesc, rolloutsDesc)
 
 // Collectors returns the package's metrics, to be registered once.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{runningControllers} }
@@ -52,11 +65,16 @@ func collect(running []*Controller, metrics chan<- prometheus.Metric) {
 		return
 	}
 	workspaces, pairs := 0, map[string]int{statePlaced: 0, statePending: 0, stateWaiting: 0, stateFailed: 0, stateWithdrawing: 0, stateKept: 0}
+	rollouts := map[string]int{rolloutComplete: 0, rolloutProgressing: 0, rolloutPaused: 0, rolloutStopped: 0}
 	for _, controller := range running {
 		for _, w := range controller.workspaces.list() {
 			workspaces++
 			w.countStates(pairs)
+			w.countRollouts(rollouts)
 		}
+	}
+	for state, count := range rollouts {
+		metrics <- prometheus.MustNewConstMetric(rolloutsDesc, prometheus.GaugeValue, float64(count), state)
 	}
 	metrics <- prometheus.MustNewConstMetric(workspacesDesc, prometheus.GaugeValue, float64(workspaces))
 	for state, count := range pairs {
@@ -87,4 +105,33 @@ func (w *workspace) countStates(counts map[string]int) {
 			}
 		}
 	})
+}
+
+// countRollouts adds the numbers of rollouts by state.
+func (w *workspace) countRollouts(counts map[string]int) {
+	active := w.active.get()
+	if active == nil {
+		return
+	}
+	w.pairs.locked(func(map[objectKey]*object) {
+		for _, placement := range active.all {
+			if summed := placement.summarizeRollout(); summed != nil {
+				counts[summed.state()]++
+			}
+		}
+	})
+}
+
+// state returns the state of a rollout in metrics.
+func (s *rolloutSummary) state() string {
+	switch isComplete := s.counts[rollout.Waiting]+s.counts[rollout.Progressing]+s.counts[rollout.Failed] == 0; {
+	case isComplete:
+		return rolloutComplete
+	case s.paused:
+		return rolloutPaused
+	case s.stopped:
+		return rolloutStopped
+	default:
+		return rolloutProgressing
+	}
 }

@@ -44,8 +44,6 @@ type object struct {
 	isBeyondLimit bool
 	// contentHash is the hash of the source, see [rules.ContentHash].
 	contentHash uint64
-	// aggregationError is why the statuses of the copies cannot be combined.
-	aggregationError string
 }
 
 // isSelected reports whether a placement selects the object, or an object in it.

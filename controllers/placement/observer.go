@@ -27,6 +27,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
@@ -41,6 +42,8 @@ type pairSnapshot struct {
 	// resource is the resource of the copy.
 	resource   plan.Resource
 	syncTarget fleet.SyncTarget
+	// tenancy is how workspaces share the cluster, as the placement of a desired copy was resolved with.
+	tenancy tenancy.Settings
 	// owner owns the copies. creator is the result of [marks.creatorOf].
 	owner, creator ownership.Owner
 	desired        bool
@@ -90,6 +93,10 @@ func (o *observer) observe(ctx context.Context, key pairKey) (*pairSnapshot, err
 	case s.Up.State == "":
 		return nil, nil
 	case s.Up.State == plan.Selected:
+		var isWanted bool
+		if s.tenancy, isWanted = selection.tenancyAt(key); !isWanted {
+			return nil, nil
+		}
 		s.desired = true
 		s.Up.Spec = transform.SyncSpec{Policy: deletionPolicyOf(selection.all()), Namespace: s.Key.Namespace, Name: s.Key.Name}
 		if err := o.observeSource(s, source); err != nil {
@@ -125,7 +132,7 @@ func (o *observer) selectionOf(key pairKey, hasMark, hasSource bool) (selection 
 		case entry.mustSelect(hasSource):
 			o.pairs.tasks.add(key.objectKey.task())
 		default:
-			state, verified = entry.withdrawal(key.mailbox, active.isCertain()), entry.verified
+			state, verified = entry.withdrawal(key.mailbox, active.isCertain() && active.knowsContentsAt(key)), entry.verified
 		}
 	})
 	return selection, state, verified
@@ -169,7 +176,7 @@ func (o *observer) observeSource(s *pairSnapshot, source *unstructured.Unstructu
 		}
 	}
 	inWorkload := s.resource.InWorkload().GroupResource()
-	if !s.resource.Namespaced && s.resource.GroupVersionResource != namespaces && !s.syncTarget.Tenancy.AllowsClusterScoped(inWorkload) {
+	if !s.resource.Namespaced && s.resource.GroupVersionResource != namespaces && !s.tenancy.AllowsClusterScoped(inWorkload) {
 		return clusterScopedError(inWorkload)
 	}
 	if policy.CheckReservedName(s.resource.GroupResource(), s.Key) != nil {
@@ -206,18 +213,11 @@ func (o *observer) customize(key pairKey, s *pairSnapshot, selectedBy []*resolve
 
 // move replaces the source in the snapshot of a desired copy by one for a cluster where each workspace has namespaces of its own.
 func (o *observer) move(s *pairSnapshot) (err error) {
-	settings, source, cluster := s.syncTarget.Tenancy, s.Up.Object, o.sources.cluster
-	switch {
-	case source == nil || settings.Naming.IsShared():
+	if s.Up.Object == nil || s.tenancy.Naming.IsShared() {
 		return nil
-	case s.resource.GroupVersionResource == namespaces:
-		s.Up.Object = source.DeepCopy()
-		s.Up.Object.SetLabels(settings.Labels(source.GetLabels()))
-		s.Up.Object.SetAnnotations(settings.Annotations(source.GetAnnotations()))
-		s.Up.Spec.Workspace = transform.WorkspaceMark{Hash: tenancy.WorkspaceHash(cluster), Path: o.active.get().path}
-	default:
-		s.Up.Object, err = settings.Naming.Rewrite(cluster, source, s.resource.GetRules().NamespaceReferences)
 	}
+	workspace := rules.Workspace{Cluster: o.sources.cluster, Path: o.active.get().path}
+	s.Up.Object, s.Up.Spec.Workspace, err = workspace.AtDestination(&s.tenancy, &s.resource, s.Up.Object)
 	return err
 }
 

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
@@ -56,7 +57,10 @@ type pairReconciler struct {
 	history  *storehistory.Guard
 	hasher   ownership.Hasher
 	sync     SyncStates
-	clock    clock.PassiveClock
+	// withdrawn and journal record what is withdrawn, and what fails.
+	withdrawn *withdrawn
+	journal   *journal.Journal
+	clock     clock.PassiveClock
 }
 
 // reconcile makes one pass for a pair, and records the number of changes that the pass has processed.
@@ -85,6 +89,7 @@ func (r *pairReconciler) pass(ctx context.Context, key pairKey) (result reconcil
 	planner := plan.Planner{Resource: s.resource, Up: transform.Up{
 		Owner: s.owner, Mailbox: r.copies.cluster.String(), SyncTarget: s.syncTarget.Name, Hasher: r.hasher,
 		Resource: s.resource.GroupResource(), Version: s.resource.Version, Kind: s.resource.Kind, Namespaced: s.resource.Namespaced,
+		KeepsSettings: true,
 	}}
 	planned := planner.PlanUp(&s.Snapshot)
 	switch {
@@ -99,6 +104,7 @@ func (r *pairReconciler) pass(ctx context.Context, key pairKey) (result reconcil
 		return reconcile.Result{RequeueAfter: wait}, true, nil
 	}
 	log.FromContext(ctx).V(1).Info("decided about a pair", "decision", planned.Decision.String())
+	recordWithdrawal := r.recordWithdrawal(key, s, planned.Decision)
 	planned.Decision, err = r.executor.executeOrReplace(ctx, key, s, planned)
 	if err != nil && isRemoved {
 		// A repair that failed does not count.
@@ -115,6 +121,7 @@ func (r *pairReconciler) pass(ctx context.Context, key pairKey) (result reconcil
 	case err != nil:
 		return reconcile.Result{}, true, r.fail(ctx, key, s, err)
 	}
+	recordWithdrawal()
 	r.succeed(key, s, planned.Decision)
 	return reconcile.Result{RequeueAfter: planned.RequeueAfter}, true, nil
 }
@@ -241,8 +248,8 @@ func (r *pairReconciler) passInstalled(key pairKey) (decided bool) {
 	return true
 }
 
-// fail records why a copy cannot be as desired. It returns only errors to retry: for other failures an
-// event follows when the cause changes.
+// fail records why a copy cannot be as desired. It returns only errors to retry, and reports a refusal, which its user must mend: for
+// other failures an event follows when the cause changes.
 func (r *pairReconciler) fail(ctx context.Context, key pairKey, s *pairSnapshot, err error) error {
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// The hub is stopping, which is no failure of the object.
@@ -258,14 +265,12 @@ func (r *pairReconciler) fail(ctx context.Context, key pairKey, s *pairSnapshot,
 		}
 	}
 	if isNew {
+		r.journal.Record(r.journalEntry(journal.FailingPlacement, key, s, why.Reason), key.name, why.Message)
 		// A task of its own writes the event, because the workspace may be slow to accept it, and must not
 		// delay the mailbox.
 		r.tasks.add(task{resource: key.resource, name: key.name, warning: why})
 	}
-	if why.Reason != plan.ReasonMailboxRefused && !isTransient(err) {
-		return nil
-	}
-	return err
+	return errorToRetry(err, why.Reason == plan.ReasonMailboxRefused)
 }
 
 // succeed records that the mailbox of a pair is in the desired state.

@@ -88,6 +88,8 @@ type pairs struct {
 	// may have to change.
 	requests *requests
 	names    *nameWaiters
+	// reflections gets the namespaces of copies.
+	reflections *reflectionIndex
 	// inMailboxes and deletions are updated with the objects.
 	inMailboxes *mailboxPairs
 	deletions   *deletions
@@ -103,18 +105,24 @@ type pairs struct {
 	objects map[objectKey]*object
 	// contents counts the objects that each placement selects, by namespace.
 	contents contents
-	// crds are the keys of objects that are CustomResourceDefinitions.
-	crds  map[objectKey]struct{}
+	// crds are the keys of objects that are CustomResourceDefinitions, and namespaces of those that are Namespaces.
+	crds, namespaces map[objectKey]struct{}
+
 	limit pairLimit
 	// customized are the objects whose copies differ from destination to destination.
 	customized customized
+	// formerly are the placements that last selected an object that none selects.
+	formerly map[objectKey][]placementRef
+	// statusErrors are the reasons why the status of sources can be neither written nor removed. A source may have one without an entry
+	// in objects: the hub removes its status once no placement selects it.
+	statusErrors map[objectKey]string
 }
 
 func newPairs(s *shared, cluster logicalcluster.Name, tasks *tasks, reports *reports) *pairs {
 	p := &pairs{
-		cluster: cluster, tasks: tasks, reports: reports, requests: s.requests, names: s.names, inMailboxes: s.inMailboxes, deletions: &deletions{},
-		objects: map[objectKey]*object{}, contents: contents{}, crds: map[objectKey]struct{}{},
-		limit: pairLimit{max: s.options.MaxPairs}, customized: customized{},
+		cluster: cluster, tasks: tasks, reports: reports, requests: s.requests, names: s.names, reflections: s.reflections, inMailboxes: s.inMailboxes, deletions: &deletions{},
+		objects: map[objectKey]*object{}, contents: contents{}, crds: map[objectKey]struct{}{}, namespaces: map[objectKey]struct{}{},
+		limit: pairLimit{max: s.options.MaxPairs}, customized: customized{}, formerly: map[objectKey][]placementRef{}, statusErrors: map[objectKey]string{},
 	}
 	p.writes = writes.NewExpectations[pairKey, *unstructured.Unstructured](&p.lock, s.options.Clock)
 	return p
@@ -145,14 +153,22 @@ func (p *pairs) locked(do func(objects map[objectKey]*object)) {
 	do(p.objects)
 }
 
-// onCopy records that a mailbox shows a copy of an object of the workspace, or that the copy is gone.
-func (p *pairs) onCopy(key pairKey, before, after *unstructured.Unstructured) {
+// onCopy records that a mailbox shows a copy of an object of the workspace, or that the copy is gone. It returns the workspaces with copies in
+// the namespace if these have changed.
+func (p *pairs) onCopy(key pairKey, before, after *unstructured.Unstructured) (affected []logicalcluster.Name) {
 	if after == nil && before != nil {
 		p.writes.DeletionObserved(key, before.GetUID())
 	}
 	p.lock.Lock()
 	entry := p.ensureObject(key.objectKey)
 	found := p.ensurePair(key, entry)
+	if found.hasCopy != (after != nil) && key.name.Namespace != "" {
+		by := 1
+		if found.hasCopy {
+			by = -1
+		}
+		affected = p.reflections.users.change(key.site, p.cluster, by)
+	}
 	found.hasCopy = after != nil
 	if found.hasCopy && !found.desired && entry.isWantedAt(key) {
 		p.change(entry, key.site, func() { p.setPairDesired(found) })
@@ -161,6 +177,7 @@ func (p *pairs) onCopy(key pairKey, before, after *unstructured.Unstructured) {
 	p.dropIfUnused(key)
 	p.lock.Unlock()
 	p.tasks.add(key.task())
+	return affected
 }
 
 // ensureObject returns the state of an object, which it creates if there is none. It requires the lock.
@@ -171,6 +188,9 @@ func (p *pairs) ensureObject(key objectKey) *object {
 		p.objects[key] = found
 		if key.isCRD() {
 			p.crds[key] = struct{}{}
+		}
+		if key.resource == namespaces {
+			p.namespaces[key] = struct{}{}
 		}
 	}
 	return found
@@ -193,6 +213,31 @@ func (p *pairs) count(key pairKey, by int) {
 	if p.inMailboxes.change(key, by) {
 		p.requests.config.Publish(configKey{mailbox: key.mailbox})
 	}
+	if key.resource == namespaces {
+		// Entries for upsync may name it.
+		p.requests.config.Publish(configKey{key.mailbox, p.cluster})
+	}
+}
+
+// namespacesAt returns the namespaces of the workspace that a mailbox has or gets, with their names there. Where workspaces share the
+// namespaces, they include the namespaces of objects that other clusters get.
+func (p *pairs) namespacesAt(mailbox logicalcluster.Name, areShared bool) map[string]string {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	found := map[string]string{}
+	if areShared {
+		for namespace := range p.contents {
+			found[namespace] = namespace
+		}
+	}
+	for key := range p.namespaces {
+		for at := range p.objects[key].pairs {
+			if at.mailbox == mailbox {
+				found[key.name.Name] = at.inMailbox
+			}
+		}
+	}
+	return found
 }
 
 // mayHaveCopy reports whether the mailbox of a pair has a copy, or is about to show one. It requires the lock.
@@ -222,8 +267,11 @@ func (p *pairs) dropObjectIfUnused(key objectKey, entry *object) {
 	if len(entry.pairs) == 0 && len(entry.selectedBy) == 0 {
 		p.setCustomization(key, entry, customization.Request{})
 		delete(p.objects, key)
+		delete(p.formerly, key)
+		delete(p.statusErrors, key)
 		p.deletions.forget(key)
 		delete(p.crds, key)
+		delete(p.namespaces, key)
 	}
 }
 

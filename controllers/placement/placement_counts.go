@@ -17,7 +17,6 @@ limitations under the License.
 package placement
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -63,10 +62,16 @@ type placementCounts struct {
 	unsynced map[string]int
 	// failures are the first failed and unhealthy pairs, and inProgressPairs the first pairs that are not done.
 	failures, inProgressPairs []edgev2alpha1.PlacementPair
+	// onClusters are the first of the failures that happened on clusters, and not in mailboxes.
+	onClusters []edgev2alpha1.PlacementPair
+	// away are the destinations that are not Ready, with the time since when.
+	away []string
 	// rollout is the placement's rollout; nil if it has none.
 	rollout *rolloutSummary
 	// held are the copies at former destinations that stay for now; nil if there are none.
 	held *heldCopies
+	// reflections counts what came up into the workspace.
+	reflections reflectionCounts
 	// namespaces are the namespaces of the selected objects.
 	namespaces map[string]struct{}
 	// excluded counts the objects that concern the placement and that no placement places. excludedObjects are
@@ -158,9 +163,14 @@ func (t *placementCounts) addPair(key pairKey, syncTarget string, found *pair, i
 
 // fail counts a failed pair.
 func (t *placementCounts) fail(key pairKey, syncTarget string, why failure) {
+	t.failPair(newPlacementPair(key, syncTarget, why), key)
+}
+
+// failPair counts a failed pair.
+func (t *placementCounts) failPair(failed edgev2alpha1.PlacementPair, key pairKey) {
 	t.failed++
-	addFirst(&t.failures, key, syncTarget, why)
-	if why.Reason == plan.ReasonNotServed {
+	t.failures = insertFirst(t.failures, failed, comparePairs)
+	if failed.Reason == plan.ReasonNotServed {
 		if t.unserved == nil {
 			t.unserved = map[string]struct{}{}
 		}
@@ -172,7 +182,12 @@ func (t *placementCounts) fail(key pairKey, syncTarget string, why failure) {
 func (t *placementCounts) addSyncStatus(key pairKey, syncTarget string, state *syncStatus) {
 	switch {
 	case state != nil && state.failure != nil:
-		t.fail(key, syncTarget, *state.failure)
+		failed := newPlacementPair(key, syncTarget, *state.failure)
+		if state.differences != nil {
+			failed.Differences = *state.differences
+		}
+		t.failPair(failed, key)
+		t.onClusters = insertFirst(t.onClusters, failed, comparePairs)
 		return
 	case state == nil || !state.synced:
 		t.pending = true
@@ -189,7 +204,9 @@ func (t *placementCounts) addSyncStatus(key pairKey, syncTarget string, state *s
 		t.healthy++
 	case health.Failed, health.Unknown:
 		t.unhealthy++
-		addFirst(&t.failures, key, syncTarget, failure{rules.ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
+		why := failure{rules.ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message}
+		addFirst(&t.failures, key, syncTarget, why)
+		addFirst(&t.onClusters, key, syncTarget, why)
 	case health.InProgress, health.Terminating:
 		addFirst(&t.inProgressPairs, key, syncTarget, failure{state.health.Status.String(), state.health.Message})
 	}
@@ -197,13 +214,16 @@ func (t *placementCounts) addSyncStatus(key pairKey, syncTarget string, state *s
 
 // addFirst adds a pair to a list that keeps the first pairs in a stable order.
 func addFirst(first *[]edgev2alpha1.PlacementPair, key pairKey, syncTarget string, why failure) {
+	*first = insertFirst(*first, newPlacementPair(key, syncTarget, why), comparePairs)
+}
+
+// newPlacementPair returns a pair with the reason why it is not healthy, for a status.
+func newPlacementPair(key pairKey, syncTarget string, why failure) edgev2alpha1.PlacementPair {
 	added := edgev2alpha1.PlacementPair{ObjectFailure: key.objectFailure(why), SyncTarget: syncTarget}
 	if key.inMailbox != key.namespace() {
 		added.ClusterNamespace = key.inMailbox
 	}
-	*first = insertFirst(*first, added, func(a, b edgev2alpha1.PlacementPair) int {
-		return cmp.Or(compareFailures(a.ObjectFailure, b.ObjectFailure), cmp.Compare(a.SyncTarget, b.SyncTarget))
-	})
+	return added
 }
 
 // summary contains the outcomes and counts of a workspace's placements by UID, and the number of copies to
@@ -216,6 +236,8 @@ type summary struct {
 	// blockedWithdrawal is why one of these copies cannot be withdrawn; empty if none is blocked.
 	blockedWithdrawal        string
 	allSelected, reselecting bool
+	// awaitsReflections is true if no pass was made for a reflection yet.
+	awaitsReflections bool
 	// pendingWithdrawals counts the copies of all placements that stay for now. The keys have no workspace and no number.
 	pendingWithdrawals map[withdrawals.Pending]int
 	// recheck is when another mailbox may count as slow; zero for never.
@@ -246,6 +268,9 @@ func (r *reporter) summarize() (summed summary, known bool) {
 			summed.add(key, entry, view, slow)
 		}
 	})
+	if known {
+		summed.awaitsReflections = summed.addReflections(r.reflecting.reflections)
+	}
 	return summed, known
 }
 
@@ -289,7 +314,7 @@ func firstBlockedWithdrawal(before string, key objectKey, view *fleet.Snapshot, 
 
 // isPending reports whether some pair is neither synced nor failed, or whether a rollout has no decision.
 func (s *summary) isPending() bool {
-	if s.reselecting {
+	if s.reselecting || s.awaitsReflections {
 		return true
 	}
 	for _, counted := range s.counts {

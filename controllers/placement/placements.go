@@ -26,11 +26,11 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 )
 
 // outcome is the result of resolving one EdgePlacement. A non-empty reason overrides the reason that
@@ -49,8 +49,9 @@ type outcome struct {
 	upsyncDenied []string
 	// missingAPIs are the APIs that the placement can select and that the workspace lacks.
 	missingAPIs missingAPIs
-	// former are former destinations whose copies stay for now.
+	// former are former destinations whose copies stay for now. lost holds why SyncTargets are no longer destinations.
 	former formerDestinations
+	lost   map[types.UID]lostDestination
 }
 
 // resolvedPlacement is an active placement with its destinations. It is immutable, except rollout.
@@ -74,10 +75,10 @@ func (p *resolvedPlacement) awaitsMailbox() bool {
 	return slices.ContainsFunc(p.Destinations, func(one rules.Destination) bool { return one.Mailbox == "" })
 }
 
-// upsyncDenied returns the names of the destinations that the upsync of the placement does not apply to.
+// upsyncDenied returns the names of the destinations that some entry for upsync does not apply to.
 func (p *resolvedPlacement) upsyncDenied() (names []string) {
 	for _, destination := range p.Destinations {
-		if len(p.Upsync) > 0 && !destination.MayUpsync {
+		if slices.ContainsFunc(p.Upsync, func(entry edgev2alpha1.PlacementUpsync) bool { return !destination.MayUpsyncTo(entry.To) }) {
 			names = append(names, destination.Name)
 		}
 	}
@@ -91,40 +92,6 @@ func (p *resolvedPlacement) verifiedSelects(inventory *fleet.Inventory, syncTarg
 		return false, false
 	}
 	return p.SelectsSyncTarget(inventory, syncTarget, p.workspace, p.inventories)
-}
-
-// siteAt returns the site of an object's copy in the mailbox of a destination.
-func (p *resolvedPlacement) siteAt(key objectKey, destination *fleet.SyncTarget) site {
-	return site{destination.Mailbox, destination.Tenancy.Naming.Namespace(p.workspace.Cluster, key.namespace())}
-}
-
-// wants reports whether the site of a pair is the one at a destination of the placement.
-func (p *resolvedPlacement) wants(key pairKey) bool {
-	destination, ok := p.mailboxes[key.mailbox]
-	return ok && p.siteAt(key.objectKey, &destination.SyncTarget) == key.site
-}
-
-// hasOwnNamespaces reports whether each workspace has namespaces of its own on the cluster of a destination.
-func (p *resolvedPlacement) hasOwnNamespaces(mailbox logicalcluster.Name) bool {
-	return !p.mailboxes[mailbox].Tenancy.Naming.IsShared()
-}
-
-// sitesOf returns the sites of an object's copies at the destinations of the placements that select the object, or an object in it.
-func (o *object) sitesOf(key objectKey) map[site]struct{} {
-	wanted := map[site]struct{}{}
-	for _, placement := range o.selectedBy {
-		for _, destination := range placement.mailboxes {
-			wanted[placement.siteAt(key, &destination.SyncTarget)] = struct{}{}
-		}
-	}
-	for _, placement := range o.containerFor {
-		for mailbox, destination := range placement.mailboxes {
-			if placement.hasOwnNamespaces(mailbox) {
-				wanted[placement.siteAt(key, &destination.SyncTarget)] = struct{}{}
-			}
-		}
-	}
-	return wanted
 }
 
 // samePlacements reports whether the same placements select an object as before, with the same policies. If a
@@ -190,6 +157,13 @@ func (p *placements) find(uid types.UID) *resolvedPlacement {
 	return nil
 }
 
+// hasDestination reports whether one of the SyncTargets is a destination of a placement.
+func (p *placements) hasDestination(syncTargets map[types.UID]bool) bool {
+	return slices.ContainsFunc(p.all, func(one *resolvedPlacement) bool {
+		return slices.ContainsFunc(one.Destinations, func(destination rules.Destination) bool { return syncTargets[destination.UID] })
+	})
+}
+
 // forObject returns the placements that select an object, the oldest first; known is false if the labels of its Namespace are
 // unknown.
 func (p *placements) forObject(object *rules.Object) (selected []*resolvedPlacement, known bool) {
@@ -245,30 +219,6 @@ func (p *placements) requireNewDecisions() {
 			one.rollout.evaluated = false
 		}
 	}
-}
-
-// mailboxesWithOtherTenancy returns the mailboxes of the next placements whose clusters are shared in another way than before, or
-// whose Namespaces have another path of the workspace. p may be nil.
-func (p *placements) mailboxesWithOtherTenancy(next *placements) (changed map[logicalcluster.Name]struct{}) {
-	if p == nil {
-		return nil
-	}
-	changed = map[logicalcluster.Name]struct{}{}
-	before := map[logicalcluster.Name]tenancy.Settings{}
-	for _, one := range p.all {
-		for mailbox, destination := range one.mailboxes {
-			before[mailbox] = destination.Tenancy
-		}
-	}
-	for _, one := range next.all {
-		for mailbox, destination := range one.mailboxes {
-			old, known := before[mailbox]
-			if known && (!apiequality.Semantic.DeepEqual(old, destination.Tenancy) || p.path != next.path && !old.Naming.IsShared()) {
-				changed[mailbox] = struct{}{}
-			}
-		}
-	}
-	return changed
 }
 
 // mailboxesWithOtherParameters returns the mailboxes whose parameters may differ in the next placements,

@@ -97,7 +97,7 @@ func TestResolveDelay(t *testing.T) {
 // The oldest placements come first, and an active one is never excluded because of its pairs.
 func TestPlacementsBeyondLimits(t *testing.T) {
 	t.Parallel()
-	entries := make([]edgev2alpha1.UpsyncSet, maxUpsync/2+1)
+	entries := make([]edgev2alpha1.PlacementUpsync, maxUpsync/2+1)
 	for name, c := range map[string]struct {
 		added  []int
 		active []types.UID

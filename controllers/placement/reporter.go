@@ -32,10 +32,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
@@ -45,6 +47,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/topic"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // reportInterval is the least time between two status writes for the placements of one workspace.
@@ -70,8 +73,18 @@ type reporter struct {
 	marks    marks
 	writer   *writes.WorkspaceWriter[objectKey]
 	clock    clock.PassiveClock
-	// withdrawals get the copies that wait for their withdrawal.
+	// withdrawals get the copies that wait for their withdrawal. withdrawn are the ones that were withdrawn.
 	withdrawals *withdrawals.Registry
+	withdrawn   *withdrawn
+	// readiness reports which destinations are away.
+	readiness *readiness.Registry
+	// announced is what the last event Placed of each placement is about, or would have been before the start.
+	announced map[types.UID]announcedState
+	// stuck are the copies that a cluster does not let the hub withdraw.
+	stuck *stuckCopies
+
+	// reflecting has what came up into the workspace.
+	reflecting *reflectionReconciler
 
 	// reportedAt is when a status was last written.
 	reportedAt time.Time
@@ -82,26 +95,42 @@ type reporter struct {
 	countedAt time.Time
 }
 
-// report writes the status and the slice of each placement of the workspace, where they differ.
+// report writes the status and the slice of each placement of the workspace, where they differ, and the events about what was withdrawn.
 func (r *reporter) report(ctx context.Context) (reconcile.Result, error) {
+	again := r.recordWithdrawn(ctx)
+	result, err := r.reportStatuses(ctx)
+	result.RequeueAfter = sooner(result.RequeueAfter, again)
+	return result, err
+}
+
+// setExcluded counts the excluded objects of each placement. It returns when to count them again.
+func (r *reporter) setExcluded(of *summary) (again time.Duration) {
+	again = r.countExcluded()
+	for _, counted := range of.counts {
+		counted.excluded, counted.excludedObjects = r.excluded.of(counted.namespaces)
+	}
+	return again
+}
+
+// reportStatuses writes the status and the slice of each placement of the workspace, where they differ.
+func (r *reporter) reportStatuses(ctx context.Context) (reconcile.Result, error) {
 	if wait := r.delay(); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	placements, known := r.sources.list(edgePlacements)
 	_, knownSlices := r.sources.list(slicesResource)
 	// Check the selection first: the summary then contains all selected objects.
-	wasSelected := r.caughtUp || r.selector.hasSelectedListed()
+	wasSelected := r.caughtUp || r.selector.hasSelectedListed() && r.reflecting.observer.areListed()
 	summary, resolved := r.summarize()
 	if !known || !knownSlices || !resolved {
 		return reconcile.Result{}, nil
 	}
+	r.addStuckCopies(&summary)
 	r.publishWithdrawals(summary.pendingWithdrawals)
 	readsAll := r.sources.areRead()
 	r.caughtUp = r.isCaughtUp(wasSelected, summary)
-	again := r.countExcluded()
-	for _, counted := range summary.counts {
-		counted.excluded, counted.excludedObjects = r.excluded.of(counted.namespaces)
-	}
+	again := r.setExcluded(&summary)
+	r.forgetAnnounced(placements)
 	result := reconcile.Result{RequeueAfter: sooner(summary.recheck, again)}
 	for _, placement := range placements {
 		found, ok := r.outcomeOf(placement, summary, readsAll)
@@ -113,6 +142,9 @@ func (r *reporter) report(ctx context.Context) (reconcile.Result, error) {
 			// The status of the previous leader stays until the hub has caught up.
 			result.RequeueAfter = sooner(result.RequeueAfter, startupPoll)
 			continue
+		}
+		if counted != nil {
+			counted.away = r.awayDestinations(found)
 		}
 		held := r.heldDestinations(found)
 		if err := r.reportOne(ctx, placement, found, counted, held); err != nil {
@@ -144,7 +176,7 @@ func (r *reporter) outcomeOf(placement *unstructured.Unstructured, summed summar
 // withdrawing returns the outcome of a deleted placement while copies are left to withdraw. isPartial is true if the workspace
 // has placements whose rules or destinations are unknown.
 func withdrawing(generation int64, summed summary, isPartial bool) outcome {
-	message := fmt.Sprintf("%d copies of objects of this workspace are left to withdraw.%s", summed.withdrawing, summed.blockedWithdrawal)
+	message := fmt.Sprintf("Left to withdraw: %s of objects of this workspace.%s", wording.Count(summed.withdrawing, "copy", "copies"), summed.blockedWithdrawal)
 	if isPartial {
 		message += " Another placement of the workspace is invalid or beyond a limit, or a workspace cannot be found: see their conditions. Until that is fixed, only copies of deleted objects are withdrawn."
 	}
@@ -220,12 +252,11 @@ func (r *reporter) writeStatus(ctx context.Context, object *unstructured.Unstruc
 	}
 	next := nextStatus(&placement.Status, found, counted, held)
 	next.UnplacedResources = r.sources.policy.load().unplaced
+	// The events come first: after a crash the status still differs.
+	events := append(statusEvents(&placement.Status, next, counted.onClusters), r.placedEvents(object.GetUID(), &placement.Status, next, found)...)
+	r.recordEvents(ctx, object, events)
 	if apiequality.Semantic.DeepEqual(&placement.Status, next) {
 		return nil
-	}
-	if pending := meta.FindStatusCondition(next.Conditions, edgev2alpha1.ConditionWithdrawalPending); pending != nil && meta.FindStatusCondition(placement.Status.Conditions, pending.Type) == nil {
-		// The event comes first: after a crash the status still differs.
-		warn(ctx, r.sources, keyOf(edgePlacements, object), withdrawalWarning(pending))
 	}
 	patch, err := writes.MergePatch(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": statusFields(next)})
 	if err != nil {
@@ -246,7 +277,7 @@ func nextStatus(before *edgev2alpha1.EdgePlacementStatus, found outcome, counted
 	next.MatchingLocationCount = toInt32(int64(found.resolution.Locations))
 	next.Destinations = toInt32(int64(len(found.resolution.Destinations)))
 	next.Selected, next.Placed, next.Failed, next.Failures = counted.selected, counted.placed, counted.failed, counted.failures
-	next.Progressing = counted.inProgressPairs
+	next.Progressing, next.Upsynced = counted.inProgressPairs, counted.reflections.present
 	next.Excluded, next.ExcludedObjects = counted.excluded, counted.excludedObjects
 	if !counted.unobserved {
 		next.ObservedObjects = counted.fingerprint.String()
@@ -258,7 +289,7 @@ func nextStatus(before *edgev2alpha1.EdgePlacementStatus, found outcome, counted
 	}
 	for _, condition := range []metav1.Condition{
 		readyCondition(found, counted), healthyCondition(found, counted), rolloutCondition(found, counted),
-		apisMissingCondition(found), upsyncCondition(found), choiceCondition(found), storeWentBackCondition(held), withdrawalCondition(counted),
+		apisMissingCondition(found), upsyncCondition(found), upsyncIncompleteCondition(counted), choiceCondition(found), storeWentBackCondition(held), withdrawalCondition(counted),
 	} {
 		condition.ObservedGeneration = found.generation
 		if condition.Reason == "" {
@@ -283,8 +314,10 @@ func statusFields(status *edgev2alpha1.EdgePlacementStatus) map[string]any {
 			fields[list] = []any{}
 		}
 	}
-	if fields["excluded"] == nil {
-		fields["excluded"] = int64(0)
+	for _, count := range []string{"excluded", "upsynced"} {
+		if fields[count] == nil {
+			fields[count] = int64(0)
+		}
 	}
 	rollout, ok := fields["rollout"].(map[string]any)
 	switch {

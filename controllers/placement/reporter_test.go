@@ -266,7 +266,7 @@ func TestPlacementCounts(t *testing.T) {
 			t.Errorf("%s: got the progressing reason %q", name, progressing)
 		}
 		c.want.fingerprint.Add(0)
-		c.want.selected, c.want.namespaces, counted.failures, counted.inProgressPairs = 1, map[string]struct{}{"": {}}, nil, nil
+		c.want.selected, c.want.namespaces, counted.failures, counted.inProgressPairs, counted.onClusters = 1, map[string]struct{}{"": {}}, nil, nil, nil
 		if !reflect.DeepEqual(counted, c.want) {
 			t.Errorf("%s: %+v", name, counted)
 		}
@@ -284,10 +284,26 @@ func TestSyncStatus(t *testing.T) {
 		"in sync with this content": {objectsync.ObjectState{Synced: true, Health: healthy}, syncStatus{synced: true, health: healthy}},
 		"in sync with an older one": {objectsync.ObjectState{Health: healthy}, syncStatus{}},
 		"it fails":                  {objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, syncStatus{failure: &failure{"Forbidden", "no"}}},
+		"it has drifted from this content": {
+			objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: plan.ReasonDrifted, Message: "m", Differences: differing("1")}, Health: healthy},
+			syncStatus{synced: true, failure: &failure{plan.ReasonDrifted, "m"}, differences: differing("1"), health: healthy},
+		},
+		"it has drifted from an older one": {
+			objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonDrifted, Message: "m"}, Health: healthy},
+			syncStatus{failure: &failure{plan.ReasonDrifted, "m"}, health: healthy},
+		},
+		"it would be taken over": {
+			objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonAdoptionReported, Message: "m"}, Health: healthy},
+			syncStatus{isBlocked: true, failure: &failure{plan.ReasonAdoptionReported, "m"}},
+		},
 	} {
 		if got := newSyncStatus(c.state); !got.equal(&c.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+	one, other := syncStatus{synced: true, differences: differing("1")}, syncStatus{synced: true, differences: differing("2")}
+	if one.equal(&other) {
+		t.Error("another value is not the same")
 	}
 	taken := newSyncStatus(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonConflict, Message: "it came from secrets other/password"}})
 	if taken.failure.Reason != plan.ReasonConflict || strings.Contains(taken.failure.Message, "password") {
@@ -430,7 +446,29 @@ func TestNextStatus(t *testing.T) {
 
 func TestWithdrawingOutcome(t *testing.T) {
 	t.Parallel()
-	if message := withdrawing(7, summary{withdrawing: 3}, true).message; !strings.Contains(message, "3 copies") || !strings.Contains(message, "Another placement") {
+	if message := withdrawing(7, summary{withdrawing: 3}, true).message; !strings.Contains(message, "Left to withdraw: 3 copies") || !strings.Contains(message, "Another placement") {
 		t.Errorf("%s", message)
+	}
+}
+
+// differing returns the difference of a field with an observed value.
+func differing(observed string) *[]edgev2alpha1.FieldDifference {
+	return &[]edgev2alpha1.FieldDifference{{Path: ".data.a", Managers: []string{"somebody"}, Desired: "0", Observed: observed}}
+}
+
+// A drifted copy fails in the status of its placement, with its fields, and stops no rollout.
+func TestDriftedCopies(t *testing.T) {
+	drifted := &syncStatus{synced: true, failure: &failure{plan.ReasonDrifted, "m"}, differences: differing("1"), health: health.Health{Status: health.Current}}
+	counts := &placementCounts{}
+	counts.addSyncStatus(pairKey{}, "florin", drifted)
+	if counts.failed != 1 || counts.pending || len(counts.failures) != 1 || counts.failures[0].Reason != plan.ReasonDrifted || len(counts.failures[0].Differences) != 1 || len(counts.onClusters) != 1 {
+		t.Errorf("%+v", counts)
+	}
+	if got := drifted.phase(); got != phaseSucceeded {
+		t.Errorf("the phase is %d", got)
+	}
+	drifted.synced = false
+	if got := drifted.phase(); got != phaseProgressing {
+		t.Errorf("before the cluster has a change, the phase is %d", got)
 	}
 }

@@ -19,6 +19,7 @@ package placement
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -55,6 +56,27 @@ type resolver struct {
 	// observed are the EdgePlacements of the last resolve. One that vanished stays until its absence is verified. Only the
 	// controller that resolves uses them.
 	observed []*unstructured.Unstructured
+	// pathProblemSince is since when the path of the workspace is not verified; zero if it is. isPathLogged is true once the log has that.
+	// loggedInventories is the last message about missing inventory workspaces, by placement.
+	pathProblemSince  time.Time
+	isPathLogged      bool
+	loggedInventories map[types.UID]string
+}
+
+// pathProblemDelay is how long a path must have been unverified before that is logged. kcp takes some seconds to grant the hub access to a
+// workspace that has just been bound.
+const pathProblemDelay = 30 * time.Second
+
+// logPathProblem logs once that the path of the workspace is not verified, if that lasts.
+func (r *resolver) logPathProblem(ctx context.Context, err error) {
+	now := r.clock.Now()
+	if r.pathProblemSince.IsZero() {
+		r.pathProblemSince = now
+	}
+	if !r.isPathLogged && now.Sub(r.pathProblemSince) >= pathProblemDelay {
+		r.isPathLogged = true
+		log.FromContext(ctx).Info("the path of a workload workspace is not verified, so only its own Locations are available to it", "reason", err.Error())
+	}
 }
 
 // forget drops what the resolver has observed, because the workspace is not visible.
@@ -104,8 +126,10 @@ func (r *resolver) resolve(ctx context.Context, observed []*unstructured.Unstruc
 	}
 	if err != nil {
 		// The workspace's own Locations are available to it nevertheless.
-		log.FromContext(ctx).Info("the path of a workload workspace is not verified, so only its own Locations are available to it", "reason", err.Error())
+		r.logPathProblem(ctx, err)
 		next.partial, next.unresolvedPaths = true, true
+	} else {
+		r.pathProblemSince, r.isPathLogged = time.Time{}, false
 	}
 	next.path = path
 	self, paths := rules.Workspace{Cluster: r.sources.cluster, Path: path}, 0
@@ -144,6 +168,7 @@ func (r *resolver) resolve(ctx context.Context, observed []*unstructured.Unstruc
 		next.resolveBy(r.clock.Now().Add(limitRecheck))
 	}
 	r.holdCopies(next, view, observed)
+	maps.DeleteFunc(r.loggedInventories, func(placement types.UID, _ string) bool { return !next.has(placementRef{uid: placement}) })
 	return next, nil
 }
 
@@ -155,7 +180,10 @@ func (r *resolver) resolveOne(ctx context.Context, next *placements, one *rules.
 	}
 	if err != nil {
 		// The status does not show whether such a workspace exists, because the tenant must not learn that.
-		log.FromContext(ctx).Info("an inventory workspace of a placement is not found", "placement", one.Name, "reason", err.Error())
+		if text := err.Error(); r.loggedInventories[one.UID] != text {
+			r.loggedInventories[one.UID] = text
+			log.FromContext(ctx).Info("an inventory workspace of a placement is not found", "placement", one.Name, "reason", text)
+		}
 		next.partial, next.unresolvedPaths = true, true
 	}
 	active := &resolvedPlacement{Placement: one, workspace: self, inventories: inventories, mailboxes: map[logicalcluster.Name]rules.Destination{}, rollout: r.rolloutOf(one)}

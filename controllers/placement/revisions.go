@@ -228,7 +228,9 @@ func (r *revisions) write(ctx context.Context, revisions dynamic.ResourceInterfa
 	if !ok {
 		return nil, errRevisionNamesTaken
 	}
-	object, err := r.newRevision(one, slot, number, &slots[slot], edgev2alpha1.PlacementRevision{ObservedObjects: observed, Objects: encoded})
+	object, err := r.newRevision(one, slot, number, &slots[slot], edgev2alpha1.PlacementRevision{
+		CompletedAt: &metav1.Time{Time: r.clock.Now()}, ObservedObjects: observed, Objects: encoded,
+	})
 	if err != nil {
 		return nil, err
 	}

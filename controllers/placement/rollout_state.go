@@ -74,7 +74,7 @@ func (p *syncStatus) phase() pairPhase {
 		return phaseProgressing
 	case p.failure != nil && p.isBlocked:
 		return phaseBlocked
-	case p.failure != nil:
+	case p.failure != nil && !isDrifted(p.failure.Reason):
 		return phaseFailed
 	case !p.synced:
 		return phaseProgressing

@@ -47,7 +47,10 @@ type rollouts struct {
 // decide decides for each placement which destinations may get the present content of the objects.
 func (r *rollouts) decide(ctx context.Context) (reconcile.Result, error) {
 	active := r.active.get()
-	if active == nil || !slices.ContainsFunc(active.all, func(one *resolvedPlacement) bool { return one.rollout != nil }) {
+	// Configs with entries of placements for the workspace, and Namespaces that none selects, wait until everything is selected.
+	if active == nil || !slices.ContainsFunc(active.all, func(one *resolvedPlacement) bool {
+		return one.rollout != nil || one.UpsyncsToWorkspace() || one.hasOwnNamespacesAnywhere()
+	}) {
 		return reconcile.Result{}, nil
 	}
 	if !r.selector.hasSelectedEverything() {

@@ -101,6 +101,7 @@ func (p *pairs) setSelected(key objectKey, next selectionResult, isVerified func
 	wantedStatus := wantsStatus(entry.selectedBy)
 	mayChange := entry.moveAll(false)
 	p.countContents(key, entry.selectedBy, next.selectedBy)
+	p.recordFormer(key, entry, next)
 	entry.selectedBy, entry.containerFor = next.selectedBy, next.containerFor
 	p.setDesired(key, entry, entry.sitesOf(key), changed)
 	if changed {

@@ -29,12 +29,13 @@ import (
 
 // selector decides which placements select the objects of a workspace, and so which pairs are desired.
 type selector struct {
-	sources *sources
-	pairs   *pairs
-	active  *activePlacements
-	reports *reports
-	tasks   *tasks
-	marks   marks
+	sources     *sources
+	pairs       *pairs
+	reflections *reflections
+	active      *activePlacements
+	reports     *reports
+	tasks       *tasks
+	marks       marks
 	// requests get the workspace when the decisions about its rollouts are due.
 	requests *requests
 }
@@ -146,7 +147,7 @@ func (s *selector) isDecidable(key objectKey, state mailboxes.State) bool {
 // selectPresent returns the placements that select an object of the workspace. If none does, absent is the
 // reason. decided is false if the decision depends on labels that are not cached.
 func (s *selector) selectPresent(active *placements, resource plan.Resource, source *unstructured.Unstructured) (selected []*resolvedPlacement, absent plan.State, decided bool) {
-	if rules.IsPlaceable(resource, source) {
+	if rules.IsPlaceable(resource, source) && !s.reflections.owns(keyOf(resource.GroupVersionResource, source), source.GetUID()) {
 		var known bool
 		selected, known = active.forObject(s.sources.describe(resource, source))
 		if len(selected) == 0 && (!known || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly) {
@@ -182,6 +183,7 @@ func (s *selector) activate(next *placements) {
 		s.pairs.enqueueCustomizedAt(before.mailboxesWithOtherParameters(next))
 	}
 	s.endSelection()
+	s.reflections.activate(before, next, changed, s.sources.clock.Now())
 }
 
 // selectAll selects all objects that the workspace shows, and the known ones that it no longer shows. If all is
@@ -229,6 +231,7 @@ func (s *selector) hasSelectedEverything() bool {
 			now.allSelected = now.placements != nil
 			state = *now
 		})
+		s.pairs.enqueueNamespaces()
 	}
 	return state.allSelected
 }
@@ -242,10 +245,8 @@ func (s *selector) hasSelectedListed() bool {
 	}
 	for key, described := range s.sources.placeable() {
 		selected, _ := active.forObject(described)
-		isCounted := len(selected) == 0
-		s.pairs.locked(func(objects map[objectKey]*object) {
-			isCounted = isCounted || objects[key] != nil && len(objects[key].selectedBy) >= len(selected)
-		})
+		isCounted := false
+		s.pairs.locked(func(map[objectKey]*object) { isCounted = s.pairs.isCounted(key, selected, active) })
 		if !isCounted {
 			return false
 		}

@@ -31,6 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/journal"
+	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -55,6 +57,7 @@ type sourceStatus struct {
 	fleet   *fleetcache.Fleet
 	startup *startup
 	marks   marks
+	journal *journal.Journal
 	writer  writes.WorkspaceWriter[objectKey]
 	// writes are the writes to objects of the workspace that the caches do not show yet.
 	writes writes.Expectations[objectKey, *unstructured.Unstructured]
@@ -67,11 +70,11 @@ func (s *sourceStatus) reconcile(ctx context.Context, key objectKey) (reconcile.
 	resource, ok := s.sources.policy.placeable(key.resource)
 	source := s.source(key)
 	if !ok || resource.Native || source == nil {
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, s.end(ctx, key, nil)
 	}
 	request, status, err := s.desired(key, resource, source)
 	if err != nil {
-		s.aggregationFailed(ctx, key, err)
+		s.fail(ctx, key, failure{rules.ReasonAggregationFailed, redact.Text(err.Error())})
 		return reconcile.Result{}, nil
 	}
 	ctx = requestclass.With(ctx, requestclass.Object)
@@ -82,7 +85,21 @@ func (s *sourceStatus) reconcile(ctx context.Context, key objectKey) (reconcile.
 	case s.marks.hasReturnedStatus(s.sources.cluster, source):
 		err = s.remove(ctx, key, resource, source)
 	}
-	return reconcile.Result{}, err
+	return reconcile.Result{}, s.end(ctx, key, err)
+}
+
+// end records the result of a pass, and reports if the workspace refuses the status of the object. It returns the error to retry.
+func (s *sourceStatus) end(ctx context.Context, key objectKey, err error) error {
+	switch {
+	case err == nil:
+		s.setError(key, "")
+		return nil
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+		s.fail(ctx, key, failure{rules.ReasonWorkspaceRefused, newFailure(err).Message})
+		return &queue.ReportedError{Err: err}
+	default:
+		return err
+	}
 }
 
 // write writes the annotations and the status where they differ. It writes the annotations first,
@@ -254,18 +271,23 @@ func sourcePatched(key objectKey, err error) error {
 	return fmt.Errorf("cannot return the status of %s %s: %w", key.resource.Resource, key.name, err)
 }
 
-// aggregationFailed reports that the statuses of an object cannot be combined, once for each message. The
-// status stays as it is.
-func (s *sourceStatus) aggregationFailed(ctx context.Context, key objectKey, err error) {
-	why := failure{rules.ReasonAggregationFailed, redact.Text(err.Error())}
-	isNew := false
-	s.pairs.locked(func(objects map[objectKey]*object) {
-		if entry := objects[key]; entry != nil {
-			isNew = entry.aggregationError != why.Message
-			entry.aggregationError = why.Message
-		}
-	})
-	if isNew {
+// setError records why the status of an object can be neither written nor removed, empty for none, and reports whether that has changed.
+func (s *sourceStatus) setError(key objectKey, message string) (changed bool) {
+	s.pairs.lock.Lock()
+	defer s.pairs.lock.Unlock()
+	changed = s.pairs.statusErrors[key] != message
+	if s.pairs.statusErrors[key] = message; message == "" {
+		delete(s.pairs.statusErrors, key)
+	}
+	return changed
+}
+
+// fail reports why an object cannot get a status, once for each message. The status stays as it is.
+func (s *sourceStatus) fail(ctx context.Context, key objectKey, why failure) {
+	if s.setError(key, why.Message) {
+		s.journal.Record(journal.Entry{
+			Message: journal.FailingStatus, Workspace: s.sources.cluster.String(), Resource: key.resource.GroupResource(), Reason: why.Reason,
+		}, key.name, why.Message)
 		warn(ctx, s.sources, key, why)
 	}
 }

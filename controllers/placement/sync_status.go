@@ -17,9 +17,11 @@ limitations under the License.
 package placement
 
 import (
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -29,6 +31,8 @@ import (
 
 // SyncStates returns the sync status of the copies in mailboxes, as [syncmanager.Manager] does.
 type SyncStates interface {
+	// StuckCopies returns the copies that mailboxes do not have any more, and whose objects clusters do not let the hub remove.
+	StuckCopies() []objectsync.ObjectRef
 	// ObjectState returns the state of a version of a copy; known is false before a sync controller has tried the copy.
 	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool)
 }
@@ -39,9 +43,11 @@ type syncStatus struct {
 	// failed.
 	synced  bool
 	failure *failure
+	// differences are the fields that differ on the cluster, if that is the failure. They are shared.
+	differences *[]edgev2alpha1.FieldDifference
 	// isBlocked is true if the cluster does not have the object and cannot have it.
 	isBlocked bool
-	// health is the health of the object on the cluster, if synced.
+	// health is the health of the object on the cluster, if synced. A copy that is synced and fails has drifted.
 	health health.Health
 }
 
@@ -54,9 +60,13 @@ func newSyncStatus(state objectsync.ObjectState) *syncStatus {
 		// The message of the sync controller may contain the names of other users' objects.
 		return &syncStatus{isBlocked: true, failure: &failure{plan.ReasonConflict, "the cluster has an object of this name that this placement did not make: choose another name, or ask who administers the cluster to delete that object"}}
 	case state.Failure != nil:
-		return &syncStatus{
-			isBlocked: isBlocking(state), failure: &failure{state.Failure.Reason, status.Truncate(state.Failure.Message)},
+		found := &syncStatus{
+			isBlocked: isBlocking(state), failure: &failure{state.Failure.Reason, status.Truncate(state.Failure.Message)}, differences: state.Failure.Differences,
 		}
+		if isDrifted(state.Failure.Reason) {
+			found.synced, found.health = state.Synced, state.Health
+		}
+		return found
 	case state.Synced:
 		return &syncStatus{synced: true, health: state.Health}
 	default:
@@ -64,8 +74,16 @@ func newSyncStatus(state objectsync.ObjectState) *syncStatus {
 	}
 }
 
-// isBlocking reports whether a cluster lacks an object, because the API is missing there or the hub has no right to write it.
+// isDrifted reports whether a copy has had the content of its object, and another client has changed it since. The rollout of a change
+// does not wait for that: the change takes the copy back.
+func isDrifted(reason string) bool { return reason == plan.ReasonDrifted }
+
+// isBlocking reports whether a cluster lacks an object, because the API is missing there, the hub has no right to write it, or the hub
+// only reports how it would change an object of that name.
 func isBlocking(state objectsync.ObjectState) bool {
+	if state.Failure.Reason == plan.ReasonAdoptionReported {
+		return true
+	}
 	hasNone := state.Health == health.Health{Status: health.InProgress}
 	return hasNone && (state.Failure.Reason == plan.ReasonNotServed || state.Failure.Reason == plan.ReasonForbidden)
 }
@@ -81,5 +99,6 @@ func (p *syncStatus) equal(other *syncStatus) bool {
 	if p == nil || other == nil {
 		return p == other
 	}
-	return p.synced == other.synced && p.isBlocked == other.isBlocked && p.health == other.health && p.failure.equal(other.failure)
+	return p.synced == other.synced && p.isBlocked == other.isBlocked && p.health == other.health && p.failure.equal(other.failure) &&
+		apiequality.Semantic.DeepEqual(p.differences, other.differences)
 }

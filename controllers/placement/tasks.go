@@ -88,13 +88,6 @@ func (k objectKey) namespace() string {
 func (k objectKey) task() task       { return task{resource: k.resource, name: k.name} }
 func (k objectKey) statusTask() task { return task{resource: k.resource, name: k.name, status: true} }
 
-// site is where a copy is: a mailbox, and the copy's namespace there; for a Namespace, the name of the copy. The cluster of the
-// mailbox has the same names.
-type site struct {
-	mailbox   logicalcluster.Name
-	inMailbox string
-}
-
 // pairKey names an object and the site of its copy.
 type pairKey struct {
 	objectKey
@@ -109,11 +102,6 @@ func (k pairKey) copyName() types.NamespacedName {
 	return types.NamespacedName{Namespace: k.inMailbox, Name: k.name.Name}
 }
 
-// siteOf returns the site of an object of a resource in a mailbox.
-func siteOf(resource schema.GroupVersionResource, mailbox logicalcluster.Name, name types.NamespacedName) site {
-	return site{mailbox, objectKey{resource, name}.namespace()}
-}
-
 func (k pairKey) task() task { return task{resource: k.resource, name: k.name, site: k.site} }
 
 // task is a key of a workspace's queue. With a site and a resource it stands for one pair, and with only a
@@ -125,6 +113,9 @@ type task struct {
 	site
 	status  bool
 	warning failure
+	// reflection is true for the reflection of an object of the mailbox. Without a resource, it stands for all reflections of the mailbox,
+	// or of one of its namespaces.
+	reflection bool
 }
 
 func (t task) object() objectKey { return objectKey{t.resource, t.name} }
@@ -132,11 +123,15 @@ func (t task) object() objectKey { return objectKey{t.resource, t.name} }
 // taskLane names the servers that a task waits for: a mailbox, or the workspace itself. The zero lane waits for
 // neither.
 type taskLane struct {
-	mailbox logicalcluster.Name
-	source  bool
+	mailbox    logicalcluster.Name
+	source     bool
+	reflection bool
 }
 
 func laneOf(t task) taskLane {
+	if t.reflection {
+		return taskLane{source: true, reflection: true}
+	}
 	return taskLane{mailbox: t.mailbox, source: t.status || t.warning != failure{}}
 }
 

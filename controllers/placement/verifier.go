@@ -24,8 +24,10 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 )
 
@@ -47,8 +49,8 @@ func (v verifier) isUnwanted(ctx context.Context, key pairKey, selection selecti
 		(syncTarget.Tenancy.Naming.IsShared() || !slices.ContainsFunc(selection.containerFor, wants)), nil
 }
 
-// mayNotUpsync reports whether none of the placements may upsync from the cluster of a mailbox any more. The error is why that is
-// unknown.
+// mayNotUpsync reports whether no further entry of the placements applies to the cluster of a mailbox than the cached ones. The error is
+// why that is unknown.
 func (v verifier) mayNotUpsync(ctx context.Context, mailbox logicalcluster.Name, placements []*resolvedPlacement) (bool, error) {
 	syncTarget, inventory, err := v.syncTargetOf(ctx, mailbox)
 	if inventory == nil || err != nil {
@@ -56,7 +58,33 @@ func (v verifier) mayNotUpsync(ctx context.Context, mailbox logicalcluster.Name,
 	}
 	return !slices.ContainsFunc(placements, func(one *resolvedPlacement) bool {
 		selected, mayUpsync := one.verifiedSelects(inventory, &syncTarget)
-		return selected && mayUpsync
+		cached, isDestination := one.mailboxes[mailbox]
+		return selected && slices.ContainsFunc(one.Upsync, func(entry edgev2alpha1.PlacementUpsync) bool {
+			return rules.MayUpsync(entry.To, mayUpsync, syncTarget.Tenancy.Naming) && (!isDestination || !cached.MayUpsyncTo(entry.To))
+		})
+	}), nil
+}
+
+// mayNotUpsyncToWorkspace reports whether none of the placements brings objects of a SyncTarget into the workspace any more, or the
+// SyncTarget is gone. The error is why that is unknown.
+func (v verifier) mayNotUpsyncToWorkspace(ctx context.Context, inventory logicalcluster.Name, uid types.UID, placements []*resolvedPlacement) (bool, error) {
+	if found := v.fleet.Snapshot().Inventory(inventory); found == nil || !found.Verified {
+		if err := v.fleet.Verify(requestclass.With(ctx, requestclass.Extra), inventory); err != nil {
+			return false, fmt.Errorf("cannot remove the objects of a SyncTarget now, because it is not certain which Locations select it: %w", err)
+		}
+	}
+	verified := v.fleet.Snapshot().Inventory(inventory)
+	if verified == nil || !verified.Verified {
+		return false, nil
+	}
+	position := slices.IndexFunc(verified.SyncTargets, func(one fleet.SyncTarget) bool { return one.UID == uid })
+	if position < 0 {
+		return true, nil
+	}
+	syncTarget := &verified.SyncTargets[position]
+	return !syncTarget.LabelsUnknown && !slices.ContainsFunc(placements, func(one *resolvedPlacement) bool {
+		selected, mayUpsync := one.verifiedSelects(verified, syncTarget)
+		return selected && rules.MayUpsync(edgev2alpha1.UpsyncToWorkspace, mayUpsync, syncTarget.Tenancy.Naming)
 	}), nil
 }
 

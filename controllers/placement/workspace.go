@@ -25,6 +25,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
@@ -106,7 +107,7 @@ func (w *workspaces) publish(to *topic.Topic[logicalcluster.Name]) {
 func (w *workspaces) drop(one *workspace) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if w.all[one.cluster] != one || !one.pairs.closeIfEmpty() {
+	if w.all[one.cluster] != one || !one.reflections.isEmpty() || !one.pairs.closeIfEmpty() {
 		return
 	}
 	delete(w.all, one.cluster)
@@ -144,7 +145,10 @@ type workspace struct {
 	rollouts   *rollouts
 	passes     *pairReconciler
 	statuses   *sourceStatus
-	reporter   *reporter
+	// reflections are what came up into the workspace.
+	reflections *reflections
+	reflecting  *reflectionReconciler
+	reporter    *reporter
 }
 
 func newWorkspace(s *shared, cluster logicalcluster.Name) *workspace {
@@ -158,18 +162,22 @@ func newWorkspace(s *shared, cluster logicalcluster.Name) *workspace {
 	}
 	// It writes placements, their slices and their PlacementRevisions.
 	writer := &writes.WorkspaceWriter[objectKey]{Workspaces: o.Workloads, FieldManager: manager, Locate: inWorkspace}
+	w.reflections = newReflections(s, cluster, w.tasks, reports, &w.pairs.deleting)
 	copies := &copies{cluster, o.Mailboxes, o.CachePolicy, s.marks, &w.pairs.writes}
 	w.resolver = &resolver{
 		sources: w.sources, active: w.active, startup: s.startup, paths: s.paths, verifier: s.verifier, marks: s.marks,
 		readiness: o.Readiness, maxPairs: o.MaxPairs, clock: o.Clock, pairs: w.pairs, grace: o.WithdrawalGrace,
+		loggedInventories: map[types.UID]string{},
 	}
-	w.finalizers = &finalizers{sources: w.sources, pairs: w.pairs, fleet: o.Fleet, startup: s.startup, writer: writer}
-	w.selector = &selector{sources: w.sources, pairs: w.pairs, active: w.active, reports: reports, tasks: w.tasks, marks: s.marks, requests: s.requests}
+	w.finalizers = &finalizers{sources: w.sources, pairs: w.pairs, reflections: w.reflections, fleet: o.Fleet, startup: s.startup, writer: writer}
+	w.selector = &selector{sources: w.sources, pairs: w.pairs, reflections: w.reflections, active: w.active, reports: reports, tasks: w.tasks, marks: s.marks, requests: s.requests}
 	w.rollouts = &rollouts{
 		active: w.active, selector: w.selector, pairs: w.pairs, reports: reports, clock: o.Clock,
 		revisions: &revisions{sources: w.sources, pairs: w.pairs, marks: s.marks, reports: reports, writer: writer, clock: o.Clock},
 	}
+	withdrawn := &withdrawn{}
 	w.passes = &pairReconciler{
+		withdrawn: withdrawn, journal: o.Journal,
 		copies: copies, pairs: w.pairs, tasks: w.tasks, fleet: o.Fleet, history: o.History, hasher: o.Hasher, sync: o.Sync, clock: o.Clock,
 		observer: &observer{sources: w.sources, copies: copies, pairs: w.pairs, active: w.active, marks: s.marks, verifier: s.verifier},
 		executor: &executor{sources: w.sources, copies: copies, deletions: w.pairs.deletions, writer: writes.WorkspaceWriter[pairKey]{
@@ -177,13 +185,16 @@ func newWorkspace(s *shared, cluster logicalcluster.Name) *workspace {
 		}},
 	}
 	w.statuses = &sourceStatus{
-		sources: w.sources, copies: copies, pairs: w.pairs, active: w.active, fleet: o.Fleet, startup: s.startup, marks: s.marks,
+		sources: w.sources, copies: copies, pairs: w.pairs, active: w.active, fleet: o.Fleet, startup: s.startup, marks: s.marks, journal: o.Journal,
 		writes: writes.NewExpectations[objectKey, *unstructured.Unstructured](&gosync.Mutex{}, o.Clock),
 	}
 	w.statuses.writer = writes.WorkspaceWriter[objectKey]{Workspaces: o.Workloads, FieldManager: manager, Locate: inWorkspace, Expectations: &w.statuses.writes}
+	w.reflecting = newReflectionReconciler(s, w, manager)
 	w.reporter = &reporter{
-		sources: w.sources, pairs: w.pairs, active: w.active, selector: w.selector, reports: reports, startup: s.startup, fleet: o.Fleet,
-		history: o.History, marks: s.marks, writer: writer, withdrawals: o.Withdrawals, clock: o.Clock,
+		reflecting: w.reflecting,
+		sources:    w.sources, pairs: w.pairs, active: w.active, selector: w.selector, reports: reports, startup: s.startup, fleet: o.Fleet,
+		history: o.History, marks: s.marks, writer: writer, withdrawals: o.Withdrawals, readiness: o.Readiness, withdrawn: withdrawn,
+		announced: map[types.UID]announcedState{}, stuck: s.stuck, clock: o.Clock,
 	}
 	return w
 }
@@ -193,6 +204,10 @@ func (w *workspace) Reconcile(ctx context.Context, t task) (reconcile.Result, er
 	switch {
 	case t.warning != failure{}:
 		warn(ctx, w.sources, t.object(), t.warning)
+	case t.reflection && t.resource == schema.GroupVersionResource{}:
+		return reconcile.Result{RequeueAfter: w.reflecting.observer.selectAt(t.mailbox, t.inMailbox)}, nil
+	case t.reflection:
+		return w.reflecting.reconcile(ctx, copyKey{t.resource, t.mailbox, t.name})
 	case t.status:
 		return w.statuses.reconcile(ctx, t.object())
 	case t.mailbox == "":

@@ -18,9 +18,12 @@ package plan
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan/health"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
@@ -100,19 +103,47 @@ func downPresent(source SourceState, observed *TargetObject, droppedPaths []stri
 		return downCreateOnly(desired, observed), nil
 	case !sameMark(desired.Mark, observed.Mark):
 		return Decision{Action: Apply, Cause: Changed}, nil
-	case observed.Restored && observed.Mark.Policy == ownership.PolicyDelete:
+	case observed.Restored && observed.Mark.Policy == ownership.PolicyDelete && !desired.ReportsDrift:
 		return Decision{Action: Apply, Cause: Restored}, nil
 	case !observed.HasOwnerLabel:
 		return Decision{Action: Apply, Cause: Drifted, Fields: []string{".metadata.labels." + ownership.OwnerLabel}}, nil
 	}
+	return downDrift(desired, observed, droppedPaths)
+}
+
+// downDrift decides about a copy whose source has not changed since the last apply.
+func downDrift(desired *transform.Desired, observed *TargetObject, droppedPaths []string) (Decision, error) {
 	drifted, err := ownership.UnownedPaths(desired.Object.Object, observed.AppliedFields)
 	if err != nil {
 		return Decision{}, err
 	}
-	if !containsAll(droppedPaths, drifted) {
+	switch fields := withoutMarks(drifted, droppedPaths); {
+	case desired.ReportsDrift && len(fields) > 0:
+		return Decision{Action: Report, Cause: Drifted, Fields: fields}, nil
+	case !desired.ReportsDrift && !containsAll(droppedPaths, drifted):
 		return Decision{Action: Apply, Cause: Drifted, Fields: drifted}, nil
 	}
 	return Decision{Action: None, Cause: InSync}, nil
+}
+
+// withoutMarks returns the drifted paths without the paths that the target drops, and without the hub's marks, which are no content of
+// the source.
+func withoutMarks(drifted, droppedPaths []string) (fields []string) {
+	for _, path := range drifted {
+		if !slices.Contains(droppedPaths, path) && !isMark(path) {
+			fields = append(fields, path)
+		}
+	}
+	return fields
+}
+
+// isMark reports whether a path leads to one of the hub's labels or annotations.
+func isMark(path string) bool {
+	rest, isAnnotation := strings.CutPrefix(path, ".metadata.annotations.")
+	if !isAnnotation {
+		rest, _ = strings.CutPrefix(path, ".metadata.labels.")
+	}
+	return strings.HasPrefix(rest, synchubv1alpha1.GroupName+"/")
 }
 
 // downCreateOnly decides about a copy that the hub does not overwrite. The hub only corrects the marks, which keep the hash of

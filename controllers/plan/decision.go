@@ -44,6 +44,8 @@ const (
 	Update Action = "Update"
 	// Conflict leaves the object alone and reports that its name is taken.
 	Conflict Action = "Conflict"
+	// Report leaves the copy alone, and reports the fields with other values.
+	Report Action = "Report"
 	// VerifyAbsence asks kcp whether the source is really gone or deselected. The key is planned again with the result.
 	VerifyAbsence Action = "VerifyAbsence"
 )

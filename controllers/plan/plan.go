@@ -157,6 +157,7 @@ func NewPlanner(resource Resource, owner ownership.Owner, hasher ownership.Hashe
 		Up: transform.Up{
 			Owner: owner, Hasher: hasher, Mailbox: mailbox.String(), SyncTarget: syncTarget,
 			Resource: resource.GroupResource(), Namespaced: resource.Namespaced, Version: resource.Version, Kind: resource.Kind,
+			RecordsOwners: true,
 		},
 	}
 }

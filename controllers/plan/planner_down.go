@@ -104,6 +104,12 @@ func (p Planner) planPresentWrites(result *DownPlan, d *DownSnapshot) {
 			result.FinishedMark = p.finishedMark(result.InMailbox)
 		}
 		result.Operations = formerNameOperations(d)
+	case decision.Action == Report:
+		result.ReturnStatus, result.Deferred = true, deferredPaths(result.Desired)
+		if isAboutToExpire(result.InMailbox, d.Destination.Observed) {
+			result.FinishedMark = p.finishedMark(result.InMailbox)
+		}
+		result.Operations = append(formerNameOperations(d), Operation{Decision: decision, Copy: d.Destination, Desired: result.Desired})
 	case decision.Cause == BeingDeleted:
 		// The last status of a finished object is its result.
 		result.ReturnStatus = d.Destination.Observed.Finished

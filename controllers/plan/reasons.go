@@ -22,10 +22,14 @@ import "fmt"
 // of denials.
 const (
 	ReasonAdmissionDenied = "AdmissionDenied"
+	// ReasonAdoptionReported: the hub may take over an object of the cluster, and reports how that would change the object.
+	ReasonAdoptionReported = "AdoptionReported"
 	// ReasonCannotWithdraw: the cluster does not let the workspace's ServiceAccount remove an object that the workspace placed.
-	ReasonCannotWithdraw       = "CannotWithdraw"
-	ReasonConflict             = "Conflict"
-	ReasonContended            = "Contended"
+	ReasonCannotWithdraw = "CannotWithdraw"
+	ReasonConflict       = "Conflict"
+	ReasonContended      = "Contended"
+	// ReasonDrifted: another client changed the copy on the cluster, and the hub only reports that.
+	ReasonDrifted              = "Drifted"
 	ReasonForbidden            = "Forbidden"
 	ReasonImmutable            = "Immutable"
 	ReasonInvalid              = "Invalid"
@@ -35,11 +39,13 @@ const (
 	ReasonResourceLimitExceeded = "ResourceLimitExceeded"
 	ReasonConfigLimitExceeded   = "ConfigLimitExceeded"
 	ReasonMailboxRefused        = "MailboxRefused"
-	ReasonNamespaceTerminating  = "NamespaceTerminating"
-	ReasonNotServed             = "NotServed"
-	ReasonQuotaExceeded         = "QuotaExceeded"
-	ReasonRemovedByCluster      = "RemovedByCluster"
-	ReasonRemovedInMailbox      = "RemovedInMailbox"
+	// ReasonNamespaceNotPrepared: the cluster refuses what the hub must write for a workspace in the namespace before the object.
+	ReasonNamespaceNotPrepared = "NamespaceNotPrepared"
+	ReasonNamespaceTerminating = "NamespaceTerminating"
+	ReasonNotServed            = "NotServed"
+	ReasonQuotaExceeded        = "QuotaExceeded"
+	ReasonRemovedByCluster     = "RemovedByCluster"
+	ReasonRemovedInMailbox     = "RemovedInMailbox"
 	// ReasonStoreWentBack: kcp went back to an earlier state, so the copy is neither removed nor overwritten.
 	ReasonStoreWentBack = "StoreWentBack"
 	// ReasonFieldsKept is the reason of an event, not of a failure: a field that the hub no longer applies stays on the target.

@@ -82,6 +82,9 @@ type Resource struct {
 	Replace bool
 	// Adoption is the policy for existing objects that the hub may take over; empty for none.
 	Adoption synchubv1alpha1.AdoptionPolicy
+	// ReportsDrift is true if the hub reports changes of other clients on the target, and does not undo them, unless an entry of a config
+	// or the object has another setting.
+	ReportsDrift bool
 	// Allowed lists the explicit permissions of the PublishedResource.
 	Allowed Allowed
 	// Rules are the rules of the PublishedResource. Nil means none.
@@ -208,6 +211,7 @@ func (r Resource) DownSpec(policy ownership.Policy, names *conversion.Conversion
 		Naming:        rules.Naming,
 		Mutation:      rules.Down,
 		IgnoredFields: rules.IgnoredFields,
+		ReportsDrift:  r.ReportsDrift,
 	}
 	if r.Orphan {
 		spec.Policy = ownership.PolicyOrphan

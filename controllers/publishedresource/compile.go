@@ -65,6 +65,7 @@ func (c *Compiler) Compile(published *synchubv1alpha1.PublishedResource, api API
 	resource.StatusReturn = resource.StatusReturn && (spec.StatusReturn == nil || *spec.StatusReturn)
 	resource.SelectAll = spec.Select == synchubv1alpha1.SelectAll
 	resource.Replace, resource.Adoption = spec.Replace, spec.Adoption
+	resource.ReportsDrift = spec.Drift == synchubv1alpha1.DriftReport
 	resource.InstallsCRD = spec.InstallCRD
 	resource.Allowed = plan.Allowed{
 		ProtectedNamespaces: spec.ProtectedNamespaces == synchubv1alpha1.ProtectedNamespacesAllow,

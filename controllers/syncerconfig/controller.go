@@ -46,6 +46,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/topic"
 )
@@ -119,7 +120,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 			if syncTarget == nil {
 				return c.log.V(2)
 			}
-			return c.log.WithValues("syncTargetUID", *syncTarget)
+			return c.log.WithValues(targetlabels.LogValues(*syncTarget)...)
 		},
 	})
 	if err != nil {

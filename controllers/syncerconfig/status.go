@@ -35,6 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // Reasons of the condition Ready of a config. The reasons of single objects are in package objectsync.
@@ -231,14 +232,14 @@ func readyCondition(findings ObservedConfig, tally *objectsync.ConfigSummary) me
 }
 
 func failedMessage(tally *objectsync.ConfigSummary) string {
-	const undeleted = "copies of %d deleted objects cannot be deleted from the cluster"
+	undeleted := wording.Count(tally.Undeleted, "copy", "copies") + " of deleted objects cannot be deleted from the cluster"
 	switch failed := tally.Failed - tally.Undeleted; {
 	case tally.Undeleted == 0:
 		return fmt.Sprintf("%d of %d objects failed; see status.failures and the events on them.", failed, tally.Selected)
 	case failed == 0:
-		return fmt.Sprintf("The "+undeleted+"; see status.failures.", tally.Undeleted)
+		return undeleted + "; see status.failures."
 	default:
-		return fmt.Sprintf("%d of %d objects failed, and the "+undeleted+"; see status.failures and the events on the objects.", failed, tally.Selected, tally.Undeleted)
+		return fmt.Sprintf("%d of %d objects failed, and %s; see status.failures and the events on the objects.", failed, tally.Selected, undeleted)
 	}
 }
 

@@ -302,9 +302,9 @@ func TestStatusAgain(t *testing.T) {
 
 func TestCopiesThatCannotBeDeleted(t *testing.T) {
 	for want, tally := range map[string]objectsync.ConfigSummary{
-		"2 of 4 objects failed; see status.failures and the events on them.":                                                                                {Selected: 4, Failed: 2},
-		"The copies of 1 deleted objects cannot be deleted from the cluster; see status.failures.":                                                          {Selected: 4, Synced: 4, Failed: 1, Undeleted: 1},
-		"2 of 4 objects failed, and the copies of 1 deleted objects cannot be deleted from the cluster; see status.failures and the events on the objects.": {Selected: 4, Failed: 3, Undeleted: 1},
+		"2 of 4 objects failed; see status.failures and the events on them.":                                                                          {Selected: 4, Failed: 2},
+		"1 copy of deleted objects cannot be deleted from the cluster; see status.failures.":                                                          {Selected: 4, Synced: 4, Failed: 1, Undeleted: 1},
+		"2 of 4 objects failed, and 1 copy of deleted objects cannot be deleted from the cluster; see status.failures and the events on the objects.": {Selected: 4, Failed: 3, Undeleted: 1},
 	} {
 		next := syncerconfig.NextStatus(syncerconfig.ObservedConfig{Selects: true, Tally: &tally}, edgev2alpha1.SyncerConfigStatus{})
 		if ready := next.Conditions[0]; ready.Reason != syncerconfig.ReasonObjectsFailed || ready.Message != want {

@@ -97,6 +97,7 @@ func (p *pass) startController(resource plan.Resource, resolved resolvedAPIs) {
 		},
 		ObjectStates:     &m.ObjectStateChanged,
 		AggregateMetrics: !m.settings.Metrics.PerResource,
+		Journal:          m.Journal,
 		Tracer:           m.Tracer,
 		Clock:            m.Clock,
 		Log:              log,

@@ -166,6 +166,18 @@ func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.PlacementCop
 	return append(copies, state.installedCRDs()...), counter.mailbox, true
 }
 
+// StuckCopies returns the stuck copies of all SyncTargets, see [objectsync.ObjectRef].
+func (m *Manager) StuckCopies() (refs []objectsync.ObjectRef) {
+	for _, syncTarget := range m.SyncTargets() {
+		if state, ok := m.get(syncTarget); ok {
+			for _, controller := range state.controllers() {
+				refs = append(refs, controller.Status.StuckCopies()...)
+			}
+		}
+	}
+	return refs
+}
+
 // Summary summarizes all objects that are synced with a SyncTarget's target. known is false while the SyncTarget is not synced, and while
 // some objects are not observed yet, as for [FleetCounter.Count].
 func (m *Manager) Summary(syncTarget types.UID) (sum objectsync.Summary, known bool) {
@@ -177,4 +189,15 @@ func (m *Manager) Summary(syncTarget types.UID) (sum objectsync.Summary, known b
 		sum.Add(controller.Status.Summary())
 	}
 	return sum, true
+}
+
+// Progress reports the progress of all objects that are synced with a SyncTarget's target.
+func (m *Manager) Progress(syncTarget types.UID) objectsync.Progress {
+	progress := objectsync.Progress{IsSettled: true}
+	if state, ok := m.get(syncTarget); ok {
+		for _, controller := range state.controllers() {
+			progress = progress.And(controller.Status.Progress())
+		}
+	}
+	return progress
 }

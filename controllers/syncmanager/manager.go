@@ -34,6 +34,7 @@ import (
 
 	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
@@ -43,6 +44,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/topic"
@@ -72,6 +74,8 @@ type Dependencies struct {
 	Mailboxes *mailboxes.Mailboxes
 	// StoreWrittenResources replaces the written resources of a SyncTarget. It returns after the write has been accepted.
 	StoreWrittenResources func(ctx context.Context, syncTarget types.UID, resources WrittenResources) error
+	// StoreTenantResources replaces the resources of the objects that the hub keeps for workspaces on the cluster of a SyncTarget.
+	StoreTenantResources func(ctx context.Context, syncTarget types.UID, resources []string) error
 	// Hub is the UID of the provider workspace's LogicalCluster.
 	Hub    types.UID
 	Hasher ownership.Hasher
@@ -89,6 +93,8 @@ type Dependencies struct {
 	CachePolicy *CachePolicy
 	// Role decides which SyncTargets this replica works for.
 	Role leadership.Role
+	// Journal logs removed objects and failures; nil logs none.
+	Journal *journal.Journal
 	// Tracer records traces of changed objects; nil records none.
 	Tracer *tracing.Tracer
 	Clock  clock.Clock
@@ -169,7 +175,7 @@ func (m *Manager) Register(hosting manager.Manager) error {
 			if syncTarget == nil {
 				return m.Log.V(2)
 			}
-			return m.Log.WithValues("syncTargetUID", *syncTarget)
+			return m.Log.WithValues(targetlabels.LogValues(*syncTarget)...)
 		},
 	})
 	if err != nil {
@@ -284,6 +290,7 @@ func (m *Manager) newTargetState(target Target) *targetState {
 		registry:             related.NewRegistry(),
 		completenessRequests: map[schema.GroupResource]plan.Resource{},
 		writtenResources:     maps.Clone(target.WrittenResources),
+		tenantResources:      target.TenantResources,
 		compatibilityStates:  compatibilityStatesOf(target.WrittenResources),
 		writesAllowed:        make(chan struct{}),
 	}

@@ -52,7 +52,7 @@ func (p *pass) prepare() (requeueAfter time.Duration, err error) {
 func (t *targetState) canContinueWith(target Target) bool {
 	before := t.currentTarget()
 	return before.Mailbox == target.Mailbox &&
-		(!t.isPreparing() || maps.EqualFunc(before.WrittenResources, target.WrittenResources, WrittenResource.equal))
+		(!t.isPreparing() || maps.EqualFunc(before.WrittenResources, target.WrittenResources, WrittenResource.equal) && slices.Equal(before.TenantResources, target.TenantResources))
 }
 
 // isPreparing reports whether the replica is not the leader, so that nothing may be written.

@@ -122,7 +122,7 @@ func (p *pass) reconcileControllers(ctx context.Context) error {
 	p.stopControllers(wanted, resolved)
 	p.state.updatePrimaries(wanted)
 	p.updateCRDs(wanted)
-	p.updateTenants()
+	errs = append(errs, p.updateTenants(ctx))
 	if p.state.markApplied(p.publication, p.startControllers(wanted, resolved)) {
 		p.manager.ObjectsChanged.Publish(p.target.UID)
 	}

@@ -85,6 +85,8 @@ type Status struct {
 	// MissingAPIs are the published APIs that the mailbox lacks. They are valid only if MissingAPIsKnown is true.
 	MissingAPIs      MissingAPIs
 	MissingAPIsKnown bool
+	// TenancyProblem is a message about what the cluster refuses of the tenancy; empty if nothing.
+	TenancyProblem string
 	// BeyondLimits is a message about the objects that are not synced because of limits. BeyondLimitsReason is
 	// the limit that is exceeded first: the limit of the whole mailbox, of a resource, or of the configs. Both
 	// are empty if no limit is exceeded.
@@ -106,6 +108,7 @@ func (m *Manager) Status(syncTarget types.UID) (status Status) {
 	}
 	found.lock.Lock()
 	mailbox := found.target.Mailbox
+	status.TenancyProblem = found.currentTenants().Problem()
 	status.ConfigsKnown, status.MissingAPIs, status.MissingAPIsKnown = found.configsKnown, found.missingAPIs, found.missingAPIsKnown
 	found.lock.Unlock()
 	status.BeyondLimitsReason, status.BeyondLimits = beyondLimits(m.Mailboxes, mailbox)

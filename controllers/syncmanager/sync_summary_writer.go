@@ -36,6 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/topic"
 )
@@ -86,7 +87,7 @@ func (w *SyncSummaryWriter) Register(hosting manager.Manager) error {
 			if syncTarget == nil {
 				return w.log.V(2)
 			}
-			return w.log.WithValues("syncTargetUID", *syncTarget)
+			return w.log.WithValues(targetlabels.LogValues(*syncTarget)...)
 		},
 	})
 	if err != nil {

@@ -62,6 +62,8 @@ type Target struct {
 	Limits mailboxes.Limits
 	// WrittenResources holds the objects that the hub may have written, by resource of the target.
 	WrittenResources WrittenResources
+	// TenantResources are the names of the resources that the hub may have written for workspaces, see [tenants.ResourcesFor].
+	TenantResources []string
 	// TrustedUntil is until when the compatibility in WrittenResources counts without a request to the target.
 	// It applies to the first connection only.
 	TrustedUntil time.Time

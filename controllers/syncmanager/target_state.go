@@ -58,7 +58,9 @@ type targetState struct {
 	reconcileMutex   gosync.Mutex
 	stopped          bool
 	writtenResources WrittenResources
-	configs          configs
+	// tenantResources are recorded, see [Target.TenantResources]. Only passes use them.
+	tenantResources []string
+	configs         configs
 	// primaries are the PublishedResources that contribute to the registry.
 	primaries map[string]bool
 	// schemaCheck has no controller until a schema is compared.

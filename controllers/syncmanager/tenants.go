@@ -17,8 +17,15 @@ limitations under the License.
 package syncmanager
 
 import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/controllers/tenants"
+	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 // tenantsController is the running controller of tenants for one connection to a target.
@@ -35,11 +42,14 @@ func (t *targetState) currentTenants() *tenants.Controller {
 	return nil
 }
 
-// updateTenants starts the controller of tenants if workload workspaces have namespaces of their own, and changes its settings. It runs
-// until the connection ends, so that it removes what the settings do not need any more.
-func (p *pass) updateTenants() {
+// updateTenants starts the controller of tenants if workload workspaces have namespaces of their own, or had some, and changes its
+// settings. It runs until the connection ends, so that it removes what the settings do not need any more.
+func (p *pass) updateTenants(ctx context.Context) error {
 	m, state, target := p.manager, p.state, p.target
 	running := state.tenants.Load()
+	if err := p.recordTenants(ctx); err != nil {
+		return err
+	}
 	if running != nil && running.Connection != target.Connection {
 		running.stop()
 		running = nil
@@ -50,7 +60,7 @@ func (p *pass) updateTenants() {
 		if running.SetTenancy(target.Tenancy) {
 			state.retryDenied("")
 		}
-	case !tenancy.NamingOf(target.Tenancy).IsShared():
+	case !tenancy.NamingOf(target.Tenancy).IsShared() || len(state.tenantResources) > 0:
 		controller := tenants.New(tenants.Options{
 			Connection: target.Connection,
 			Mailboxes:  m.Mailboxes,
@@ -58,10 +68,38 @@ func (p *pass) updateTenants() {
 			Owner:      m.Owner(target.UID),
 			Hasher:     m.Hasher,
 			OnPrepared: state.retryDenied,
+			Written:    state.tenantResources,
+			OnProblem:  func() { m.StateChanged.Publish(target.UID) },
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),
 		}, target.Tenancy)
 		state.tenants.Store(&tenantsController{controller, p.start(controller.Run, controller.Log)})
+	}
+	return nil
+}
+
+// recordTenants records, if that changed, the resources of the objects that the hub may write for workspaces, or may have left. After a
+// restart with another tenancy the hub removes them.
+func (p *pass) recordTenants(ctx context.Context) error {
+	left := p.state.tenantResources
+	if running := p.state.currentTenants(); running != nil {
+		left = running.LeftResources()
+	}
+	next := slices.Compact(slices.Sorted(slices.Values(slices.Concat(left, tenants.ResourcesFor(p.target.Tenancy)))))
+	if slices.Equal(next, p.state.tenantResources) {
+		return nil
+	}
+	if err := p.manager.StoreTenantResources(ctx, p.target.UID, next); err != nil {
+		return fmt.Errorf("cannot record what the hub keeps on the target for workspaces: %w", err)
+	}
+	p.state.tenantResources = next
+	return nil
+}
+
+// StoreTenantResourcesIn returns a function that stores the resources of the objects for workspaces of a SyncTarget in the ledger.
+func StoreTenantResourcesIn(entries *ledger.Store) func(context.Context, types.UID, []string) error {
+	return func(ctx context.Context, syncTarget types.UID, resources []string) error {
+		return entries.Update(ctx, syncTarget, func(entry *ledger.Entry) { entry.TenantResources = resources })
 	}
 }
 

@@ -49,6 +49,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
@@ -98,11 +99,14 @@ type Options struct {
 	// SyncTargets, and only the leader needs the results.
 	OtherOwners bool
 
-	// Replica is the name of this replica, for status.hub.
-	Replica string
+	// Replica is the name of this replica, for status.hub, and Version its version.
+	Replica, Version string
 
 	// Tunnel is where clusters open their tunnels; nil if the hub takes none.
 	Tunnel *edgev2alpha1.TunnelStatus
+
+	// Journal logs the objects that are removed from targets; nil logs none.
+	Journal *journal.Journal
 
 	Clock clock.Clock
 	Log   logr.Logger
@@ -127,7 +131,7 @@ func NewController(options Options) *Controller {
 // Register adds the controller to the manager of the inventory workspaces.
 func (c *Controller) Register(hosting manager.Manager) error {
 	slow := queue.LanePerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, c.Clock)
-	return errors.Join(hosting.Add(slow), mcbuilder.ControllerManagedBy(c.Manager).
+	return errors.Join(hosting.Add(slow), c.watchCounts(hosting), mcbuilder.ControllerManagedBy(c.Manager).
 		Named("synctarget").
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(watch.IgnoreHeartbeats(), predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(inventories.SecretMetadata(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
@@ -289,9 +293,11 @@ func (c *Controller) awaitQuota(ctx context.Context, request mcreconcile.Request
 }
 
 // patchStatus writes a status that has changed, and names this replica in it. A status that only names another replica is not written
-// again: when replicas change, all SyncTargets would be written at once.
+// again: when replicas change, all SyncTargets would be written at once. Changes of conditions that people ask about later get events.
 func (c *Controller) patchStatus(ctx context.Context, inventory cluster.Cluster, stored, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	syncTarget.Status.Hub = c.Replica
+	syncTarget.Status.Hub, syncTarget.Status.HubVersion = c.Replica, c.Version
+	// The events come first: after a crash the status still differs.
+	c.recordTransitions(ctx, inventory.GetClient(), stored, syncTarget)
 	return status.Patch(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
@@ -364,6 +370,7 @@ func targetFor(syncTarget *edgev2alpha1.SyncTarget, observed observedState, know
 		Mailbox: observed.mailbox, Connection: observed.connection, Cordoned: syncTarget.Spec.Unschedulable,
 		Adoption: synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption), Namespaces: syncTarget.Spec.Namespaces, Limits: mailboxLimitsOf(syncTarget),
 		Tenancy:          syncTarget.Spec.Tenancy,
+		TenantResources:  known.TenantResources,
 		WrittenResources: syncmanager.WrittenResourcesFromLedger(known.Resources), WrittenNamespaces: writtenNamespaces(known), TrustedUntil: observed.trustedUntil,
 	}
 }

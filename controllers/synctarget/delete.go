@@ -41,6 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 const (
@@ -249,7 +250,7 @@ func remainingMessage(recorded []ledger.Resource, cleanup *edgev2alpha1.CleanupS
 		resources = append(resources, schema.GroupResource(resource.GroupResource).String())
 	}
 	slices.Sort(resources)
-	text := fmt.Sprintf("Objects of %d resources may be left on the target: %s.", len(resources), joinFirst(resources))
+	text := fmt.Sprintf("Objects of these resources may be left on the target: %s.", joinFirst(resources))
 	if cleanup != nil {
 		text = cleanupMessage(*cleanup) + " " + text
 	}
@@ -260,7 +261,7 @@ func remainingMessage(recorded []ledger.Resource, cleanup *edgev2alpha1.CleanupS
 func cleanupMessage(report edgev2alpha1.CleanupStatus) string {
 	text := "The number of remaining objects is unknown."
 	if report.Remaining != nil {
-		text = fmt.Sprintf("%d objects are still to go, %d are gone.", *report.Remaining, report.Removed)
+		text = fmt.Sprintf("%s still to go, %d gone.", wording.Count(*report.Remaining, "object is", "objects are"), report.Removed)
 	}
 	if len(report.Left) == 0 {
 		return text

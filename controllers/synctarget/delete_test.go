@@ -39,9 +39,9 @@ func TestCleanupMessage(t *testing.T) {
 		report edgev2alpha1.CleanupStatus
 		want   string
 	}{
-		"under way":       {edgev2alpha1.CleanupStatus{Remaining: new(int32(3)), Removed: 4}, "3 objects are still to go, 4 are gone."},
+		"under way":       {edgev2alpha1.CleanupStatus{Remaining: new(int32(3)), Removed: 4}, "3 objects are still to go, 4 gone."},
 		"nobody can tell": {edgev2alpha1.CleanupStatus{}, "The number of remaining objects is unknown."},
-		"with one":        {edgev2alpha1.CleanupStatus{Remaining: new(int32(0)), Left: left(1)}, "0 objects are still to go, 0 are gone. 1 stay: configmaps shop/settings (Orphaned)."},
+		"with one":        {edgev2alpha1.CleanupStatus{Remaining: new(int32(0)), Left: left(1)}, "0 objects are still to go, 0 gone. 1 stay: configmaps shop/settings (Orphaned)."},
 	} {
 		if got := cleanupMessage(test.report); got != test.want {
 			t.Errorf("%s: want %q, got %q", name, test.want, got)
@@ -57,7 +57,7 @@ func TestRemainingMessage(t *testing.T) {
 		t.Errorf("where nothing was placed: %q", got)
 	}
 	recorded := []ledger.Resource{{GroupResource: metav1.GroupResource{Resource: "secrets"}}, {GroupResource: metav1.GroupResource{Group: "apps", Resource: "deployments"}}}
-	if got := remainingMessage(recorded, nil); got != "Objects of 2 resources may be left on the target: deployments.apps, secrets." {
+	if got := remainingMessage(recorded, nil); got != "Objects of these resources may be left on the target: deployments.apps, secrets." {
 		t.Errorf("got %q", got)
 	}
 	if got := remainingMessage(recorded, &edgev2alpha1.CleanupStatus{Remaining: new(int32(7))}); !strings.HasPrefix(got, "7 objects are still to go") {

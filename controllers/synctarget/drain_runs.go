@@ -36,6 +36,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
@@ -127,7 +128,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 		Owner:              c.Sync.Owner(uid),
 		Mode:               mode,
 		Identities:         tenancy.IdentitiesOf(syncTarget.Spec.Tenancy),
-		HasTenants:         !tenancy.NamingOf(syncTarget.Spec.Tenancy).IsShared(),
+		HasTenants:         !tenancy.NamingOf(syncTarget.Spec.Tenancy).IsShared() || len(known.TenantResources) > 0,
 		Resources:          writtenResources(known.Resources),
 		ServedResources:    servedResources(known.Resources),
 		ReadableNamespaces: connection.Namespaces,
@@ -142,8 +143,10 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 			}
 			return err
 		},
-		Clock: c.Clock,
-		Log:   log.FromContext(ctx).WithValues("syncTarget", request.String(), "mode", mode),
+		OnDeleted:  c.removalRecorder(request, journal.Removed, mode),
+		OnReleased: c.removalRecorder(request, journal.Released, mode),
+		Clock:      c.Clock,
+		Log:        log.FromContext(ctx).WithValues("syncTarget", request.String(), "mode", mode),
 	}
 	go func() {
 		defer close(started.done)
@@ -153,6 +156,15 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 		}
 	}()
 	return started, nil
+}
+
+// removalRecorder returns a function that logs the objects that a drain removes from the target of a SyncTarget, or releases there.
+func (c *Controller) removalRecorder(request mcreconcile.Request, message string, mode cleanup.Mode) func(schema.GroupResource, types.NamespacedName) {
+	return func(resource schema.GroupResource, object types.NamespacedName) {
+		c.Journal.Record(journal.Entry{
+			Message: message, SyncTarget: request.Name, Inventory: string(request.ClusterName), Resource: resource, Reason: string(mode),
+		}, object, "")
+	}
 }
 
 // stopDrain cancels the drain of the SyncTarget, if there is one, and returns when it has ended.

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 )
@@ -50,6 +51,8 @@ func settings(t *testing.T, path string, goType reflect.Type, schema apiextensio
 	switch goType {
 	case reflect.TypeFor[metav1.Time]():
 		return []setting{{path, reflect.ValueOf(metav1.NewTime(time.Unix(1, 0).UTC()))}}
+	case reflect.TypeFor[resource.Quantity]():
+		return []setting{{path, reflect.ValueOf(resource.MustParse("1"))}}
 	case reflect.TypeFor[apiextensionsv1.JSON]():
 		return []setting{{path, reflect.ValueOf(apiextensionsv1.JSON{Raw: []byte(`{"a": 1}`)})}}
 	}

@@ -185,7 +185,7 @@ func TestForcedRemovalWaitsForATargetThatAnswers(t *testing.T) {
 	f.clock.Step(time.Second)
 	_, reason, message := f.cleanUp(t)
 	g.Expect(reason).To(Equal(ReasonRemovalForced))
-	g.Expect(message).To(ContainSubstring("3 objects are still to go, 4 are gone."))
+	g.Expect(message).To(ContainSubstring("3 objects are still to go, 4 gone."))
 	g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeTrue())
 	g.Expect(f.store.get(f.syncTarget.UID).drain).To(BeNil())
 	f.hasEvent(t, ReasonRemovalForced)
@@ -208,7 +208,7 @@ func TestRemovalWaitsForTheCleanup(t *testing.T) {
 	for range 2 {
 		_, reason, message := f.cleanUp(t)
 		g.Expect(reason).To(Equal(ReasonCleaningUp))
-		g.Expect(message).To(ContainSubstring("3 objects are still to go, 4 are gone."))
+		g.Expect(message).To(ContainSubstring("3 objects are still to go, 4 gone."))
 		g.Expect(f.IsCleanedUp(f.syncTarget.UID)).To(BeFalse())
 		f.clock.Step(time.Hour)
 	}

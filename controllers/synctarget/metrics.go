@@ -48,7 +48,7 @@ func Collectors() []prometheus.Collector { return []prometheus.Collector{info, r
 var measuredConditions = []string{
 	edgev2alpha1.ConditionReady, edgev2alpha1.ConditionMailboxReady, edgev2alpha1.ConditionHeartbeatHealthy, edgev2alpha1.ConditionSyncerAuthorized,
 	edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionClusterShared, edgev2alpha1.ConditionMailboxLimitExceeded, edgev2alpha1.ConditionAPIsMissing, edgev2alpha1.ConditionResourcesUnreadable,
-	edgev2alpha1.ConditionNamespacesLeft, edgev2alpha1.ConditionDrained, edgev2alpha1.ConditionNotImplemented, edgev2alpha1.ConditionSuspended, edgev2alpha1.ConditionStoreWentBack, edgev2alpha1.ConditionTunnelRefused,
+	edgev2alpha1.ConditionTenancyNotApplied, edgev2alpha1.ConditionNamespacesLeft, edgev2alpha1.ConditionDrained, edgev2alpha1.ConditionNotImplemented, edgev2alpha1.ConditionSuspended, edgev2alpha1.ConditionStoreWentBack, edgev2alpha1.ConditionTunnelRefused,
 }
 
 // conditionState is the status of a condition.

@@ -94,7 +94,7 @@ func mayPrepare(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry) bool {
 func (c *Controller) followOwner(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	known := c.Ledger.Get(syncTarget.UID)
 	if known.Ready != nil && c.Role.Leads() {
-		c.Readiness.Set(syncTarget.UID, *known.Ready, c.Clock.Now())
+		c.Readiness.Set(syncTarget.UID, *known.Ready, c.Clock.Now(), readyChangedAt(syncTarget))
 	} else {
 		// A reconcile that ran when the shard was released may have set it.
 		c.Readiness.Forget(syncTarget.UID)

@@ -187,7 +187,7 @@ func TestReadinessOfOtherOwners(t *testing.T) {
 		g.Expect(known).To(Equal(wantKnown), when)
 		g.Expect(isReady).To(Equal(wantReady), when)
 	}
-	controller.Readiness.Set("a", true, clock.Now())
+	controller.Readiness.Set("a", true, clock.Now(), time.Time{})
 	expect("this replica does not lead", new(true), false, false)
 	close(elected)
 	expect("it leads", new(true), true, true)

@@ -59,6 +59,7 @@ var reportedFields = map[string]map[string]testReference{
 		"status.versions":                testFunc("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),
 		"status.clusterID":               endToEnd(leavingTests, "rejects the younger of two SyncTargets of one cluster, unless that is allowed"),
 		"status.hub":                     endToEnd("test/e2e/standby_test.go", "gives up the Lease to a replica that can, and nothing is lost or duplicated"),
+		"status.hubVersion":              endToEnd("test/e2e/standby_test.go", "gives up the Lease to a replica that can, and nothing is lost or duplicated"),
 		"status.observedClusterID":       endToEnd(trustingTests, "is one cluster for each SyncTarget, until an operator confirms another one"),
 		"status.formerClusters":          endToEnd(trustingTests, "is one cluster for each SyncTarget, until an operator confirms another one"),
 		"status.counts":                  testFunc("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),

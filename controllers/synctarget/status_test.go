@@ -70,7 +70,7 @@ func TestStatusTellsOfTheObjects(t *testing.T) {
 		t.Errorf("the failures are %v", names)
 	}
 	want := edgev2alpha1.ObjectFailure{Resource: "configmaps", Namespace: "shop", Name: "x00", Reason: plan.ReasonConflict, Message: "it is taken"}
-	if status.Failures[0] != want {
+	if !reflect.DeepEqual(status.Failures[0], want) {
 		t.Errorf("got %+v, want %+v", status.Failures[0], want)
 	}
 
@@ -233,13 +233,13 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 		ClusterID:               "victim", ObservedClusterID: "victim",
 		FormerClusters: []edgev2alpha1.FormerCluster{{ClusterID: "victim"}},
 		Counts:         &edgev2alpha1.TargetCounts{Synced: 99}, Failures: []edgev2alpha1.ObjectFailure{{Name: "x"}}, PendingSince: &metav1.Time{Time: noon},
-		Credentials: &edgev2alpha1.CredentialsStatus{ExpiresAt: &metav1.Time{Time: noon}, RenewedAt: &metav1.Time{Time: noon.Add(time.Hour)}},
+		Credentials: &edgev2alpha1.CredentialsStatus{ExpiresAt: &metav1.Time{Time: noon}, RenewedAt: &metav1.Time{Time: noon.Add(time.Hour)}, TokenHash: "forged"},
 		Cleanup:     &edgev2alpha1.CleanupStatus{Removed: 99},
 	}
-	// The mailbox controller writes the field mailbox, and each write the field hub.
+	// The mailbox controller writes the field mailbox, and each write the fields hub and hubVersion.
 	fields := reflect.ValueOf(forged)
 	for i := range fields.NumField() {
-		if name := fields.Type().Field(i).Name; fields.Field(i).IsZero() && name != "Mailbox" && name != "Hub" {
+		if name := fields.Type().Field(i).Name; fields.Field(i).IsZero() && name != "Mailbox" && name != "Hub" && name != "HubVersion" {
 			t.Errorf("the test forges no %s", name)
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/provider/shards"
 )
 
@@ -60,6 +61,8 @@ type entry struct {
 	drain *drainRun
 	// isCleanedUp is true if the mailbox may be deleted.
 	isCleanedUp bool
+	// counted is the progress at the last count of objects; nil before the first reconcile.
+	counted *objectsync.Progress
 	// isSchemaSource is true if this replica connects to the cluster to read schemas, although another replica may own the SyncTarget.
 	isSchemaSource bool
 }

@@ -24,6 +24,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/provider/storehistory"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // setStoreWentBack sets the condition StoreWentBack and the related fields while a rewind holds the SyncTarget,
@@ -50,7 +51,7 @@ func storeWentBackStatus(rewind *storehistory.Rewind) *edgev2alpha1.StoreWentBac
 func storeWentBackMessage(name string, status *edgev2alpha1.StoreWentBackStatus) string {
 	counts := ""
 	if status != nil && status.Removals+status.Overwrites > 0 {
-		counts = fmt.Sprintf(" %d copies would be removed and %d overwritten; status.failures names the first.", status.Removals, status.Overwrites)
+		counts = fmt.Sprintf(" The hub would remove %s and overwrite %d; status.failures names the first.", wording.Count(status.Removals, "copy", "copies"), status.Overwrites)
 	}
 	return fmt.Sprintf("kcp went back to an earlier state, as after a restore from a backup. The hub removes nothing from the cluster and overwrites nothing there.%s "+
 		"Put back what is missing in kcp, then confirm: kubectl synchub confirm-restore %s", counts, name)

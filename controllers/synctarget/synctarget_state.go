@@ -19,6 +19,7 @@ package synctarget
 import (
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -47,6 +48,8 @@ type syncTargetState struct {
 	restartTrust *restartTrust
 	// messageChangedAt is when throttleMessage last let a message change while status and reason stayed the same.
 	messageChangedAt time.Time
+	// earlyCounts limits the counts before a heartbeat is due; nil before the first one.
+	earlyCounts *rate.Limiter
 	// conflictSeen is true once this replica has observed an older SyncTarget of the same cluster. After that SyncTarget is gone, the
 	// conflict that the ledger records does not count.
 	conflictSeen bool

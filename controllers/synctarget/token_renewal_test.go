@@ -94,7 +94,7 @@ func TestRenewalFailureMessage(t *testing.T) {
 }
 
 func TestStatusTellsOfTheToken(t *testing.T) {
-	token := kubeconfig.Token{IssuedAt: noon.Add(-time.Hour), ExpiresAt: noon.Add(time.Hour)}
+	token := kubeconfig.Token{IssuedAt: noon.Add(-time.Hour), ExpiresAt: noon.Add(time.Hour), Hash: "this"}
 	renewed := noon.Add(-time.Minute)
 	for name, test := range map[string]struct {
 		health        targets.Health
@@ -122,6 +122,9 @@ func TestStatusTellsOfTheToken(t *testing.T) {
 			got := syncTarget.Status.Credentials
 			if got == nil {
 				got = &edgev2alpha1.CredentialsStatus{}
+			}
+			if hasHash := got.TokenHash == token.Hash; hasHash != (test.has && test.health.Reason != "") {
+				t.Errorf("the hash of the token is %q", got.TokenHash)
 			}
 			if !got.ExpiresAt.Equal(test.ends) || !got.RenewedAt.Equal(test.renewal) {
 				t.Errorf("want %v and %v, got %v and %v", test.ends, test.renewal, got.ExpiresAt, got.RenewedAt)

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"slices"
 	gosync "sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/queue"
+	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -69,8 +71,12 @@ type Options struct {
 	Hasher  ownership.Hasher
 	// OnPrepared is called when requests for objects in a namespace that the cluster has denied may be allowed now. It must not block.
 	OnPrepared func(namespace string)
-	Clock      clock.Clock
-	Log        logr.Logger
+	// Written are the names of the resources that the hub may have written for an earlier tenancy.
+	Written []string
+	// OnProblem is called when [Controller.Problem] has changed. It must not block.
+	OnProblem func()
+	Clock     clock.Clock
+	Log       logr.Logger
 }
 
 // key is the name of a namespace of a workspace, or of a ServiceAccount.
@@ -89,6 +95,8 @@ type Controller struct {
 	lock gosync.Mutex
 	// prepared are the namespaces that have all objects that the settings need, with the time of the last write for them.
 	prepared map[string]time.Time
+	// problems are the errors of the last writes, by namespace.
+	problems map[string]string
 	// runCache runs a cache; nil before and after [Controller.Run].
 	runCache func(*store)
 }
@@ -101,8 +109,8 @@ type state struct {
 
 // New returns a controller for a SyncTarget with these settings.
 func New(options Options, of *edgev2alpha1.Tenancy) *Controller {
-	c := &Controller{Options: options, prepared: map[string]time.Time{}}
-	c.state.Store(&state{})
+	c := &Controller{Options: options, prepared: map[string]time.Time{}, problems: map[string]string{}}
+	c.state.Store(&state{stores: c.newStores(func(kind kind) bool { return slices.Contains(options.Written, kind.Resource) }, nil)})
 	c.members.owner = options.Owner
 	c.members.workspaces, c.members.prepared = map[string]logicalcluster.Name{}, map[string]logicalcluster.Name{}
 	c.queue = queue.New(queue.Options[key]{
@@ -157,23 +165,41 @@ func (c *Controller) SetTenancy(of *edgev2alpha1.Tenancy) (changed bool) {
 		c.lock.Unlock()
 		return false
 	}
-	next.stores = make(map[kind]*store, len(allKinds))
-	maps.Copy(next.stores, before.stores)
-	for _, kind := range allKinds {
-		if next.stores[kind] != nil || !next.needs(kind) {
-			continue
-		}
-		added := newStore(kind, &c.Options, c.onChange, c.enqueueAll)
-		next.stores[kind] = added
-		if c.runCache != nil {
-			c.runCache(added)
-		}
-	}
+	next.stores = c.newStores(next.needs, before.stores)
 	clear(c.prepared)
+	clear(c.problems)
 	c.state.Store(next)
 	c.lock.Unlock()
 	c.enqueueAll()
 	return true
+}
+
+// newStores returns the stores that exist, and new ones of the needed kinds. After [Controller.Run] has started it requires the lock.
+func (c *Controller) newStores(needs func(kind) bool, existing map[kind]*store) map[kind]*store {
+	stores := make(map[kind]*store, len(allKinds))
+	maps.Copy(stores, existing)
+	for _, kind := range allKinds {
+		if stores[kind] != nil || !needs(kind) {
+			continue
+		}
+		added := newStore(kind, &c.Options, c.onChange, c.enqueueAll)
+		stores[kind] = added
+		if c.runCache != nil {
+			c.runCache(added)
+		}
+	}
+	return stores
+}
+
+// LeftResources returns the names of the resources whose objects the cluster may still have, sorted.
+func (c *Controller) LeftResources() (names []string) {
+	for kind, store := range c.state.Load().stores {
+		if store.check() != nil || len(store.cache.List()) > 0 {
+			names = append(names, kind.Resource)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // enqueueAll enqueues all namespaces and ServiceAccounts that need objects, or have some.
@@ -267,6 +293,9 @@ func (c *Controller) Reconcile(ctx context.Context, k key) (reconcile.Result, er
 	switch {
 	case ctx.Err() != nil, errors.Is(err, ErrNotReady):
 		return reconcile.Result{}, nil //nolint:nilerr // the cache enqueues all keys when it has synced, and a stopped controller has none
+	case err != nil && k.namespace != "" && isRefusal(err):
+		// setProblem has reported it.
+		return reconcile.Result{}, &queue.ReportedError{Err: errors.New(c.Connection.RedactError(err))}
 	case err != nil:
 		return reconcile.Result{}, errors.New(c.Connection.RedactError(err))
 	}
@@ -280,6 +309,10 @@ func (c *Controller) reconcileNamespace(ctx context.Context, namespace string) (
 	workspace, _ := c.members.get(namespace)
 	if _, exists := c.Connection.Watches.NamespaceLabels(namespace); exists && workspace != "" {
 		result := c.prepare(ctx, namespace, workspace)
+		if IsForeignNamespace(result.err) {
+			// The objects that the workspace wants there report it. The namespace is not the hub's to change.
+			return 0, nil
+		}
 		return result.wait, result.err
 	}
 	var errs []error
@@ -339,7 +372,15 @@ func (c *Controller) ensureAccount(ctx context.Context, accounts *store, name st
 		if needed {
 			desired = newObject(serviceAccounts, edgev2alpha1.TenantsNamespace, name, name)
 		}
-		return c.ensureIn(ctx, accounts, types.NamespacedName{Namespace: edgev2alpha1.TenantsNamespace, Name: name}, desired, nil)
+		at := types.NamespacedName{Namespace: edgev2alpha1.TenantsNamespace, Name: name}
+		result := c.ensureIn(ctx, accounts, at, desired)
+		if writes.IsMissingNamespace(result.err, at.Namespace) {
+			if _, err := createNamespace(ctx, &c.Options, at.Namespace, nil); err != nil {
+				return written{err: err}
+			}
+			result = c.ensureIn(ctx, accounts, at, desired)
+		}
+		return result
 	})
 }
 

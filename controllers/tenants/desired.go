@@ -17,14 +17,14 @@ limitations under the License.
 package tenants
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -64,6 +64,18 @@ func Resources() []schema.GroupVersionResource {
 	return append(resources, serviceAccounts.GroupVersionResource)
 }
 
+// ResourcesFor returns the names of the resources of the objects that a tenancy needs, sorted.
+func ResourcesFor(of *edgev2alpha1.Tenancy) (names []string) {
+	needed := settingsOf(of)
+	for _, kind := range allKinds {
+		if needed.needs(kind) {
+			names = append(names, kind.Resource)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Selector returns the label selector for the objects of an owner.
 func Selector(owner ownership.Owner) string {
 	return ownership.InstalledByLabel + "=" + owner.LabelValue()
@@ -73,8 +85,9 @@ func Selector(owner ownership.Owner) string {
 type settings struct {
 	tenancy.Settings
 	tenancy.Identities
-	role              string
-	quota, limitRange *apiextensionsv1.JSON
+	role       string
+	quota      *corev1.ResourceQuotaSpec
+	limitRange *corev1.LimitRangeSpec
 }
 
 func settingsOf(of *edgev2alpha1.Tenancy) settings {
@@ -125,20 +138,20 @@ func (s settings) namespacedObject(kind kind, namespace, workspaceHash string) (
 		}}
 		return object, nil
 	case resourceQuotas:
-		return withSpec(object, s.quota, "resourceQuota")
+		return withSpec(object, s.quota)
 	case limitRanges:
-		return withSpec(object, s.limitRange, "limitRange")
+		return withSpec(object, s.limitRange)
 	default:
 		return nil, fmt.Errorf("%s is no kind of an object in a namespace", kind.name)
 	}
 }
 
-func withSpec(object *unstructured.Unstructured, text *apiextensionsv1.JSON, field string) (*unstructured.Unstructured, error) {
-	var spec map[string]any
-	if err := json.Unmarshal(text.Raw, &spec); err != nil {
-		return nil, fmt.Errorf("spec.tenancy.%s: %w", field, err)
+func withSpec(object *unstructured.Unstructured, spec any) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
+	if err != nil {
+		return nil, err
 	}
-	object.Object["spec"] = spec
+	object.Object["spec"] = content
 	return object, nil
 }
 

@@ -20,17 +20,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
+	"github.com/synchub-dev/synchub/provider/requestclass"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // User returns the user that the hub impersonates for objects of a resource on the cluster; empty for the hub itself. workspace is the
@@ -56,6 +60,28 @@ func IsForeignNamespace(err error) bool {
 	return is
 }
 
+// notPreparedError means that the objects for a workspace are not in a namespace.
+type notPreparedError struct {
+	namespace string
+	err       error
+}
+
+func (e *notPreparedError) Error() string {
+	return fmt.Sprintf("cannot prepare the namespace %s for the workspace: %v", e.namespace, e.err)
+}
+
+func (e *notPreparedError) Unwrap() error { return e.err }
+
+// IsRefused reports whether an error of [Controller.Prepare] means that the cluster refuses what the workspace needs in the namespace.
+func IsRefused(err error) bool {
+	_, is := errors.AsType[*notPreparedError](err)
+	return is && isRefusal(err)
+}
+
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
+}
+
 // Prepare returns once a namespace of the cluster has all objects that the workspace needs there, so that the hub may write the
 // workspace's first object. It makes no request for a namespace that is prepared already.
 func (c *Controller) Prepare(ctx context.Context, namespace string, workspace logicalcluster.Name) error {
@@ -65,14 +91,41 @@ func (c *Controller) Prepare(ctx context.Context, namespace string, workspace lo
 	if c.state.Load().Naming.IsShared() {
 		return nil
 	}
-	if labels, known := c.Connection.Watches.NamespaceLabels(namespace); known && labels[edgev2alpha1.LabelWorkspace] != tenancy.WorkspaceHash(workspace) {
+	labels, known := c.Connection.Watches.NamespaceLabels(namespace)
+	if known && !isOfWorkspace(labels, workspace) {
 		return &foreignNamespaceError{namespace}
 	}
 	if _, prepared := c.preparedAt(namespace); prepared {
 		return nil
 	}
-	if result := c.prepare(ctx, namespace, workspace); result.err != nil {
-		return fmt.Errorf("cannot prepare the namespace %s for the workspace: %w", namespace, result.err)
+	err := c.prepare(ctx, namespace, workspace).err
+	if err == nil || IsForeignNamespace(err) {
+		return err
+	}
+	return &notPreparedError{namespace, err}
+}
+
+func isOfWorkspace(labels map[string]string, workspace logicalcluster.Name) bool {
+	return labels[edgev2alpha1.LabelWorkspace] == tenancy.WorkspaceHash(workspace)
+}
+
+// ensureNamespace creates a namespace for the workspace, unless it exists. It fails if the namespace was not made for the workspace. A
+// namespace that the watch has not reported yet is read, since it may have been made by somebody else a moment ago.
+func (c *Controller) ensureNamespace(ctx context.Context, namespace string, workspace logicalcluster.Name) error {
+	labels, known := c.Connection.Watches.NamespaceLabels(namespace)
+	if !known {
+		created, err := createNamespace(ctx, &c.Options, namespace, c.NamespaceLabels(workspace))
+		if created || err != nil {
+			return err
+		}
+		found, err := c.Connection.Objects.Get(requestclass.With(ctx, requestclass.Extra), namespacesResource, types.NamespacedName{Name: namespace})
+		if err != nil {
+			return fmt.Errorf("cannot read the namespace %s: %w", namespace, err)
+		}
+		labels = found.GetLabels()
+	}
+	if !isOfWorkspace(labels, workspace) {
+		return &foreignNamespaceError{namespace}
 	}
 	return nil
 }
@@ -118,14 +171,54 @@ func (c *Controller) setPrepared(namespace string, by *state, isWritten bool) {
 
 // forgetPrepared is called when a namespace was deleted.
 func (c *Controller) forgetPrepared(namespace string) {
+	c.setProblem(namespace, nil)
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	delete(c.prepared, namespace)
 }
 
+// setProblem records the error of the last write for a namespace, and reports whether it was another one before. What a later request may
+// solve is no problem.
+func (c *Controller) setProblem(namespace string, err error) (changed bool) {
+	text := ""
+	if isRefusal(err) {
+		text = c.Connection.RedactError(err)
+	}
+	c.lock.Lock()
+	before := c.problems[namespace]
+	if c.problems[namespace] = text; text == "" {
+		delete(c.problems, namespace)
+	}
+	c.lock.Unlock()
+	if before != text {
+		if text != "" {
+			c.Log.Info("the cluster refuses what workspaces need in their namespaces", "namespace", namespace, "message", text)
+		}
+		c.OnProblem()
+	}
+	return before != text
+}
+
+// Problem returns a message about the objects that the cluster refuses; empty if there are none, and for a nil Controller.
+func (c *Controller) Problem() string {
+	if c == nil {
+		return ""
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if len(c.problems) == 0 {
+		return ""
+	}
+	first := slices.Min(slices.Collect(maps.Keys(c.problems)))
+	return fmt.Sprintf("The cluster refuses what spec.tenancy asks for in %s, so workspaces cannot place objects there. In %s: %s", wording.Count(len(c.problems), "namespace", "namespaces"), first, c.problems[first])
+}
+
 // prepare brings the objects of a workspace's namespace in sync, the ServiceAccount first.
 func (c *Controller) prepare(ctx context.Context, namespace string, workspace logicalcluster.Name) written {
 	return c.writeOnce("namespace/"+namespace, func() (result written) {
+		if err := c.ensureNamespace(ctx, namespace, workspace); err != nil {
+			return written{err: err}
+		}
 		state := c.state.Load()
 		c.members.setPrepared(namespace, workspace)
 		if state.needs(serviceAccounts) {
@@ -136,11 +229,12 @@ func (c *Controller) prepare(ctx context.Context, namespace string, workspace lo
 				result = result.and(c.ensureInNamespace(ctx, state, kind, namespace, workspace))
 			}
 		}
+		isSolved := c.setProblem(namespace, result.err)
 		if result.err != nil {
 			return result
 		}
 		c.setPrepared(namespace, state, result.isWritten)
-		if result.isWritten {
+		if result.isWritten || isSolved {
 			c.OnPrepared(namespace)
 		}
 		return result
@@ -166,18 +260,12 @@ func (c *Controller) ensureInNamespace(ctx context.Context, state *state, kind k
 			return written{err: err}
 		}
 	}
-	return c.ensureIn(ctx, store, types.NamespacedName{Namespace: namespace, Name: ObjectName}, desired, state.namespaceLabels(workspace))
+	return c.ensureIn(ctx, store, types.NamespacedName{Namespace: namespace, Name: ObjectName}, desired)
 }
 
-// ensureIn brings an object in sync, and first creates its namespace with the labels if that is missing.
-func (c *Controller) ensureIn(ctx context.Context, store *store, at types.NamespacedName, desired *unstructured.Unstructured, labels map[string]string) written {
+// ensureIn brings an object in sync.
+func (c *Controller) ensureIn(ctx context.Context, store *store, at types.NamespacedName, desired *unstructured.Unstructured) written {
 	result := store.ensure(ctx, at, desired)
-	if writes.IsMissingNamespace(result.err, at.Namespace) {
-		if err := ensureNamespace(ctx, &c.Options, at.Namespace, labels); err != nil {
-			return written{err: err}
-		}
-		result = store.ensure(ctx, at, desired)
-	}
 	if result.isWritten {
 		log.FromContext(ctx).V(1).Info("wrote for a tenant", "resource", store.kind.Resource, "name", at)
 	}

@@ -210,11 +210,12 @@ func (s *store) nextRepairDelay(key types.NamespacedName) time.Duration {
 	return s.repairs[key].Next(s.clock.Now())
 }
 
-// ensureNamespace creates the namespace of an object that could not be created because of it.
-func ensureNamespace(ctx context.Context, o *Options, name string, labels map[string]string) error {
+// createNamespace creates a namespace with the labels, and reports whether it did; it exists after every call without an error.
+func createNamespace(ctx context.Context, o *Options, name string, labels map[string]string) (created bool, err error) {
 	annotations := map[string]string{ownership.EnsuredAnnotation: o.Owner.EnsuredValue(writes.NamespaceSelf(name))}
-	if err := o.Connection.Objects.EnsureNamespace(requestclass.With(ctx, requestclass.Extra), name, labels, annotations); err != nil {
-		return fmt.Errorf("cannot create the namespace %s: %w", name, err)
+	created, err = o.Connection.Objects.EnsureNamespace(requestclass.With(ctx, requestclass.Extra), name, labels, annotations)
+	if err != nil {
+		return false, fmt.Errorf("cannot create the namespace %s: %w", name, err)
 	}
-	return nil
+	return created, nil
 }

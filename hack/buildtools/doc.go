@@ -15,9 +15,9 @@ limitations under the License.
 */
 
 // Command buildtools installs the programs that the project runs or works with into bin/: those that are missing or whose
-// pin changed. It builds each from its own pinned module below hack/tools. With -download it downloads the pinned version
+// pin changed. It builds each from its own pinned module below hack/tools. With -from=download it downloads the pinned version
 // of those that their projects publish as programs for this platform.
 //
-//	go run ./hack/buildtools [-download] [-for demo|test|verify|image|release|all] [name ...]
+//	go run ./hack/buildtools [-from source|download|auto] [-for demo|test|verify|image|release|all] [name ...]
 //	go run ./hack/buildtools -pin
 package main

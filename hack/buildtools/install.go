@@ -18,6 +18,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -37,8 +38,9 @@ type installer struct {
 
 func (i installer) pinsPath() string { return filepath.Join(i.toolsDir, pinsFile) }
 
-// downloadOrBuild downloads the tools that their projects publish for this platform, and builds the other tools.
-func (i installer) downloadOrBuild(ctx context.Context, show *screen.Screen, missing []pinned) error {
+// downloadOrBuild downloads the tools that their projects publish for this platform, and builds the other tools. If mayBuild is
+// set, it also builds what cannot be downloaded here. A file with a wrong checksum is always an error.
+func (i installer) downloadOrBuild(ctx context.Context, show *screen.Screen, missing []pinned, mayBuild bool) error {
 	pins, err := download.ReadPins(i.pinsPath())
 	if err != nil {
 		return err
@@ -46,7 +48,16 @@ func (i installer) downloadOrBuild(ctx context.Context, show *screen.Screen, mis
 	downloads, unpublished := divide(missing, i.on)
 	for n, d := range downloads {
 		step := fmt.Sprintf("[%d/%d] downloading %s %s", n+1, len(downloads), d.name, d.version)
-		if err := show.Step(step, func() error { return i.download(ctx, d, pins) }); err != nil {
+		err := show.Step(step, func() error { return i.download(ctx, d, pins) })
+		if mayBuild && ctx.Err() == nil && errors.Is(err, download.ErrUnavailable) {
+			var rest []pinned
+			for _, one := range downloads[n:] {
+				rest = append(rest, one.pinned)
+			}
+			show.Println(fmt.Sprintf("%s cannot be downloaded here, so these are built from source, which takes minutes: %s", d.name, names(rest)))
+			return i.build(ctx, show, append(rest, unpublished...))
+		}
+		if err != nil {
 			return err
 		}
 	}

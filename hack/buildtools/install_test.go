@@ -19,6 +19,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -97,7 +98,7 @@ func TestDownload(t *testing.T) {
 	defer silent.Close() //nolint:errcheck // nothing is kept there
 	show := screen.New(silent)
 
-	if err := i.downloadOrBuild(t.Context(), show, []pinned{p}); err != nil {
+	if err := i.downloadOrBuild(t.Context(), show, []pinned{p}, false); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(filepath.Join(f.bin, "kwok"))
@@ -109,11 +110,40 @@ func TestDownload(t *testing.T) {
 	}
 
 	f.write(t, i.pinsPath(), "")
-	err = i.downloadOrBuild(t.Context(), show, []pinned{p})
+	err = i.downloadOrBuild(t.Context(), show, []pinned{p}, false)
 	for _, want := range []string{"download kwok v2.1.0", "no checksum is pinned", "kwok-linux-arm64", "run: go run ./hack/buildtools kwok"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
+	}
+}
+
+func TestWhatCannotBeDownloadedIsBuilt(t *testing.T) {
+	f := kwokFixture(t)
+	i := newInstaller(t, f)
+	silent, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close() //nolint:errcheck // nothing is kept there
+	install := func(version string, mayBuild bool) error {
+		f.write(t, filepath.Join(f.tools, "kwok", "go.mod"), "module m\n\nrequire sigs.k8s.io/kwok "+version+"\n")
+		p, err := pinTool(f.tools, f.tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i.downloadOrBuild(t.Context(), screen.New(silent), []pinned{p}, mayBuild)
+	}
+	// The server does not have this version, and the fixture has no source of it.
+	if err := install("v2.2.0", false); !errors.Is(err, download.ErrUnavailable) {
+		t.Errorf("a download: %v", err)
+	}
+	if err := install("v2.2.0", true); err == nil || !strings.Contains(err.Error(), "build kwok") {
+		t.Errorf("a build after the download: %v", err)
+	}
+	f.write(t, i.pinsPath(), "")
+	if err := install("v2.1.0", true); err == nil || !strings.Contains(err.Error(), "no checksum is pinned") {
+		t.Errorf("a file that may not be trusted: %v", err)
 	}
 }
 

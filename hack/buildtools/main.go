@@ -34,7 +34,8 @@ import (
 func main() {
 	var opts options
 	flag.StringVar(&opts.purpose, "for", "", "install the tools for a purpose: "+strings.Join(purposes, ", "))
-	flag.BoolVar(&opts.download, "download", false, "download the tools that their projects publish as programs, instead of building them")
+	flag.StringVar(&opts.from, "from", fromSource, "where tools come from: source, which builds them; download, for those that their projects publish as programs; auto, "+
+		"which downloads where that is possible and builds otherwise")
 	flag.BoolVar(&opts.pin, "pin", false, "write the checksums of all downloads into hack/tools/"+pinsFile+", and install nothing")
 	flag.Parse()
 	opts.names = flag.Args()
@@ -48,10 +49,18 @@ func main() {
 }
 
 type options struct {
-	purpose       string
-	names         []string
-	download, pin bool
+	purpose string
+	names   []string
+	from    string
+	pin     bool
 }
+
+// The values of the flag -from.
+const (
+	fromSource   = "source"
+	fromDownload = "download"
+	fromAuto     = "auto"
+)
 
 func run(ctx context.Context, opts options) error {
 	binDir, toolsDir, err := directories()
@@ -71,10 +80,14 @@ func run(ctx context.Context, opts options) error {
 	if err != nil {
 		return err
 	}
-	if opts.download {
-		return i.downloadOrBuild(ctx, show, missing)
+	switch opts.from {
+	case fromSource:
+		return i.build(ctx, show, missing)
+	case fromDownload, fromAuto:
+		return i.downloadOrBuild(ctx, show, missing, opts.from == fromAuto)
+	default:
+		return fmt.Errorf("-from=%s is not known: use %s, %s or %s", opts.from, fromSource, fromDownload, fromAuto)
 	}
-	return i.build(ctx, show, missing)
 }
 
 // directories returns bin/ and hack/tools/ of the repository. The command must run in its root.

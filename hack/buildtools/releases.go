@@ -46,7 +46,7 @@ const (
 // kubernetesServer is a program of the control plane, which Kubernetes publishes for Linux only.
 var kubernetesServer = urls{kubernetesReleases, kubernetesReleases + ".sha256", download.Single, true}
 
-// releases are the tools that -download downloads. It builds the other tools.
+// releases are the tools that can be downloaded. All other tools are built.
 var releases = map[string]urls{
 	"kcp":                     {kcpReleases + "kcp_{number}_{os}_{arch}.tar.gz", kcpReleases + "kcp_{number}_checksums.txt", download.List, false},
 	"kube-apiserver":          kubernetesServer,

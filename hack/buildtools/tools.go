@@ -36,12 +36,13 @@ type tool struct {
 const forAll = "all"
 
 // purposes are the values of -for. Those for compatibility are the oldest and the newest Kubernetes that synchub is tested with, and
-// those for shards a kcp of several shards.
-var purposes = []string{"demo", "test", "verify", "image", "release", "compatibility", "shards", forAll}
+// those for shards a kcp of several shards. Pictures are drawn from the dashboards.
+var purposes = []string{"demo", "test", "verify", "image", "release", "compatibility", "shards", "pictures", forAll}
 
 const (
 	kcp        = "github.com/kcp-dev/kcp/cmd/"
 	kubernetes = "k8s.io/kubernetes/cmd/"
+	prometheus = "github.com/prometheus/prometheus/cmd/"
 )
 
 // table is in build order: the longest builds come first, so that later steps are faster than expected.
@@ -54,7 +55,8 @@ var table = []tool{
 	{"kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "demo test", stripped},
 	{"etcd", "etcd", "go.etcd.io/etcd/server/v3", "demo test", stripped},
 	{"helm", "helm", "helm.sh/helm/v3/cmd/helm", "test", stripped},
-	{"promtool", "promtool", "github.com/prometheus/prometheus/cmd/promtool", "test", stripped},
+	{"promtool", "prometheus", prometheus + "promtool", "test", stripped},
+	{"prometheus", "prometheus", prometheus + "prometheus", "pictures", stripped},
 	{"golangci-lint", "golangci-lint", "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", "verify", stripped},
 	{"controller-gen", "controller-gen", "sigs.k8s.io/controller-tools/cmd/controller-gen", "verify", stripped},
 	{"crd-ref-docs", "crd-ref-docs", "github.com/elastic/crd-ref-docs", "verify", stripped},

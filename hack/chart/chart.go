@@ -77,8 +77,8 @@ func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(d, "<line class=%q x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", class, x1, y1, x2, y2)
 }
 
-func (d *drawing) image(height float64) []byte {
-	return fmt.Appendf(nil, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%[1]d\" height=\"%.0[2]f\">\n%s%s</svg>\n",
+func (d *drawing) image(width, height float64) []byte {
+	return fmt.Appendf(nil, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0[1]f\" height=\"%.0[2]f\">\n%s%s</svg>\n",
 		width, height, style, d.Bytes())
 }
 
@@ -130,7 +130,7 @@ func Dots(title string, axis Axis, rows []Row) []byte {
 		fmt.Fprintf(&d, "<circle class=%q cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n", color, x(row.Value), y)
 	}
 	d.text("", "start", margin, bottom+44, axis.Caption)
-	return d.image(bottom + foot)
+	return d.image(width, bottom+foot)
 }
 
 // Curve is a line of a panel.
@@ -155,7 +155,7 @@ func Curves(panels ...Panel) []byte {
 	for i, panel := range panels {
 		d.panel(panel, float64(i)*(head+panelPlot+foot))
 	}
-	return d.image(float64(len(panels)) * (head + panelPlot + foot))
+	return d.image(width, float64(len(panels))*(head+panelPlot+foot))
 }
 
 func (d *drawing) panel(p Panel, top float64) {
@@ -191,7 +191,7 @@ func (d *drawing) panel(p Panel, top float64) {
 // scale returns the place of each value, from the first to the last tick.
 func scale(ticks []float64, from, to float64) func(float64) float64 {
 	least, greatest, transform := ticks[0], ticks[len(ticks)-1], math.Log
-	if least == 0 {
+	if least <= 0 {
 		transform = func(value float64) float64 { return value }
 	}
 	return func(value float64) float64 {

@@ -25,12 +25,13 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/synchub-dev/synchub/hack/demo/recording"
 	"github.com/synchub-dev/synchub/hack/demo/timeline"
 	"github.com/synchub-dev/synchub/hack/screen"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// Limits of the steps. All are a multiple of the time on an idle machine.
+// Limits for each part of the demo.
 const (
 	worldLimit  = 6 * time.Minute
 	stepLimit   = 2 * time.Minute
@@ -38,31 +39,34 @@ const (
 	stopLimit   = 30 * time.Second
 
 	pollEvery = 100 * time.Millisecond
-	tailLines = 25
+	// tailLines is how much of a log an error has, maxOutputLines how much of the output of a command is shown.
+	tailLines, maxOutputLines = 25, 60
 )
 
-// demo is one run.
+// demo is the environment and everything shown in it: a fleet of clusters, and two teams that share them.
 type demo struct {
 	state       *state
 	screen      *screen.Screen
 	options     servers.Options
 	hubLogLevel string
-	targets     []*target
+	clusters    []*cluster
+	teams       []*team
 	log         *timeline.Log
+	fleet       *fleetTable
+	// recording receives what is shown once everything is up. It may be nil.
+	recording *recording.Recording
+	// pictures is the directory for pictures of the dashboards, with something broken, or "".
+	pictures string
 
-	world *servers.Environment
-	hub   *hub
-	// moved is the cluster that the placed Deployment left.
-	moved string
+	world      *servers.Environment
+	hub        *hub
+	monitoring *monitoring
 }
 
-// target is a cluster, and the content of its mailbox.
-type target struct {
-	name      string
-	labels    map[string]string
-	workloads []workload
-
-	// config and mailbox are clients' configurations of the administrator, for the cluster and for its mailbox.
+// cluster is a cluster of the fleet.
+type cluster struct {
+	name string
+	// config is the administrator's client configuration for the cluster, mailbox the one for its mailbox.
 	config, mailbox *rest.Config
 }
 
@@ -78,29 +82,24 @@ func newDemo(state *state, screen *screen.Screen, hubLogLevel string) *demo {
 			// The demo may run for hours next to other work.
 			AsInstalled: true,
 		},
-		targets: []*target{
-			{name: "florin", labels: map[string]string{"env": "prod"}, workloads: []workload{common}},
-			{name: "guilder", labels: map[string]string{"env": "prod", "extended": "yes"}, workloads: []workload{common, special}},
-		},
+		clusters: []*cluster{{name: "florin"}, {name: "guilder"}},
+		teams:    []*team{{name: "shop"}, {name: "bank"}},
 	}
 	var routes []timeline.Route
-	for _, target := range d.targets {
-		for _, workload := range target.workloads {
-			routes = append(routes, target.route(workload.namespace, workload.deployment))
+	for _, team := range d.teams {
+		for _, cluster := range d.clusters {
+			routes = append(routes, timeline.Route{Team: team.name, Cluster: cluster.name})
 		}
 	}
 	d.log = timeline.NewLog(routes...)
+	d.fleet = newFleetTable(d.clusters, screen)
 	return d
 }
 
-func (t *target) route(namespace, deployment string) timeline.Route {
-	return timeline.Route{Target: t.name, Namespace: namespace, Name: deployment}
-}
-
-// run starts everything, shows it, and stops everything. Unless once is set, it waits for ctx to end before it stops.
+// run shows the demo until ctx ends, or until everything has been shown if once is set, and stops everything.
 func (d *demo) run(ctx context.Context, once bool) error {
 	working, fail := context.WithCancelCause(ctx)
-	err := d.show(working, fail, once)
+	err := d.present(working, fail, once)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -112,23 +111,26 @@ func (d *demo) run(ctx context.Context, once bool) error {
 	return errors.Join(err, d.down(context.WithoutCancel(ctx)))
 }
 
-// show returns nil if everything worked and once is set, or if ctx ended after everything worked.
-func (d *demo) show(ctx context.Context, fail context.CancelCauseFunc, once bool) error {
+func (d *demo) present(ctx context.Context, fail context.CancelCauseFunc, once bool) error {
 	begun := time.Now()
 	if err := d.up(ctx, fail); err != nil {
 		return err
 	}
-	if err := d.follow(ctx); err != nil {
-		return err
+	if d.recording != nil {
+		d.screen.Record(d.recording.Add)
+		defer d.screen.Record(nil)
 	}
-	if err := d.place(ctx); err != nil {
-		return err
+	parts := []func(context.Context) error{d.share, d.follow, d.place, d.ask}
+	if d.pictures != "" {
+		parts = append(parts, d.breakFleet, d.paint)
+	}
+	for _, part := range parts {
+		if err := part(ctx); err != nil {
+			return err
+		}
 	}
 	d.screen.Println(fmt.Sprintf("\nAll of this took %s. Each status was back in its mailbox within %s of its change on the cluster.",
 		time.Since(begun).Round(time.Second), timeline.Milliseconds(d.log.LongestReturn())))
-	if err := d.ask(ctx); err != nil {
-		return err
-	}
 	if once {
 		return nil
 	}
@@ -140,38 +142,41 @@ func (d *demo) show(ctx context.Context, fail context.CancelCauseFunc, once bool
 	return nil
 }
 
-// step is one step of the start.
+// step is a part of the demo that has a title and a time limit.
 type step struct {
 	title string
 	limit time.Duration
 	do    func(context.Context) error
 }
 
-// up starts everything. It calls fail if a started program ends unexpectedly.
+// up starts everything that the teams need.
 func (d *demo) up(ctx context.Context, fail context.CancelCauseFunc) error {
 	err := d.take(ctx,
 		step{"start etcd, kcp and the clusters florin and guilder", worldLimit, d.startWorld},
 		// In this order, kcp starts to serve the APIs of one step during the next steps.
-		step{"create the workspaces root:hosting, root:inventory and root:shop", stepLimit, d.createWorkspaces},
-		step{"synchub init: set up the provider workspace root:synchub", stepLimit, d.initProvider},
+		step{"create the workspaces of the inventory and of two teams", stepLimit, d.createWorkspaces},
+		step{"synchub init: prepare kcp", stepLimit, d.initProvider},
 		step{"bind the hub's API in root:inventory", stepLimit, d.bind},
-		step{"publish what the chart publishes in root:hosting", stepLimit, d.publish},
+		step{"publish what the chart publishes", stepLimit, d.publish},
 		step{"synchub run: start the hub", stepLimit, d.startHub},
 	)
 	if err != nil {
 		return err
 	}
 	d.guard(ctx, fail)
+	if d.pictures != "" {
+		if err := d.takeOne(ctx, step{"start a Prometheus for the hub", stepLimit, d.startMonitoring}); err != nil {
+			return err
+		}
+	}
 	return d.take(ctx,
-		step{"wait until the hub has published the mailboxes' APIs", stepLimit, d.awaitPublished},
+		step{"wait until the hub has published the APIs", stepLimit, d.awaitPublished},
 		step{"register florin and guilder", stepLimit, d.register},
-		step{"wait until the hub has connected and made the mailboxes", stepLimit, d.awaitRegistered},
 		// Before the hub watches the mailboxes, the table would show the hub's start time instead of sync times.
-		step{"wait until the hub watches the mailboxes", stepLimit, func(ctx context.Context) error { return d.hub.awaitReady(ctx) }},
+		step{"wait until the hub watches the mailboxes", stepLimit, d.awaitRegistered},
 	)
 }
 
-// take runs steps until one fails. The error names the step, and the cause if its context ended.
 func (d *demo) take(ctx context.Context, steps ...step) error {
 	for _, step := range steps {
 		if err := d.takeOne(ctx, step); err != nil {
@@ -195,7 +200,7 @@ func limited(ctx context.Context, limit time.Duration) (context.Context, context
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
 }
 
-// because prefixes an error with the cause of the end of ctx, if ctx has ended.
+// because adds the reason to an error of work that ended because its context did.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%w: %w", cause, err)
@@ -203,7 +208,6 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// withLog appends the end of the hub's log to an error.
 func (d *demo) withLog(err error) error {
 	if d.hub == nil {
 		return err
@@ -211,9 +215,12 @@ func (d *demo) withLog(err error) error {
 	return fmt.Errorf("%w\n\nThe end of %s:\n%s", err, d.state.relative(d.hub.LogFile()), d.hub.LogTail(tailLines))
 }
 
-// down stops the hub before the servers, because the hub would only log errors without them.
+// down stops the hub and the servers, and removes their data.
 func (d *demo) down(ctx context.Context) error {
 	var errs []error
+	if d.monitoring != nil {
+		errs = append(errs, d.monitoring.Stop())
+	}
 	if d.hub != nil {
 		errs = append(errs, d.screen.Step("stop the hub", func() error { return d.hub.stop(ctx) }))
 	}

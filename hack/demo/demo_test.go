@@ -19,18 +19,21 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/hack/screen"
-	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
@@ -59,13 +62,13 @@ func TestStateBeginsEmptyAndKeepsLogs(t *testing.T) {
 	if _, err := os.Stat(leftover); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what an earlier run left is still there: %v", err)
 	}
-	if err := os.WriteFile(state.kubeconfig("florin"), nil, 0o600); err != nil {
+	if err := os.WriteFile(state.kubeconfigOf("florin"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := state.keepLogs(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(state.kubeconfig("florin")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(state.kubeconfigOf("florin")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a kubeconfig without a server is still there: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(state.dir, logDir, ownLog)); err != nil {
@@ -97,41 +100,6 @@ func TestStateIsForOneRunAtATime(t *testing.T) {
 	again.close()
 }
 
-func TestRegistration(t *testing.T) {
-	target := &target{name: "florin", labels: map[string]string{"env": "prod"}}
-	content := "apiVersion: v1\nkind: Config\n\"quoted\": yes\n"
-	manifest, err := target.registration(content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	documents := strings.Split(manifest, "---\n")[1:]
-	if len(documents) != 2 {
-		t.Fatalf("the manifest has %d documents: %s", len(documents), manifest)
-	}
-	var secret corev1.Secret
-	var syncTarget edgev2alpha1.SyncTarget
-	for i, object := range []any{&secret, &syncTarget} {
-		if err := yaml.UnmarshalStrict([]byte(documents[i]), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if secret.StringData[edgev2alpha1.DefaultCredentialKey] != content {
-		t.Errorf("the Secret holds %q", secret.StringData)
-	}
-	if secret.Labels[edgev2alpha1.LabelCredential] != edgev2alpha1.CredentialKubeconfig {
-		t.Errorf("the hub cannot see a Secret with the labels %v", secret.Labels)
-	}
-	if !kubeconfig.Allows(&secret, target.name, "any") {
-		t.Errorf("the hub may not use a Secret with the annotations %v", secret.Annotations)
-	}
-	if reference := syncTarget.Spec.KubeconfigSecretRef; reference == nil || reference.Name != secret.Name {
-		t.Errorf("the SyncTarget names the Secret %v, want %s", reference, secret.Name)
-	}
-	if syncTarget.Name != target.name || syncTarget.Labels["env"] != "prod" {
-		t.Errorf("the SyncTarget is %s with the labels %v", syncTarget.Name, syncTarget.Labels)
-	}
-}
-
 // Every command is ready to paste: it contains a path from the root of the repository to a kubeconfig that the demo
 // keeps.
 func TestSummary(t *testing.T) {
@@ -150,13 +118,12 @@ func TestSummary(t *testing.T) {
 	d.hub = &hub{Process: process, metrics: "127.0.0.1:1234"}
 	summary := d.summary()
 	for _, want := range []string{
-		"bin/kubectl --kubeconfig .demo/kubeconfigs/hosting.kubeconfig ",
-		"bin/kubectl --kubeconfig .demo/kubeconfigs/inventory.kubeconfig ",
-		"bin/kubectl --kubeconfig .demo/kubeconfigs/florin-mailbox.kubeconfig ",
-		"bin/kubectl --kubeconfig .demo/kubeconfigs/florin.kubeconfig ",
-		"bin/kubectl --kubeconfig .demo/kubeconfigs/guilder-mailbox.kubeconfig ",
-		"bin/kubectl --kubeconfig .demo/kubeconfigs/guilder.kubeconfig ",
-		"bin/kubectl-synchub --kubeconfig .demo/kubeconfigs/inventory.kubeconfig check --hosting-kubeconfig .demo/kubeconfigs/hosting.kubeconfig",
+		". .demo/env",
+		"kubectl get deployments,edgeplacements,singleplacementslices,placementrevisions --all-namespaces --context shop",
+		"kubectl get deployments,pods --all-namespaces --context guilder",
+		"kubectl get publishedresources --context hosting",
+		"kubectl get syncerconfigs --context guilder-mailbox",
+		"kubectl synchub check --hosting-context hosting --hub-namespace default --context inventory",
 		"docs/getting-started.md",
 		".demo/logs/hub.log",
 		"http://127.0.0.1:1234/metrics",
@@ -197,5 +164,103 @@ func TestBecauseTellsWhyTheTimeWasUp(t *testing.T) {
 	err := because(ctx, failure)
 	if !errors.Is(err, failure) || err.Error() != "it took longer than 1ns: not ready" {
 		t.Errorf("without: %v", err)
+	}
+}
+
+func TestOneKubeconfigHasAllContexts(t *testing.T) {
+	newCheckout(t)
+	state, err := openState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(state.close)
+	for _, name := range []string{"shop", "florin"} {
+		from := clientcmdapi.NewConfig()
+		from.CurrentContext = "any"
+		from.Contexts["any"] = &clientcmdapi.Context{Cluster: "any", AuthInfo: "any"}
+		from.Clusters["any"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1/" + name}
+		from.AuthInfos["any"] = &clientcmdapi.AuthInfo{Token: "of " + name}
+		file := filepath.Join(t.TempDir(), "kubeconfig")
+		if err := clientcmd.WriteToFile(*from, file); err != nil {
+			t.Fatal(err)
+		}
+		if err := state.addContext(name, file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{state.kubeconfig(), state.kubeconfigOf("shop")} {
+		rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: file}
+		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: "shop"}).ClientConfig()
+		if err != nil || config.Host != "https://127.0.0.1/shop" || config.BearerToken != "of shop" {
+			t.Errorf("context shop of %s: %v, %v", file, config, err)
+		}
+	}
+	environment, err := os.ReadFile(filepath.Join(state.dir, environmentFile))
+	if err != nil || !strings.Contains(string(environment), "KUBECONFIG='"+state.kubeconfig()+"'") {
+		t.Errorf("the environment is %s, %v", environment, err)
+	}
+}
+
+func TestACommandCanBeTyped(t *testing.T) {
+	for want, c := range map[string]command{
+		"kubectl get pods --context shop":                         in("shop", "get", "pods"),
+		"kubectl synchub status --context inventory":              in("inventory", "synchub", "status"),
+		`kubectl patch web --patch '{"spec": {}}' --context shop`: in("shop", "patch", "web", "--patch", `{"spec": {}}`),
+	} {
+		if c.String() != want {
+			t.Errorf("%q, want %q", c, want)
+		}
+	}
+}
+
+func TestFleetTable(t *testing.T) {
+	fleet := newFleetTable([]*cluster{{name: "florin"}, {name: "guilder"}}, screen.New(os.Stdout))
+	running := func(image string, updated int) *unstructured.Unstructured {
+		return fixtures.Object(t, fmt.Sprintf(`{metadata: {generation: 2}, spec: {replicas: 2, template: {spec: {containers: [{image: %q}]}}},
+			status: {observedGeneration: 2, updatedReplicas: %d, availableReplicas: 2}}`, image, updated))
+	}
+	fleet.set("shop", "florin", watch.Added, running("web:2", 1))
+	fleet.set("shop", "guilder", watch.Added, running("web:1", 2))
+	fleet.set("bank", "florin", watch.Added, running("web:3", 2))
+	if want := "CLUSTER  IMAGE  AVAILABLE\nflorin   web:2  1/2\nguilder  web:1  2/2"; fleet.table("shop") != want {
+		t.Errorf("got\n%s\nwant\n%s", fleet.table("shop"), want)
+	}
+	fleet.set("shop", "florin", watch.Deleted, running("web:2", 1))
+	if running := fleet.running("shop"); !slices.Equal(running, []string{"guilder"}) {
+		t.Errorf("web runs on %v", running)
+	}
+	if images := fleet.images("shop"); !slices.Equal(images, []string{"web:1"}) {
+		t.Errorf("the images are %v", images)
+	}
+}
+
+func TestAStatusOfAnOlderGenerationIsNotCounted(t *testing.T) {
+	stale := fixtures.Object(t, `{metadata: {generation: 3}, spec: {replicas: 2}, status: {observedGeneration: 2, updatedReplicas: 2, availableReplicas: 2}}`)
+	if got := availableOf(stale); got != "0/2" {
+		t.Errorf("available: %s", got)
+	}
+}
+
+func TestTheManifestHasItsNames(t *testing.T) {
+	for document := range strings.SplitSeq(fmt.Sprintf(webManifest, 1), "\n---\n") {
+		object := fixtures.Object(t, document)
+		if object.GetKind() == "Deployment" && (object.GetNamespace() != namespace || object.GetName() != web || imageOf(object) != "example.org/web:1") {
+			t.Errorf("the manifest has %s/%s with %s", object.GetNamespace(), object.GetName(), imageOf(object))
+		}
+	}
+}
+
+func TestIsAvailable(t *testing.T) {
+	for manifest, want := range map[string]bool{
+		`{}`:                               false,
+		`{status: {}}`:                     false,
+		`{status: {conditions: [broken]}}`: false,
+		`{status: {conditions: [{type: Progressing, status: "True"}]}}`:                                    false,
+		`{status: {conditions: [{type: Available, status: "False"}]}}`:                                     false,
+		`{status: {conditions: [{type: Progressing, status: "True"}, {type: Available, status: "True"}]}}`: true,
+	} {
+		if got := isAvailable(fixtures.Object(t, manifest)); got != want {
+			t.Errorf("%s: %v, want %v", manifest, got, want)
+		}
 	}
 }

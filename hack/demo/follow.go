@@ -24,7 +24,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,7 +35,9 @@ import (
 	"github.com/synchub-dev/synchub/hack/demo/timeline"
 )
 
-// follow fills the mailboxes and shows each Deployment until its last status is back.
+var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+
+// follow lets both teams apply the same manifest, and shows each Deployment until its last status is back.
 func (d *demo) follow(ctx context.Context) error {
 	watchers := d.watchBothSides(ctx)
 	err := d.take(ctx, step{"wait until mailboxes and clusters can be watched", stepLimit, func(ctx context.Context) error {
@@ -45,33 +46,28 @@ func (d *demo) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.screen.Println("\nThe common workload goes into both mailboxes, the special one into guilder's alone.\n" +
-		"After the time of its creation come the times that each leg of a Deployment's way took.\n")
+	d.screen.Println("\nBoth apply the same manifest, with the same names, in their own workspaces. The table shows when, and\n" +
+		"then how long each leg of the way to each cluster and back took.\n")
+	if err := d.apply(ctx, 1, d.teams...); err != nil {
+		return err
+	}
 	d.redraw()
-	err = d.fillAndAwait(ctx)
+	err = d.awaitTimelines(ctx)
 	d.screen.Draw("")
-	d.screen.Println(timeline.Table(d.log.Timelines()))
+	d.screen.Println("\n" + timeline.Table(d.log.Timelines()) + "\n")
 	if err != nil {
 		return err
 	}
-	d.screen.Println("")
-	return d.take(ctx, step{"check that each cluster has what its mailbox has, and no more", stepLimit, d.checkRest})
+	d.screen.Println("Each has namespaces of its own on the clusters, and its status at home:\n")
+	if err := d.show(ctx, in(d.clusters[0].name, "get", "deployments", "--all-namespaces")); err != nil {
+		return err
+	}
+	return d.show(ctx, in(d.teams[0].name, "get", "deployments", "--namespace", namespace))
 }
 
-func (d *demo) fillAndAwait(ctx context.Context) error {
+func (d *demo) awaitTimelines(ctx context.Context) error {
 	ctx, cancel := limited(ctx, followLimit)
 	defer cancel()
-	group, groupCtx := errgroup.WithContext(ctx)
-	for _, target := range d.targets {
-		group.Go(func() error {
-			return target.fill(groupCtx, func(namespace, deployment string, at time.Time) {
-				d.record(target.route(namespace, deployment), timeline.Created, at)
-			})
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("fill the mailboxes: %w", because(ctx, err))
-	}
 	select {
 	case <-d.log.Done():
 		return nil
@@ -83,18 +79,23 @@ func (d *demo) fillAndAwait(ctx context.Context) error {
 // watchBothSides starts watches for the Deployments of all clusters and mailboxes.
 func (d *demo) watchBothSides(ctx context.Context) []*watcher {
 	var watchers []*watcher
-	for _, target := range d.targets {
+	for _, cluster := range d.clusters {
 		watchers = append(watchers,
-			newWatcher(target.name, target.config, func(deployment *unstructured.Unstructured, at time.Time) {
-				route := target.route(deployment.GetNamespace(), deployment.GetName())
+			newWatcher(cluster.name, cluster.config, func(event watch.EventType, deployment *unstructured.Unstructured, at time.Time) {
+				team := d.teamOf(deployment)
+				if team == nil {
+					return
+				}
+				d.fleet.set(team.name, cluster.name, event, deployment)
+				route := timeline.Route{Team: team.name, Cluster: cluster.name}
 				d.record(route, timeline.Applied, at)
 				if isAvailable(deployment) {
 					d.record(route, timeline.Available, at)
 				}
 			}),
-			newWatcher("the mailbox of "+target.name, target.mailbox, func(deployment *unstructured.Unstructured, at time.Time) {
-				if isAvailable(deployment) {
-					d.record(target.route(deployment.GetNamespace(), deployment.GetName()), timeline.Returned, at)
+			newWatcher("the mailbox of "+cluster.name, cluster.mailbox, func(_ watch.EventType, deployment *unstructured.Unstructured, at time.Time) {
+				if team := d.teamOf(deployment); team != nil && isAvailable(deployment) {
+					d.record(timeline.Route{Team: team.name, Cluster: cluster.name}, timeline.Returned, at)
 				}
 			}),
 		)
@@ -103,6 +104,16 @@ func (d *demo) watchBothSides(ctx context.Context) []*watcher {
 		go watcher.run(ctx)
 	}
 	return watchers
+}
+
+// teamOf returns the team whose Deployment this is, in a mailbox or on a cluster, or nil.
+func (d *demo) teamOf(deployment *unstructured.Unstructured) *team {
+	for _, team := range d.teams {
+		if deployment.GetNamespace() == team.namespaceOnClusters() {
+			return team
+		}
+	}
+	return nil
 }
 
 // record shows the stages that a Deployment has newly reached.
@@ -122,17 +133,12 @@ func (d *demo) record(route timeline.Route, stage timeline.Stage, at time.Time) 
 
 func (d *demo) redraw() { d.screen.Draw(timeline.Table(d.log.Timelines())) }
 
-var (
-	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-)
-
 // watcher watches the Deployments of one cluster or mailbox.
 type watcher struct {
 	side   string
 	config *rest.Config
-	// seen is called for each added or modified Deployment, with the time of the event.
-	seen func(deployment *unstructured.Unstructured, at time.Time)
+	// seen is called for each event of a Deployment, with its time.
+	seen func(event watch.EventType, deployment *unstructured.Unstructured, at time.Time)
 	// open is called when a watch has started.
 	open func()
 	done <-chan struct{}
@@ -141,7 +147,7 @@ type watcher struct {
 	last error
 }
 
-func newWatcher(side string, config *rest.Config, seen func(*unstructured.Unstructured, time.Time)) *watcher {
+func newWatcher(side string, config *rest.Config, seen func(watch.EventType, *unstructured.Unstructured, time.Time)) *watcher {
 	done := make(chan struct{})
 	return &watcher{side: side, config: config, seen: seen, open: sync.OnceFunc(func() { close(done) }), done: done}
 }
@@ -170,9 +176,8 @@ func (w *watcher) watchOnce(ctx context.Context) error {
 	w.open()
 	for event := range events.ResultChan() {
 		at := time.Now()
-		deployment, ok := event.Object.(*unstructured.Unstructured)
-		if ok && (event.Type == watch.Added || event.Type == watch.Modified) {
-			w.seen(deployment, at)
+		if deployment, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Error && event.Type != watch.Bookmark {
+			w.seen(event.Type, deployment, at)
 		}
 	}
 	return errors.New("the watch ended")

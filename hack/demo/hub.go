@@ -61,7 +61,7 @@ func (d *demo) initProvider(ctx context.Context) error {
 	if code != 0 {
 		return fmt.Errorf("it ended with exit code %d:\n%s", code, process.LogTail(tailLines))
 	}
-	return d.keepWorkspaceKubeconfig("provider", providerWorkspace)
+	return d.keepWorkspace("provider", providerWorkspace)
 }
 
 // startHub runs `synchub run` as the hub's own kcp user and returns when the hub is ready.
@@ -77,7 +77,7 @@ func (d *demo) startHub(ctx context.Context) error {
 	process, err := servers.Start(d.options, "hub", d.synchub(), []string{
 		"run",
 		"--kcp-kubeconfig", d.world.KCP.HubKubeconfig,
-		"--hosting-kubeconfig", d.state.kubeconfig("hosting"),
+		"--hosting-kubeconfig", d.state.kubeconfigOf("hosting"),
 		"--provider-workspace", providerWorkspace,
 		"--namespace", "default",
 		"--leader-elect",

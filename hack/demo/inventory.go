@@ -21,14 +21,12 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -68,63 +66,28 @@ func (d *demo) awaitPublished(ctx context.Context) error {
 	})
 }
 
-// register registers each cluster as an operator would: it creates a Secret with the kubeconfig, and a SyncTarget
-// that names the Secret.
+// perWorkspace gives each team namespaces of its own on the clusters.
+var perWorkspace = &edgev2alpha1.Tenancy{Namespaces: edgev2alpha1.NamespacesPerWorkspace}
+
+// register registers the clusters, so that each team has its own namespaces there, and the rights of the role edit in them.
 func (d *demo) register(ctx context.Context) error {
-	for _, target := range d.targets {
-		kubeconfig, err := os.ReadFile(d.state.kubeconfig(target.name))
+	for _, cluster := range d.clusters {
+		_, err := d.output(ctx, in("inventory", "synchub", "register", cluster.name,
+			"--target-kubeconfig", d.state.kubeconfig(), "--target-context", cluster.name,
+			"--hosting-kubeconfig", d.state.kubeconfig(), "--hosting-context", "hosting",
+			"--tenancy", string(perWorkspace.Namespaces), "--tenant-role", "edit", "--labels", "env=prod", "--yes"))
 		if err != nil {
-			return fmt.Errorf("read the kubeconfig of %s: %w", target.name, err)
-		}
-		manifest, err := target.registration(string(kubeconfig))
-		if err != nil {
-			return err
-		}
-		if err := framework.Apply(ctx, d.world.KCP.Workspace(inventoryWorkspace), manifest); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// registration returns the manifest of a target's Secret and SyncTarget.
-func (t *target) registration(kubeconfig string) (string, error) {
-	var manifest strings.Builder
-	for _, object := range []map[string]any{
-		{
-			"apiVersion": "v1",
-			"kind":       "Secret",
-			"metadata": map[string]any{
-				"name":      t.name,
-				"namespace": edgev2alpha1.DefaultCredentialNamespace,
-				"labels":    map[string]string{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig},
-				// The reference in the SyncTarget grants nothing: the Secret must name the SyncTargets that may use
-				// it.
-				"annotations": map[string]string{edgev2alpha1.AnnotationAllowedSyncTargets: t.name},
-			},
-			"stringData": map[string]string{edgev2alpha1.DefaultCredentialKey: kubeconfig},
-		},
-		{
-			"apiVersion": edgev2alpha1.GroupVersion.String(),
-			"kind":       "SyncTarget",
-			"metadata":   map[string]any{"name": t.name, "labels": t.labels},
-			"spec":       map[string]any{"kubeconfigSecretRef": map[string]any{"name": t.name}},
-		},
-	} {
-		document, err := yaml.Marshal(object)
-		if err != nil {
-			return "", fmt.Errorf("write the registration of %s: %w", t.name, err)
-		}
-		fmt.Fprintf(&manifest, "---\n%s", document)
-	}
-	return manifest.String(), nil
-}
-
-// awaitRegistered waits until every SyncTarget is Ready and its mailbox is known.
+// awaitRegistered waits until the hub watches the mailboxes of all clusters.
 func (d *demo) awaitRegistered(ctx context.Context) error {
-	for _, target := range d.targets {
+	for _, cluster := range d.clusters {
 		err := eventually(ctx, func(ctx context.Context) error {
-			object, err := framework.Get(ctx, d.world.KCP.Workspace(inventoryWorkspace), syncTargets, "", target.name)
+			object, err := framework.Get(ctx, d.world.KCP.Workspace(inventoryWorkspace), syncTargets, "", cluster.name)
 			if err != nil {
 				return err
 			}
@@ -136,14 +99,14 @@ func (d *demo) awaitRegistered(ctx context.Context) error {
 			if status.Mailbox == nil || !meta.IsStatusConditionTrue(status.Conditions, edgev2alpha1.ConditionReady) {
 				return notReady("SyncTarget", syncTarget.Name, status.Conditions)
 			}
-			target.mailbox = d.world.KCP.Workspace(status.Mailbox.Workspace)
-			return d.keepWorkspaceKubeconfig(mailboxOf(target.name), status.Mailbox.Workspace)
+			cluster.mailbox = d.world.KCP.Workspace(status.Mailbox.Workspace)
+			return d.keepWorkspace(mailboxOf(cluster.name), status.Mailbox.Workspace)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return d.hub.awaitReady(ctx)
 }
 
 // mailboxOf returns the name of the kubeconfig for a target's mailbox.

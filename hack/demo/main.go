@@ -21,34 +21,55 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/synchub-dev/synchub/hack/demo/recording"
 	"github.com/synchub-dev/synchub/hack/screen"
 )
 
 func main() {
 	once := flag.Bool("once", false, "end as soon as everything has been shown; the exit status is 1 if it did not work")
 	hubLogLevel := flag.String("hub-log-level", "info", "how much the hub logs: error, info, debug or trace")
+	record := flag.String("record", "", "write what the demo shows once everything is up into this file, as an animated SVG")
+	pictures := flag.String("pictures", "", "break something at last, and draw the dashboards of the chart into this directory")
 	flag.Parse()
 	// The first signal stops everything in order. The second signal ends this program immediately, and with it the
 	// programs that it started.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	if err := start(ctx, *once, *hubLogLevel); err != nil {
+	if err := start(ctx, *once, *hubLogLevel, *record, *pictures); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-func start(ctx context.Context, once bool, hubLogLevel string) error {
+// The recording has the width of a usual terminal.
+const recordedRows, recordedColumns = 24, 100
+
+// start runs the demo, and writes its recording if everything worked.
+func start(ctx context.Context, once bool, hubLogLevel, record, pictures string) error {
 	state, err := openState()
 	if err != nil {
 		return err
 	}
 	defer state.close()
-	return newDemo(state, screen.New(os.Stdout), hubLogLevel).run(ctx, once)
+	demo := newDemo(state, screen.New(os.Stdout), hubLogLevel)
+	demo.pictures = pictures
+	if record == "" {
+		return demo.run(ctx, once)
+	}
+	demo.recording = recording.New(recordedRows, recordedColumns)
+	if err := demo.run(ctx, true); err != nil {
+		return err
+	}
+	file, err := os.Create(record)
+	if err != nil {
+		return fmt.Errorf("write the recording: %w", err)
+	}
+	return errors.Join(demo.recording.WriteSVG(file, "Two teams on one fleet: the demo in a terminal"), file.Close())
 }

@@ -22,8 +22,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
 	"github.com/synchub-dev/synchub/test/framework"
@@ -33,7 +36,9 @@ const (
 	stateDir      = ".demo"
 	logDir        = "logs"
 	kubeconfigDir = "kubeconfigs"
-	lockFile      = "lock"
+	// kubeconfigFile has a context for each workspace and cluster, and a shell reads environmentFile to use it.
+	kubeconfigFile, environmentFile = "kubeconfig", "env"
+	lockFile                        = "lock"
 	// ownLog contains the log output of the libraries in this program.
 	ownLog = "demo.log"
 )
@@ -43,6 +48,9 @@ type state struct {
 	// root is the root of the repository. dir is the directory of the demo in it.
 	root, dir string
 	lock, log *os.File
+
+	mu       sync.Mutex
+	contexts *clientcmdapi.Config
 }
 
 // openState locks the demo's directory for this run and removes the files of an earlier run.
@@ -51,7 +59,7 @@ func openState() (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &state{root: root, dir: filepath.Join(root, stateDir)}
+	s := &state{root: root, dir: filepath.Join(root, stateDir), contexts: clientcmdapi.NewConfig()}
 	if err := s.open(); err != nil {
 		s.close()
 		return nil, fmt.Errorf("prepare %s: %w", s.dir, err)
@@ -80,7 +88,7 @@ func (s *state) open() error {
 	}
 	klog.LogToStderr(false)
 	klog.SetOutput(s.log)
-	return nil
+	return s.writeEnvironment()
 }
 
 // takeLock returns an error while another run uses the directory. The kernel releases the lock whenever this program
@@ -130,19 +138,46 @@ func (s *state) close() {
 	}
 }
 
-// kubeconfig returns the path of a kubeconfig, which is easy to find and to type.
-func (s *state) kubeconfig(name string) string {
+// kubeconfig is the path of the kubeconfig with a context for each workspace and cluster.
+func (s *state) kubeconfig() string { return filepath.Join(s.dir, kubeconfigFile) }
+
+// kubeconfigOf is the path of the kubeconfig of one workspace or cluster.
+func (s *state) kubeconfigOf(name string) string {
 	return filepath.Join(s.dir, kubeconfigDir, name+".kubeconfig")
 }
 
-// keepKubeconfig copies a kubeconfig that a server wrote.
-func (s *state) keepKubeconfig(name, from string) error {
-	content, err := os.ReadFile(from)
+// addContext adds the current context of a kubeconfig under another name, also as a file of its own.
+func (s *state) addContext(name, from string) error {
+	config, err := clientcmd.LoadFromFile(from)
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig of %s: %w", name, err)
 	}
-	if err := os.WriteFile(s.kubeconfig(name), content, 0o600); err != nil { //nolint:gosec // the names are this program's own
+	current, ok := config.Contexts[config.CurrentContext]
+	if !ok {
+		return fmt.Errorf("the kubeconfig %s has no current context", from)
+	}
+	own := clientcmdapi.NewConfig()
+	own.CurrentContext = name
+	own.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	own.Clusters[name] = config.Clusters[current.Cluster]
+	own.AuthInfos[name] = config.AuthInfos[current.AuthInfo]
+	if err := clientcmd.WriteToFile(*own, s.kubeconfigOf(name)); err != nil {
 		return fmt.Errorf("write the kubeconfig of %s: %w", name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.contexts.Contexts[name], s.contexts.Clusters[name], s.contexts.AuthInfos[name] = own.Contexts[name], own.Clusters[name], own.AuthInfos[name]
+	if err := clientcmd.WriteToFile(*s.contexts, s.kubeconfig()); err != nil {
+		return fmt.Errorf("write the kubeconfig of the demo: %w", err)
+	}
+	return nil
+}
+
+// writeEnvironment writes a file that a shell reads, so that kubectl and its plugin work there by contexts.
+func (s *state) writeEnvironment() error {
+	content := fmt.Sprintf("export PATH='%s':\"$PATH\"\nexport KUBECONFIG='%s'\n", filepath.Join(s.root, "bin"), s.kubeconfig())
+	if err := os.WriteFile(filepath.Join(s.dir, environmentFile), []byte(content), 0o600); err != nil {
+		return fmt.Errorf("write the environment of the demo: %w", err)
 	}
 	return nil
 }

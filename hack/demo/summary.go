@@ -19,88 +19,53 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 )
 
-// question is a command of the plugin that shows the state, for one of the kubeconfigs.
-type question struct {
-	title, kubeconfig string
-	args              []string
-}
-
-// questions are what operators and teams ask first.
-func (d *demo) questions() []question {
-	first := d.targets[0]
-	return []question{
-		{"The fleet:", "inventory", []string{"status"}},
-		{"What the team placed, and where:", "shop", []string{"describe", "placement", placement}},
-		{
-			fmt.Sprintf("Why an object is on %s:", first.name), "inventory",
-			[]string{"explain", first.name, "deployments", common.namespace + "/" + common.deployment, "--hosting-kubeconfig", d.state.kubeconfig("hosting")},
-		},
-	}
-}
-
-// ask runs the questions, and prints them with the answers.
+// ask asks the plugin what an operator and a team would ask.
 func (d *demo) ask(ctx context.Context) error {
-	ctx, cancel := limited(ctx, stepLimit)
-	defer cancel()
-	for _, one := range d.questions() {
-		answer, err := d.pluginIn(ctx, one.kubeconfig, one.args...)
-		if err != nil {
-			return fmt.Errorf("ask the plugin for %s: %w", one.args[0], err)
+	first := d.teams[0]
+	d.screen.Println("Ask the fleet:\n")
+	for _, question := range []command{
+		in("inventory", "synchub", "status"),
+		in(first.name, "synchub", "describe", "placement", placement),
+		in("inventory", "synchub", "explain", d.clusters[0].name, "deployments", first.namespaceOnClusters()+"/"+web, "--hosting-context", "hosting"),
+	} {
+		if err := d.show(ctx, question); err != nil {
+			return err
 		}
-		d.screen.Println(fmt.Sprintf("\n%s\n  %s\n\n%s", one.title, d.pluginCommand(one), strings.TrimSpace(answer)))
+		d.screen.Println("")
 	}
 	return nil
 }
 
-// pluginCommand returns a question as a command to paste.
-func (d *demo) pluginCommand(of question) string {
-	args := slices.Clone(of.args)
-	for i, arg := range args {
-		if filepath.IsAbs(arg) {
-			args[i] = d.state.relative(arg)
-		}
-	}
-	return fmt.Sprintf("bin/kubectl-synchub --kubeconfig %s %s", d.state.relative(d.state.kubeconfig(of.kubeconfig)), strings.Join(args, " "))
-}
-
-// summary describes the next steps for the user, with commands to paste in the root of the repository.
+// summary lists commands to look around with.
 func (d *demo) summary() string {
 	var text strings.Builder
-	kubectl := func(kubeconfig, args string) {
-		fmt.Fprintf(&text, "  bin/kubectl --kubeconfig %s %s\n", d.state.relative(d.state.kubeconfig(kubeconfig)), args)
+	section := func(title string, commands ...command) {
+		fmt.Fprintf(&text, "\n%s\n", title)
+		for _, one := range commands {
+			fmt.Fprintf(&text, "  %s\n", one)
+		}
 	}
-	section := func(title string) { fmt.Fprintf(&text, "\n%s\n", title) }
+	team, cluster := d.teams[0], d.clusters[len(d.clusters)-1]
+	there := []string{"deployment", web, "--namespace", team.namespaceOnClusters()}
 
-	text.WriteString("\nLook around with these commands, in the root of the repository.\n")
-	section("What the operator published and registered:")
-	kubectl("hosting", "get publishedresources")
-	kubectl("inventory", "get synctargets --show-labels")
-	for _, target := range d.targets {
-		section(fmt.Sprintf("The mailbox of %s, and %[1]s itself:", target.name))
-		kubectl(mailboxOf(target.name), "get syncerconfigs")
-		kubectl(mailboxOf(target.name), "get deployments,configmaps -A")
-		kubectl(target.name, "get deployments,pods -A")
-	}
-	last := d.targets[len(d.targets)-1]
-	change := fmt.Sprintf("deployment %s -n %s", common.deployment, common.namespace)
-	section("Change something in a mailbox, or break something on a cluster, and see it follow:")
-	kubectl(mailboxOf(last.name), "scale "+change+" --replicas 5")
-	kubectl(last.name, "delete "+change)
-	kubectl(last.name, "get "+change)
-	kubectl(mailboxOf(last.name), "get "+change)
-	section("What is written once, and where it runs:")
-	kubectl("shop", "get edgeplacements,singleplacementslices,placementrevisions")
-	kubectl("shop", fmt.Sprintf("scale deployment %s -n %s --replicas 3", web, shopNamespace))
-	section("What is wrong, should something be:")
-	fmt.Fprintf(&text, "  %s\n", d.pluginCommand(question{"", "inventory", []string{"check", "--hosting-kubeconfig", d.state.kubeconfig("hosting"), "--hub-namespace", "default"}}))
-	section("The hub's own account:")
-	fmt.Fprintf(&text, "  %s\n", d.state.relative(d.hub.LogFile()))
-	fmt.Fprintf(&text, "  http://%s/metrics\n", d.hub.metrics)
+	fmt.Fprintf(&text, "\nLook around in another terminal. First, in %s:\n  . %s/%s\n", d.state.root, stateDir, environmentFile)
+	section("What a team wrote, and where it runs:",
+		in(team.name, "get", "deployments,edgeplacements,singleplacementslices,placementrevisions", "--all-namespaces"),
+		in(cluster.name, "get", "deployments,pods", "--all-namespaces"))
+	section("Change it in the workspace, or break it on a cluster, and see the hub follow:",
+		in(team.name, "scale", "deployment", web, "--namespace", namespace, "--replicas", "3"),
+		in(cluster.name, append([]string{"delete"}, there...)...),
+		in(cluster.name, append([]string{"get"}, there...)...))
+	section("What the operator published and registered:",
+		in("hosting", "get", "publishedresources"),
+		in("inventory", "get", "synctargets,locations", "--show-labels"),
+		in(mailboxOf(cluster.name), "get", "syncerconfigs"))
+	section("What is wrong, should something be:",
+		in("inventory", "synchub", "check", "--hosting-context", "hosting", "--hub-namespace", "default"))
+	fmt.Fprintf(&text, "\nThe hub's log and metrics:\n  %s\n  http://%s/metrics\n", d.state.relative(d.hub.LogFile()), d.hub.metrics)
 	text.WriteString("\nGo on with docs/getting-started.md, which sets all of this up by hand, and with docs/placement.md.\n")
 	text.WriteString("\nEverything runs until Ctrl-C; a second one ends it at once.")
 	return text.String()

@@ -45,16 +45,16 @@ var errEnded = errors.New("a program ended by itself")
 
 func (d *demo) startWorld(ctx context.Context) (err error) {
 	options := map[string]servers.TargetOptions{}
-	for _, target := range d.targets {
-		options[target.name] = servers.TargetOptions{Controllers: true}
+	for _, cluster := range d.clusters {
+		options[cluster.name] = servers.TargetOptions{Controllers: true}
 	}
 	if d.world, err = servers.StartEnvironment(ctx, d.options, options); err != nil {
 		return err
 	}
-	for _, target := range d.targets {
-		cluster := d.world.Targets[target.name]
-		target.config = cluster.Config
-		if err := d.state.keepKubeconfig(target.name, cluster.Kubeconfig); err != nil {
+	for _, cluster := range d.clusters {
+		server := d.world.Targets[cluster.name]
+		cluster.config = server.Config
+		if err := d.state.addContext(cluster.name, server.Kubeconfig); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,9 @@ func (d *demo) startWorld(ctx context.Context) (err error) {
 func (d *demo) createWorkspaces(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.createWorkspace(ctx, "inventory") })
-	group.Go(func() error { return d.createWorkspace(ctx, "shop") })
+	for _, team := range d.teams {
+		group.Go(func() error { return d.createTeam(ctx, team) })
+	}
 	group.Go(func() error {
 		if err := d.createWorkspace(ctx, "hosting"); err != nil {
 			return err
@@ -80,20 +82,21 @@ func (d *demo) createWorkspaces(ctx context.Context) error {
 	return group.Wait()
 }
 
-// createWorkspace creates a workspace and keeps the administrator's kubeconfig for it.
+// createWorkspace creates a workspace and adds its context.
 func (d *demo) createWorkspace(ctx context.Context, name string) error {
 	if _, err := framework.CreateWorkspace(ctx, d.world.KCP.Config, "root", name, ""); err != nil {
 		return err
 	}
-	return d.keepWorkspaceKubeconfig(name, "root:"+name)
+	return d.keepWorkspace(name, "root:"+name)
 }
 
-func (d *demo) keepWorkspaceKubeconfig(name, workspace string) error {
+// keepWorkspace adds a context for a workspace to the demo's kubeconfig.
+func (d *demo) keepWorkspace(name, workspace string) error {
 	file, err := d.world.KCP.WorkspaceKubeconfig(workspace)
 	if err != nil {
 		return err
 	}
-	return d.state.keepKubeconfig(name, file)
+	return d.state.addContext(name, file)
 }
 
 // publish applies the PublishedResources and schemas that the chart installs in a hosting cluster.

@@ -44,7 +44,8 @@ func restrictSelectors(crd []byte) ([]byte, error) {
 	}
 	walkSchemas(content, func(schema map[string]any) {
 		properties, _ := schema["properties"].(map[string]any)
-		if list, ok := properties["matchExpressions"].(map[string]any); ok {
+		// The scope selector of a ResourceQuota has requirements without a key.
+		if list, ok := properties["matchExpressions"].(map[string]any); ok && properties["matchLabels"] != nil {
 			restrictRequirements(list)
 		}
 		if labels, ok := properties["matchLabels"].(map[string]any); ok && isLabelSelector(schema) {

@@ -25,6 +25,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/provider/buildinfo"
 )
 
 const root = "../.."
@@ -179,6 +181,7 @@ func checkImage(t *testing.T, name string) {
 	}
 	var values struct {
 		Image struct {
+			Registry   string `json:"registry"`
 			Repository string `json:"repository"`
 			Tag        string `json:"tag"`
 		} `json:"image"`
@@ -186,7 +189,7 @@ func checkImage(t *testing.T, name string) {
 	if err := yaml.Unmarshal(readFile(t, filepath.Join(dir, "values.yaml")), &values); err != nil {
 		t.Fatal(err)
 	}
-	if values.Image.Repository != "synchub-dev/"+name || values.Image.Tag != "" {
-		t.Errorf("the chart deploys %+v, want synchub-dev/%s of the chart's appVersion", values.Image, name)
+	if want := buildinfo.ImageProject + "/" + name; values.Image.Registry+"/"+values.Image.Repository != want || values.Image.Tag != "" {
+		t.Errorf("the chart deploys %+v, want %s of the chart's appVersion", values.Image, want)
 	}
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command schemas writes the schemas that the chart ships for APIs of Kubernetes, as a kube-apiserver of the pinned
+// Command schemas writes the schemas that the hub has for APIs of Kubernetes, as a kube-apiserver of the pinned
 // version describes them. `make schemas` runs it from the root of the repository; it needs bin/kube-apiserver and
 // bin/etcd.
 package main
@@ -62,7 +62,7 @@ func generate(ctx context.Context) (err error) {
 
 // replace writes the files, and removes files that are no longer generated.
 func replace(files map[string][]byte) error {
-	present, err := filepath.Glob(filepath.Join(shipped.Directory, shipped.Prefix+"*"))
+	present, err := filepath.Glob(filepath.Join(shipped.Directory, shipped.Pattern))
 	if err != nil {
 		return fmt.Errorf("listing the schemas that there are: %w", err)
 	}

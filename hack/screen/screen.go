@@ -14,8 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package screen prints the progress of a command: finished lines, and below them a live part that [Screen.Draw]
-// redraws in place. On an output that cannot be redrawn, such as a pipe, it prints finished lines only.
+// Package screen prints the progress of a command: finished lines, and below them a live part that is redrawn in place: the
+// table of [Screen.Draw], and the line of a running [Screen.Step]. On an output that cannot be redrawn, such as a pipe, it prints
+// finished lines only.
 package screen
 
 import (
@@ -25,6 +26,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/term"
 )
 
 // Intervals at which a running step is shown again: in place, and as a new line.
@@ -37,10 +40,14 @@ const (
 type Screen struct {
 	out  io.Writer
 	live bool
+	// width is the number of columns now, or 0 if it is unknown.
+	width func() int
+	// changed is called with each finished text and the live part below it. It may be nil.
+	changed func(finished, live string)
 
 	mu sync.Mutex
-	// drawn is the live part below the finished lines, as drawn last.
-	drawn string
+	// table and line are the live part below the finished lines, and drawn is that part as drawn last.
+	table, line, drawn string
 }
 
 // New returns a Screen for out. It is live if out is a terminal that understands control sequences, and if the user has not
@@ -48,56 +55,119 @@ type Screen struct {
 func New(out *os.File) *Screen {
 	info, err := out.Stat()
 	live := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && os.Getenv("NO_COLOR") == ""
-	return &Screen{out: out, live: live}
+	return &Screen{out: out, live: live, width: func() int {
+		width, _, err := term.GetSize(int(out.Fd()))
+		if err != nil {
+			return 0
+		}
+		return width
+	}}
 }
 
-// Live reports whether Draw has an effect.
-func (s *Screen) Live() bool { return s.live }
+// Record calls changed after each change, with the text that was finished by it, or "", and the live part. A recorded screen is
+// live for the recording, although its output may not be. A nil function ends the recording.
+func (s *Screen) Record(changed func(finished, live string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed = changed
+}
+
+// Live reports whether somebody sees the live part.
+func (s *Screen) Live() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live || s.changed != nil
+}
 
 // Println prints finished lines.
 func (s *Screen) Println(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	drawn := s.drawn
-	s.replace("")
+	s.clear()
 	fmt.Fprintln(s.out, text)
-	s.replace(drawn)
+	s.draw()
+	s.report(text)
 }
 
-// Draw replaces the live part. Its lines should not be wider than the terminal.
-func (s *Screen) Draw(text string) {
+// Draw replaces the table above the line of the running step.
+func (s *Screen) Draw(table string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if table != s.table {
+		s.table = table
+		s.redraw()
+	}
+}
+
+func (s *Screen) drawLine(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if line != s.line {
+		s.line = line
+		s.redraw()
+	}
+}
+
+func (s *Screen) redraw() {
+	s.clear()
+	s.draw()
+	s.report("")
+}
+
+// clear removes the live part from the terminal.
+func (s *Screen) clear() {
+	if s.drawn == "" {
+		return
+	}
+	if breaks := strings.Count(s.drawn, "\n"); breaks > 0 {
+		fmt.Fprintf(s.out, "\033[%dA", breaks)
+	}
+	fmt.Fprint(s.out, "\r\033[J")
+	s.drawn = ""
+}
+
+// draw prints the live part, each line cut to the terminal: a line that wraps would leave rows behind when it is redrawn.
+func (s *Screen) draw() {
 	if !s.live {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if text != s.drawn {
-		s.replace(text)
+	s.drawn = cut(s.livePart(), s.width())
+	fmt.Fprint(s.out, s.drawn)
+}
+
+func (s *Screen) livePart() string {
+	if s.table == "" || s.line == "" {
+		return s.table + s.line
+	}
+	return s.table + "\n" + s.line
+}
+
+func (s *Screen) report(finished string) {
+	if s.changed != nil {
+		s.changed(finished, s.livePart())
 	}
 }
 
-// replace erases the live part and writes text instead, in one write to avoid flicker.
-func (s *Screen) replace(text string) {
-	var output strings.Builder
-	if s.drawn != "" {
-		if breaks := strings.Count(s.drawn, "\n"); breaks > 0 {
-			fmt.Fprintf(&output, "\033[%dA", breaks)
+// cut shortens each line of a text to the width, less the last column, after which terminals wrap. A width of 0 cuts nothing.
+func cut(text string, width int) string {
+	if width <= 1 {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if runes := []rune(line); len(runes) >= width {
+			lines[i] = string(runes[:width-2]) + "…"
 		}
-		output.WriteString("\r\033[J")
 	}
-	output.WriteString(text)
-	s.drawn = text
-	if output.Len() > 0 {
-		fmt.Fprint(s.out, output.String())
-	}
+	return strings.Join(lines, "\n")
 }
 
-// Step shows a title while work runs, with the elapsed time, and then the outcome. It returns the error of work.
+// Step runs a part of the work and shows its title, the elapsed time, and at last how it ended.
 func (s *Screen) Step(title string, work func() error) error {
 	begun := time.Now()
 	elapsed := func() string { return fmt.Sprintf("%.1fs", time.Since(begun).Seconds()) }
 	interval := redrawEvery
-	if !s.live {
+	if !s.Live() {
 		interval = repeatEvery
 		s.Println(title + " …")
 	}
@@ -106,26 +176,27 @@ func (s *Screen) Step(title string, work func() error) error {
 
 	result := make(chan error, 1)
 	go func() { result <- work() }()
-	s.Draw(title + " …")
+	s.drawLine(title + " …")
 	for {
 		select {
 		case <-ticker.C:
-			s.goesOn(fmt.Sprintf("%s … %s", title, elapsed()))
+			s.continues(fmt.Sprintf("%s … %s", title, elapsed()))
 		case err := <-result:
 			outcome := "done"
 			if err != nil {
 				outcome = "failed"
 			}
-			s.Draw("")
+			s.drawLine("")
 			s.Println(fmt.Sprintf("%s … %s after %s", title, outcome, elapsed()))
 			return err
 		}
 	}
 }
 
-func (s *Screen) goesOn(line string) {
-	if s.live {
-		s.Draw(line)
+// continues shows the line of a step that is not done.
+func (s *Screen) continues(line string) {
+	if s.Live() {
+		s.drawLine(line)
 		return
 	}
 	s.Println(line)

@@ -18,6 +18,7 @@ package screen
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -78,9 +79,51 @@ func (t *terminal) shows() []string {
 	return t.lines
 }
 
+func newScreen(out io.Writer, width int) *Screen {
+	return &Screen{out: out, live: true, width: func() int { return width }}
+}
+
+func TestALineNeverWraps(t *testing.T) {
+	out := &terminal{}
+	s := newScreen(out, 12)
+	s.Println("a finished line wraps")
+	s.Draw("twelve chars\neleven char")
+	expectLines(t, out.shows(), "a finished line wraps", "twelve cha…", "eleven char")
+	s.Draw("")
+	expectLines(t, out.shows(), "a finished line wraps")
+}
+
+func TestATableStaysAboveTheLineOfAStep(t *testing.T) {
+	out := &terminal{}
+	s := newScreen(out, 0)
+	s.Draw("a table")
+	s.drawLine("a step")
+	expectLines(t, out.shows(), "a table", "a step")
+	s.Println("a note")
+	expectLines(t, out.shows(), "a note", "a table", "a step")
+	s.drawLine("")
+	expectLines(t, out.shows(), "a note", "a table")
+}
+
+func TestRecord(t *testing.T) {
+	var out strings.Builder
+	s := &Screen{out: &out}
+	var frames []string
+	s.Record(func(finished, live string) { frames = append(frames, finished+"|"+live) })
+	s.Draw("table")
+	s.drawLine("line")
+	s.Println("end")
+	if want := []string{"|table", "|table\nline", "end|table\nline"}; !slices.Equal(frames, want) {
+		t.Errorf("the recording is %q, want %q", frames, want)
+	}
+	if out.String() != "end\n" {
+		t.Errorf("the pipe got %q", out.String())
+	}
+}
+
 func TestLiveScreen(t *testing.T) {
 	out := &terminal{}
-	s := &Screen{out: out, live: true}
+	s := newScreen(out, 0)
 	expect := func(lines ...string) {
 		t.Helper()
 		if !slices.Equal(out.shows(), lines) {
@@ -105,7 +148,7 @@ func TestLiveScreen(t *testing.T) {
 
 func TestStepOnALiveScreen(t *testing.T) {
 	out := &terminal{}
-	s := &Screen{out: out, live: true}
+	s := newScreen(out, 0)
 	err := s.Step("start", func() error { s.Println("  a note"); return nil })
 	if err != nil {
 		t.Fatal(err)

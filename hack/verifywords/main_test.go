@@ -17,6 +17,9 @@ limitations under the License.
 package main
 
 import (
+	"io/fs"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -182,5 +185,48 @@ func TestTheListIsValid(t *testing.T) {
 		if found, _ := enabled.find(instead); !strings.Contains(instead, " ") && found != "" {
 			t.Errorf("%s is to be replaced by %s, which is listed itself", word, instead)
 		}
+	}
+}
+
+var reasonConstant = regexp.MustCompile(`(?m)^\s*(Reason[A-Z]\w*)\s*(?:\w+\s*)?= "(\w+)"`)
+
+// A user finds each reason of a condition, an event or a failure on a page.
+func TestReasonsAreExplained(t *testing.T) {
+	repository := os.DirFS("../..")
+	pages, err := fs.Glob(repository, "docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, page := range pages {
+		content, err := fs.ReadFile(repository, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(content)
+	}
+	explained := map[string]bool{}
+	for _, word := range regexp.MustCompile(`\w+`).FindAllString(text.String(), -1) {
+		explained[word] = true
+	}
+	found := 0
+	for _, root := range []string{"apis", "cmd", "controllers", "provider"} {
+		if err := fs.WalkDir(repository, root, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			content, err := fs.ReadFile(repository, path)
+			for _, constant := range reasonConstant.FindAllStringSubmatch(string(content), -1) {
+				if found++; !explained[constant[2]] {
+					t.Errorf("%s: no page explains the reason %s (%s)", path, constant[2], constant[1])
+				}
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 100 {
+		t.Errorf("only %d reasons were found", found)
 	}
 }

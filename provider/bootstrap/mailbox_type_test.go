@@ -17,16 +17,21 @@ limitations under the License.
 package bootstrap_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	kcpapisclient "github.com/kcp-dev/sdk/client/clientset/versioned/cluster/typed/apis/v1alpha2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"
@@ -98,6 +103,53 @@ spec: {reference: {export: {path: root, name: tenancy.kcp.io}}}
 			}
 		})
 	}
+}
+
+// kcp's initializer may wait for minutes, or for ever. The hub has it try again, with the rights that it has in a mailbox of its own.
+func TestRetryInitialization(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	provider := newProvider(t, "initialization")
+	provider.bootstrapped(t, "operators")
+	workspaceType := &tenancyv1alpha1.WorkspaceType{}
+	provider.change(t, workspaceType, named(bootstrap.WorkspaceType), func() { workspaceType.Spec.Initializer = true })
+	workspace, attempt := &tenancyv1alpha1.Workspace{}, 0
+	// The hub's rights and the type take a moment to take effect in kcp.
+	suite.Eventually(t, func(g Gomega) {
+		attempt++
+		workspace = &tenancyv1alpha1.Workspace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("stuck-", attempt)}}
+		workspace.Spec.Type = &tenancyv1alpha1.WorkspaceTypeReference{Path: provider.path, Name: bootstrap.WorkspaceType}
+		g.Expect(provider.client(t, provider.HubConfig, provider.path).Create(t.Context(), workspace)).To(Succeed())
+		suite.Eventually(t, func(g Gomega) {
+			provider.read(t, workspace, named(workspace.Name))
+			g.Expect(workspace.Status.Phase).To(Or(Equal(corev1alpha1.LogicalClusterPhaseInitializing), Equal(corev1alpha1.LogicalClusterPhaseReady)))
+			g.Expect(workspace.Status.Initializers).NotTo(ContainElement(tenancyv1alpha1.WorkspaceAPIBindingsInitializer), "kcp has bound the export")
+		})
+		g.Expect(workspace.Status.Initializers).To(HaveLen(1), "the other initializer does nothing")
+	})
+	stuck := mailbox{provider, workspace.Name, provider.path + ":" + workspace.Name}
+	clients, err := kcpapisclient.NewForConfig(provider.HubConfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	export := apisv1alpha2.ExportBindingReference{Path: provider.path, Name: bootstrap.MailboxExport}
+	now := time.Now()
+	retry := func() (missing string, err error) {
+		return kcp.RetryInitialization(t.Context(), clients, logicalcluster.Name(workspace.Spec.Cluster), export, now)
+	}
+	isRetried := HaveField("Annotations", HaveKeyWithValue(kcp.AnnotationInitializationRetried, now.UTC().Format(time.RFC3339)))
+
+	g.Expect(retry()).To(BeEmpty())
+	g.Expect(stuck.bindings(t)).To(ConsistOf(isRetried))
+
+	// Without an APIBinding, an event of the export makes kcp create it.
+	binding := stuck.bindings(t)[0]
+	g.Expect(provider.client(t, provider.HubConfig, stuck.path).Delete(t.Context(), &binding)).To(Succeed())
+	suite.Eventually(t, func(g Gomega) { g.Expect(stuck.bindings(t)).To(BeEmpty()) })
+	g.Expect(retry()).To(BeEmpty())
+	suite.Eventually(t, func(g Gomega) {
+		g.Expect(stuck.bindings(t)).To(ConsistOf(And(HaveField("Name", binding.Name), HaveField("UID", Not(Equal(binding.UID))))))
+	})
+	provider.read(t, workspace, named(workspace.Name))
+	g.Expect(workspace.Status.Phase).To(Equal(corev1alpha1.LogicalClusterPhaseInitializing))
 }
 
 // mailbox is a workspace that the hub's user created and administers.

@@ -49,3 +49,16 @@ func TestTheModuleCanBeInstalled(t *testing.T) {
 		t.Errorf("go.mod has a directive that prevents go install: %s", found)
 	}
 }
+
+func TestImage(t *testing.T) {
+	if got := Image("synchub-tunnel", "v0.3.0"); got != ImageProject+"/synchub-tunnel:0.3.0" {
+		t.Errorf("got %s", got)
+	}
+	for version, want := range map[string]bool{
+		"v0.3.0": true, "0.3.0": true, "v0.3.0-rc.1": true, Unstamped: false, "2b502693": false, "v0.3.0-5-g2b502693": false, "v0.3.0-dirty": false, "v0.3": false,
+	} {
+		if got := IsRelease(version); got != want {
+			t.Errorf("%s is a release: %v", version, got)
+		}
+	}
+}

@@ -35,6 +35,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/cachesize"
@@ -81,9 +82,15 @@ func newEndpointCache(config *rest.Config, scheme *runtime.Scheme) (*endpointCac
 	made := &endpointCache{sizes: newSizes()}
 	made.Cache, err = cache.New(config, cache.Options{
 		HTTPClient: httpClient, Scheme: scheme, Mapper: newMapper(),
-		DefaultTransform: stripObject, NewInformer: made.newInformer,
+		DefaultTransform: stripObject, NewInformer: made.newInformer, DefaultWatchErrorHandler: logWatchError,
 	})
 	return made, err
+}
+
+// logWatchError logs that a list or a watch ended. The informer tries again. Right after `synchub init` kcp does not serve the
+// export yet, which is no error.
+func logWatchError(ctx context.Context, _ *toolscache.Reflector, err error) {
+	log.FromContext(ctx).WithName("inventories").Info("inventory workspaces cannot be listed or watched now; the hub tries again", "error", err.Error())
 }
 
 // newMapper returns the mapper of the kinds in the cache. It has them in memory and sends no requests.

@@ -22,14 +22,16 @@ import (
 
 	kcpcoreclient "github.com/kcp-dev/client-go/kubernetes/typed/core/v1"
 	kcprbacclient "github.com/kcp-dev/client-go/kubernetes/typed/rbac/v1"
+	kcpapisclient "github.com/kcp-dev/sdk/client/clientset/versioned/cluster/typed/apis/v1alpha2"
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// WorkspaceClients are clients for Kubernetes' own kinds in workspaces, with the hub's own rights and not through an export.
+// WorkspaceClients are clients for the kinds that every workspace has, with the hub's own rights and not through an export.
 type WorkspaceClients struct {
 	Core kcpcoreclient.CoreV1ClusterScoper
 	RBAC kcprbacclient.RbacV1ClusterScoper
+	APIs kcpapisclient.ApisV1alpha2ClusterScoper
 }
 
 // WorkspaceClients returns clients whose requests end after the timeout. All workspaces share the connections. The client of a
@@ -39,5 +41,6 @@ func (a *ConfigProvider) WorkspaceClients(timeout time.Duration) (WorkspaceClien
 	config.Timeout = timeout
 	core, coreErr := kcpcoreclient.NewForConfig(config)
 	rbac, rbacErr := kcprbacclient.NewForConfig(config)
-	return WorkspaceClients{core, rbac}, errors.Join(coreErr, rbacErr)
+	apis, apisErr := kcpapisclient.NewForConfig(config)
+	return WorkspaceClients{core, rbac, apis}, errors.Join(coreErr, rbacErr, apisErr)
 }

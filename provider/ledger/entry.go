@@ -49,6 +49,8 @@ type Entry struct {
 	VerifiedGeneration int64 `json:"verified,omitempty"`
 	// Resources are the resources of the cluster whose objects the hub may have written, sorted.
 	Resources []Resource `json:"resources,omitempty"`
+	// TenantResources are the names of the resources of the objects that the hub may have written for workload workspaces, sorted.
+	TenantResources []string `json:"tenants,omitempty"`
 	// Namespaces are the namespaces in which the hub may have written these objects, sorted. They include [AllNamespaces] if
 	// the hub was not restricted to namespaces before. Empty means the whole cluster.
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -203,7 +205,7 @@ func (e *Entry) clone() Entry {
 	for i := range next.FormerClusters {
 		next.FormerClusters[i].Resources = slices.Clone(next.FormerClusters[i].Resources)
 	}
-	next.Namespaces = slices.Clone(e.Namespaces)
+	next.Namespaces, next.TenantResources = slices.Clone(e.Namespaces), slices.Clone(e.TenantResources)
 	next.Resources = slices.Clone(e.Resources)
 	for i := range next.Resources {
 		next.Resources[i].ConvertedFrom = slices.Clone(next.Resources[i].ConvertedFrom)

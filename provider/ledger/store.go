@@ -32,6 +32,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
@@ -188,7 +189,7 @@ func (s *Store) refresh(ctx context.Context, syncTarget types.UID, changed *reco
 	stored, err := s.configMaps.get(ctx, string(syncTarget))
 	if apierrors.IsNotFound(err) {
 		// The ConfigMap was deleted. The entry in memory is still valid, so the next attempt creates the ConfigMap.
-		s.options.Log.Info("the ledger entry of a SyncTarget was deleted in the provider workspace; the hub writes it again", "syncTargetUID", syncTarget)
+		s.options.Log.Info("the ledger entry of a SyncTarget was deleted in the provider workspace; the hub writes it again", targetlabels.LogValues(syncTarget)...)
 		s.modify(changed, func(deleted *record) { deleted.version = "" })
 		return nil
 	}

@@ -99,7 +99,7 @@ var fullEntry = Entry{
 		{GroupResource: metav1.GroupResource{Group: "apps", Resource: "deployments"}, Version: "v1", Direct: true, State: "Accepted", Reason: "R", Message: "M"},
 		{GroupResource: metav1.GroupResource{Resource: "pods"}, ConvertedFrom: []metav1.GroupResource{{Group: "x", Resource: "y"}}},
 	},
-	CleanedUp: true, Ready: new(false),
+	TenantResources: []string{"rolebindings"}, CleanedUp: true, Ready: new(false),
 	SyncSummary: &SyncSummary{Synced: true, Objects: map[string]int64{"pods": 2}, NotServed: []string{"x"}, Missing: []string{"y"}, Unpublished: []types.UID{"u"}},
 }
 

@@ -28,7 +28,6 @@ import (
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,26 +77,24 @@ var workspace = suite.Shared(func(t testing.TB) *rest.Config {
 	return team
 })
 
-// servedByKCP are the groups, and the resources of the core group, with schemas in the chart of what kcp serves itself. Mailboxes have
+// servedByKCP are the groups, and the resources of the core group, with schemas in the hub of what kcp serves itself. Mailboxes have
 // twins of them.
 var servedByKCP = []string{"rbac.authorization.k8s.io", "admissionregistration.k8s.io", "resourcequotas"}
 
-// publishedSchemas returns the schemas of the chart that workspaces have.
+// publishedSchemas returns the schemas of the hub that workspaces have.
 func publishedSchemas(t testing.TB) (all []*apisv1alpha1.APIResourceSchema) {
 	t.Helper()
 	g := NewWithT(t)
 	root, err := framework.RepositoryRoot()
 	g.Expect(err).NotTo(HaveOccurred())
-	files, err := filepath.Glob(filepath.Join(root, "charts/synchub/files/published/schema-*.yaml"))
+	files, err := filepath.Glob(filepath.Join(root, "provider/schemas/builtin/*.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(files).NotTo(BeEmpty())
 	for _, file := range files {
 		content, err := os.ReadFile(file) //nolint:gosec // a file of the repository
 		g.Expect(err).NotTo(HaveOccurred())
-		var stored corev1.ConfigMap
-		g.Expect(yaml.Unmarshal(content, &stored)).To(Succeed())
 		var crd apiextensionsv1.CustomResourceDefinition
-		g.Expect(yaml.Unmarshal([]byte(stored.Data["crd.yaml"]), &crd)).To(Succeed())
+		g.Expect(yaml.Unmarshal(content, &crd)).To(Succeed())
 		if slices.Contains(servedByKCP, cmp.Or(crd.Spec.Group, crd.Spec.Names.Plural)) {
 			continue
 		}

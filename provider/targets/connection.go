@@ -29,6 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/topic"
@@ -70,7 +71,7 @@ type Connection struct {
 func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, expected ExpectedCluster, options Options) (*Connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	env := &environment{
-		syncTarget: syncTarget, clock: options.Clock, log: options.Log.WithValues("syncTargetUID", syncTarget), changes: options.changed,
+		syncTarget: syncTarget, clock: options.Clock, log: options.Log.WithValues(targetlabels.LogValues(syncTarget)...), changes: options.changed,
 		ctx: ctx, cancel: cancel,
 	}
 	c := &Connection{SyncTarget: syncTarget, Namespaces: options.namespaces, env: env, fingerprint: fingerprint}

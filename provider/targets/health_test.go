@@ -18,6 +18,7 @@ package targets
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -27,10 +28,12 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"
@@ -314,4 +317,40 @@ func TestTargetIsABlackHole(t *testing.T) {
 	proxy.Unfreeze()
 	connection.Health.ProbeNow()
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
+}
+
+// After a restart of the hub, a cluster needs a moment to open its tunnel again: until then its state is not known.
+func TestFirstTunnelIsAwaited(t *testing.T) {
+	for name, c := range map[string]struct {
+		err    tunnel.ClosedError
+		before string
+	}{
+		"no tunnel has been opened": {tunnel.ClosedError{}, ReasonConnecting},
+		"a tunnel was lost":         {tunnel.ClosedError{Lost: true}, ReasonTunnelClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var probes atomic.Int64
+			answers := roundTripperFunc(func(*http.Request) (*http.Response, error) {
+				probes.Add(1)
+				return nil, &c.err
+			})
+			now := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+			registry := newRegistry(t.Context(), t, now)
+			connection, err := registry.connect(syncTarget, &rest.Config{Host: tunnelHost, Transport: answers}, [sha256.Size]byte{}, registry.options)
+			g.Expect(err).NotTo(HaveOccurred())
+			probed := func(count int64) {
+				suite.Eventually(t, func(g Gomega) {
+					g.Expect(probes.Load()).To(Equal(count))
+					g.Expect(now.HasWaiters()).To(BeTrue())
+				})
+			}
+			probed(1)
+			g.Expect(connection.Health.Get().Reason).To(Equal(c.before))
+			now.Step(tunnelPatience)
+			probed(2)
+			g.Expect(connection.Health.Get().Reason).To(Equal(ReasonTunnelClosed))
+			g.Expect(registry.changes.Load()).To(BeEquivalentTo(1))
+		})
+	}
 }

@@ -189,8 +189,9 @@ func (o *Objects) DryRunCreate(ctx context.Context, resource schema.GroupVersion
 	return err
 }
 
-// EnsureNamespace creates a namespace with the labels and annotations as the hub itself, unless it exists.
-func (o *Objects) EnsureNamespace(ctx context.Context, name string, labels, annotations map[string]string) error {
+// EnsureNamespace creates a namespace with the labels and annotations as the hub itself, unless it exists. It reports whether it created
+// the namespace.
+func (o *Objects) EnsureNamespace(ctx context.Context, name string, labels, annotations map[string]string) (created bool, err error) {
 	ctx, done := withTimeout(Impersonate(ctx, ""), requestTimeout)
 	defer done()
 	namespace := &unstructured.Unstructured{}
@@ -199,11 +200,11 @@ func (o *Objects) EnsureNamespace(ctx context.Context, name string, labels, anno
 	namespace.SetName(name)
 	namespace.SetLabels(labels)
 	namespace.SetAnnotations(annotations)
-	_, err := o.client.objects.Resource(namespacesResource).Create(ctx, namespace, metav1.CreateOptions{FieldManager: o.fieldManager})
+	_, err = o.client.objects.Resource(namespacesResource).Create(ctx, namespace, metav1.CreateOptions{FieldManager: o.fieldManager})
 	if apierrors.IsAlreadyExists(err) {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // PatchMetadata changes the metadata of the object that has the UID, in one request, and returns the changed object. It fails with
@@ -259,6 +260,17 @@ func (o *Objects) ListMetadata(ctx context.Context, resource schema.GroupVersion
 		return nil, fmt.Errorf("cannot list %s%s: %w", resource.Resource, inNamespace(namespace), o.client.credentials.Error(err))
 	}
 	return list, nil
+}
+
+// List returns the first objects of a namespace that a selector selects.
+func (o *Objects) List(ctx context.Context, resource schema.GroupVersionResource, namespace, selector string, limit int64) ([]unstructured.Unstructured, error) {
+	ctx, done := withTimeout(ctx, requestTimeout)
+	defer done()
+	list, err := o.client.resource(resource, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: limit})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %s%s: %w", resource.Resource, inNamespace(namespace), err)
+	}
+	return list.Items, nil
 }
 
 // HasNoObjects lists objects on the target, and reports whether the selector selects none in the namespaces. Without namespaces

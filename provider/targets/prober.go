@@ -36,7 +36,12 @@ import (
 	"github.com/synchub-dev/synchub/provider/topic"
 )
 
-const probeTimeout = 10 * time.Second
+const (
+	probeTimeout = 10 * time.Second
+	// tunnelPatience is how long the hub expects the first tunnel of a target before it reports that there is none. After a restart of the
+	// hub all tunnels are opened again: an end in a cluster tries every 5 seconds.
+	tunnelPatience = 30 * time.Second
+)
 
 // prober probes a target, sets its health, and enforces its quarantine.
 type prober struct {
@@ -57,7 +62,7 @@ type prober struct {
 
 // run probes the target until ctx ends, and waits while the target is quarantined.
 func (p *prober) run(ctx context.Context) {
-	state := healthState{}
+	state, began := healthState{}, p.env.clock.Now()
 	for {
 		now := p.env.clock.Now()
 		if quarantined, left := p.quarantine.remaining(now); left > 0 {
@@ -89,7 +94,7 @@ func (p *prober) run(ctx context.Context) {
 			// The hub must not write to another cluster.
 			state.up = false
 		}
-		if state.up == health.Up {
+		if state.up == health.Up && !awaitsTunnel(err, now.Sub(began)) {
 			p.setHealth(health)
 		}
 		p.watches.checkReading()
@@ -106,6 +111,11 @@ func (p *prober) run(ctx context.Context) {
 		case <-p.env.clock.After(wait):
 		}
 	}
+}
+
+// awaitsTunnel reports whether a probe failed only because the first tunnel of a new connection has not been opened yet.
+func awaitsTunnel(err error, age time.Duration) bool {
+	return tunnel.IsAwaited(err) && age < tunnelPatience
 }
 
 // probe gets the target's version, and verifies its identity. It returns the resulting health.

@@ -232,14 +232,15 @@ func TestEnsureNamespace(t *testing.T) {
 	g := NewWithT(t)
 	target := steady(t)
 	connection := connect(t, target)
-	g.Expect(connection.Objects.EnsureNamespace(t.Context(), "ensured", nil, map[string]string{kept: "1"})).To(Succeed())
+	g.Expect(connection.Objects.EnsureNamespace(t.Context(), "ensured", nil, map[string]string{kept: "1"})).To(BeTrue(), "the hub created the namespace")
 	first, err := framework.Get(t.Context(), target.Config, namespacesResource, "", "ensured")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(first.GetAnnotations()).To(Equal(map[string]string{kept: "1"}))
 
-	g.Expect(connection.Objects.EnsureNamespace(t.Context(), "ensured", nil, map[string]string{kept: "2"})).To(Succeed())
+	g.Expect(connection.Objects.EnsureNamespace(t.Context(), "ensured", nil, map[string]string{kept: "2"})).To(BeFalse(), "the namespace existed")
 	g.Expect(framework.Get(t.Context(), target.Config, namespacesResource, "", "ensured")).To(Equal(first))
-	g.Expect(connection.Objects.EnsureNamespace(t.Context(), "No Name", nil, nil)).NotTo(Succeed())
+	_, err = connection.Objects.EnsureNamespace(t.Context(), "No Name", nil, nil)
+	g.Expect(err).To(HaveOccurred())
 }
 
 // managersOf returns the field managers of an object, with their operations.

@@ -115,9 +115,6 @@ func (c *cluster) identities(t *testing.T) map[string]string {
 	}
 	add(crds, "", "publishedresources.synchub.dev")
 	add(publishedResources, "", defaults...)
-	for _, name := range withSchemas {
-		add(corev1.SchemeGroupVersion.WithResource("configmaps"), namespace, schemaOf(name))
-	}
 	return found
 }
 

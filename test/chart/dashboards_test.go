@@ -23,6 +23,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,8 +47,14 @@ func TestDashboards(t *testing.T) {
 	var rules []map[string]string
 	for _, dashboard := range all {
 		checkPlaces(t, dashboard)
+		checkVariables(t, dashboard)
+		checkLinks(t, dashboard)
+		checkColors(t, dashboard)
 		for _, expr := range dashboard.Queries(map[string]string{"inventory": "i", "name": "florin"}) {
 			rules = append(rules, map[string]string{"record": fmt.Sprint("panel:", len(rules)), "expr": expr})
+			if !strings.Contains(expr, `{job=~".*", namespace=~".*"`) {
+				t.Errorf("%s would add up several hubs: %s", dashboard.Title, expr)
+			}
 			for _, name := range metric.FindAllString(expr, -1) {
 				if !strings.Contains(string(page), "`"+strings.TrimSuffix(name, "_bucket")+"`") {
 					t.Errorf("%s uses %s, which docs/metrics.md does not list", dashboard.Title, name)
@@ -82,6 +89,75 @@ func checkPlaces(t *testing.T, dashboard dashboards.Dashboard) {
 			taken[place] = panel.Title
 		}
 	}
+}
+
+// checkVariables checks that a user can choose one of several hubs.
+func checkVariables(t *testing.T, dashboard dashboards.Dashboard) {
+	t.Helper()
+	for name, definition := range map[string]string{
+		"job":       "label_values(synchub_build_info, job)",
+		"namespace": `label_values(synchub_build_info{job=~"$job"}, namespace)`,
+	} {
+		want := dashboards.Variable{Name: name, Definition: definition}
+		if !slices.Contains(dashboard.Templating.List, want) {
+			t.Errorf("%s does not have the variable %+v", dashboard.Title, want)
+		}
+	}
+}
+
+// checkColors checks that the answer No is red.
+func checkColors(t *testing.T, dashboard dashboards.Dashboard) {
+	t.Helper()
+	for _, panel := range dashboard.Panels {
+		field := panel.FieldConfig.Defaults
+		if field.Unit == "bool_yes_no" && (len(field.Thresholds.Steps) != 2 || field.Thresholds.Steps[0].Color != "red") {
+			t.Errorf("%s: %q has the thresholds %v", dashboard.Title, panel.Title, field.Thresholds.Steps)
+		}
+	}
+}
+
+// ofSyncTargets matches a query with a row, or a line, for each SyncTarget.
+var ofSyncTargets = regexp.MustCompile(`\bby \((?:\w+, )*name, inventory\b`)
+
+// checkLinks checks that each row of a SyncTarget has a link to it, with the chosen hubs and the chosen time.
+func checkLinks(t *testing.T, dashboard dashboards.Dashboard) {
+	t.Helper()
+	found := 0
+	for _, panel := range dashboard.Panels {
+		links, err := panel.Links()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range panel.Targets {
+			if !ofSyncTargets.MatchString(target.Expr) {
+				continue
+			}
+			found++
+			if !slices.ContainsFunc(links, isLinkToSyncTarget) {
+				t.Errorf("%s: the rows of %q have no link to their SyncTargets: %v", dashboard.Title, panel.Title, links)
+			}
+		}
+	}
+	if dashboard.UID == "synchub-fleet" && found < 4 {
+		t.Errorf("%s: only %d queries have rows of SyncTargets", dashboard.Title, found)
+	}
+}
+
+// isLinkToSyncTarget reports whether a link opens the dashboard of the SyncTarget in its row.
+func isLinkToSyncTarget(link dashboards.Link) bool {
+	variables, ok := strings.CutPrefix(link.URL, "/d/synchub-target?")
+	if !ok {
+		return false
+	}
+	given := strings.Split(variables, "&")
+	for _, want := range []string{"${job:queryparam}", "${namespace:queryparam}", "${datasource:queryparam}", "${__url_time_range}"} {
+		if !slices.Contains(given, want) {
+			return false
+		}
+	}
+	return slices.ContainsFunc([]string{"${__data.fields.", "${__field.labels."}, func(of string) bool {
+		return slices.Contains(given, "var-inventory="+of+"inventory}") && slices.Contains(given, "var-name="+of+"name}")
+	})
 }
 
 // The ConfigMaps hold the files as they are.

@@ -26,11 +26,9 @@ import (
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	apischemas "github.com/synchub-dev/synchub/apis/schemas"
 
@@ -38,6 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/hack/schemas/shipped"
 	"github.com/synchub-dev/synchub/provider/schemas"
+	"github.com/synchub-dev/synchub/provider/schemas/builtin"
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
@@ -75,17 +74,10 @@ func TestPublishedFilesHaveOnlyKnownFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	resources := map[string]v1alpha1.PublishedResource{}
-	configMaps := map[string]corev1.ConfigMap{}
 	for _, file := range files {
 		object := unstructured.Unstructured{Object: fixtures.DecodeFile[map[string]any](t, file)}
 		if object.GetNamespace() != "" {
 			t.Errorf("%s names a namespace", file)
-		}
-		if object.GetKind() == "ConfigMap" {
-			var configMap corev1.ConfigMap
-			decode(t, &object, &configMap)
-			configMaps[configMap.Name] = configMap
-			continue
 		}
 		var resource v1alpha1.PublishedResource
 		decode(t, &object, &resource)
@@ -101,7 +93,7 @@ func TestPublishedFilesHaveOnlyKnownFields(t *testing.T) {
 			t.Errorf("%s: got the API source %s, %v", name, source, err)
 		}
 		if source == publishedresource.OwnSchema {
-			checkSchema(t, resource.Spec, configMaps)
+			checkSchema(t, resource.Spec)
 		}
 	}
 	if names := slices.Sorted(maps.Keys(resources)); !slices.Equal(names, defaults) {
@@ -109,21 +101,20 @@ func TestPublishedFilesHaveOnlyKnownFields(t *testing.T) {
 	}
 }
 
-// checkSchema checks that the schema can be exported and has only the published version.
-func checkSchema(t *testing.T, spec v1alpha1.PublishedResourceSpec, configMaps map[string]corev1.ConfigMap) {
+// checkSchema checks that the hub has the schema, and that it can be exported and has only the published version.
+func checkSchema(t *testing.T, spec v1alpha1.PublishedResourceSpec) {
 	t.Helper()
 	resource := spec.Resource
-	if spec.API.SchemaFrom == nil || spec.API.SchemaFrom.ConfigMap == nil {
-		t.Errorf("%s do not take their schema from a ConfigMap", resource.Resource)
+	if spec.API.SchemaFrom == nil || spec.API.SchemaFrom.BuiltIn == nil {
+		t.Errorf("%s do not take their schema from the hub", resource.Resource)
 		return
 	}
-	from := spec.API.SchemaFrom.ConfigMap
-	var definition apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict([]byte(configMaps[from.Name].Data[from.Key]), &definition); err != nil {
-		t.Errorf("read the schema of %s: %v", resource.Resource, err)
+	definition, err := builtin.Find(resource)
+	if err != nil {
+		t.Error(err)
 		return
 	}
-	exported, err := schemas.FromCRD(&definition)
+	exported, err := schemas.FromCRD(definition)
 	if err != nil {
 		t.Errorf("the schema of %s cannot be exported: %v", resource.Resource, err)
 		return
@@ -140,7 +131,7 @@ func TestSchemasMatchKubernetes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	present, err := filepath.Glob(filepath.Join(root, shipped.Directory, shipped.Prefix+"*"))
+	present, err := filepath.Glob(filepath.Join(root, shipped.Directory, shipped.Pattern))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,10 +145,10 @@ func TestSchemasMatchKubernetes(t *testing.T) {
 	}
 }
 
-// The README names the versions of the servers that the tests start.
-func TestReadmeNamesTheTestedVersions(t *testing.T) {
+// The page about the installation names the versions of the servers that the tests start.
+func TestThePagesNameTheTestedVersions(t *testing.T) {
 	_, _, root := paths(t)
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "install.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,8 +164,8 @@ func TestReadmeNamesTheTestedVersions(t *testing.T) {
 		if pinned == nil {
 			t.Fatalf("hack/tools/%s does not require %s", tool, row.module)
 		}
-		if want := fmt.Sprintf(row.text, pinned[1]); !bytes.Contains(readme, []byte(want)) {
-			t.Errorf("the README does not contain %q", want)
+		if want := fmt.Sprintf(row.text, pinned[1]); !bytes.Contains(page, []byte(want)) {
+			t.Errorf("docs/install.md does not contain %q", want)
 		}
 	}
 }

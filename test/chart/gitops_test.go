@@ -18,9 +18,13 @@ package chart
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +34,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // known renders the chart for a cluster that knows the kind PublishedResource: then there are no hooks.
@@ -94,4 +100,40 @@ func (c *cluster) apply(ctx context.Context, mapper meta.RESTMapper, object *uns
 		return fmt.Sprint(stored.GetUID(), " ", generation), nil
 	}
 	return fmt.Sprint(stored.GetUID(), " ", stored.GetResourceVersion()), nil
+}
+
+// TestGitOpsExamples renders the chart with the values of the examples for Argo CD and Flux.
+func TestGitOpsExamples(t *testing.T) {
+	for file, path := range map[string][]string{"argocd.yaml": {"spec", "source", "helm", "valuesObject"}, "flux.yaml": {"spec", "values"}} {
+		content, err := os.ReadFile(filepath.Join("../../examples", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rendered := false
+		for document := range strings.SplitSeq(string(content), "\n---\n") {
+			values, found, err := unstructured.NestedMap(fixtures.Object(t, document).Object, path...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !found {
+				continue
+			}
+			written, err := json.Marshal(values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Join(t.TempDir(), "values.json")
+			if err := os.WriteFile(name, written, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			output, err := template(t, append(slices.Clone(known), "--values", name)...)
+			if err != nil || !strings.Contains(output, "synchub-kcp") {
+				t.Errorf("%s: %v", file, err)
+			}
+			rendered = true
+		}
+		if !rendered {
+			t.Errorf("%s has no values of the chart", file)
+		}
+	}
 }

@@ -203,11 +203,6 @@ func (c *cluster) removeAll(t *testing.T) {
 	t.Helper()
 	c.helm(t, "uninstall", chart.Release, "--wait", "--ignore-not-found")
 	ctx := contextFor(t)
-	for _, name := range withSchemas {
-		if err := c.kubernetes.CoreV1().ConfigMaps(namespace).Delete(ctx, schemaOf(name), metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	const definition = "publishedresources.synchub.dev"
 	if err := c.dynamic.Resource(crds).Delete(ctx, definition, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

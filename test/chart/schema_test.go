@@ -17,7 +17,6 @@ limitations under the License.
 package chart
 
 import (
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -33,6 +32,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/provider/schemas/builtin"
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework"
 )
@@ -172,9 +173,10 @@ func checkStatus(t *testing.T, deployments dynamic.ResourceInterface) {
 
 func deploymentDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	_, chartDir, _ := paths(t)
-	configMap := fixtures.DecodeFile[corev1.ConfigMap](t, filepath.Join(chartDir, "files", "published", "schema-deployments.yaml"))
-	definition := fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, configMap.Data["crd.yaml"])
+	definition, err := builtin.Find(v1alpha1.ResourceDescriptor{Group: "apps", Resource: "deployments"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	definition.Name = "deployments." + schemaGroup
 	definition.Spec.Group = schemaGroup
 	definition.Spec.Names.ShortNames = nil

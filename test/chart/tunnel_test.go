@@ -48,7 +48,7 @@ func tunnelObjects(t *testing.T, args ...string) (found map[string]*unstructured
 	t.Helper()
 	helm, _, root := paths(t)
 	rendered, err := helm.Run(t.Context(), append([]string{
-		"template", "tunnel", filepath.Join(root, "charts", "synchub-tunnel"), "--namespace", tunnelNamespace, "--kube-version", kubeVersion,
+		"template", "synchub-tunnel", filepath.Join(root, "charts", "synchub-tunnel"), "--namespace", tunnelNamespace, "--kube-version", kubeVersion,
 		"--set", "hub.url=" + tunnelURL + ",syncTarget.uid=uid",
 	}, args...)...)
 	if err != nil {
@@ -87,7 +87,7 @@ func TestTunnelChartIsThePrintedManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed, err := (&registration.Tunnel{Namespace: tunnelNamespace, Image: "synchub-dev/synchub-tunnel:0.1.0", URL: tunnelURL, CA: []byte("authority")}).Manifest(
+	printed, err := (&registration.Tunnel{Namespace: tunnelNamespace, Image: "ghcr.io/synchub-dev/synchub-tunnel:0.1.0", URL: tunnelURL, CA: []byte("authority")}).Manifest(
 		&edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -114,18 +114,24 @@ func compareWithChart(t *testing.T, found map[string]*unstructured.Unstructured,
 			!equality.Semantic.DeepEqual(is.SecurityContext, want.SecurityContext) || !equality.Semantic.DeepEqual(is.Containers[0].SecurityContext, want.Containers[0].SecurityContext) ||
 			!equality.Semantic.DeepEqual(is.Containers[0].LivenessProbe, want.Containers[0].LivenessProbe) ||
 			!equality.Semantic.DeepEqual(is.Containers[0].ReadinessProbe, want.Containers[0].ReadinessProbe) ||
+			!equality.Semantic.DeepEqual(is.Containers[0].Resources, want.Containers[0].Resources) || is.ServiceAccountName != want.ServiceAccountName ||
 			!slices.Equal(is.Containers[0].Args[:4], want.Containers[0].Args) {
 			t.Errorf("the Deployment of the chart has\n%+v\nthe printed one\n%+v", is, want)
 		}
 	}
 }
 
-func TestTunnelChartUsesItsValues(t *testing.T) {
+func TestTunnelChartUsesItsValues(t *testing.T) { //nolint:gocyclo // one comparison for each value
 	found, err := tunnelObjects(t, "--set", "secret.name=other,image.digest=sha256:"+strings.Repeat("a", 64)+",metrics.enabled=true,replicaCount=2",
-		"--set", "podLabels.team=edge,nodeSelector.zone=a,podAnnotations.note=x,imagePullSecrets[0].name=pull",
+		"--set", "podLabels.team=edge,nodeSelector.zone=a,podAnnotations.note=x,imagePullSecrets[0].name=pull,global.imagePullSecrets[0].name=global",
 		"--set-json", `rbac.resources=[{"group": "example.com", "resource": "widgets"}]`, "--set-json", "rbac.upOnly=[]",
 		"--set-json", `extraEnv=[{"name": "HTTPS_PROXY", "value": "http://proxy"}]`,
-		"--set-json", `tolerations=[{"operator": "Exists"}]`, "--set-json", `affinity={"podAntiAffinity": {}}`)
+		"--set-json", `tolerations=[{"operator": "Exists"}]`, "--set-json", `affinity={"podAntiAffinity": {}}`,
+		"--set", "priorityClassName=high,extraArgs[0]=--log-level=debug,commonLabels.of=edge,commonAnnotations.by=me,livenessProbe.periodSeconds=7,readinessProbe.periodSeconds=8",
+		"--set", "podDisruptionBudget.enabled=true,podDisruptionBudget.maxUnavailable=2,serviceAccount.annotations.role=edge,podSecurityContext.runAsUser=7,containerSecurityContext.runAsUser=8",
+		"--set", "metrics.podMonitor.enabled=true,metrics.podMonitor.interval=30s,metrics.podMonitor.scrapeTimeout=5s,metrics.podMonitor.labels.prometheus=x",
+		"--set-json", `metrics.podMonitor.relabelings=[{"action": "drop"}]`, "--set-json", `metrics.podMonitor.metricRelabelings=[{"action": "keep"}]`,
+		"--set-json", `topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,18 +139,57 @@ func TestTunnelChartUsesItsValues(t *testing.T) {
 	decode(t, found["Deployment"], deployment)
 	decode(t, found["ClusterRole"], role)
 	pod := deployment.Spec.Template
-	if *deployment.Spec.Replicas != 2 || !strings.HasPrefix(pod.Spec.Containers[0].Image, "synchub-dev/synchub-tunnel@sha256:") ||
+	if *deployment.Spec.Replicas != 2 || !strings.HasPrefix(pod.Spec.Containers[0].Image, "ghcr.io/synchub-dev/synchub-tunnel@sha256:") ||
 		pod.Spec.Volumes[0].Secret.SecretName != "other" || !slices.Contains(pod.Spec.Containers[0].Args, "--metrics-bind-address=:8080") ||
 		pod.Labels["team"] != "edge" || pod.Annotations["note"] != "x" || pod.Spec.NodeSelector["zone"] != "a" || len(pod.Spec.Tolerations) != 1 ||
-		pod.Spec.Affinity == nil || pod.Spec.ImagePullSecrets[0].Name != "pull" {
+		pod.Spec.Affinity == nil || !slices.Equal(pod.Spec.ImagePullSecrets, []corev1.LocalObjectReference{{Name: "global"}, {Name: "pull"}}) {
 		t.Errorf("got %+v", deployment.Spec)
 	}
 	if env := []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy"}}; !slices.Equal(pod.Spec.Containers[0].Env, env) {
 		t.Errorf("got %+v", pod.Spec.Containers[0].Env)
 	}
+	if pod.Spec.PriorityClassName != "high" || !slices.Contains(pod.Spec.Containers[0].Args, "--log-level=debug") || pod.Spec.Containers[0].LivenessProbe.PeriodSeconds != 7 ||
+		pod.Spec.Containers[0].ReadinessProbe.PeriodSeconds != 8 || *pod.Spec.SecurityContext.RunAsUser != 7 || *pod.Spec.Containers[0].SecurityContext.RunAsUser != 8 ||
+		pod.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels["app.kubernetes.io/instance"] != "synchub-tunnel" {
+		t.Errorf("got %+v", pod.Spec)
+	}
+	for kind, object := range found {
+		if object.GetLabels()["of"] != "edge" || object.GetAnnotations()["by"] != "me" {
+			t.Errorf("the %s has the labels %v and annotations %v", kind, object.GetLabels(), object.GetAnnotations())
+		}
+	}
+	budget, monitor := found["PodDisruptionBudget"], found["PodMonitor"]
+	if budget == nil || monitor == nil {
+		t.Fatalf("there are only %v", slices.Sorted(maps.Keys(found)))
+	}
+	if most, _, _ := unstructured.NestedInt64(budget.Object, "spec", "maxUnavailable"); most != 2 || found["ServiceAccount"].GetAnnotations()["role"] != "edge" {
+		t.Errorf("got %v, %v", budget.Object, found["ServiceAccount"].Object)
+	}
+	endpoints, _, _ := unstructured.NestedSlice(monitor.Object, "spec", "podMetricsEndpoints")
+	want := []any{map[string]any{"port": "metrics", "interval": "30s", "scrapeTimeout": "5s", "relabelings": []any{map[string]any{"action": "drop"}}, "metricRelabelings": []any{map[string]any{"action": "keep"}}}}
+	if !equality.Semantic.DeepEqual(endpoints, want) || monitor.GetLabels()["prometheus"] != "x" {
+		t.Errorf("got %v", monitor.Object)
+	}
 	allowed := permissions(role.Rules)
 	if !slices.Contains(allowed, "patch example.com/widgets ") || slices.Contains(allowed, "get /secrets ") {
 		t.Errorf("got %v", allowed)
+	}
+}
+
+// Two releases in a namespace have different names, also in the cluster.
+func TestTwoTunnelReleasesDoNotCollide(t *testing.T) {
+	names := map[string]bool{}
+	for _, name := range []string{"", "fullnameOverride=other", "nameOverride=more"} {
+		found, err := tunnelObjects(t, "--set", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind, object := range found {
+			if names[kind+object.GetName()] {
+				t.Errorf("with %q there is another %s %s", name, kind, object.GetName())
+			}
+			names[kind+object.GetName()] = true
+		}
 	}
 }
 
@@ -175,12 +220,17 @@ func TestTunnelValuesAreDescribed(t *testing.T) {
 			t.Errorf("the schema lacks %s", name)
 		}
 	}
+	// What Kubernetes defines has no comment of its own.
+	plain := map[string]bool{}
+	for _, name := range []string{"requests", "limits", "runAsNonRoot", "seccompProfile", "allowPrivilegeEscalation", "readOnlyRootFilesystem", "capabilities"} {
+		plain[name] = true
+	}
 	before := ""
 	for line := range strings.SplitSeq(string(content), "\n") {
 		text := strings.TrimSpace(line)
 		key, value, isKey := strings.Cut(text, ":")
 		isGroup := isKey && strings.TrimSpace(value) == ""
-		if isKey && !isGroup && !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "-") && key != "requests" && !strings.HasPrefix(before, "#") {
+		if isKey && !isGroup && !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "-") && !plain[key] && !strings.HasPrefix(before, "#") {
 			t.Errorf("%s has no comment", key)
 		}
 		before = text

@@ -28,6 +28,9 @@ import (
 
 var update = flag.Bool("update", false, "write the reference pages")
 
+// IsUpdate reports whether the user wants tests to write what is committed, by -update.
+func IsUpdate() bool { return *update }
+
 // Verify fails the test unless the file is the page of the command. With -update it writes the file.
 func Verify(t *testing.T, file string, root *cobra.Command, common *pflag.FlagSet) {
 	t.Helper()

@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -129,6 +130,14 @@ func blocks(page string, kind *regexp.Regexp) []string {
 	}
 	Expect(found).NotTo(BeEmpty())
 	return found
+}
+
+// blockWith returns the only block of a page that contains a text.
+func blockWith(page string, kind *regexp.Regexp, text string) string {
+	GinkgoHelper()
+	found := slices.DeleteFunc(blocks(page, kind), func(block string) bool { return !strings.Contains(block, text) })
+	Expect(found).To(HaveLen(1))
+	return found[0]
 }
 
 // run executes blocks of commands in one bash session, which must succeed. synchub and kubectl are in its PATH, and the

@@ -80,8 +80,7 @@ var _ = Describe("a tenant", thorough, Label("escapes"), func() {
 	It("cannot change Pod Security where the policy in docs/security.md is applied", func(ctx SpecContext) {
 		const ns = "pod-security"
 		guilder := target("guilder")
-		policy := blocks(page("security.md"), yamlBlock)[0]
-		apply(ctx, guilder, policy)
+		apply(ctx, guilder, blockWith(page("security.md"), yamlBlock, "kind: ValidatingAdmissionPolicy"))
 		DeferCleanup(func(ctx SpecContext) {
 			for _, kind := range []string{"validatingadmissionpolicybindings", "validatingadmissionpolicies"} {
 				remove(ctx, guilder, schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: kind}, "", "synchub-pod-security")

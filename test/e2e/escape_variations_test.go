@@ -74,7 +74,7 @@ var _ = Describe("variations", thorough, Label("escapes"), func() {
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"namespaces": {"allowProtected": ["kcp-system"]}}}`)
 		Eventually(failures).WithContext(ctx).WithArguments(own, ns+"-key").Should(ConsistOf("NameReserved widgets"))
 		Expect(framework.Exists(ctx, own, secrets, kcpSystem, "widgets")).To(BeFalse())
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(6*time.Minute))
 
 	It("of a foreign mailbox workspace, a deleted ledger and a second hub are reported", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "premade"
@@ -133,7 +133,7 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: %s}]
 		Expect(another.LogTail(30)).To(ContainSubstring("another hub works with this provider workspace"))
 		apply(ctx, mailbox, configMap(ns, "last", "x"))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "last")
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(6*time.Minute))
 
 	It("of a kubeconfig that is swapped during the deletion of its SyncTarget delete nothing on the other cluster", func(ctx SpecContext) {
 		const ns = "swapped-leaving"
@@ -165,5 +165,5 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: %s}]
 		eventuallyGone(ctx, florin, configMaps, ns, "blocked")
 		Expect(identities(ctx, guilder, configMaps, ns, "")).To(Equal(before))
 		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "other", "Ready")).To(Equal("True"))
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(6*time.Minute))
 })

@@ -27,9 +27,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
@@ -42,17 +40,7 @@ func publishShipped(ctx SpecContext, resource string) {
 	GinkgoHelper()
 	root, err := framework.RepositoryRoot()
 	Expect(err).NotTo(HaveOccurred())
-	files := filepath.Join(root, "charts", "synchub", "files", "published")
-	read := func(name string) []byte {
-		GinkgoHelper()
-		content, err := os.ReadFile(filepath.Join(files, name))
-		Expect(err).NotTo(HaveOccurred())
-		return content
-	}
-	var configMap corev1.ConfigMap
-	Expect(yaml.Unmarshal(read("schema-"+resource+".yaml"), &configMap)).To(Succeed())
-	configMap.Namespace = installation.Namespace
-	text, err := yaml.Marshal(configMap)
+	content, err := os.ReadFile(filepath.Join(root, "charts", "synchub", "files", "published", resource+".yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	// Other specs publish the resource differently, under the same name.
 	withdraw := func(ctx SpecContext) {
@@ -61,7 +49,7 @@ func publishShipped(ctx SpecContext, resource string) {
 	}
 	withdraw(ctx)
 	DeferCleanup(withdraw)
-	apply(ctx, target("hosting"), documents(string(text), string(read(resource+".yaml"))))
+	apply(ctx, target("hosting"), string(content))
 	generation := value(ctx, target("hosting"), publishedResources, "", resource, "metadata", "generation")
 	Eventually(value).WithContext(ctx).WithArguments(target("hosting"), publishedResources, "", resource, "status", "observedGeneration").Should(Equal(generation))
 	Eventually(framework.Condition).WithContext(ctx).WithArguments(target("hosting"), publishedResources, "", resource, "Ready").Should(Equal("True"))
@@ -197,6 +185,12 @@ func kubectlIn(ctx context.Context, workspace string) func(args ...string) strin
 	GinkgoHelper()
 	kubeconfig, err := suite.KCP.WorkspaceKubeconfig(workspace)
 	Expect(err).NotTo(HaveOccurred())
+	return kubectlWith(ctx, kubeconfig)
+}
+
+// kubectlWith returns a function that runs kubectl with a kubeconfig, and returns its output or its error.
+func kubectlWith(ctx context.Context, kubeconfig string) func(args ...string) string {
+	GinkgoHelper()
 	cache := GinkgoT().TempDir()
 	return func(args ...string) string {
 		output, err := exec.CommandContext(ctx, filepath.Join(suite.Options.Bin, "kubectl"), append([]string{"--kubeconfig", kubeconfig, "--cache-dir", cache}, args...)...).CombinedOutput()

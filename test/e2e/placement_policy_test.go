@@ -99,7 +99,7 @@ var _ = Describe("placement of a policy engine", thorough, Label("placement"), f
 
 		By("a user writes the engine and a policy in one workspace")
 		eventuallyPlaced(ctx, workload, documents(sentry(ns), placementOn("sentry", ns)+fmt.Sprintf(`
-  upsync: [{apiGroup: %s, resources: [policyreports], namespaces: [%s], names: ["*"]}]
+  upsync: [{apiGroup: %s, resources: [policyreports], namespaces: [%s], names: ["*"], to: Workspace}]
 `, policyReports.Group, ns)))
 		for _, name := range []string{"florin", "guilder"} {
 			Eventually(framework.Condition).WithContext(ctx).WithArguments(target(name), deployments, ns, "sentry", "Available").Should(Equal("True"), name)
@@ -136,11 +136,26 @@ var _ = Describe("placement of a policy engine", thorough, Label("placement"), f
 		eventuallyExists(ctx, target("hosting"), deployments, ns, "sentry")
 		apply(ctx, target("hosting"), policyReport(0, 7))
 		Eventually(reports).WithContext(ctx).Should(ContainSubstring("hosting " + ns + " require-owner 0 7 "))
-		Expect(framework.List(ctx, workload.Config, policyReports.GroupVersionResource, ns, "")).To(BeEmpty(), "reports come up into the mailboxes only")
+
+		By("the user sees the reports of all clusters in the workspace")
+		for name, want := range map[string]string{"florin": "2 2", "guilder": "5 0", "hosting": "0 7"} {
+			Eventually(func() string {
+				report := func(field string) string {
+					return value(ctx, workload.Config, policyReports.GroupVersionResource, ns, "require-owner."+name, "summary", field)
+				}
+				return report("passed") + " " + report("failed")
+			}).WithContext(ctx).Should(Equal(want), name)
+		}
+
+		By("a cluster leaves the inventory, and its report the workspace")
+		remove(ctx, inventory.Config, installation.SyncTargets, "", "hosting")
+		eventuallyGone(ctx, workload.Config, policyReports.GroupVersionResource, ns, "require-owner.hosting")
+		Expect(framework.Exists(ctx, target("hosting"), policyReports.GroupVersionResource, ns, "require-owner")).To(BeTrue())
 
 		By("the engine is withdrawn, and its reports stay on the clusters")
 		remove(ctx, workload.Config, edgePlacements, "", "sentry")
-		for _, name := range []string{"florin", "guilder", "hosting"} {
+		for _, name := range []string{"florin", "guilder"} {
+			eventuallyGone(ctx, workload.Config, policyReports.GroupVersionResource, ns, "require-owner."+name)
 			eventuallyGone(ctx, target(name), deployments, ns, "sentry")
 			eventuallyGone(ctx, mailboxOf(ctx, inventory, name), policyReports.GroupVersionResource, ns, "require-owner")
 			Expect(framework.Exists(ctx, target(name), policyReports.GroupVersionResource, ns, "require-owner")).To(BeTrue())

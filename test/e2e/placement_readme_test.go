@@ -35,10 +35,13 @@ var (
 	// indentedBlock matches a block of commands of a page, and outputBlock their documented output.
 	indentedBlock = regexp.MustCompile(`(?m)(?:^    kubectl .*\n)+`)
 	outputBlock   = regexp.MustCompile("(?ms)^```output\n(.*?)^```$")
+	age           = regexp.MustCompile(`^\d+s$`)
+	// namespaceOfWorkspace is the name on a cluster of the namespace app of a workspace.
+	namespaceOfWorkspace = regexp.MustCompile(`\bapp-[0-9a-v]{12}\b`)
 )
 
-// showsLinesOf matches an output that has all lines of a page's block in their order. Spaces, ages and the lines "..." do not count. An object
-// on its way in the block may have arrived.
+// showsLinesOf matches an output that has all lines of a page's block in their order. Spaces, ages, hashes of workspaces and the lines "..." do
+// not count. An object on its way in the block may have arrived.
 func showsLinesOf(block string) types.GomegaMatcher {
 	var pattern strings.Builder
 	pattern.WriteString(`(?s)`)
@@ -54,8 +57,10 @@ func showsLinesOf(block string) types.GomegaMatcher {
 			switch {
 			case field == "InProgress":
 				fields[i] = `(?:InProgress|Healthy)`
-			case regexp.MustCompile(`^\d+s$`).MatchString(field):
+			case age.MatchString(field):
 				fields[i] = `\w+`
+			case namespaceOfWorkspace.MatchString(field):
+				fields[i] = namespaceOfWorkspace.String()
 			default:
 				fields[i] = regexp.QuoteMeta(field)
 			}
@@ -82,19 +87,14 @@ var _ = Describe("the first examples of the README and of the page about placeme
 			}
 			return indentedBlock.FindAllString(part, -1), outputs
 		}
-		inventory := newInventory(ctx, ns)
-		for _, name := range []string{"florin", "guilder"} {
-			Expect(inventory.Register(ctx, name, kubeconfigOf(name), nil)).To(Succeed())
-			Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, installation.SyncTargets, "", name, "Ready").Should(Equal("True"))
-		}
-		eventuallyExists(ctx, inventory.Config, locations, "", "default")
-		follow := func(workspace, team, block string, replaced ...string) {
+		follow := func(inventory *installation.Inventory, workspace, block string, replaced ...string) {
 			kubeconfig, err := suite.KCP.WorkspaceKubeconfig(workspace)
 			Expect(err).NotTo(HaveOccurred())
-			// There is no terminal to ask on.
-			replaced = append(replaced, "synchub allow", "synchub allow --yes")
-			block = strings.NewReplacer(append(replaced, "root:inventory", inventory.Path+" --provider-workspace "+synchub.Workspace, "root:shop", team)...).Replace(block)
-			run(ctx, ns+strings.NewReplacer(":", "-", "/", "-").Replace(workspace+team), map[string]string{"KUBECONFIG": kubeconfig}, []string{block})
+			// There is no terminal to ask on, and each block has the kubeconfig of its workspace.
+			replaced = append(replaced, "synchub allow", "synchub allow --yes", "FLORIN_KUBECONFIG", clusters["florin"].Kubeconfig)
+			block = regexp.MustCompile(`(?m)^    kubectl ws .*\n`).ReplaceAllString(block, "")
+			block = strings.NewReplacer(append(replaced, "root:inventory", inventory.Path+" --provider-workspace "+synchub.Workspace)...).Replace(block)
+			run(ctx, ns+strings.NewReplacer(":", "-", "/", "-").Replace(workspace), map[string]string{"KUBECONFIG": kubeconfig}, []string{block})
 		}
 		newTeam := func(name string) string {
 			_, err := framework.CreateWorkspace(ctx, suite.KCP.Config, "root", name, "universal")
@@ -103,25 +103,35 @@ var _ = Describe("the first examples of the README and of the page about placeme
 		}
 
 		By("the README's")
-		commands, outputs := section("README.md", "## Write once", "## Try it")
-		Expect(commands).To(HaveLen(2), "the administrator's commands and the team's")
-		Expect(outputs).To(HaveLen(1))
-		first := newTeam(ns + "-shop")
-		follow(inventory.Path, first, commands[0])
-		follow(first, first, commands[1])
-		deployed, described, _ := strings.Cut(outputs[0], "...")
-		Expect(kubectlIn(ctx, first)("get", "deployment", "web", "--namespace", "shop")).To(showsLinesOf(deployed))
-		Expect(runPlugin(ctx, first, "describe", "placement", "shop")).To(And(showsLinesOf(described), ContainSubstring("1 selected, 0 not placed")))
+		commands, outputs := section("README.md", "## Two teams", "## Try it")
+		Expect(commands).To(HaveLen(3), "the administrator's commands, the teams', and a look at the cluster")
+		Expect(outputs).To(HaveLen(2))
+		shared, shop, bank := newInventory(ctx, ns+"-shared"), newTeam(ns+"-shop"), newTeam(ns+"-bank")
+		follow(shared, shared.Path, commands[0], "root:shop", shop, "root:bank", bank)
+		for _, team := range []string{shop, bank} {
+			follow(shared, team, commands[1])
+			Expect(kubectlIn(ctx, team)("get", "deployment", "web", "--namespace", "app")).To(showsLinesOf(outputs[0]))
+		}
+		list := strings.Fields(strings.ReplaceAll(commands[2], "FLORIN_KUBECONFIG", clusters["florin"].Kubeconfig))
+		Expect(kubectlWith(ctx, clusters["florin"].Kubeconfig)(list[1:]...)).To(showsLinesOf(outputs[1]))
 
+		By("the page's, for two teams")
+		inventory := newInventory(ctx, ns)
+		for _, name := range []string{"florin", "guilder"} {
+			Expect(inventory.Register(ctx, name, kubeconfigOf(name), nil)).To(Succeed())
+			Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, installation.SyncTargets, "", name, "Ready").Should(Equal("True"))
+		}
+		eventuallyExists(ctx, inventory.Config, locations, "", "default")
 		By("the page's, for a second team, which removes nothing of the first")
 		commands, outputs = section("docs/placement.md", "## Quick start", "## Bind compute")
 		Expect(outputs).To(HaveLen(1))
+		runPlugin(ctx, inventory.Path, "allow", "default", "--workspace", shop, "--yes")
 		second := newTeam(ns + "-annex")
 		placement := strings.ReplaceAll(inventory.Path, ":", ".")
-		ofSecond := []string{"--namespace shop", "--namespace annex", "namespace shop", "namespace annex", "root.inventory", placement}
-		follow(inventory.Path, second, commands[0])
-		Expect(value(ctx, inventory.Config, locations, "", "default", "spec", "availableTo", "workspaces")).To(Equal("[" + first + " " + second + "]"))
-		follow(second, second, commands[1], ofSecond...)
+		ofSecond := []string{"--namespace shop", "--namespace annex", "namespace shop", "namespace annex", "root.inventory", placement, "root:shop", second}
+		follow(inventory, inventory.Path, commands[0], ofSecond...)
+		Expect(value(ctx, inventory.Config, locations, "", "default", "spec", "availableTo", "workspaces")).To(Equal("[" + shop + " " + second + "]"))
+		follow(inventory, second, commands[1], ofSecond...)
 		shown := strings.ReplaceAll(outputs[0], "root.inventory", placement)
 		placements, placedIn, _ := strings.Cut(shown, "\n\n")
 		kubectl := kubectlIn(ctx, second)
@@ -130,8 +140,6 @@ var _ = Describe("the first examples of the README and of the page about placeme
 		Expect(found).To(BeTrue())
 		columns, _, _ = strings.Cut(columns, "'")
 		Expect(kubectl("get", "singleplacementslice", placement, "--output", "custom-columns="+columns)).To(showsLinesOf(placedIn))
-		Expect(runPlugin(ctx, first, "rollout", "status", "shop", "--timeout=1m")).To(ContainSubstring("is rolled out"))
-
 		By("an object that a cluster has already")
 		_, outputs = section("docs/placement.md", "## Check the state of objects", "## Roll changes out")
 		Expect(outputs).To(HaveLen(1))

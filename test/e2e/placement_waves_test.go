@@ -94,7 +94,7 @@ spec:
 		By("the first revision reaches all clusters, wave by wave")
 		eventuallyPlaced(ctx, workload, documents(namespace(ns), till("1"), placementOn("shop", ns)+"  rolloutStrategy: {type: ProgressivePerGroup, groupBy: wave}\n"))
 		Eventually(editions, 2*time.Minute).WithContext(ctx).Should(Equal(everywhere("1")))
-		Expect(runPlugin(ctx, workload.Path, "rollout", "status", "shop", "--timeout=1m")).To(ContainSubstring("20 destinations"))
+		Expect(runPlugin(ctx, workload.Path, "rollout", "status", "shop", "--timeout=1m")).To(ContainSubstring("All destinations (20) have all objects"))
 
 		By("the second revision stops in the second wave")
 		quiet(ctx)
@@ -107,6 +107,8 @@ spec:
 		quiet(ctx)
 		Expect(difference(before, requestCounts(ctx))).To(Equal(map[string]float64{
 			"mailbox object update deployments": 10, "target object apply deployments": 10, "mailbox object patch deployments/status": 10,
+			// RolloutStopped, and on the Deployment its failure and WaitingForRollout.
+			"mailbox extra create events": 3,
 		}))
 
 		By("a fix reaches all clusters")

@@ -25,6 +25,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -165,6 +166,13 @@ var _ = Describe("the kubectl plugin", func() {
 		Eventually(value).WithContext(ctx).WithArguments(target("guilder"), widgets.GroupVersionResource, ns, "first", "spec", "size").Should(Equal("2"))
 		Expect(seen()).To(HaveEach(MatchRegexp("Ready=True .*HeartbeatHealthy=True|HeartbeatHealthy=True .*Ready=True")))
 
+		By("rotating and revoking it at once")
+		// Tokens of one second expire at the same time.
+		rotate := append([]string{"synchub", "rotate", ns, "--wait"}, admin...)
+		for _, more := range [][]string{nil, {"--revoke"}, {"--revoke"}} {
+			Expect(kubectl.succeeds(ctx, append(slices.Clone(rotate), more...)...).out).To(HaveSuffix(" ready with the new token\n"))
+		}
+
 		By("creating no new copies while it is cordoned")
 		Expect(kubectl.succeeds(ctx, "synchub", "cordon", ns).out).To(HaveSuffix(" cordoned\n"))
 		eventuallyObserved(ctx, inventory, ns)
@@ -195,8 +203,8 @@ var _ = Describe("the kubectl plugin", func() {
 		for _, command := range commands {
 			By(command[1])
 			args := strings.Fields(command[1])[1:]
-			if args[1] == "unregister" {
-				// It asks, and here is no terminal.
+			if args[1] == "unregister" || slices.Contains(args, "--tenant-role") {
+				// They ask, and here is no terminal.
 				args = append(args, "--yes")
 			}
 			kubectl.succeeds(ctx, args...)

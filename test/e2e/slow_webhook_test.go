@@ -179,7 +179,8 @@ var _ = Describe("a workspace whose admission webhook is slow", func() {
 		apply(ctx, workload.Config, configMap(ns, "prices", "2"))
 		Eventually(value).WithContext(ctx).WithArguments(target("guilder"), configMaps, ns, "prices", "data", "entry").WithTimeout(time.Minute).Should(Equal("2"))
 		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(rules.ReasonMailboxSlow))
-		Expect(message(ctx, workload.Config, edgePlacements, "shop", "Ready")).To(And(ContainSubstring("florin ("), Not(ContainSubstring("guilder"))))
+		// On a busy machine the last objects of guilder count as slow for a moment too.
+		Eventually(message).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "shop", "Ready").Should(And(ContainSubstring("florin ("), Not(ContainSubstring("guilder"))))
 		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "progressing")).To(ContainSubstring(rules.ReasonMailboxSlow))
 
 		webhook.release()

@@ -191,6 +191,7 @@ var _ = Describe("a leader that cannot reach kcp", thorough, func() {
 		served := readerOf(ctx, sharedInventory(ctx).Config)(syncTargets, "", "florin", "status", "hub")
 		former := served()
 		Expect(former).NotTo(BeEmpty())
+		Expect(readerOf(ctx, sharedInventory(ctx).Config)(syncTargets, "", "florin", "status", "hubVersion")()).NotTo(BeEmpty())
 
 		parted := time.Now()
 		tunnel.Cut()

@@ -18,12 +18,14 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/test/framework"
 )
@@ -31,7 +33,7 @@ import (
 var resourceQuotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 
 // tenantsOnly is a ClusterRole of workspaces, and a policy that lets nobody else create Deployments in their namespaces.
-func tenantsOnly(name string) string {
+func tenantsOnly(name string) string { //nolint:unparam // the name belongs to the spec
 	return fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -110,6 +112,20 @@ stringData: {a: b}
 		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").Should(And(
 			ContainSubstring("reason:Forbidden"), ContainSubstring(`"system:serviceaccount:synchub-tenants:`+hash+`" cannot patch resource "secrets"`)))
 		Expect(framework.Exists(ctx, cluster, secrets, theirs, "password")).To(BeFalse())
+
+		By("an object that the role may not remove is reported until it may")
+		noDelete := strings.Replace(tenantsOnly(ns), "resources: [configmaps], verbs: [create, patch, delete]", "resources: [configmaps], verbs: [create, patch]", 1)
+		apply(ctx, cluster, noDelete)
+		remove(ctx, workload.Config, configMaps, "shop", "settings")
+		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").Should(And(
+			MatchRegexp(`clusterNamespace:%s message:the target does not let system:serviceaccount:synchub-tenants:%s remove the object`, theirs, hash),
+			ContainSubstring("name:settings namespace:shop reason:"+plan.ReasonCannotWithdraw), ContainSubstring("syncTarget:"+ns)))
+		apply(ctx, cluster, tenantsOnly(ns))
+		patch(ctx, inventory.Config, syncTargets, "", ns, `{"spec": {"tenancy": {"resourceQuota": {"hard": {"count/configmaps": "11"}}}}}`)
+		eventuallyGone(ctx, cluster, configMaps, theirs, "settings")
+		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").ShouldNot(ContainSubstring(plan.ReasonCannotWithdraw))
+		apply(ctx, workload.Config, configMap("shop", "settings", "y"))
+		eventuallyExists(ctx, cluster, configMaps, theirs, "settings")
 
 		By("the administrator allows it")
 		apply(ctx, cluster, tenantsOnly(ns)+fmt.Sprintf(`

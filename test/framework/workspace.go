@@ -18,6 +18,7 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
@@ -35,6 +37,8 @@ import (
 const (
 	pollEvery      = 100 * time.Millisecond
 	workspaceLimit = 2 * time.Minute
+	// firstRetry is when to have kcp try again to initialize a workspace. kcp takes a second or two.
+	firstRetry = 10 * time.Second
 )
 
 // InWorkspace returns a copy of config for one workspace, given by path or logical cluster name.
@@ -69,18 +73,71 @@ func CreateWorkspace(ctx context.Context, config *rest.Config, parentPath, name,
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("create workspace %s:%s: %w", parentPath, name, err)
 	}
+	retry := newInitializationRetry()
 	err = wait.PollUntilContextTimeout(ctx, pollEvery, workspaceLimit, true, func(ctx context.Context) (bool, error) {
 		var err error
 		workspace, err = workspaces.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
+		retry.ifDue(ctx, config, workspace)
 		return workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseReady, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("wait for workspace %s:%s to be Ready: %w%s", parentPath, name, err, explain(workspace))
+		return nil, fmt.Errorf("wait for workspace %s:%s to be Ready: %w%s", parentPath, name, errors.Join(err, retry.err), explain(workspace))
 	}
 	return workspace, nil
+}
+
+// initializationRetry has kcp try again to initialize a workspace. After a conflict on a busy kcp, its initializer waits up to 1,000 seconds
+// (see initializationRetries in controllers/mailbox, which does the same for mailboxes).
+type initializationRetry struct {
+	due   time.Time
+	delay time.Duration
+	// err is the error of the last attempt.
+	err error
+}
+
+func newInitializationRetry() *initializationRetry {
+	return &initializationRetry{due: time.Now().Add(firstRetry), delay: firstRetry}
+}
+
+// ifDue makes an attempt for a workspace that has been initialized for firstRetry, and then each time after twice the delay.
+func (r *initializationRetry) ifDue(ctx context.Context, config *rest.Config, workspace *tenancyv1alpha1.Workspace) {
+	if workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseInitializing && workspace.Spec.Type != nil && !time.Now().Before(r.due) {
+		r.delay *= 2
+		r.due = time.Now().Add(r.delay)
+		r.err = retryInitialization(ctx, config, workspace)
+	}
+}
+
+// retryInitialization changes the type of a workspace or, without the right to do so, the APIBindings in it: kcp's initializer processes
+// these events at once.
+func retryInitialization(ctx context.Context, config *rest.Config, workspace *tenancyv1alpha1.Workspace) error {
+	patch := fmt.Appendf(nil, `{"metadata": {"annotations": {"tests.synchub.dev/initialization-retried": %q}}}`, time.Now().Format(time.RFC3339Nano))
+	typeClient, err := kcpclient.NewForConfig(InWorkspace(config, workspace.Spec.Type.Path))
+	if err != nil {
+		return err
+	}
+	name := strings.ToLower(string(workspace.Spec.Type.Name))
+	if _, err = typeClient.TenancyV1alpha1().WorkspaceTypes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); !apierrors.IsForbidden(err) {
+		return err
+	}
+	content, err := kcpclient.NewForConfig(InWorkspace(config, workspace.Spec.Cluster))
+	if err != nil {
+		return err
+	}
+	bindings := content.ApisV1alpha2().APIBindings()
+	list, err := bindings.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the APIBindings: %w", err)
+	}
+	for _, binding := range list.Items {
+		if _, err := bindings.Patch(ctx, binding.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			return fmt.Errorf("change APIBinding %s: %w", binding.Name, err)
+		}
+	}
+	return nil
 }
 
 // isMissingType reports whether kcp's admission refused a workspace because it does not know its type.

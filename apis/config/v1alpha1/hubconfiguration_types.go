@@ -163,6 +163,8 @@ type MailboxesConfiguration struct {
 type PlacementConfiguration struct {
 	// MaxObjects is the number of pairs of an object and a destination that the placements of one workload workspace may have.
 	MaxObjects int `json:"maxObjects"`
+	// MaxUpsyncedObjects is the number of objects of clusters that the placements of one workload workspace may bring into it.
+	MaxUpsyncedObjects int `json:"maxUpsyncedObjects"`
 	// WithdrawalGrace is how long the hub waits before it withdraws more than a few copies because an inventory changed. Zero
 	// withdraws them at once.
 	WithdrawalGrace metav1.Duration `json:"withdrawalGrace"`

@@ -86,6 +86,17 @@ const (
 	AnnotationAllowedSyncTargets = "synchub.dev/allowed-sync-targets"
 )
 
+// Labels of the objects that an entry of spec.upsync with to: Workspace brings into a workload workspace. A text that is too long
+// for a label ends in a hash.
+const (
+	// LabelSyncTarget is the name of the SyncTarget.
+	LabelSyncTarget = "synchub.dev/sync-target"
+	// LabelOriginName is the name of the object on the cluster.
+	LabelOriginName = "synchub.dev/origin-name"
+	// LabelOriginNamespace is the namespace of the object on the cluster, if it is another one than in the workspace.
+	LabelOriginNamespace = "synchub.dev/origin-namespace"
+)
+
 // LabelPlacement is on PlacementRevisions. Its value is the UID of the EdgePlacement.
 const LabelPlacement = "synchub.dev/placement-uid"
 
@@ -152,6 +163,10 @@ const (
 	// watch. The message contains their names and the cluster's answers.
 	ConditionResourcesUnreadable = "ResourcesUnreadable"
 
+	// ConditionTenancyNotApplied on a SyncTarget is True while the cluster refuses an object that spec.tenancy asks for in the namespaces of
+	// workload workspaces. The message has the cluster's words.
+	ConditionTenancyNotApplied = "TenancyNotApplied"
+
 	// ConditionNamespacesLeft on a SyncTarget is True while the hub may have left objects in namespaces that it used
 	// before and that spec.namespaces.only does not list. The message names these namespaces.
 	ConditionNamespacesLeft = "NamespacesLeft"
@@ -190,6 +205,10 @@ const ConditionHealthy = "Healthy"
 // Location allows this workspace to upsync there.
 const ConditionUpsyncDenied = "UpsyncDenied"
 
+// ConditionUpsyncIncomplete on an EdgePlacement is True while the workspace lacks objects that an entry of spec.upsync with
+// to: Workspace selects. The reason is LimitExceeded or ObjectsFailed.
+const ConditionUpsyncIncomplete = "UpsyncIncomplete"
+
 // ConditionTooFewClusters on an EdgePlacement is True when fewer SyncTargets than spec.numberOfClusters can take the objects.
 const ConditionTooFewClusters = "TooFewClusters"
 
@@ -209,3 +228,6 @@ const ReasonConnecting = "Connecting"
 // ReasonNamingConflict is the reason when kcp does not bind an API, because the mailbox already has another API of
 // the same name.
 const ReasonNamingConflict = "NamingConflict"
+
+// ReasonRefused is the reason when a cluster refuses an object that the hub keeps there.
+const ReasonRefused = "Refused"

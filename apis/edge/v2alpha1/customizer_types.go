@@ -28,7 +28,6 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,categories=synchub
-// +kubebuilder:printcolumn:name="Paths",type=string,JSONPath=`.replacements[*].path`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Customizer struct {
 	metav1.TypeMeta `json:",inline"`

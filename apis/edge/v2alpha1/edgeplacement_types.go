@@ -89,13 +89,15 @@ type EdgePlacementSpec struct {
 	// +optional
 	AggregateStatus bool `json:"aggregateStatus,omitempty"`
 
-	// upsync selects objects of the clusters that the hub syncs up to their mailboxes. An object that upsync selects is not
-	// downsynced. It applies to Locations of this workspace, and to Locations whose spec.availableTo allows upsync; the
-	// condition UpsyncDenied names the other destinations.
+	// upsync selects objects of the clusters that the hub syncs up to their mailboxes, or on into this workspace. An entry for
+	// mailboxes takes precedence over downsync: an object of a name that it selects is not downsynced. Entries apply to
+	// Locations of this workspace, and to Locations whose spec.availableTo allows upsync. An entry for the workspace also
+	// applies to SyncTargets where each workspace has namespaces of its own. The condition UpsyncDenied names the other
+	// destinations.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
-	Upsync []UpsyncSet `json:"upsync,omitempty"`
+	Upsync []PlacementUpsync `json:"upsync,omitempty"`
 
 	// numberOfClusters is the number of matching SyncTargets to use. The hub chooses SyncTargets that are Ready and may get
 	// new objects, and keeps them as long as they match and remain Ready and schedulable; the SinglePlacementSlice lists
@@ -140,6 +142,31 @@ type EdgePlacementSpec struct {
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
+
+// PlacementUpsync selects objects of the clusters, and where they go.
+type PlacementUpsync struct {
+	UpsyncSet `json:",inline"`
+
+	// to is Mailbox or Workspace. With Workspace, the hub copies the objects from the mailboxes into this workspace, with their
+	// status: from the namespaces that this workspace has placed on the cluster, into the same namespaces here. The entry's
+	// namespaces are names of this workspace. A copy has the name of the object, a dot and the name of the SyncTarget; the hub
+	// undoes changes of it, and does not place it.
+	// +optional
+	// +kubebuilder:default=Mailbox
+	To UpsyncDestination `json:"to,omitempty"`
+}
+
+// UpsyncDestination is where upsynced objects go.
+//
+// +kubebuilder:validation:Enum=Mailbox;Workspace
+type UpsyncDestination string
+
+const (
+	// UpsyncToMailbox leaves the objects in the mailboxes.
+	UpsyncToMailbox UpsyncDestination = "Mailbox"
+	// UpsyncToWorkspace copies the objects into the workload workspace too.
+	UpsyncToWorkspace UpsyncDestination = "Workspace"
+)
 
 // RolloutStrategy is the RolloutStrategy of Open Cluster Management, with a label that defines the groups. Destinations are
 // taken in the order of their SyncTargets' names.
@@ -219,8 +246,8 @@ type DownsyncObjectTest struct {
 
 // EdgePlacementStatus reports the progress of an EdgePlacement. The hub writes it at most once in five seconds.
 type EdgePlacementStatus struct {
-	// conditions of the placement: Ready and Healthy, and, where they apply, RolledOut, UpsyncDenied, APIsMissing,
-	// TooFewClusters and WithdrawalPending.
+	// conditions of the placement: Ready and Healthy, and, where they apply, RolledOut, UpsyncDenied, UpsyncIncomplete,
+	// APIsMissing, TooFewClusters and WithdrawalPending.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -277,8 +304,12 @@ type EdgePlacementStatus struct {
 	// +optional
 	Failed int64 `json:"failed"`
 
-	// failures describe the first of the failed pairs, and of the pairs that are not healthy because the cluster has given up
-	// on them, at most 10.
+	// upsynced is the number of objects of the clusters that this workspace has, by entries in spec.upsync with to: Workspace.
+	// +optional
+	Upsynced int64 `json:"upsynced,omitempty"`
+
+	// failures describe the first of the failed pairs, of the pairs that are not healthy because the cluster has given up on
+	// them, and of the upsynced objects that the hub cannot copy into this workspace, at most 10.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10

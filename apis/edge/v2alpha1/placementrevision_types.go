@@ -29,7 +29,7 @@ import (
 // +kubebuilder:resource:scope=Cluster,shortName=plr,categories=synchub
 // +kubebuilder:printcolumn:name="Placement",type=string,JSONPath=`.placement`
 // +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.revision`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.completedAt`
 type PlacementRevision struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -44,6 +44,11 @@ type PlacementRevision struct {
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Revision int64 `json:"revision"`
+
+	// completedAt is when the hub made the revision, after the end of the rollout. The object may be older: a new revision
+	// takes the place of the oldest one.
+	// +optional
+	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
 
 	// observedObjects is the value of status.observedObjects of the EdgePlacement at the time.
 	// +optional

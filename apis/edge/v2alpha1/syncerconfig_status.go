@@ -94,4 +94,10 @@ type ObjectFailure struct {
 	// message explains the reason to a human, and how to solve the problem.
 	// +optional
 	Message string `json:"message,omitempty"`
+
+	// differences are the first fields that differ on the cluster, at most 10, if the reason is Drifted or AdoptionReported.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Differences []FieldDifference `json:"differences,omitempty"`
 }

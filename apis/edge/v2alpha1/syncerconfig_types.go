@@ -155,6 +155,8 @@ type NamespaceScopeDownsyncResource struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Annotations map[string]string `json:"annotations,omitempty"`
+
+	SyncSettings `json:",inline"`
 }
 
 // NamespaceScopeDownsyncObjects selects objects of one namespaced resource.
@@ -183,6 +185,8 @@ type NamespaceScopeDownsyncObjects struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Annotations map[string]string `json:"annotations,omitempty"`
+
+	SyncSettings `json:",inline"`
 }
 
 // NamespaceAndNames names objects in one namespace.
@@ -231,6 +235,8 @@ type ClusterScopeDownsyncResource struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Annotations map[string]string `json:"annotations,omitempty"`
+
+	SyncSettings `json:",inline"`
 }
 
 // UpsyncSet selects target objects that the hub syncs up to the mailbox.

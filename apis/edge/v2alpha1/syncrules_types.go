@@ -33,7 +33,7 @@ const SyncRulesName = "synchub"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,path=syncrules,singular=syncrules,categories=synchub
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'synchub'",message="the hub writes the SyncRules named synchub only"
-// +kubebuilder:printcolumn:name="Published",type=string,JSONPath=`.status.publishedResources[*].name`
+// +kubebuilder:printcolumn:name="Hub",type=string,JSONPath=`.status.hub`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type SyncRules struct {
 	metav1.TypeMeta `json:",inline"`

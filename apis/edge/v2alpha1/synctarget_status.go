@@ -44,7 +44,7 @@ type SyncTargetStatus struct {
 	Capacity *corev1.ResourceList `json:"capacity,omitempty"`
 
 	// conditions of the SyncTarget: Ready, MailboxReady, SyncerReady, HeartbeatHealthy and SyncerAuthorized, and, where they
-	// apply, ClusterShared, MailboxLimitExceeded, APIsMissing, NamespacesLeft, NotImplemented, Suspended and Drained.
+	// apply, ClusterShared, MailboxLimitExceeded, APIsMissing, TenancyNotApplied, NamespacesLeft, NotImplemented, Suspended and Drained.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -91,6 +91,11 @@ type SyncTargetStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Hub string `json:"hub,omitempty"`
+
+	// hubVersion is the version of that replica.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	HubVersion string `json:"hubVersion,omitempty"`
 
 	// observedClusterID identifies the cluster that the kubeconfig reaches now, while that is another cluster than clusterID.
 	// The hub then syncs nothing until the annotation synchub.dev/confirmed-cluster has this value, or the kubeconfig reaches
@@ -205,6 +210,12 @@ type CredentialsStatus struct {
 	// renewedAt is the time when the hub last replaced the token with a new one.
 	// +optional
 	RenewedAt *metav1.Time `json:"renewedAt,omitempty"`
+
+	// tokenHash identifies the token, since two tokens of one second expire at the same time. It is the beginning of the
+	// token's SHA-256 hash. The token cannot be derived from it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TokenHash string `json:"tokenHash,omitempty"`
 }
 
 // CleanupStatus reports the progress of a drain, or of the deletion of a SyncTarget.

@@ -17,7 +17,7 @@ limitations under the License.
 package v2alpha1
 
 import (
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Tenancy determines how several workload workspaces share one cluster.
@@ -58,18 +58,13 @@ type Tenancy struct {
 	NamespaceLabels map[string]string `json:"namespaceLabels,omitempty"`
 
 	// resourceQuota is the spec of a ResourceQuota that the hub keeps in each namespace of a workload workspace.
+	// While a cluster refuses it, the condition TenancyNotApplied has the cluster's words.
 	// +optional
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:Type=object
-	ResourceQuota *apiextensionsv1.JSON `json:"resourceQuota,omitempty"`
+	ResourceQuota *corev1.ResourceQuotaSpec `json:"resourceQuota,omitempty"`
 
 	// limitRange is the spec of a LimitRange that the hub keeps in each namespace of a workload workspace.
 	// +optional
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:Type=object
-	LimitRange *apiextensionsv1.JSON `json:"limitRange,omitempty"`
+	LimitRange *corev1.LimitRangeSpec `json:"limitRange,omitempty"`
 
 	// clusterScoped lists the cluster-scoped resources that workload workspaces may place on the cluster with
 	// namespaces: PerWorkspace. The first workspace has a name. Namespaces need no entry.

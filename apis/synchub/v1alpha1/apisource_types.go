@@ -62,7 +62,7 @@ const (
 // SchemaFrom selects where the hub reads a schema. The hub takes it from a CustomResourceDefinition or, for a built-in kind
 // of a cluster, from the cluster's OpenAPI document. Exactly one field must be set.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.hostingCluster), has(self.syncTarget), has(self.configMap)].exists_one(set, set)",message="exactly one of hostingCluster, syncTarget and configMap is required"
+// +kubebuilder:validation:XValidation:rule="[has(self.hostingCluster), has(self.syncTarget), has(self.configMap), has(self.builtIn)].exists_one(set, set)",message="exactly one of hostingCluster, syncTarget, configMap and builtIn is required"
 type SchemaFrom struct {
 	// hostingCluster uses the schema that the hosting cluster serves.
 	// +optional
@@ -75,7 +75,14 @@ type SchemaFrom struct {
 	// configMap uses a CustomResourceDefinition in a ConfigMap.
 	// +optional
 	ConfigMap *ConfigMapSchema `json:"configMap,omitempty"`
+
+	// builtIn uses the schema that the hub itself has for a kind of Kubernetes. The schema changes with the version of the hub.
+	// +optional
+	BuiltIn *BuiltInSchema `json:"builtIn,omitempty"`
 }
+
+// BuiltInSchema selects a schema of the hub. It has no settings.
+type BuiltInSchema struct{}
 
 // HostingClusterSchema selects the hosting cluster. It has no settings.
 type HostingClusterSchema struct{}

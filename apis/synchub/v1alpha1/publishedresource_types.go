@@ -168,6 +168,15 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default=Never
 	Adoption AdoptionPolicy `json:"adoption,omitempty"`
 
+	// drift determines what the hub does when another client has changed a field of a copy that the hub set. Repair sets the
+	// field again. Report writes nothing: the object fails with the reason Drifted, and the report names the field, its manager
+	// and, except for Secrets, both values. A change of the mailbox object or of a rule is applied as ever, and takes such fields
+	// back. With Report the hub takes over no existing object either: it reports how the object would change. drift of an entry
+	// in a SyncerConfig, and the annotation synchub.dev/drift of an object, take precedence.
+	// +optional
+	// +kubebuilder:default=Repair
+	Drift DriftPolicy `json:"drift,omitempty"`
+
 	// limits bound how much of the resource the hub syncs of one mailbox. They do not raise the total number of
 	// objects that a mailbox can have, about 46,000 by default.
 	// +optional
@@ -360,6 +369,19 @@ const (
 
 	// AdoptionAlways takes over every object of the name, unless the object has the mark of another hub or source.
 	AdoptionAlways AdoptionPolicy = "Always"
+)
+
+// DriftPolicy determines what the hub does about changes that other clients made on a target.
+//
+// +kubebuilder:validation:Enum=Repair;Report
+type DriftPolicy string
+
+const (
+	// DriftRepair undoes the changes.
+	DriftRepair DriftPolicy = "Repair"
+
+	// DriftReport reports the changes, and writes nothing.
+	DriftReport DriftPolicy = "Report"
 )
 
 // CompatibilityPolicy determines what happens when a target's schema has no room for objects that the mailbox's schema

@@ -59,10 +59,12 @@ imagePullSecrets:
 {{- end }}
 
 {{- define "synchub.image" -}}
+{{- $registry := default .Values.image.registry .Values.global.imageRegistry }}
+{{- $image := list $registry .Values.image.repository | compact | join "/" }}
 {{- if .Values.image.digest }}
-{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- printf "%s@%s" $image .Values.image.digest }}
 {{- else }}
-{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- printf "%s:%s" $image (default .Chart.AppVersion .Values.image.tag) }}
 {{- end }}
 {{- end }}
 

@@ -34,6 +34,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/suggest"
 )
 
 const allowLong = `Let other workspaces use a Location of the current inventory workspace, or forbid it with --remove.
@@ -151,7 +152,7 @@ func getLocation(ctx context.Context, workspace client.Client, name string) (*ed
 	case meta.IsNoMatchError(err):
 		return nil, fmt.Errorf("the current workspace serves no Locations: choose an inventory workspace with --context, or make it one with `kubectl synchub bind inventory`: %w", err)
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("there is no Location %s in the current workspace; `kubectl get locations` lists them: %w", name, err)
+		return nil, fmt.Errorf("there is no Location %s in the current workspace%s; `kubectl get locations` lists them: %w", name, suggest.Objects(ctx, workspace, &edgev2alpha1.LocationList{}, name), err)
 	case err != nil:
 		return nil, fmt.Errorf("cannot get the Location %s: %w", name, err)
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/location/selection"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // maxNames is the number of names that one message lists.
@@ -151,13 +152,13 @@ func (i *inventory) describePlacement(of *team, placement *edgev2alpha1.EdgePlac
 	case len(names) == 0:
 		return ""
 	case status.SpecGeneration == 0:
-		return fmt.Sprintf("Objects of %s %s %s. The hub has not counted those of the EdgePlacement %s yet.", of.path, verb, joinNames(names), placement.Name)
+		return fmt.Sprintf("Objects of %s %s %s. The hub has not counted the objects of the EdgePlacement %s yet.", of.path, verb, joinNames(names), placement.Name)
 	case i.remove && placement.Spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan:
-		return fmt.Sprintf("The hub stops syncing %s of %s to %s. The copies stay there, since spec.deletionPolicy of the EdgePlacement %s is Orphan.", countObjects(status.Selected), of.path, joinNames(names), placement.Name)
+		return fmt.Sprintf("The hub stops syncing %s of %s to %s. The copies stay there, since spec.deletionPolicy of the EdgePlacement %s is Orphan.", wording.Count(status.Selected, "object", "objects"), of.path, joinNames(names), placement.Name)
 	case !i.remove && compiled.Choice != nil:
 		verb = "may come to"
 	}
-	return fmt.Sprintf("%s of %s %s %s (EdgePlacement %s).", countObjects(status.Selected), of.path, verb, joinNames(names), placement.Name)
+	return fmt.Sprintf("%s of %s %s %s (EdgePlacement %s).", wording.Count(status.Selected, "object", "objects"), of.path, verb, joinNames(names), placement.Name)
 }
 
 // destinations returns the SyncTargets of the inventory that a placement selects, by UID.
@@ -195,14 +196,6 @@ func (i *inventory) describeUnread(of *team) []string {
 		lines = append(lines, fmt.Sprintf("The mailboxes have no copy of an object of %s.", of.path))
 	}
 	return append(lines, unread...)
-}
-
-// countObjects returns a number with the word object.
-func countObjects(count int64) string {
-	if count == 1 {
-		return "1 object"
-	}
-	return fmt.Sprintf("%d objects", count)
 }
 
 // countNames returns names with their number.

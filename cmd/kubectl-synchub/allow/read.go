@@ -38,19 +38,13 @@ import (
 )
 
 const (
-	// maxTeams is the number of workspaces that the command reads for one path with a star.
-	maxTeams = 20
 	// clusterAnnotation is kcp's annotation with the logical cluster of an object, and pathAnnotation the one with the path of a
 	// LogicalCluster.
 	clusterAnnotation = "kcp.io/cluster"
 	pathAnnotation    = "kcp.io/path"
-	childrenSuffix    = ":*"
 )
 
-var (
-	workspacesResource      = schema.GroupVersionResource{Group: "tenancy.kcp.io", Version: "v1alpha1", Resource: "workspaces"}
-	logicalClustersResource = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
-)
+var logicalClustersResource = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
 
 // describe returns what the workspaces of the changed paths gain or lose.
 func (o *allowOptions) describe(ctx context.Context, here *cli.Reader, location *edgev2alpha1.Location, changed []string) (string, error) {
@@ -61,7 +55,7 @@ func (o *allowOptions) describe(ctx context.Context, here *cli.Reader, location 
 	var lines []string
 	for _, path := range changed {
 		paths := []string{path}
-		if parent, isPattern := strings.CutSuffix(path, childrenSuffix); isPattern {
+		if parent, isPattern := strings.CutSuffix(path, cli.ChildrenSuffix); isPattern {
 			var unread string
 			if paths, unread = o.children(ctx, parent); unread != "" {
 				lines = append(lines, unread)
@@ -103,21 +97,14 @@ func (o *allowOptions) readInventory(ctx context.Context, here *cli.Reader, loca
 
 // children returns the paths of the first children of a workspace. unread is a sentence about the ones that it does not return.
 func (o *allowOptions) children(ctx context.Context, parent string) (paths []string, unread string) {
-	reader, err := o.ReaderIn(parent)
-	var list *unstructured.UnstructuredList
-	if err == nil {
-		list, err = reader.Objects.Resource(workspacesResource).List(ctx, metav1.ListOptions{})
-	}
+	paths, more, err := o.Children(ctx, parent)
 	if err != nil {
 		return nil, fmt.Sprintf("The children of %s could not be listed, so it is unknown who gains or loses the Location: %v", parent, redact.Error(err))
 	}
-	for i := range list.Items {
-		paths = append(paths, parent+":"+list.Items[i].GetName())
+	if more > 0 {
+		unread = fmt.Sprintf("%s has %d more children, which were not read.", parent, more)
 	}
-	if more := len(paths) - maxTeams; more > 0 {
-		return paths[:maxTeams], fmt.Sprintf("%s has %d more children, which were not read.", parent, more)
-	}
-	return paths, ""
+	return paths, unread
 }
 
 // readTeam reads what a workspace places. The fields of the result contain what could not be read.
@@ -177,7 +164,7 @@ func (o *allowOptions) clusterOf(ctx context.Context, path string) (cluster stri
 	if err != nil {
 		return "", err
 	}
-	workspace, err := reader.Objects.Resource(workspacesResource).Get(ctx, name, metav1.GetOptions{})
+	workspace, err := reader.Objects.Resource(cli.WorkspacesResource).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -52,6 +53,10 @@ spec.downsync of an EdgePlacement.
 The objects get the status that they have on the clusters, with the numbers of all clusters summed up: commands such as kubectl
 rollout status work as in a cluster. With --aggregate-status=false they get none.
 
+The Pods of the clusters appear in the namespaces of this workspace, each with the name of its cluster at the end, and nobody can
+change them here: kubectl get pods lists them. --upsync names further resources, such as replicasets.apps, and replaces the Pods.
+On a cluster whose namespaces all workspaces share, the administrator of the inventory must allow upsync by the Location.
+
 You can repeat the command: it changes nothing that is in place. It accepts new claims of the export, which the hub needs
 for newly published APIs. A claim that you have rejected or limited in the APIBinding stays so. If there is an
 EdgePlacement of the name with other settings, the command changes nothing and prints the differences.`
@@ -74,8 +79,9 @@ type bindOptions struct {
 	locations       []string
 	namespaces      string
 	aggregateStatus bool
-	// isStatusAsked is true if the flag of aggregateStatus is set, and isWaitSet if --wait is.
-	isStatusAsked, isWaitSet bool
+	upsync          []string
+	// isStatusAsked is true if the flag of aggregateStatus is set, isUpsyncAsked if the one of upsync is, and isWaitSet if --wait is.
+	isStatusAsked, isUpsyncAsked, isWaitSet bool
 }
 
 // NewComputeCommand returns the command bind compute.
@@ -88,6 +94,7 @@ func NewComputeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: bindComputeExample,
 		RunE: func(command *cobra.Command, args []string) error {
 			options.isStatusAsked, options.isWaitSet = command.Flags().Changed("aggregate-status"), command.Flags().Changed("wait")
+			options.isUpsyncAsked = command.Flags().Changed("upsync")
 			return options.run(command.Context(), args[0])
 		},
 	}
@@ -96,9 +103,10 @@ func NewComputeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringArrayVar(&options.locations, "location-selectors", nil, "labels of Locations to select; repeat the flag for alternatives. The default is all Locations of the inventory workspace")
 	flags.StringVar(&options.namespaces, "namespace-selector", "", "labels of the namespaces whose objects are placed; the default is all but system namespaces")
 	flags.BoolVar(&options.aggregateStatus, "aggregate-status", true, "give the objects the status that they have on the clusters, summed up over all of them")
+	flags.StringSliceVar(&options.upsync, "upsync", []string{"pods"}, "resources whose objects appear in this workspace as they are on the clusters; an empty text for none")
 	flags.StringVar(&options.name, "name", "", "name of the EdgePlacement; the default is the path of the inventory workspace with dots for colons")
 	options.AddWait(command, "the clusters have the objects; without it the command only waits until the hub reports whether a Location is available, and with --wait=false only for kcp, which binds the export", false, 2*time.Minute)
-	for _, flag := range []string{"location-selectors", "namespace-selector", "name"} {
+	for _, flag := range []string{"location-selectors", "namespace-selector", "name", "upsync"} {
 		_ = command.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
 	command.Args = func(command *cobra.Command, args []string) error {
@@ -115,6 +123,18 @@ func (o *bindOptions) placement(inventory string) (bindcompute.Placement, error)
 	placement := bindcompute.Placement{Name: o.name, Inventory: inventory}
 	if o.isStatusAsked {
 		placement.AggregateStatus = &o.aggregateStatus
+	}
+	if o.isUpsyncAsked {
+		placement.Upsync = []schema.GroupResource{}
+	}
+	for _, text := range o.upsync {
+		resource, err := bindcompute.ParseResource(text)
+		if err != nil {
+			return placement, fmt.Errorf("--upsync: %w", err)
+		}
+		if o.isUpsyncAsked {
+			placement.Upsync = append(placement.Upsync, resource)
+		}
 	}
 	if problems := validation.IsDNS1123Subdomain(o.name); o.name != "" && len(problems) > 0 {
 		return placement, fmt.Errorf("--name: %q cannot be the name of an EdgePlacement: %s", o.name, problems[0])
@@ -155,15 +175,19 @@ func (o *bindOptions) run(ctx context.Context, inventory string) error {
 	if err != nil {
 		return err
 	}
-	o.noteDefault(ctx, workspace, placement)
 	if o.DryRun != cli.DryRunNone {
+		o.noteDefault(ctx, workspace, placement)
 		return nil
 	}
 	name := placement.Object().Name
 	if o.Wait || !o.isWaitSet {
-		if err := o.awaitLocation(ctx, workspace, name, inventory, created); err != nil {
-			return err
-		}
+		err = o.awaitLocation(ctx, workspace, name, inventory, created)
+	}
+	if err != nil || !workspace.HasOwnNamespaces(ctx, name) {
+		o.noteDefault(ctx, workspace, placement)
+	}
+	if err != nil {
+		return err
 	}
 	if !o.Wait {
 		o.Note(fmt.Sprintf("See with `kubectl get edgeplacement %s` how many objects are placed, and with `kubectl get singleplacementslice %s -o yaml` on which clusters.", name, name))

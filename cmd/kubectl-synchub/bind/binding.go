@@ -70,7 +70,7 @@ func (o *bindingOptions) check(inventory string) error {
 
 // workspaceConfig returns the client configuration for the workspace.
 func (o *bindingOptions) workspaceConfig() (*rest.Config, error) {
-	config, err := o.Cluster.ToRESTConfig()
+	config, err := o.Config()
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func (o *unbindOptions) run(ctx context.Context, inventory string) error {
 	if o.DryRun == cli.DryRunClient {
 		return o.show(removal)
 	}
-	return workspace.Remove(ctx, removal, o.Wait)
+	return workspace.Unbind(ctx, removal, o.Wait)
 }
 
 // show prints the objects that the command would delete.

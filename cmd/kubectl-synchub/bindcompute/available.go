@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -113,4 +114,14 @@ func (w *Workspace) SelectsDefault(ctx context.Context, placement Placement) boo
 		}
 	}
 	return false
+}
+
+// HasOwnNamespaces reports whether the hub has chosen clusters for the EdgePlacement, and each of them has namespaces of its own
+// for each workspace. Names in them do not collide with names of other workspaces.
+func (w *Workspace) HasOwnNamespaces(ctx context.Context, name string) bool {
+	slice := &edgev2alpha1.SinglePlacementSlice{}
+	if err := w.Client.Get(ctx, types.NamespacedName{Name: name}, slice); err != nil || len(slice.Destinations) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(slice.Destinations, func(one edgev2alpha1.SinglePlacement) bool { return one.NamespaceTemplate == "" })
 }

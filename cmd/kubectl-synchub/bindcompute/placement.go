@@ -26,6 +26,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -62,6 +63,35 @@ type Placement struct {
 	// AggregateStatus returns the status on the clusters to the objects of the workspace. If it is nil, a new EdgePlacement
 	// does so, and Bind accepts either value in an existing EdgePlacement.
 	AggregateStatus *bool
+	// Upsync are the resources whose objects appear in the workspace. If it is nil, a new EdgePlacement brings up Pods, and Bind accepts any
+	// in an existing EdgePlacement.
+	Upsync []schema.GroupResource
+}
+
+// ParseResource parses the name of a resource, such as replicasets.apps.
+func ParseResource(text string) (schema.GroupResource, error) {
+	resource := schema.ParseGroupResource(text)
+	if len(validation.IsDNS1123Label(resource.Resource)) > 0 || resource.Group != "" && len(validation.IsDNS1123Subdomain(resource.Group)) > 0 {
+		return resource, fmt.Errorf("%q is not the name of a resource, such as pods or replicasets.apps", text)
+	}
+	return resource, nil
+}
+
+// upsync returns the entries of the EdgePlacement for upsync.
+func (p Placement) upsync() (entries []edgev2alpha1.PlacementUpsync) {
+	resources := p.Upsync
+	if resources == nil {
+		resources = []schema.GroupResource{{Resource: "pods"}}
+	}
+	for _, resource := range resources {
+		entries = append(entries, edgev2alpha1.PlacementUpsync{
+			UpsyncSet: edgev2alpha1.UpsyncSet{
+				APIGroup: resource.Group, Resources: []string{resource.Resource}, Namespaces: []string{edgev2alpha1.Wildcard}, Names: []string{edgev2alpha1.Wildcard},
+			},
+			To: edgev2alpha1.UpsyncToWorkspace,
+		})
+	}
+	return entries
 }
 
 // Object returns the EdgePlacement.
@@ -86,6 +116,7 @@ func (p Placement) Object() *edgev2alpha1.EdgePlacement {
 			InventoryWorkspaces: []string{p.Inventory},
 			AggregateStatus:     p.AggregateStatus == nil || *p.AggregateStatus,
 			Downsync:            []edgev2alpha1.DownsyncObjectTest{{NamespaceSelectors: []metav1.LabelSelector{*namespaces}}},
+			Upsync:              p.upsync(),
 		},
 	}
 }
@@ -117,7 +148,20 @@ func (p Placement) differences(existing *edgev2alpha1.EdgePlacementSpec) (found 
 	if p.AggregateStatus != nil {
 		compare("spec.aggregateStatus", fmt.Sprint(existing.AggregateStatus), fmt.Sprint(desired.AggregateStatus))
 	}
+	if p.Upsync != nil {
+		compare("spec.upsync", formatUpsync(existing.Upsync), formatUpsync(desired.Upsync))
+	}
 	return found
+}
+
+func formatUpsync(entries []edgev2alpha1.PlacementUpsync) string {
+	texts := make([]string, 0, len(entries))
+	for i := range entries {
+		entry := &entries[i]
+		texts = append(texts, fmt.Sprintf("{apiGroup: %q, resources: %s, namespaces: %s, names: %s, labelSelector: %q, to: %s}", entry.APIGroup,
+			formatSet(entry.Resources), formatSet(entry.Namespaces), formatSet(entry.Names), metav1.FormatLabelSelector(entry.LabelSelector), entry.To))
+	}
+	return formatSet(texts)
 }
 
 func formatSet(items []string) string {

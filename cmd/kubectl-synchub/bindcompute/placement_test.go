@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -72,7 +73,7 @@ func TestDifferences(t *testing.T) {
 	}{
 		"equal": {desired, desired, func(*edgev2alpha1.EdgePlacementSpec) {}, nil},
 		"with more settings": {desired, desired, func(spec *edgev2alpha1.EdgePlacementSpec) {
-			spec.DeletionPolicy, spec.WantSingletonReportedState, spec.Upsync = edgev2alpha1.DeletionPolicyOrphan, true, []edgev2alpha1.UpsyncSet{{}}
+			spec.DeletionPolicy, spec.WantSingletonReportedState, spec.Upsync = edgev2alpha1.DeletionPolicyOrphan, true, []edgev2alpha1.PlacementUpsync{{}}
 		}, nil},
 		"in another order": {narrow, narrow, func(spec *edgev2alpha1.EdgePlacementSpec) { slices.Reverse(spec.LocationSelectors) }, nil},
 		"as expressions": {narrow, narrow, func(spec *edgev2alpha1.EdgePlacementSpec) {
@@ -81,6 +82,7 @@ func TestDifferences(t *testing.T) {
 		"without a status":        {without, desired, func(*edgev2alpha1.EdgePlacementSpec) {}, nil},
 		"with an unwanted status": {desired, without, func(*edgev2alpha1.EdgePlacementSpec) {}, []string{"spec.aggregateStatus is true, not false"}},
 		"another inventory":       {desired, desired, func(spec *edgev2alpha1.EdgePlacementSpec) { spec.InventoryWorkspaces = nil }, []string{"spec.inventoryWorkspaces is [], not [root:inventory]"}},
+		"without upsync":          {desired, Placement{Inventory: "root:inventory", Upsync: []schema.GroupResource{}}, func(*edgev2alpha1.EdgePlacementSpec) {}, []string{`spec.upsync is [{apiGroup: "", resources: [pods], namespaces: [*], names: [*], labelSelector: "<none>", to: Workspace}], not []`}},
 		"no test":                 {narrow, narrow, func(spec *edgev2alpha1.EdgePlacementSpec) { spec.Downsync = nil }, []string{`spec.downsync is [], not [{namespaceSelectors: ["team=web"]}]`}},
 		"another test": {narrow, narrow, func(spec *edgev2alpha1.EdgePlacementSpec) {
 			spec.Downsync[0] = edgev2alpha1.DownsyncObjectTest{
@@ -111,6 +113,7 @@ spec:
   downsync:
   - namespaceSelectors:
     - matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kcp-system, kube-node-lease, kube-public, kube-system, synchub]}]
+  upsync: [{resources: [pods], namespaces: ["*"], names: ["*"], to: Workspace}]
 `)
 	if got := (Placement{Inventory: "root:inventory"}).Object(); !equal(got, &want) {
 		t.Errorf("got %+v", got)
@@ -123,13 +126,26 @@ spec:
   inventoryWorkspaces: ["root:inventory"]
   locationSelectors: [{matchLabels: {env: prod}}]
   downsync: [{namespaceSelectors: [{matchLabels: {team: web}}]}]
+  upsync: [{apiGroup: apps, resources: [replicasets], namespaces: ["*"], names: ["*"], to: Workspace}]
 `)
 	got := Placement{
 		Name: "prod", Inventory: "root:inventory",
 		Locations:  []metav1.LabelSelector{{MatchLabels: map[string]string{"env": "prod"}}},
 		Namespaces: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}, AggregateStatus: new(false),
+		Upsync: []schema.GroupResource{{Group: "apps", Resource: "replicasets"}},
 	}.Object()
 	if !equal(got, &want) {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestParseResource(t *testing.T) {
+	for text, want := range map[string]schema.GroupResource{
+		"pods": {Resource: "pods"}, "replicasets.apps": {Group: "apps", Resource: "replicasets"}, "policyreports.wgpolicyk8s.io": {Group: "wgpolicyk8s.io", Resource: "policyreports"},
+		"": {}, "Pods": {}, "pods/status": {}, "replicasets.": {Resource: "replicasets"}, ".apps": {}, "pods.a_b": {},
+	} {
+		if got, err := ParseResource(text); (err == nil) != (want != schema.GroupResource{}) || err == nil && got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
 	}
 }

@@ -18,19 +18,18 @@ package bindcompute
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // maxNames is the number of names that one message lists.
@@ -173,7 +172,7 @@ func (w *Workspace) describePlacement(ctx context.Context, placement *edgev2alph
 	if status.Placed == 0 {
 		return fmt.Sprintf("The EdgePlacement %s goes. It reports no placed objects.", placement.Name)
 	}
-	where := fmt.Sprintf("%d clusters", status.Destinations)
+	where := wording.Count(status.Destinations, "cluster", "clusters")
 	var slice edgev2alpha1.SinglePlacementSlice
 	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(placement), &slice); err == nil && len(slice.Destinations) > 0 {
 		names := make([]string, 0, len(slice.Destinations))
@@ -183,9 +182,9 @@ func (w *Workspace) describePlacement(ctx context.Context, placement *edgev2alph
 		where = cli.FirstOf(maxNames, names)
 	}
 	if placement.Spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan {
-		return fmt.Sprintf("The EdgePlacement %s goes. The %d copies of its objects stay on %s, since its deletionPolicy is Orphan.", placement.Name, status.Placed, where)
+		return fmt.Sprintf("The EdgePlacement %s goes. On %[3]s stays %[2]s of its objects, since its deletionPolicy is Orphan.", placement.Name, wording.Count(status.Placed, "copy", "copies"), where)
 	}
-	return fmt.Sprintf("The EdgePlacement %s goes. The hub withdraws its %d objects from %s, except those that another EdgePlacement places there.", placement.Name, status.Selected, where)
+	return fmt.Sprintf("The EdgePlacement %s goes. The hub withdraws %s from %s, except those that another EdgePlacement places there.", placement.Name, wording.Of(status.Selected, "its object", fmt.Sprintf("its %s objects", strconv.FormatInt(status.Selected, 10))), where)
 }
 
 // describeBinding describes the effect of deleting the APIBinding, which kcp extends to all objects of its APIs.
@@ -196,7 +195,7 @@ func (w *Workspace) describeBinding(ctx context.Context, binding *apisv1alpha2.A
 			continue
 		}
 		resource := schema.GroupResource{Group: bound.Group, Resource: bound.Resource}
-		switch count, err := w.count(ctx, resource); {
+		switch count, err := w.Count(ctx, resource); {
 		case err != nil:
 			counts = append(counts, resource.String()+" (not counted)")
 		case count > 0:
@@ -210,30 +209,12 @@ func (w *Workspace) describeBinding(ctx context.Context, binding *apisv1alpha2.A
 	return effect + ": " + strings.Join(counts, ", ") + "."
 }
 
-// count returns the number of objects of a resource in the workspace.
-func (w *Workspace) count(ctx context.Context, resource schema.GroupResource) (int64, error) {
-	kind, err := w.Client.RESTMapper().KindFor(resource.WithVersion(""))
-	if err != nil {
-		return 0, err
-	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := w.Client.List(ctx, list, client.Limit(1)); err != nil {
-		return 0, err
-	}
-	count := int64(len(list.Items))
-	if list.RemainingItemCount != nil {
-		count += *list.RemainingItemCount
-	}
-	return count, nil
-}
-
-// Remove deletes the objects of a removal. It deletes the APIBinding only after all EdgePlacements are gone. With wait it
+// Unbind deletes the objects of a removal. It deletes the APIBinding only after all EdgePlacements are gone. With wait it
 // returns when all objects are gone.
-func (w *Workspace) Remove(ctx context.Context, removal *Removal, wait bool) error {
+func (w *Workspace) Unbind(ctx context.Context, removal *Removal, wait bool) error {
 	for i := range removal.Placements {
 		placement := &removal.Placements[i]
-		if err := w.remove(ctx, "EdgePlacement", placement, wait || removal.Binding != nil); err != nil {
+		if err := w.Remove(ctx, "EdgePlacement", placement, wait || removal.Binding != nil); err != nil {
 			return err
 		}
 	}
@@ -243,7 +224,7 @@ func (w *Workspace) Remove(ctx context.Context, removal *Removal, wait bool) err
 	if err := w.checkNoneLeft(ctx, removal); err != nil {
 		return err
 	}
-	return w.remove(ctx, "APIBinding", removal.Binding, wait)
+	return w.Remove(ctx, "APIBinding", removal.Binding, wait)
 }
 
 // checkNoneLeft returns an error if somebody has created an EdgePlacement since the removal was planned.
@@ -256,42 +237,4 @@ func (w *Workspace) checkNoneLeft(ctx context.Context, removal *Removal) error {
 		return err
 	}
 	return checkRemaining(left, &Removal{Binding: removal.Binding})
-}
-
-// remove deletes an object, unless another one has taken its name. With wait it returns when the object is gone.
-func (w *Workspace) remove(ctx context.Context, kind string, object client.Object, wait bool) error {
-	what, uid := kind+" "+object.GetName(), object.GetUID()
-	if err := w.Writer().Delete(ctx, object.DeepCopyObject().(client.Object), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot delete the %s: %w", what, err)
-	}
-	if wait && !w.DryRun {
-		if err := w.awaitGone(ctx, object, what); err != nil {
-			return err
-		}
-	}
-	w.Report(registration.Change{Object: object, Result: registration.Deleted})
-	return nil
-}
-
-func (w *Workspace) awaitGone(ctx context.Context, object client.Object, what string) error {
-	waiting, cancel := context.WithTimeout(ctx, w.Timeout)
-	defer cancel()
-	var finalizers []string
-	err := registration.WatchObject(waiting, w.Client, object, func(current client.Object) (bool, error) {
-		if current == nil || current.GetUID() != object.GetUID() {
-			return true, nil
-		}
-		finalizers = current.GetFinalizers()
-		return false, nil
-	})
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(waiting.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("the %s is being deleted, but was not gone after %s; it has the finalizers [%s]. Run the command again to continue waiting", what, w.Timeout, strings.Join(finalizers, ", "))
-	default:
-		return fmt.Errorf("cannot wait until the %s is gone: %w", what, err)
-	}
 }

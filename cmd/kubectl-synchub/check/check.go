@@ -24,22 +24,38 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 const checkLong = `Inspect an installation and report problems: the version of kcp, the provider workspace, and the APIBindings and SyncTargets of
 the current workspace. With the kubeconfig of the hosting cluster, the command also checks the hub and the published APIs.
 
 The command changes nothing. It reports as skipped the parts that your rights do not let it read. It checks the provider
-workspace by a dry run of synchub init, which needs the rights of its administrator. The command fails if it finds a problem.`
+workspace by a dry run of synchub init, which needs the rights of its administrator. The command fails if it finds a problem.
+
+With --pre, the command checks before the installation whether kcp and the hosting cluster have what the hub needs, and whether you
+have the rights to install it.
+
+With --dump, the command also writes what a bug report needs into a directory: the report, the SyncTargets, Locations, EdgePlacements
+and configs with their events and, with the kubeconfig of the hosting cluster, the PublishedResources, the Pods and the logs of the hub.
+It writes no Secret, no ConfigMap and no workload, and at most 40 MiB. Read the files before you send them: they have the names of
+your workspaces and clusters.`
 
 const checkExample = `  # Check as a user of an inventory workspace
   kubectl synchub check
+
+  # Check before the installation
+  kubectl synchub check --pre --hosting-kubeconfig hosting.kubeconfig
+
+  # Collect the files for a bug report
+  kubectl synchub check --dump synchub-report --hosting-kubeconfig hosting.kubeconfig
 
   # Check everything, as an administrator
   kubectl synchub check --hub-user synchub-hub --hosting-kubeconfig hosting.kubeconfig`
@@ -50,6 +66,8 @@ type checkOptions struct {
 	hosting                         cli.HostingFlags
 	output                          cli.StructuredOutput
 	provider, hubUser, hubNamespace string
+	pre                             bool
+	dump                            string
 }
 
 // NewCommand returns the command check.
@@ -70,6 +88,10 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&options.hubUser, "hub-user", "", "name of the hub's kcp user, to check its rights")
 	options.hosting.AddFlags(command, "kubeconfig of the cluster that hosts the hub")
 	flags.StringVar(&options.hubNamespace, "hub-namespace", "synchub", "namespace of the hub in the hosting cluster")
+	flags.BoolVar(&options.pre, "pre", false, "check before the installation")
+	flags.StringVar(&options.dump, "dump", "", "write the files for a bug report into this new directory")
+	command.MarkFlagsMutuallyExclusive("pre", "dump")
+	_ = command.MarkFlagDirname("dump")
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	return command
 }
@@ -78,7 +100,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err := bindcompute.ValidatePath(o.provider); err != nil {
 		return fmt.Errorf("--provider-workspace: %w", err)
 	}
-	config, err := o.Cluster.ToRESTConfig()
+	config, err := o.Config()
 	if err != nil {
 		return err
 	}
@@ -91,6 +113,11 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err := o.checkHosting(ctx, report); err != nil {
 		return err
 	}
+	if o.dump != "" {
+		if err := o.writeDump(ctx, report, config); err != nil {
+			return fmt.Errorf("--dump: %w", err)
+		}
+	}
 	done, err := o.output.Print(o.Out, report)
 	if err != nil {
 		return err
@@ -99,12 +126,15 @@ func (o *checkOptions) run(ctx context.Context) error {
 		report.Print(o.Out)
 	}
 	if problems := report.Problems(); problems > 0 {
-		return fmt.Errorf("%d problems were found", problems)
+		return fmt.Errorf("%s found", wording.Count(problems, "problem", "problems"))
 	}
 	return nil
 }
 
 func (o *checkOptions) checkKCP(ctx context.Context, report *Report, config *rest.Config) error {
+	if o.pre {
+		return report.preProvider(ctx, config, o.provider, o.hubUser)
+	}
 	if err := report.provider(ctx, config, o.provider, o.hubUser); err != nil {
 		return err
 	}
@@ -128,18 +158,28 @@ func (o *checkOptions) checkHosting(ctx context.Context, report *Report) error {
 		report.add(hostingArea, Skipped, "name the hosting cluster by --hosting-kubeconfig or --hosting-context to check the hub itself")
 		return nil
 	}
-	config, err := o.hosting.Config(o.Cluster)
+	hosting, clientset, err := o.hostingClients()
 	if err != nil {
 		return err
+	}
+	if o.pre {
+		report.preHosting(ctx, hosting, clientset.Discovery(), o.hubNamespace)
+		return nil
+	}
+	report.hosting(ctx, hosting, clientset.Discovery(), o.hubNamespace)
+	return nil
+}
+
+// hostingClients returns clients of the hosting cluster. The second one is for its version, and for logs.
+func (o *checkOptions) hostingClients() (client.Client, kubernetes.Interface, error) {
+	config, err := o.hosting.Config(o.Cluster)
+	if err != nil {
+		return nil, nil, err
 	}
 	hosting, err := cli.ClientOf(config)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	versions, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return err
-	}
-	report.hosting(ctx, hosting, versions, o.hubNamespace)
-	return nil
+	clientset, err := kubernetes.NewForConfig(config)
+	return hosting, clientset, err
 }

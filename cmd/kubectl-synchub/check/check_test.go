@@ -57,10 +57,10 @@ func TestTargets(t *testing.T) {
 		want        []string
 	}{
 		"none":             {nil, []string{"warning no cluster is registered"}},
-		"all are ready":    {[]edgev2alpha1.SyncTarget{ready}, []string{"ok all 1 SyncTargets are ready"}},
+		"all are ready":    {[]edgev2alpha1.SyncTarget{ready}, []string{"ok the SyncTarget is ready"}},
 		"one is not":       {[]edgev2alpha1.SyncTarget{ready, away}, []string{"PROBLEM 1 of 2 SyncTargets are not ready: away (Said: so)"}},
 		"many are not":     {many, []string{"c4 (Said: so) and 4 more"}},
-		"no hub":           {[]edgev2alpha1.SyncTarget{syncTarget("a", "", 0)}, []string{"PROBLEM no hub has written to any of the 1 SyncTargets"}},
+		"no hub":           {[]edgev2alpha1.SyncTarget{syncTarget("a", "", 0)}, []string{"PROBLEM no hub has written to any SyncTarget (1)"}},
 		"a hub of old":     {[]edgev2alpha1.SyncTarget{syncTarget("a", metav1.ConditionTrue, time.Hour)}, []string{"PROBLEM no hub has written to any"}},
 		"a hub, not for a": {[]edgev2alpha1.SyncTarget{syncTarget("a", "", 0), ready, away}, []string{"PROBLEM no hub has written to 1 of 3 SyncTargets for minutes: a", "1 of 3 SyncTargets are not ready"}},
 	} {

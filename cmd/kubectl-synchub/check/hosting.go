@@ -34,6 +34,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 const (
@@ -47,13 +48,8 @@ var oldestKubernetes = version.MustParseSemantic("1.30.0")
 
 // hosting checks the hub in a namespace of its hosting cluster.
 func (r *Report) hosting(ctx context.Context, c client.Reader, versions discovery.ServerVersionInterface, namespace string) {
-	found, err := versions.ServerVersion()
-	if err != nil {
-		r.add(hostingArea, Problem, "the hosting cluster does not answer: %v", err)
+	if found := r.hostingVersion(versions); found == "" {
 		return
-	}
-	if kubernetes, err := version.ParseSemantic(found.GitVersion); err == nil && kubernetes.LessThan(oldestKubernetes) {
-		r.add(hostingArea, Problem, "the hosting cluster has version %s, and the hub needs %s or newer", found.GitVersion, oldestKubernetes)
 	}
 	r.deployments(ctx, c, namespace)
 	r.leader(ctx, c, types.NamespacedName{Namespace: namespace, Name: leaseName})
@@ -61,6 +57,19 @@ func (r *Report) hosting(ctx context.Context, c client.Reader, versions discover
 }
 
 // deployments checks the Deployments of the chart in the hub's namespace.
+// hostingVersion checks and returns the version of the hosting cluster. It is empty if the cluster does not answer.
+func (r *Report) hostingVersion(versions discovery.ServerVersionInterface) string {
+	found, err := versions.ServerVersion()
+	if err != nil {
+		r.add(hostingArea, Problem, "the hosting cluster does not answer: %v", err)
+		return ""
+	}
+	if kubernetes, err := version.ParseSemantic(found.GitVersion); err == nil && kubernetes.LessThan(oldestKubernetes) {
+		r.add(hostingArea, Problem, "the hosting cluster has version %s, and the hub needs %s or newer", found.GitVersion, oldestKubernetes)
+	}
+	return found.GitVersion
+}
+
 func (r *Report) deployments(ctx context.Context, c client.Reader, namespace string) {
 	var list appsv1.DeploymentList
 	if err := c.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": "synchub"}); err != nil {
@@ -77,7 +86,7 @@ func (r *Report) deployments(ctx context.Context, c client.Reader, namespace str
 		case ready < wanted:
 			r.add(hostingArea, Problem, "%d of %d replicas of the Deployment %s are ready: see `kubectl describe pods --namespace %s`", ready, wanted, deployment.Name, deployment.Namespace)
 		default:
-			r.add(hostingArea, OK, "all %d replicas of the Deployment %s are ready, version %s; this plugin is %s", wanted, deployment.Name, runs, cli.PluginVersion)
+			r.add(hostingArea, OK, "%s of the Deployment %s, version %s; this plugin is %s", wording.Count(wanted, "ready replica", "ready replicas"), deployment.Name, runs, cli.PluginVersion)
 		}
 	}
 }
@@ -130,6 +139,6 @@ func (r *Report) publishedResources(ctx context.Context, c client.Reader) {
 	case len(notReady) > 0:
 		r.add(area, Problem, "%d of %d PublishedResources are not ready: %s", len(notReady), len(list.Items), cli.FirstOf(maxNamed, notReady))
 	default:
-		r.add(area, OK, "all %d PublishedResources are ready", len(list.Items))
+		r.add(area, OK, "%s", wording.Of(len(list.Items), "the PublishedResource is ready", fmt.Sprintf("all PublishedResources (%d) are ready", len(list.Items))))
 	}
 }

@@ -18,6 +18,8 @@ package check
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 
@@ -73,28 +75,11 @@ func isOldKCP(version string) bool {
 // provider checks that the provider workspace is as `synchub init` of this version leaves it: a dry run would change nothing. If
 // hubUser is empty, the rights of the hub's user in kcp are not checked.
 func (r *Report) provider(ctx context.Context, config *rest.Config, workspace, hubUser string) error {
-	if _, err := cli.InWorkspace(config, workspace); err != nil {
-		return err
-	}
+	missing, outdated, err := dryRunInit(ctx, config, workspace, hubUser)
 	const area = "provider"
-	var missing, outdated []string
-	err := bootstrap.Run(ctx, bootstrap.Options{
-		Workspace: workspace, HubUser: hubUser, DryRun: true,
-		Config: func(workspace string) *rest.Config {
-			// The call above has shown that this works.
-			of, _ := cli.InWorkspace(config, workspace)
-			return of
-		},
-		Report: func(object, result string) {
-			switch result {
-			case string(controllerutil.OperationResultCreated):
-				missing = append(missing, object)
-			case string(controllerutil.OperationResultUpdated):
-				outdated = append(outdated, object)
-			}
-		},
-	})
 	switch {
+	case errors.Is(err, errNoKCP):
+		return err
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 		r.add(area, Skipped, "only an administrator of the provider workspace %s can check it: %v", workspace, err)
 		return nil
@@ -152,4 +137,31 @@ func (r *Report) bindings(ctx context.Context, workspace client.Reader, provider
 		r.add(area, Warning, "the workspace binds no export of %s: `%s` makes it an inventory workspace, and `%s` a workload workspace",
 			provider, exportbinding.Inventory().Command, exportbinding.Workload().Command)
 	}
+}
+
+// errNoKCP means that the kubeconfig leads to no workspace.
+var errNoKCP = errors.New("the kubeconfig leads to no kcp")
+
+// dryRunInit returns what init would create and change in the provider workspace.
+func dryRunInit(ctx context.Context, config *rest.Config, workspace, hubUser string) (missing, outdated []string, err error) {
+	if _, err := cli.InWorkspace(config, workspace); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errNoKCP, err)
+	}
+	err = bootstrap.Run(ctx, bootstrap.Options{
+		Workspace: workspace, HubUser: hubUser, DryRun: true,
+		Config: func(workspace string) *rest.Config {
+			// The call above has shown that this works.
+			of, _ := cli.InWorkspace(config, workspace)
+			return of
+		},
+		Report: func(object, result string) {
+			switch result {
+			case string(controllerutil.OperationResultCreated):
+				missing = append(missing, object)
+			case string(controllerutil.OperationResultUpdated):
+				outdated = append(outdated, object)
+			}
+		},
+	})
+	return missing, outdated, err
 }

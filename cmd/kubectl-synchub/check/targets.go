@@ -25,6 +25,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // targets checks that the SyncTargets of a workspace are ready, and that a hub reports on them.
@@ -43,7 +44,7 @@ func (r *Report) targets(syncTargets []edgev2alpha1.SyncTarget, now time.Time) {
 	case len(syncTargets) == 0:
 		r.add(area, Warning, "no cluster is registered in this workspace: see `kubectl synchub register`")
 	case len(silent) == len(syncTargets):
-		r.add(area, Problem, "no hub has written to any of the %d SyncTargets for minutes: is one running, and does it serve this provider workspace?", len(silent))
+		r.add(area, Problem, "no hub has written to any SyncTarget (%d) for minutes: is one running, and does it serve this provider workspace?", len(silent))
 	case len(silent) > 0:
 		r.add(area, Problem, "no hub has written to %d of %d SyncTargets for minutes: %s", len(silent), len(syncTargets), cli.FirstOf(maxNamed, silent))
 	}
@@ -51,6 +52,6 @@ func (r *Report) targets(syncTargets []edgev2alpha1.SyncTarget, now time.Time) {
 		r.add(area, Problem, "%d of %d SyncTargets are not ready: %s", len(notReady), len(syncTargets), cli.FirstOf(maxNamed, notReady))
 	}
 	if ready := len(syncTargets) - len(silent) - len(notReady); ready > 0 && len(notReady)+len(silent) == 0 {
-		r.add(area, OK, "all %d SyncTargets are ready", ready)
+		r.add(area, OK, "%s", wording.Of(ready, "the SyncTarget is ready", fmt.Sprintf("all SyncTargets (%d) are ready", ready)))
 	}
 }

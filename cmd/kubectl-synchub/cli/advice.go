@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/suggest"
 	"github.com/synchub-dev/synchub/provider/buildinfo"
 )
 
@@ -45,7 +46,7 @@ func OnlyCommands(command *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return WithAdvice(command, fmt.Errorf("unknown command %q", args[0]))
+	return WithAdvice(command, fmt.Errorf("unknown command %q%s", args[0], suggest.Commands(command, args[0])))
 }
 
 // NoArguments refuses all arguments.

@@ -43,6 +43,8 @@ import (
 	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/internal/initcommand"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
@@ -138,6 +140,12 @@ func (r *Reader) Served(resource schema.GroupResource) (*publishedresource.API, 
 	return &api, nil
 }
 
+// Serves reports whether the server serves a resource of the hub.
+func (r *Reader) Serves(resource string) bool {
+	_, err := r.Mapper.ResourceFor(edgev2alpha1.SchemeGroupVersion.WithResource(resource))
+	return err == nil
+}
+
 // errNotServed means that the cluster does not serve the API.
 var errNotServed = errors.New("it is not served there")
 
@@ -165,8 +173,8 @@ func (r *Reader) EachMetadata(ctx context.Context, resource schema.GroupVersionR
 	return pages.EachListItem(ctx, options, func(item runtime.Object) error { return call(item.(*metav1.PartialObjectMetadata)) })
 }
 
-// DefaultProvider is the provider workspace that `synchub init` makes.
-const DefaultProvider = "root:synchub"
+// DefaultProvider is the provider workspace that init makes.
+const DefaultProvider = initcommand.DefaultWorkspace
 
 // InWorkspace returns a copy of a client configuration for another workspace of the same kcp.
 func InWorkspace(config *rest.Config, workspace string) (*rest.Config, error) {

@@ -31,7 +31,10 @@ const (
 // NewClusterFlags returns kubectl's flags that select a cluster or workspace. Their client config has the plugin's limits. All
 // commands make their flags by this function.
 func NewClusterFlags(usePersistentConfig bool) *genericclioptions.ConfigFlags {
-	return genericclioptions.NewConfigFlags(usePersistentConfig).WithWrapConfigFn(withRequestLimits)
+	flags := genericclioptions.NewConfigFlags(usePersistentConfig).WithWrapConfigFn(withRequestLimits)
+	// The plugin caches no discovery.
+	flags.CacheDir = nil
+	return flags
 }
 
 // withRequestLimits sets the plugin's limits in a client config, and returns it.

@@ -32,7 +32,7 @@ type HostingFlags struct{ Kubeconfig, Context string }
 func (f *HostingFlags) AddFlags(command *cobra.Command, usage string) {
 	flags := command.Flags()
 	flags.StringVar(&f.Kubeconfig, "hosting-kubeconfig", "", usage)
-	flags.StringVar(&f.Context, "hosting-context", "", "the context of that kubeconfig, or of the one that kubectl uses")
+	flags.StringVar(&f.Context, "hosting-context", "", "context of the hosting cluster in --hosting-kubeconfig; without that, in the kubeconfig that kubectl uses")
 }
 
 // IsSet reports whether the user named the hosting cluster.

@@ -66,6 +66,24 @@ func DryRunOption(dryRun string) []string {
 	return nil
 }
 
+// AddDryRun adds the flag --dry-run to a command.
+func AddDryRun(command *cobra.Command, dryRun *string, usage string) {
+	flags := command.Flags()
+	flags.StringVar(dryRun, "dry-run", DryRunNone, usage)
+	flags.Lookup("dry-run").NoOptDefVal = DryRunClient
+	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{DryRunNone, DryRunClient, DryRunServer}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// CheckDryRun returns an error for an unknown value of --dry-run.
+func CheckDryRun(dryRun string) error {
+	switch dryRun {
+	case DryRunNone, DryRunClient, DryRunServer:
+		return nil
+	default:
+		return fmt.Errorf("--dry-run: %q is none of none, client and server", dryRun)
+	}
+}
+
 // Scheme has the types that the commands read and write.
 var Scheme = newScheme()
 
@@ -84,16 +102,53 @@ func newScheme() *runtime.Scheme {
 type WorkspaceOptions struct {
 	genericiooptions.IOStreams
 	Cluster *genericclioptions.ConfigFlags
+	// workspace is the path or the logical cluster of a workspace of the same kcp. It is empty for the workspace of the flags.
+	workspace string
 }
 
-// NewWorkspaceOptions returns the options with their defaults.
+// NewWorkspaceOptions returns the options with their defaults, without the flag --namespace.
 func NewWorkspaceOptions(streams genericiooptions.IOStreams) WorkspaceOptions {
-	return WorkspaceOptions{IOStreams: streams, Cluster: NewClusterFlags(true)}
+	options := WorkspaceOptions{IOStreams: streams, Cluster: NewClusterFlags(true)}
+	options.Cluster.Namespace = nil
+	return options
 }
+
+// WithNamespace offers the flag --namespace to a command that uses it. It must be called before the flags are added.
+func (o *WorkspaceOptions) WithNamespace() { o.Cluster.Namespace = new("") }
+
+// InWorkspace returns the options for another workspace of the same kcp.
+func (o *WorkspaceOptions) InWorkspace(workspace string) WorkspaceOptions {
+	other := *o
+	other.workspace = workspace
+	return other
+}
+
+// errNoKubeconfig means that neither a kubeconfig nor a flag names a server.
+var errNoKubeconfig = errors.New("there is no kubeconfig: set KUBECONFIG, or give --kubeconfig")
+
+// Config returns the client configuration for the workspace. Without a kubeconfig it returns an error, in place of the default server
+// localhost:8080.
+func (o *WorkspaceOptions) Config() (*rest.Config, error) {
+	config, err := o.Cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	merged, err := o.Cluster.ToRawKubeConfigLoader().RawConfig()
+	if err == nil && len(merged.Clusters) == 0 && config.Host == defaultServer && *o.Cluster.APIServer == "" {
+		return nil, errNoKubeconfig
+	}
+	if o.workspace == "" {
+		return config, nil
+	}
+	return InWorkspace(config, o.workspace)
+}
+
+// defaultServer is the server of a client configuration without a kubeconfig.
+const defaultServer = "http://localhost:8080"
 
 // Client returns a client for the workspace. It sends no requests.
 func (o *WorkspaceOptions) Client() (client.WithWatch, error) {
-	config, err := o.Cluster.ToRESTConfig()
+	config, err := o.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +157,7 @@ func (o *WorkspaceOptions) Client() (client.WithWatch, error) {
 
 // Reader returns a reader of all kinds in the workspace. It sends no requests.
 func (o *WorkspaceOptions) Reader() (*Reader, error) {
-	config, err := o.Cluster.ToRESTConfig()
+	config, err := o.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -111,14 +166,8 @@ func (o *WorkspaceOptions) Reader() (*Reader, error) {
 
 // ReaderIn returns a reader of all kinds in another workspace of the same kcp.
 func (o *WorkspaceOptions) ReaderIn(workspace string) (*Reader, error) {
-	config, err := o.Cluster.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	if config, err = InWorkspace(config, workspace); err != nil {
-		return nil, err
-	}
-	return NewReader(config)
+	other := o.InWorkspace(workspace)
+	return other.Reader()
 }
 
 // InventoryOptions are the flags of all commands that change SyncTargets.
@@ -138,12 +187,9 @@ func NewInventoryOptions(streams genericiooptions.IOStreams) *InventoryOptions {
 
 // AddFlags adds the flags to a command, whose argument is the name of a SyncTarget.
 func (o *InventoryOptions) AddFlags(command *cobra.Command) {
-	flags := command.Flags()
-	o.Cluster.AddFlags(flags)
+	o.Cluster.AddFlags(command.Flags())
 	o.Output.AddFlags(command)
-	flags.StringVar(&o.DryRun, "dry-run", DryRunNone, "none, client or server: client sends no writes, server sends all writes and stores none")
-	flags.Lookup("dry-run").NoOptDefVal = DryRunClient
-	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{DryRunNone, DryRunClient, DryRunServer}, cobra.ShellCompDirectiveNoFileComp))
+	AddDryRun(command, &o.DryRun, "none, client or server: client sends no writes, server sends all writes and stores none")
 	SetFormats(command, o.Output.AllowedFormats())
 	command.Args = OneSyncTarget
 	command.ValidArgsFunction = o.CompleteName
@@ -187,10 +233,8 @@ func Complete(open func() (client.WithWatch, error), list client.ObjectList, val
 
 // Complete validates the flags. Callers must call it before any other method.
 func (o *InventoryOptions) Complete() error {
-	switch o.DryRun {
-	case DryRunNone, DryRunClient, DryRunServer:
-	default:
-		return fmt.Errorf("--dry-run: %q is none of none, client and server", o.DryRun)
+	if err := CheckDryRun(o.DryRun); err != nil {
+		return err
 	}
 	printer, err := o.Output.ToPrinter()
 	if err != nil {
@@ -307,7 +351,7 @@ func (o *InventoryOptions) GetSyncTarget(ctx context.Context, name string, errs 
 	}
 	syncTarget, err := inventory.SyncTarget(ctx, name)
 	if err == nil && syncTarget == nil {
-		err = registration.NotFound(name)
+		err = inventory.NotFound(ctx, name)
 	}
 	return inventory, syncTarget, err
 }

@@ -18,6 +18,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -28,6 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/suggest"
 )
 
 // ReadOptions are the flags of all commands that only read SyncTargets.
@@ -52,6 +55,14 @@ func (o *ReadOptions) AddSelector(command *cobra.Command) {
 	command.Flags().StringVarP(&o.selector, "selector", "l", "", "only SyncTargets with these labels, as in kubectl get")
 }
 
+// RejectSelector returns an error if the flag that selects SyncTargets is given, in a workspace that has none.
+func (o *ReadOptions) RejectSelector() error {
+	if o.selector == "" {
+		return nil
+	}
+	return errors.New("--selector is for inventory workspaces, and the workspace is none")
+}
+
 // ListOptions returns the list options for the requested SyncTargets.
 func (o *ReadOptions) ListOptions() (*client.ListOptions, error) {
 	selector, err := labels.Parse(o.selector)
@@ -69,15 +80,19 @@ func (o *ReadOptions) List(ctx context.Context, from client.Client, names []stri
 	}
 	list := &edgev2alpha1.SyncTargetList{}
 	if err := from.List(ctx, list, options); err != nil {
-		return nil, fmt.Errorf("cannot list SyncTargets; does the current workspace bind the export edge.kubestellar.io? %w", err)
+		return nil, registration.DescribeInventoryError(err)
 	}
 	if len(names) == 0 {
 		return list, nil
 	}
+	all := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		all = append(all, list.Items[i].Name)
+	}
 	list.Items = slices.DeleteFunc(list.Items, func(one edgev2alpha1.SyncTarget) bool { return !slices.Contains(names, one.Name) })
 	for _, name := range names {
 		if !slices.ContainsFunc(list.Items, func(one edgev2alpha1.SyncTarget) bool { return one.Name == name }) {
-			return nil, apierrors.NewNotFound(edgev2alpha1.SchemeGroupVersion.WithResource("synctargets").GroupResource(), name)
+			return nil, fmt.Errorf("%w%s", apierrors.NewNotFound(edgev2alpha1.SchemeGroupVersion.WithResource("synctargets").GroupResource(), name), suggest.Names(name, all))
 		}
 	}
 	return list, nil

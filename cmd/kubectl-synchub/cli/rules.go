@@ -32,7 +32,7 @@ import (
 )
 
 // errNoRules means that the hub has not written SyncRules.
-var errNoRules = errors.New("the hub has not written any")
+var errNoRules = errors.New("the hub has not written any yet; it does so within seconds in a new workspace")
 
 // ReadRules returns the rules that the hub shows in a workspace.
 func ReadRules(ctx context.Context, r *Reader) (*edgev2alpha1.SyncRulesStatus, error) {

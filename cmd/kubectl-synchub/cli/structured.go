@@ -32,10 +32,10 @@ const (
 	outputYAML StructuredOutput = "yaml"
 )
 
-// AddFlag adds the flag. The present value is the default.
-func (f *StructuredOutput) AddFlag(command *cobra.Command) {
+// AddFlag adds the flag. The present value is the default. forPeople are further formats, which [StructuredOutput.Print] does not print.
+func (f *StructuredOutput) AddFlag(command *cobra.Command, forPeople ...string) {
 	command.Flags().StringVarP((*string)(f), "output", "o", string(*f), "")
-	SetFormats(command, []string{string(outputJSON), string(outputYAML)})
+	SetFormats(command, append([]string{string(outputJSON), string(outputYAML)}, forPeople...))
 }
 
 // Print prints a document. done is false if people read the output.

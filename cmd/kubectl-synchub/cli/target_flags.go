@@ -31,7 +31,7 @@ type TargetFlags struct{ Kubeconfig, Context string }
 func (f *TargetFlags) AddFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&f.Kubeconfig, "target-kubeconfig", "", "kubeconfig of an administrator of the cluster; it is only used here")
-	flags.StringVar(&f.Context, "target-context", "", "the context of that kubeconfig, if it is not its current one")
+	flags.StringVar(&f.Context, "target-context", "", "context of the cluster in --target-kubeconfig; the default is its current context")
 }
 
 // Reader returns a reader of the cluster.

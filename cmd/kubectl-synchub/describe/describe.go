@@ -20,6 +20,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,13 +29,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/register"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
 )
@@ -68,26 +70,24 @@ func describeTarget(ctx context.Context, options cli.ReadOptions, name string) e
 	}
 	var events corev1.EventList
 	// A user without the right to list events still gets the rest of the description.
-	eventsError := workspace.List(ctx, &events, client.MatchingFields{"involvedObject.name": name, "involvedObject.kind": "SyncTarget"})
-	description := &description{cli.NewColumns(options.Out), time.Now()}
-	description.target(&list.Items[0])
-	if eventsError == nil {
-		description.events(&list.Items[0], events.Items)
-	}
-	return description.Flush()
+	_ = workspace.List(ctx, &events, client.MatchingFields{"involvedObject.name": name, "involvedObject.kind": "SyncTarget"})
+	columns := cli.NewColumns(options.Out)
+	Target(&list.Items[0], events.Items, time.Now()).print(columns)
+	return columns.Flush()
 }
 
-// description formats text like kubectl describe.
+// Target returns the description of a SyncTarget, with events about SyncTargets of its name.
+func Target(of *edgev2alpha1.SyncTarget, events []corev1.Event, now time.Time) *Description {
+	d := &description{now: now}
+	d.target(of)
+	d.events(events, func(event *corev1.Event) string { return TargetNote(of, event) })
+	return &d.Description
+}
+
+// description is a description at one point in time.
 type description struct {
-	cli.Columns
+	Description
 	now time.Time
-}
-
-// field writes a line, unless the value is empty.
-func (d *description) field(name, value string) {
-	if value != "" {
-		d.Line("%s:\t%s", name, value)
-	}
 }
 
 func (d *description) target(of *edgev2alpha1.SyncTarget) {
@@ -103,7 +103,12 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	d.field("Version", row.Version)
 	d.field("Last Seen", d.formatAgo(of.Status.LastSyncerHeartbeatTime))
 	if reference := of.Spec.KubeconfigSecretRef; reference != nil {
-		d.field("Kubeconfig", fmt.Sprintf("Secret %s/%s", reference.Namespace, reference.Name))
+		kind := "Kubeconfig"
+		if registration.IsTunnel(of) {
+			// The cluster opens a tunnel with the token in the Secret.
+			kind = "Tunnel Token"
+		}
+		d.field(kind, fmt.Sprintf("Secret %s/%s", reference.Namespace, reference.Name))
 	}
 	if credentials := of.Status.Credentials; credentials != nil && credentials.ExpiresAt != nil {
 		d.field("Token", d.token(credentials))
@@ -118,32 +123,24 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	d.conditions(of.Status.Conditions)
 	d.resources(of.Status.SyncedResources)
 	d.formerClusters(of)
-	if lines := row.FailureLines(); len(lines) > 0 {
-		d.Line("Failed Objects:")
-		for _, line := range lines {
-			d.Line("  %s", line)
-		}
-	}
+	d.failures(row)
 	if of.Status.Cleanup != nil {
-		d.Line("Cleanup:\t%s", register.CleanupText(of))
-		for _, line := range register.RemainingLines(of) {
-			d.Line("%s", line)
-		}
+		d.field("Cleanup", register.CleanupText(of))
+		d.text(register.RemainingLines(of)...)
 	}
 }
 
-// otherCluster writes that the kubeconfig leads to an unexpected cluster.
+// otherCluster adds that the kubeconfig leads to an unexpected cluster.
 func (d *description) otherCluster(of *edgev2alpha1.SyncTarget) {
 	if of.Status.ObservedClusterID == "" {
 		return
 	}
 	d.field("Observed Cluster ID", of.Status.ObservedClusterID)
+	remedy := "\tAnother cluster answers, so nothing is synced. Put the kubeconfig back,"
 	if registration.IsTunnel(of) {
-		d.Line("\tThe tunnel leads to another cluster, so nothing is synced. Remove it there,")
-	} else {
-		d.Line("\tAnother cluster answers, so nothing is synced. Put the kubeconfig back,")
+		remedy = "\tThe tunnel leads to another cluster, so nothing is synced. Remove it there,"
 	}
-	d.Line("\tor confirm the cluster with `kubectl synchub confirm-cluster %s`.", of.Name)
+	d.text(remedy, fmt.Sprintf("\tor confirm the cluster with `kubectl synchub confirm-cluster %s`.", of.Name))
 }
 
 // formerClusters lists the clusters that the SyncTarget stood for.
@@ -151,12 +148,27 @@ func (d *description) formerClusters(of *edgev2alpha1.SyncTarget) {
 	if len(of.Status.FormerClusters) == 0 {
 		return
 	}
-	d.Line("Former Clusters:")
-	d.Line("  Cluster ID\tUntil\tResources")
+	table := d.table("Former Clusters", "Cluster ID", "Until", "Resources")
 	for _, former := range of.Status.FormerClusters {
-		d.Line("  %s\t%s\t%d", cmp.Or(former.ClusterID, "<unknown>"), d.formatAgo(&former.Until), len(former.Resources))
+		table.row(cmp.Or(former.ClusterID, "<unknown>"), d.formatAgo(&former.Until), strconv.Itoa(len(former.Resources)))
 	}
-	d.Line("  `kubectl synchub stale-objects %s --target-kubeconfig FILE` lists the objects that are left there.", of.Name)
+	table.note("`kubectl synchub stale-objects %s --target-kubeconfig FILE` lists the objects that are left there.", of.Name)
+}
+
+// failures lists the failed objects.
+func (d *description) failures(row overview.Row) {
+	lines := row.FailureLines()
+	if len(lines) == 0 {
+		return
+	}
+	table := d.table("Failed Objects")
+	for i, line := range lines {
+		table.row(line)
+		if i < len(row.Failures) {
+			failed := placed.ObjectOf(edgev2alpha1.PlacementPair{ObjectFailure: row.Failures[i]})
+			table.Rows[i].Object, table.Rows[i].SyncTarget = &failed, row.Name
+		}
+	}
 }
 
 func formatCounts(counts *edgev2alpha1.TargetCounts) string {
@@ -191,13 +203,12 @@ func (d *description) token(credentials *edgev2alpha1.CredentialsStatus) string 
 
 func (d *description) conditions(conditions []metav1.Condition) {
 	if len(conditions) == 0 {
-		d.Line("Conditions:\t<none>")
+		d.field("Conditions", "<none>")
 		return
 	}
-	d.Line("Conditions:")
-	d.Line("  Type\tStatus\tSince\tReason\tMessage")
+	table := d.table("Conditions", "Type", "Status", "Since", "Reason", "Message")
 	for _, condition := range conditions {
-		d.Line("  %s\t%s\t%s\t%s\t%s", condition.Type, condition.Status, overview.FormatDuration(d.now.Sub(condition.LastTransitionTime.Time)), condition.Reason, condition.Message)
+		table.row(condition.Type, string(condition.Status), overview.FormatDuration(d.now.Sub(condition.LastTransitionTime.Time)), condition.Reason, condition.Message)
 	}
 }
 
@@ -205,37 +216,46 @@ func (d *description) resources(resources []edgev2alpha1.SyncedResource) {
 	if len(resources) == 0 {
 		return
 	}
-	d.Line("Synced Resources:")
-	d.Line("  Resource\tVersions\tState\tReason\tMessage")
+	table := d.table("Synced Resources", "Resource", "Versions", "State", "Reason", "Message")
 	for _, resource := range resources {
 		name := metav1.GroupResource{Group: resource.Group, Resource: resource.Resource}
-		d.Line("  %s\t%s\t%s\t%s\t%s", name.String(), strings.Join(resource.Versions, ","), resource.State, resource.Reason, resource.Message)
+		table.row(name.String(), strings.Join(resource.Versions, ","), string(resource.State), resource.Reason, resource.Message)
 	}
 }
 
-func (d *description) events(of *edgev2alpha1.SyncTarget, events []corev1.Event) {
+// events writes events, the oldest first. noteOn returns a note on the age of an event.
+func (d *description) events(events []corev1.Event, noteOn func(*corev1.Event) string) {
 	if len(events) == 0 {
 		return
 	}
-	d.Line("Events:")
-	d.Line("  Type\tReason\tAge\tMessage")
-	for _, event := range events {
-		when := event.LastTimestamp
-		if when.IsZero() {
-			when = metav1.Time(event.EventTime)
-		}
-		age := overview.FormatDuration(d.now.Sub(when.Time)) + staleness(of, event.InvolvedObject.UID, when)
-		d.Line("  %s\t%s\t%s\t%s", event.Type, event.Reason, age, strings.TrimSpace(event.Message))
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return EventTime(&a).Compare(EventTime(&b).Time) })
+	table := d.table("Events", "Type", "Reason", "Age", "Message")
+	for i := range events {
+		table.row(EventCells(&events[i], noteOn(&events[i]), d.now)...)
 	}
 }
 
-// staleness returns why an event no longer describes the SyncTarget, or "" if it may still do.
-func staleness(of *edgev2alpha1.SyncTarget, about types.UID, when metav1.Time) string {
+// EventTime returns the time of the last occurrence of an event.
+func EventTime(event *corev1.Event) metav1.Time {
+	if event.LastTimestamp.IsZero() {
+		return metav1.Time(event.EventTime)
+	}
+	return event.LastTimestamp
+}
+
+// EventCells returns the type, reason, age and message of an event, with a note after the age.
+func EventCells(event *corev1.Event, note string, now time.Time) []string {
+	age := overview.FormatDuration(now.Sub(EventTime(event).Time))
+	return []string{event.Type, event.Reason, age + note, strings.TrimSpace(event.Message)}
+}
+
+// TargetNote returns why a warning no longer describes the SyncTarget, or "" if it may still do.
+func TargetNote(of *edgev2alpha1.SyncTarget, event *corev1.Event) string {
 	ready := meta.FindStatusCondition(of.Status.Conditions, edgev2alpha1.ConditionReady)
 	switch {
-	case about != of.UID:
+	case event.InvolvedObject.UID != of.UID:
 		return " (of an earlier SyncTarget of this name)"
-	case ready != nil && ready.Status == metav1.ConditionTrue && when.Before(&ready.LastTransitionTime):
+	case event.Type == corev1.EventTypeWarning && ready != nil && ready.Status == metav1.ConditionTrue && EventTime(event).Time.Before(ready.LastTransitionTime.Time):
 		return " (over: Ready since then)"
 	default:
 		return ""

@@ -32,9 +32,11 @@ import (
 func described(t *testing.T, of *edgev2alpha1.SyncTarget, now time.Time) string {
 	t.Helper()
 	var out bytes.Buffer
-	description := &description{cli.NewColumns(&out), now}
+	description := &description{now: now}
 	description.target(of)
-	if err := description.Flush(); err != nil {
+	columns := cli.NewColumns(&out)
+	description.print(columns)
+	if err := columns.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder

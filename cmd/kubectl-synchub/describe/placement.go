@@ -17,24 +17,27 @@ limitations under the License.
 package describe
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/rollout"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 const (
@@ -45,8 +48,8 @@ const (
 	maxColumns = 8
 )
 
-const describePlacementLong = `Show the details of an EdgePlacement of the current workspace: its conditions, and how each object that it selects is on each
-cluster. Objects that need attention come first.
+const describePlacementLong = `Show the details of an EdgePlacement of the current workspace: its conditions, how each object that it selects is on each
+cluster, and its events. Objects that need attention come first.
 
 The command reads only the workspace, so you need no rights for mailboxes or clusters. The hub lists the first ten pairs of an
 object and a cluster that fail, and the first ten that are on their way. If there are more, the state of the other pairs is
@@ -88,21 +91,51 @@ func (o *describePlacementOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	description := &description{cli.NewColumns(o.Out), time.Now()}
-	description.placement(placement)
+	d := &description{now: time.Now()}
+	d.placement(placement)
 	// The rest of the description does not depend on the objects, so the user gets it anyway.
 	objects, fingerprint, listError := rollout.PlacedObjects(ctx, reader, placement)
 	if listError == nil {
-		if status := &placement.Status; int64(len(objects)) == status.Selected && status.ObservedObjects != "" && status.ObservedObjects != fingerprint.String() {
-			description.Line("Objects have changed since the hub wrote this status.")
-		}
-		description.namespaces(placement, slice, objects)
-		description.placedObjects(placement, placed.NewView(placement, slice), objects, o.limit)
+		d.currency(placement, len(objects), fingerprint.String())
+		d.namespaces(placement, slice, objects)
+		d.placedObjects(placement, placed.NewView(placement, slice), objects, o.limit)
 	}
-	description.placementPairs("Failures", placement.Status.Failures)
-	description.placementPairs("On Their Way", placement.Status.Progressing)
-	description.excludedObjects(&placement.Status)
-	return errors.Join(listError, description.Flush())
+	d.placementPairs("Failures", placement.Status.Failures)
+	d.placementPairs("On Their Way", placement.Status.Progressing)
+	d.excludedObjects(&placement.Status)
+	var events corev1.EventList
+	// A user without the right to list events still gets the rest of the description.
+	if reader.Client.List(ctx, &events, client.MatchingFields{"involvedObject.name": name, "involvedObject.kind": "EdgePlacement"}) == nil {
+		d.events(events.Items, func(event *corev1.Event) string { return placementNote(placement, event) })
+	}
+	columns := cli.NewColumns(o.Out)
+	d.print(columns)
+	return errors.Join(listError, columns.Flush())
+}
+
+// placementNote returns why an event is not about this EdgePlacement, or "".
+func placementNote(of *edgev2alpha1.EdgePlacement, event *corev1.Event) string {
+	if event.InvolvedObject.UID != of.UID {
+		return " (of an earlier EdgePlacement of this name)"
+	}
+	return ""
+}
+
+// Placement returns the description of an EdgePlacement without its objects.
+func Placement(of *edgev2alpha1.EdgePlacement, now time.Time) *Description {
+	d := &description{now: now}
+	d.placement(of)
+	d.placementPairs("Failures", of.Status.Failures)
+	d.placementPairs("On Their Way", of.Status.Progressing)
+	d.excludedObjects(&of.Status)
+	return &d.Description
+}
+
+// currency adds a text if the objects have changed since the hub wrote the status.
+func (d *description) currency(of *edgev2alpha1.EdgePlacement, objects int, fingerprint string) {
+	if status := &of.Status; int64(objects) == status.Selected && status.ObservedObjects != "" && status.ObservedObjects != fingerprint {
+		d.text("Objects have changed since the hub wrote this status.")
+	}
 }
 
 func (d *description) placement(of *edgev2alpha1.EdgePlacement) {
@@ -111,20 +144,23 @@ func (d *description) placement(of *edgev2alpha1.EdgePlacement) {
 	d.field("Labels", formatLabels(of.Labels))
 	d.field("Deletion Policy", string(of.Spec.DeletionPolicy))
 	if int64(status.SpecGeneration) != of.Generation {
-		d.Line("Status:\tof generation %d, while the EdgePlacement has generation %d: the hub is about to write it again", status.SpecGeneration, of.Generation)
+		d.field("Status", fmt.Sprintf("of generation %d, while the EdgePlacement has generation %d: the hub is about to write it again", status.SpecGeneration, of.Generation))
 	}
 	d.field("Locations", fmt.Sprint(status.MatchingLocationCount))
 	d.field("Destinations", fmt.Sprint(status.Destinations))
 	d.field("Objects", fmt.Sprintf("%d selected, %d not placed", status.Selected, status.Excluded))
 	d.field("Pairs", fmt.Sprintf("%d: %d placed, %d synced, %d healthy, %d failed",
 		status.Selected*int64(status.Destinations), status.Placed, status.Synced, status.Healthy, status.Failed))
+	if status.Upsynced > 0 {
+		d.field("Upsynced", wording.Count(status.Upsynced, "object of the clusters is", "objects of the clusters are")+" in this workspace")
+	}
 	if rollout := status.Rollout; rollout != nil {
-		d.field("Rollout", fmt.Sprintf("%d destinations successful, %d progressing, %d failed, %d waiting", rollout.Succeeded, rollout.Progressing, rollout.Failed, rollout.Waiting))
+		d.field("Rollout", fmt.Sprintf("%d successful, %d progressing, %d failed, %d waiting", rollout.Succeeded, rollout.Progressing, rollout.Failed, rollout.Waiting))
 	}
 	d.conditions(status.Conditions)
 }
 
-// namespaces writes how the namespaces of the objects are called on clusters where each workspace has namespaces of its own.
+// namespaces adds how the namespaces of the objects are called on clusters where each workspace has namespaces of its own.
 func (d *description) namespaces(placement *edgev2alpha1.EdgePlacement, slice *edgev2alpha1.SinglePlacementSlice, objects []placed.Object) {
 	if slice == nil {
 		return
@@ -134,132 +170,108 @@ func (d *description) namespaces(placement *edgev2alpha1.EdgePlacement, slice *e
 		names.Insert(object.Namespace)
 	}
 	names.Delete("")
-	hasTitle := false
+	var table *Table
 	for _, destination := range slice.Destinations {
 		naming := tenancy.Naming(destination.NamespaceTemplate)
 		if naming.IsShared() {
 			continue
 		}
-		if !hasTitle {
-			d.Line("Namespaces:")
-			d.Line("  Namespace\tCluster\tName There")
-			hasTitle = true
+		if table == nil {
+			table = d.table("Namespaces", "Namespace", "Cluster", "Name There")
 		}
 		for _, name := range sets.List(names) {
-			d.Line("  %s\t%s\t%s", name, destination.SyncTargetName, naming.Namespace(logicalcluster.From(placement), name))
+			table.row(name, destination.SyncTargetName, naming.Namespace(logicalcluster.From(placement), name))
 		}
 	}
 }
 
-// placedObjects writes how each object is on each cluster.
+// placedObjects adds how each object is on each cluster.
 func (d *description) placedObjects(placement *edgev2alpha1.EdgePlacement, view *placed.View, objects []placed.Object, limit int) {
 	if int64(len(objects)) != placement.Status.Selected {
 		// Some of these are not counted yet, or not published.
-		d.Line("The EdgePlacement selects %d objects, and the hub has counted %d.", len(objects), placement.Status.Selected)
+		d.text(fmt.Sprintf("The EdgePlacement selects %s, and the hub has counted %d.", wording.Count(len(objects), "object", "objects"), placement.Status.Selected))
 		view.Complete = false
 	}
 	if len(objects) == 0 || len(view.SyncTargets) == 0 {
 		return
 	}
-	slices.SortStableFunc(objects, func(a, b placed.Object) int { return cmp.Compare(rank(view, a), rank(view, b)) })
+	view.SortWorstFirst(objects)
 	shown := objects
 	if limit > 0 {
 		shown = objects[:min(limit, len(objects))]
 	}
+	var table *Table
 	if len(view.SyncTargets) <= maxColumns {
-		d.objectsByCluster(view, shown)
+		table = d.objectsByCluster(view, shown)
 	} else {
-		d.objectsWithCounts(view, shown)
+		table = d.objectsWithCounts(view, shown)
 	}
 	if more := len(objects) - len(shown); more > 0 {
-		d.Line("  and %d more objects: show them with --limit", more)
+		table.note("and %s: show more with --limit", wording.Count(more, "more object", "more objects"))
 	}
 }
 
-// rank is lower for objects that need attention, and for those on their way.
-func rank(view *placed.View, object placed.Object) int {
-	lowest := 3
+// objectsByCluster adds a table with a row for each object and a column for each cluster.
+func (d *description) objectsByCluster(view *placed.View, objects []placed.Object) *Table {
+	table := d.table("Objects", append([]string{"Object"}, view.SyncTargets...)...)
+	for _, object := range objects {
+		cells := []string{object.String()}
+		for _, syncTarget := range view.SyncTargets {
+			cells = append(cells, view.StateOf(object, syncTarget).State)
+		}
+		table.row(cells...)
+	}
+	return table
+}
+
+// objectsWithCounts adds a table with a row for each object, with the number of clusters by state.
+func (d *description) objectsWithCounts(view *placed.View, objects []placed.Object) *Table {
+	table := d.table("Objects", "Object", "Clusters")
+	for _, object := range objects {
+		table.row(object.String(), Counts(view, object))
+	}
+	return table
+}
+
+// Counts returns the number of clusters by the state that an object has there.
+func Counts(view *placed.View, object placed.Object) string {
+	counts := map[string]int{}
 	for _, syncTarget := range view.SyncTargets {
-		lowest = min(lowest, rankOf(view.StateOf(object, syncTarget)))
+		counts[view.StateOf(object, syncTarget).State]++
 	}
-	return lowest
+	var parts []string
+	for _, state := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[state], state))
+	}
+	return strings.Join(parts, ", ")
 }
 
-func rankOf(state placed.State) int {
-	switch {
-	case state.Failed:
-		return 0
-	case state.State == placed.Healthy:
-		return 3
-	case state.State == placed.Unknown:
-		return 2
-	default:
-		return 1
-	}
-}
-
-// objectsByCluster writes a table with a line for each object and a column for each cluster.
-func (d *description) objectsByCluster(view *placed.View, objects []placed.Object) {
-	d.Line("Objects:")
-	d.Line("  Object\t%s", strings.Join(view.SyncTargets, "\t"))
-	for _, object := range objects {
-		var states []string
-		for _, syncTarget := range view.SyncTargets {
-			states = append(states, view.StateOf(object, syncTarget).State)
-		}
-		d.Line("  %s\t%s", object, strings.Join(states, "\t"))
-	}
-}
-
-// objectsWithCounts writes a line for each object, with the number of clusters by state.
-func (d *description) objectsWithCounts(view *placed.View, objects []placed.Object) {
-	d.Line("Objects:")
-	d.Line("  Object\tClusters")
-	for _, object := range objects {
-		counts := map[string]int{}
-		var order []string
-		for _, syncTarget := range view.SyncTargets {
-			state := view.StateOf(object, syncTarget).State
-			if counts[state]++; counts[state] == 1 {
-				order = append(order, state)
-			}
-		}
-		slices.Sort(order)
-		var parts []string
-		for _, state := range order {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[state], state))
-		}
-		d.Line("  %s\t%s", object, strings.Join(parts, ", "))
-	}
-}
-
-// placementPairs writes a list of the status, with messages.
+// placementPairs adds a list of the status, with messages.
 func (d *description) placementPairs(title string, pairs []edgev2alpha1.PlacementPair) {
 	if len(pairs) == 0 {
 		return
 	}
-	d.Line("%s:", title)
-	d.Line("  Object\tCluster\tReason\tMessage")
-	for _, pair := range pairs {
-		cluster := pair.SyncTarget
+	table := d.table(title, "Object", "Cluster", "Reason", "Message")
+	for i, pair := range pairs {
+		object, cluster := placed.ObjectOf(pair), pair.SyncTarget
 		if pair.ClusterNamespace != "" {
 			cluster += " (" + pair.ClusterNamespace + ")"
 		}
-		d.Line("  %s\t%s\t%s\t%s", placed.ObjectOf(pair), cluster, pair.Reason, pair.Message)
+		table.row(object.String(), cluster, pair.Reason, pair.Message)
+		table.Rows[i].Object, table.Rows[i].SyncTarget = &object, pair.SyncTarget
 	}
 }
 
-// excludedObjects writes the first of the objects that no EdgePlacement places.
+// excludedObjects adds the first of the objects that no EdgePlacement places.
 func (d *description) excludedObjects(status *edgev2alpha1.EdgePlacementStatus) {
 	if len(status.ExcludedObjects) == 0 {
 		return
 	}
-	d.Line("Not Placed:")
-	d.Line("  Object\tReason\tMessage")
+	table := d.table("Not Placed", "Object", "Reason", "Message")
 	for _, object := range status.ExcludedObjects {
-		d.Line("  %s\t%s\t%s", placed.ObjectOf(edgev2alpha1.PlacementPair{ObjectFailure: object}), object.Reason, object.Message)
+		table.row(placed.ObjectOf(edgev2alpha1.PlacementPair{ObjectFailure: object}).String(), object.Reason, object.Message)
 	}
 	if more := status.Excluded - int64(len(status.ExcludedObjects)); more > 0 {
-		d.Line("  and %d more objects", more)
+		table.note("and %s", wording.Count(more, "more object", "more objects"))
 	}
 }

@@ -53,10 +53,12 @@ func describedObjects(t *testing.T, clusters, counted, limit int) string {
 		}},
 	}
 	var out bytes.Buffer
-	description := &description{cli.NewColumns(&out), time.Now()}
+	description := &description{now: time.Now()}
 	description.placedObjects(placement, placed.NewView(placement, slice), objects, limit)
 	description.placementPairs("Failures", placement.Status.Failures)
-	if err := description.Flush(); err != nil {
+	columns := cli.NewColumns(&out)
+	description.print(columns)
+	if err := columns.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(out.String()), " ")
@@ -69,7 +71,7 @@ func TestDescribePlacedObjects(t *testing.T) {
 	}{
 		"a column for each cluster": {2, 2, 0, "Object cluster-0 cluster-1 configmaps shop/b Conflict Healthy configmaps shop/a Healthy Healthy"},
 		"counts for many clusters":  {9, 2, 0, "Object Clusters configmaps shop/b 1 Conflict, 8 Healthy configmaps shop/a 9 Healthy"},
-		"a limit":                   {2, 2, 1, "configmaps shop/b Conflict Healthy and 1 more objects"},
+		"a limit":                   {2, 2, 1, "configmaps shop/b Conflict Healthy and 1 more object"},
 		"an object not counted yet": {2, 1, 0, "selects 2 objects, and the hub has counted 1. Objects: Object cluster-0 cluster-1 configmaps shop/b Conflict Unknown configmaps shop/a Unknown Unknown"},
 		"no cluster":                {0, 2, 0, "Failures: Object Cluster Reason Message configmaps shop/b cluster-0 Conflict theirs"},
 	} {
@@ -82,13 +84,15 @@ func TestDescribePlacedObjects(t *testing.T) {
 
 func TestDescribeExcludedObjects(t *testing.T) {
 	var out bytes.Buffer
-	description := &description{cli.NewColumns(&out), time.Now()}
+	description := &description{now: time.Now()}
 	status := &edgev2alpha1.EdgePlacementStatus{Selected: 3, Excluded: 13, ExcludedObjects: []edgev2alpha1.ObjectFailure{
 		{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Name: "reader", Reason: "NotSelected", Message: "it meets no test"},
 	}}
 	description.placement(&edgev2alpha1.EdgePlacement{Status: *status})
 	description.excludedObjects(status)
-	if err := description.Flush(); err != nil {
+	columns := cli.NewColumns(&out)
+	description.print(columns)
+	if err := columns.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(out.String()), " ")
@@ -102,7 +106,7 @@ func TestDescribeExcludedObjects(t *testing.T) {
 // The description names the namespaces on a cluster where each workspace has its own.
 func TestDescribeNamespaces(t *testing.T) {
 	var out bytes.Buffer
-	description := &description{cli.NewColumns(&out), time.Now()}
+	description := &description{now: time.Now()}
 	placement := &edgev2alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{logicalcluster.AnnotationKey: "ws"}}}
 	slice := &edgev2alpha1.SinglePlacementSlice{Destinations: []edgev2alpha1.SinglePlacement{
 		{SyncTargetName: "florin", NamespaceTemplate: "{namespace}-{hash}"}, {SyncTargetName: "guilder"},
@@ -111,7 +115,9 @@ func TestDescribeNamespaces(t *testing.T) {
 	description.namespaces(placement, slice, objects)
 	description.namespaces(placement, nil, objects)
 	description.placementPairs("Failures", []edgev2alpha1.PlacementPair{{SyncTarget: "florin", ClusterNamespace: "shop-x"}})
-	if err := description.Flush(); err != nil {
+	columns := cli.NewColumns(&out)
+	description.print(columns)
+	if err := columns.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(out.String()), " ")

@@ -41,7 +41,8 @@ If you may read that SyncTarget, the steps in its mailbox follow. In an inventor
 TARGET is a SyncTarget of the workspace. RESOURCE is written as for kubectl get: deployments, deploy, deployments.apps. For a
 cluster-scoped object give its NAME only.
 
-The command names the facts that it cannot read, and explains all other ones. It reads the cluster with the hub's kubeconfig if
+Below the steps are the related objects, which the hub syncs together with the object. The command names the facts that it cannot
+read, and explains all other ones. It reads the cluster with the hub's kubeconfig if
 you may read that Secret, or else with --target-kubeconfig. It reads the rules from the SyncRules that the hub keeps in the
 workspace, unless you name the hosting cluster by --hosting-kubeconfig, or give the PublishedResources as files. It changes
 nothing.`
@@ -51,24 +52,33 @@ const explainExample = `  kubectl synchub explain florin deployments shop/web
   # With the PublishedResources themselves, whose conditions name the reason if one is not ready
   kubectl synchub explain florin deploy shop/web --hosting-kubeconfig hosting.kubeconfig
 
+  # For a script: fail unless the object is in sync, as far as that can be seen
+  kubectl synchub explain florin deploy shop/web --exit-code
+
   # A cluster-scoped object, for a program
   kubectl synchub explain florin clusterroles viewer -o json`
 
 // explainOptions are the flags of explain.
 type explainOptions struct {
 	cli.ReadOptions
-	output  cli.StructuredOutput
-	files   []string
-	target  cli.TargetFlags
-	hosting cli.HostingFlags
+	output   cli.StructuredOutput
+	exitCode bool
+	files    []string
+	target   cli.TargetFlags
+	hosting  cli.HostingFlags
 	// workloadRules are the rules that the hub shows in the workload workspace, if the current workspace is one.
 	workloadRules    *edgev2alpha1.SyncRulesStatus
 	workloadRulesErr error
 }
 
+func newOptions(read cli.ReadOptions) *explainOptions {
+	return &explainOptions{ReadOptions: read, workloadRulesErr: errors.New("they are in the hosting cluster, which was not named")}
+}
+
 // NewCommand returns the command explain.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &explainOptions{ReadOptions: cli.NewReadOptions(streams), workloadRulesErr: errors.New("they are in the hosting cluster, which was not named")}
+	options := newOptions(cli.NewReadOptions(streams))
+	options.WithNamespace()
 	command := &cobra.Command{
 		Use:     "explain TARGET RESOURCE [NAMESPACE/]NAME",
 		Short:   "Explain why an object is on a cluster or is not",
@@ -86,7 +96,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResources; - is standard input (repeatable)")
 	options.hosting.AddFlags(command, "kubeconfig of the hub's hosting cluster, where the PublishedResources are")
 	options.target.AddFlags(command)
+	flags.Lookup("namespace").Usage = "namespace of the object, if NAME has none"
 	flags.Lookup("target-kubeconfig").Usage = "kubeconfig to read the cluster with; the default is the hub's"
+	flags.BoolVar(&options.exitCode, "exit-code", false, "fail if a step stops the object, or if it waits")
 	command.MarkFlagsMutuallyExclusive("filename", "hosting-kubeconfig")
 	command.MarkFlagsMutuallyExclusive("filename", "hosting-context")
 	return command
@@ -139,40 +151,61 @@ func (o *explainOptions) run(ctx context.Context, target, resource, name string)
 	if err != nil {
 		return err
 	}
-	here, err := o.Reader()
+	explanation, err := o.explain(ctx, target, resource, key)
 	if err != nil {
 		return err
+	}
+	return o.print(explanation)
+}
+
+// Object explains an object of a workspace, or of the mailbox of a SyncTarget in it, as the command explain does without flags.
+func Object(ctx context.Context, workspace cli.WorkspaceOptions, target, resource string, key types.NamespacedName) (Explanation, error) {
+	return newOptions(cli.ReadOptions{WorkspaceOptions: workspace}).explain(ctx, target, resource, key)
+}
+
+func (o *explainOptions) explain(ctx context.Context, target, resource string, key types.NamespacedName) (none Explanation, err error) {
+	here, err := o.Reader()
+	if err != nil {
+		return none, err
 	}
 	inWorkload, err := o.placementFacts(ctx, here, target, resource, key)
 	if err != nil {
-		return err
+		return none, err
 	}
 	if inWorkload != nil {
-		explanation, err := o.explainFromWorkload(ctx, inWorkload, resource)
-		if err != nil {
-			return err
-		}
-		return o.print(explanation)
+		return o.explainFromWorkload(ctx, inWorkload, resource)
 	}
 	list, err := o.List(ctx, here.Client, []string{target})
 	if err != nil {
-		return err
+		return none, err
 	}
 	facts, err := o.facts(ctx, here.Client, &list.Items[0], resource, key)
 	if err != nil {
-		return err
+		return none, err
 	}
-	return o.print(Explain(facts))
+	return Explain(facts), nil
 }
 
 func (o *explainOptions) print(explanation Explanation) error {
-	if done, err := o.output.Print(o.Out, explanation); done || err != nil {
-		return err
+	done, err := o.output.Print(o.Out, explanation)
+	if !done && err == nil {
+		err = explanation.Print(o.Out)
 	}
-	return explanation.Print(o.Out)
+	if err == nil && o.exitCode {
+		err = explanation.Result.Err()
+	}
+	return err
 }
 
-// Print prints the steps as a table, and then the result.
+// Err returns an error if a step stops the object, or if it waits.
+func (r Result) Err() error {
+	if r.State == Stopped || r.State == Waiting {
+		return fmt.Errorf("the object is %s at the step %s", r.State, r.Step)
+	}
+	return nil
+}
+
+// Print prints the steps and the related objects as tables, and then the result.
 func (e Explanation) Print(out io.Writer) error {
 	columns := cli.NewColumns(out)
 	columns.Line("STEP\tSTATE\tWHAT")
@@ -186,6 +219,7 @@ func (e Explanation) Print(out io.Writer) error {
 		}
 		columns.Line("%s\t%s\t%s", step.Step, step.State, what)
 	}
+	e.printRelated(columns)
 	if err := columns.Flush(); err != nil {
 		return err
 	}

@@ -64,6 +64,16 @@ func tookBack(target int64) func(*testing.T, *explain.Facts) {
 	}
 }
 
+// drifted makes another client the manager of the copy's spec, with a size.
+func drifted(size int64) func(*testing.T, *explain.Facts) {
+	return func(_ *testing.T, f *explain.Facts) {
+		entries := f.Target.Value.GetManagedFields()
+		entries[0].FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:synchub.dev/owner":{}},"f:annotations":{"f:synchub.dev/mark":{}}}}`)
+		f.Target.Value.SetManagedFields(entries)
+		f.Target.Value.Object["spec"] = map[string]any{"size": size}
+	}
+}
+
 // limitExceeded sets the condition of the SyncTarget that its mailbox exceeds a limit.
 func limitExceeded(f *explain.Facts, reason, of string) {
 	setCondition(status(f), edgev2alpha1.ConditionMailboxLimitExceeded, metav1.ConditionTrue, reason, "The mailbox has "+of+", of which it may have 3.")
@@ -231,12 +241,27 @@ var contentCases = map[string]testCase{
 		step: explain.StepContent, state: explain.Stopped, reason: "Conflict", texts: []string{"widgets shop/web"},
 	},
 	"drifted": {
-		change: func(_ *testing.T, f *explain.Facts) {
-			entries := f.Target.Value.GetManagedFields()
-			entries[0].FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:synchub.dev/owner":{}},"f:annotations":{"f:synchub.dev/mark":{}}}}`)
-			f.Target.Value.SetManagedFields(entries)
+		change: drifted(5), state: explain.Unknown, texts: []string{"does not own .spec there"},
+	},
+	"drifted, which is only reported": {
+		change: func(t *testing.T, f *explain.Facts) {
+			drifted(5)(t, f)
+			f.Object.Value.SetAnnotations(map[string]string{edgev2alpha1.AnnotationDrift: "Report"})
 		},
-		state: explain.Unknown, texts: []string{"does not own .spec there"},
+		step: explain.StepContent, state: explain.Stopped, reason: "Drifted", texts: []string{"values differ at .spec.size", "drift is Report"},
+	},
+	"drifted to the same value, which is only reported": {
+		change: func(t *testing.T, f *explain.Facts) {
+			drifted(3)(t, f)
+			publisher(f).Spec.Drift = synchubv1alpha1.DriftReport
+		},
+		state: explain.OK, texts: []string{"in sync with the mailbox"},
+	},
+	"a wrong setting": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Object.Value.SetAnnotations(map[string]string{edgev2alpha1.AnnotationIgnoreFields: "kind"})
+		},
+		step: explain.StepName, state: explain.Stopped, reason: "Invalid", texts: []string{edgev2alpha1.AnnotationIgnoreFields},
 	},
 	"without the label": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value.SetLabels(nil) }, state: explain.Unknown, texts: []string{ownership.OwnerLabel},

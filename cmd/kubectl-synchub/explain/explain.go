@@ -64,6 +64,6 @@ func Explain(facts *Facts) Explanation {
 	case !o.goesDown:
 		ifOK = ""
 	}
-	explanation.Result = resultOf(explanation.Steps, presence, text, ifOK)
+	explanation.Result, explanation.Related = resultOf(explanation.Steps, presence, text, ifOK), o.related()
 	return explanation
 }

@@ -178,3 +178,11 @@ func check(t *testing.T, test testCase) {
 		t.Logf("%+v\n%+v", got.Result, got.Steps)
 	}
 }
+
+func TestErrOfAResult(t *testing.T) {
+	for state, fails := range map[explain.State]bool{explain.OK: false, explain.Unknown: false, explain.Waiting: true, explain.Stopped: true} {
+		if err := (explain.Result{State: state, Step: explain.StepSelected}).Err(); (err != nil) != fails {
+			t.Errorf("%s: %v", state, err)
+		}
+	}
+}

@@ -106,12 +106,14 @@ type Explanation struct {
 	Name      string `json:"name"`
 	Steps     []Step `json:"steps"`
 	Result    Result `json:"result"`
+	// Related are the objects that the hub syncs together with the object.
+	Related []Related `json:"related,omitempty"`
 }
 
 // Then returns the explanation with the steps of another one after its own. The other one is about the mailbox, and decides
 // unless a step in the workload workspace stops the object.
 func (e Explanation) Then(inMailbox Explanation) Explanation {
-	e.Steps = slices.Concat(e.Steps, inMailbox.Steps)
+	e.Steps, e.Related = slices.Concat(e.Steps, inMailbox.Steps), inMailbox.Related
 	if e.Result.State != Stopped {
 		e.Result = inMailbox.Result
 	}

@@ -41,19 +41,26 @@ import (
 	"github.com/synchub-dev/synchub/provider/inventories/parameters"
 )
 
-// observation is what the hub's own code observes and plans, with the facts in place of the hub's caches.
-type observation struct {
-	*Facts
+// compiled are the rules for the objects of one resource in one mailbox.
+type compiled struct { //nolint:recvcheck // an observation has rules of its own, which compile completes in place
 	// published is the PublishedResource in force. It is nil if there is none or it is unknown.
 	published *synchubv1alpha1.PublishedResource
 	// compileErr is the error of the PublishedResource.
 	compileErr error
 	matcher    *selection.Matcher
-	// planner has the resource: how the hub syncs objects, as far as that is known.
-	planner  plan.Planner
-	observer *observe.Observer
+	// rules are how the hub syncs objects, as far as that is known.
+	rules plan.Resource
 	// version describes in which version the hub writes objects to the target, and why. It is empty if there is only one version.
 	version string
+}
+
+// observation is what the hub's own code observes and plans, with the facts in place of the hub's caches.
+type observation struct {
+	*Facts
+	compiled
+	// planner has the resource.
+	planner  plan.Planner
+	observer *observe.Observer
 
 	// selected is the selection of the object itself by configs, before the filter and without relations.
 	selected   selection.Selection
@@ -82,27 +89,42 @@ type observation struct {
 	goesDown, belongs bool
 }
 
-func newObservation(facts *Facts) *observation {
-	o := &observation{Facts: facts, matcher: selection.Compile(facts.Configs.Value.SyncerConfigs, facts.Configs.Value.EdgeSyncConfigs)}
-	var resource plan.Resource
-	if o.published, resource, o.compileErr = publishedresource.CompileServed(facts.Published.Value, facts.Resource, facts.Served.Value); o.published == nil || o.compileErr != nil {
+func newObservation(facts *Facts) *observation { return compile(facts).observe(facts) }
+
+// compile compiles the rules in the facts. It needs no facts about an object.
+func compile(facts *Facts) compiled {
+	c := compiled{matcher: selection.Compile(facts.Configs.Value.SyncerConfigs, facts.Configs.Value.EdgeSyncConfigs)}
+	if c.published, c.rules, c.compileErr = publishedresource.CompileServed(facts.Published.Value, facts.Resource, facts.Served.Value); c.published == nil || c.compileErr != nil {
 		// If no PublishedResource could be read, assume that configs select the resource.
-		resource.RelatedOnly = o.published == nil && facts.Published.Err == nil
+		c.rules.RelatedOnly = c.published == nil && facts.Published.Err == nil
 	}
-	o.chooseVersion(&resource)
+	c.chooseVersion(facts)
+	return c
+}
+
+// observe observes and plans for one object.
+func (c compiled) observe(facts *Facts) *observation {
+	o := c.locate(facts)
+	if target := facts.Target.Value; target != nil {
+		mark, err := plan.TargetMark(o.owner(), target)
+		if o.notOwnedErr = err; err == nil {
+			o.copied, o.relation = o.resource().NewTargetObject(o.owner(), o.mailbox(), target, mark), mark.Relation
+		}
+	}
+	o.plan()
+	return o
+}
+
+// locate observes one object as far as its location on the target needs.
+func (c compiled) locate(facts *Facts) *observation {
+	o := &observation{Facts: facts, compiled: c}
+	resource := c.rules
 	o.newObserver(resource)
 	if object := facts.Object.Value; object != nil {
 		o.source, o.noDownsync = o.observer.UpsyncMark(object), plan.WhyNotDownsynced(o.owner(), object)
 		o.selected, o.isSelected = resource.Selects(o.matcher, object)
 	}
 	o.ref, o.refErr = o.targetRef()
-	if target := facts.Target.Value; target != nil {
-		mark, err := plan.TargetMark(o.owner(), target)
-		if o.notOwnedErr = err; err == nil {
-			o.copied, o.relation = resource.NewTargetObject(o.owner(), o.mailbox(), target, mark), mark.Relation
-		}
-	}
-	o.plan()
 	return o
 }
 
@@ -133,33 +155,33 @@ func (o *observation) hub() types.UID {
 
 // chooseVersion finds the version in which the hub writes objects to the target, if there are several. The version
 // that the hub used last shows which versions the target serves.
-func (o *observation) chooseVersion(resource *plan.Resource) {
-	all := resource.TargetVersions()
-	if o.Served.Value != nil && o.published == nil {
-		all = o.Served.Value.Versions
+func (c *compiled) chooseVersion(facts *Facts) {
+	all := c.rules.TargetVersions()
+	if facts.Served.Value != nil && c.published == nil {
+		all = facts.Served.Value.Versions
 	}
 	if len(all) < 2 {
 		return
 	}
 	var by selection.NamedVersion
-	if named := resource.NamedVersions(o.matcher); len(named) > 0 {
+	if named := c.rules.NamedVersions(c.matcher); len(named) > 0 {
 		by = named[0]
 	}
-	choice := targetversion.Choose(all, by.Version, targetversion.Target{Previous: cmp.Or(o.syncedResource(resource.TargetAPI().GroupResource()).Versions...)})
-	*resource = resource.WithTargetVersion(choice.Version)
+	choice := targetversion.Choose(all, by.Version, targetversion.Target{Previous: cmp.Or(facts.syncedResource(c.rules.TargetAPI().GroupResource()).Versions...)})
+	c.rules = c.rules.WithTargetVersion(choice.Version)
 	switch choice.Reason {
 	case targetversion.Named:
-		o.version = fmt.Sprintf("%s, which %s of %s names", choice.Version, by.Field, by.Config)
+		c.version = fmt.Sprintf("%s, which %s of %s names", choice.Version, by.Field, by.Config)
 	case targetversion.Newest:
-		o.version = fmt.Sprintf("%s, since it does not serve %s", choice.Version, all[0])
+		c.version = fmt.Sprintf("%s, since it does not serve %s", choice.Version, all[0])
 	default:
-		o.version = fmt.Sprintf("%s, which is preferred to %s", choice.Version, strings.Join(all[1:], ", "))
+		c.version = fmt.Sprintf("%s, which is preferred to %s", choice.Version, strings.Join(all[1:], ", "))
 	}
 }
 
 // syncedResource returns what the hub reports about a resource of the target. It is zero if there is no report.
-func (o *observation) syncedResource(resource schema.GroupResource) (recorded edgev2alpha1.SyncedResource) {
-	for _, one := range o.SyncTarget.Status.SyncedResources {
+func (f *Facts) syncedResource(resource schema.GroupResource) (recorded edgev2alpha1.SyncedResource) {
+	for _, one := range f.SyncTarget.Status.SyncedResources {
 		if one.Group == resource.Group && one.Resource == resource.Resource {
 			recorded = one
 		}

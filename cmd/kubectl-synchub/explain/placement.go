@@ -33,6 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 )
 
@@ -50,9 +51,33 @@ type PlacementFacts struct {
 	Slices     Observed[[]edgev2alpha1.SinglePlacementSlice]
 }
 
+// origin is where an object of a workload workspace came up from, by its mark.
+type origin struct {
+	syncTarget, inventory string
+	inMailbox             types.NamespacedName
+}
+
+// origin returns where the object came up from; nil for the user's own objects. Its mark is not verified, because only the hub has the key.
+func (f *PlacementFacts) origin() *origin {
+	if f.Object.Value == nil {
+		return nil
+	}
+	text, _ := plan.Annotation(f.Object.Value, ownership.MarkAnnotation)
+	owner, _ := ownership.ClaimedOwner(text)
+	_, inventory, _, isFromCluster := owner.SplitForWorkspace()
+	mark, err := ownership.ParseMark(text)
+	if !isFromCluster || err != nil {
+		return nil
+	}
+	return &origin{f.Object.Value.GetLabels()[edgev2alpha1.LabelSyncTarget], inventory, types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}}
+}
+
 // Inventory returns the logical cluster of the inventory workspace of the SyncTarget. It is empty if the SyncTarget is no
 // destination of any EdgePlacement.
 func (f *PlacementFacts) Inventory() string {
+	if from := f.origin(); from != nil {
+		return from.inventory
+	}
 	for i := range f.Slices.Value {
 		if destination := f.destinationIn(&f.Slices.Value[i]); destination != nil {
 			return destination.Cluster
@@ -63,6 +88,9 @@ func (f *PlacementFacts) Inventory() string {
 
 // ClusterKey returns the name of the object in the mailbox of the SyncTarget, and on the cluster.
 func (f *PlacementFacts) ClusterKey() types.NamespacedName {
+	if from := f.origin(); from != nil {
+		return from.inMailbox
+	}
 	naming := f.naming()
 	if f.Object.Value == nil || naming.IsShared() {
 		return f.Key
@@ -113,7 +141,11 @@ func FromWorkload(facts *PlacementFacts) Explanation {
 		explanation.Steps = append(explanation.Steps, *step)
 		return step.State == OK
 	}
-	if add(StepWorkload, explainWorkload(facts)) {
+	if from := facts.origin(); from != nil {
+		if add(StepWorkload, explainOrigin(facts, from)) {
+			presence, text = Present, fmt.Sprintf("%s came up from %s", facts.Key.Name, facts.SyncTarget)
+		}
+	} else if add(StepWorkload, explainWorkload(facts)) {
 		all, undecided := facts.placements()
 		if add(StepPlacement, explainPlacements(facts, all, undecided)) && add(StepDestination, explainDestination(facts, all)) {
 			step, isOnTarget := explainProgress(facts, all)
@@ -175,6 +207,14 @@ func explainWorkload(f *PlacementFacts) *Step {
 	}
 }
 
+// explainOrigin explains an object that came up from a cluster.
+func explainOrigin(f *PlacementFacts, from *origin) *Step {
+	if from.syncTarget != f.SyncTarget {
+		return newStep(Stopped, "", "it came up from %s, and is never placed", from.syncTarget)
+	}
+	return newStep(OK, "", "it is %s of %s, which came up by an EdgePlacement: the hub keeps it as it is there", from.inMailbox, from.syncTarget)
+}
+
 // explainPlacements explains which EdgePlacements select the object.
 func explainPlacements(f *PlacementFacts, all []selecting, undecided bool) *Step {
 	switch {
@@ -187,7 +227,7 @@ func explainPlacements(f *PlacementFacts, all []selecting, undecided bool) *Step
 	case len(f.Placements.Value) == 0:
 		return newStep(Stopped, "", "the workspace has no EdgePlacement").advise("create one, or run kubectl synchub bind compute")
 	default:
-		return newStep(Stopped, "", "none of the %d EdgePlacements of the workspace selects it", len(f.Placements.Value)).
+		return newStep(Stopped, "", "no EdgePlacement of the workspace (%d) selects it", len(f.Placements.Value)).
 			advise("add a test to spec.downsync of one of them")
 	}
 }

@@ -29,7 +29,9 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
+	"github.com/synchub-dev/synchub/controllers/plan/transform"
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
@@ -84,11 +86,13 @@ func TestFromWorkload(t *testing.T) {
 		"no object":                 {func(f *explain.PlacementFacts) { f.Object.Value = nil }, explain.PresenceUnknown, explain.Stopped, explain.StepWorkload, "does not have it"},
 		"an object that is deleted": {func(f *explain.PlacementFacts) { f.Object.Value.SetDeletionTimestamp(new(metav1.Now())) }, explain.PresenceUnknown, explain.Waiting, explain.StepWorkload, "being deleted"},
 		"an object of kcp":          {func(f *explain.PlacementFacts) { f.Object.Value.SetName("kube-root-ca.crt") }, explain.PresenceUnknown, explain.Stopped, explain.StepWorkload, "never placed"},
+		"an object of the cluster":  {func(f *explain.PlacementFacts) { f.Object.Value = cameUp(t, "florin") }, explain.Present, explain.OK, "", "prices came up from florin"},
+		"an object of another one":  {func(f *explain.PlacementFacts) { f.Object.Value = cameUp(t, "guilder") }, explain.PresenceUnknown, explain.Stopped, explain.StepWorkload, "it came up from guilder"},
 		"an unreadable object": {func(f *explain.PlacementFacts) {
 			f.Object = explain.Observed[*unstructured.Unstructured]{Err: readError}
 		}, explain.PresenceUnknown, explain.Unknown, "", "you may not"},
 		"no placement":           {func(f *explain.PlacementFacts) { f.Placements.Value = nil }, explain.PresenceUnknown, explain.Stopped, explain.StepPlacement, "bind compute"},
-		"no placement that fits": {func(f *explain.PlacementFacts) { f.Placements.Value = f.Placements.Value[:1] }, explain.PresenceUnknown, explain.Stopped, explain.StepPlacement, "none of the 1"},
+		"no placement that fits": {func(f *explain.PlacementFacts) { f.Placements.Value = f.Placements.Value[:1] }, explain.PresenceUnknown, explain.Stopped, explain.StepPlacement, "no EdgePlacement of the workspace (1) selects it"},
 		"unreadable placements":  {func(f *explain.PlacementFacts) { f.Placements.Err = readError }, explain.PresenceUnknown, explain.Unknown, "", "you may not"},
 		"an unreadable namespace": {func(f *explain.PlacementFacts) {
 			f.Namespace = explain.Observed[*unstructured.Unstructured]{Err: readError}
@@ -110,6 +114,30 @@ func TestFromWorkload(t *testing.T) {
 		if got.OnTarget != test.presence || got.State != test.state || got.Step != test.step || !strings.Contains(got.Text, test.text) {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// cameUp returns an object of a workload workspace that came up from the object shop-1/prices of a cluster.
+func cameUp(t *testing.T, syncTarget string) *unstructured.Unstructured {
+	t.Helper()
+	up := transform.Up{
+		Owner: ownership.Owner{Hub: "hub", SyncTarget: "uid"}.ForWorkspace("workload", "inventory"), Mailbox: "mailbox", SyncTarget: syncTarget,
+		Resource: schema.GroupResource{Resource: "configmaps"}, Version: "v1", Kind: "ConfigMap", Namespaced: true, Hasher: ownership.NewHasher([]byte("key")),
+	}
+	desired, err := up.Desired(fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: prices, namespace: shop-1}}"), up.Resource, transform.SyncSpec{Namespace: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	desired.Object.SetLabels(map[string]string{edgev2alpha1.LabelSyncTarget: syncTarget})
+	return desired.Object
+}
+
+// The explanation follows an object that came up to the inventory and the mailbox that it came from.
+func TestOriginOfAnObject(t *testing.T) {
+	facts := placedFacts(t)
+	facts.Object.Value = cameUp(t, "florin")
+	if key := (types.NamespacedName{Namespace: "shop-1", Name: "prices"}); facts.ClusterKey() != key || facts.Inventory() != "inventory" {
+		t.Errorf("it is %s of the inventory %s", facts.ClusterKey(), facts.Inventory())
 	}
 }
 

@@ -141,16 +141,7 @@ func readTarget(ctx context.Context, r *cli.Reader, facts *Facts) (observed Obse
 	if err != nil {
 		return observed
 	}
-	resource := place.GroupVersionResource
-	switch {
-	case resource.Resource == "":
-		var mapping *meta.RESTMapping
-		if mapping, err = r.Mapper.RESTMapping(schema.GroupKind{Group: place.Group, Kind: place.Kind}); err == nil {
-			resource = mapping.Resource
-		}
-	case resource.Version == "":
-		resource, err = r.Mapper.ResourceFor(resource)
-	}
+	resource, err := place.ResourceOn(r.Mapper)
 	if err != nil {
 		observed.Err = err
 		return observed
@@ -219,15 +210,15 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *Facts, resource
 	case err != nil, served == nil:
 		return err
 	}
-	facts.Configs = readConfigs(ctx, mailbox)
+	facts.Configs = ReadConfigs(ctx, mailbox)
 	if facts.Served.Value.Namespaced == (facts.Key.Namespace != "") {
 		readObject(ctx, mailbox, facts)
 	}
 	return nil
 }
 
-// readConfigs reads the configs that are not being deleted.
-func readConfigs(ctx context.Context, r *cli.Reader) (seen Observed[Configs]) {
+// ReadConfigs reads the configs that are not being deleted.
+func ReadConfigs(ctx context.Context, r *cli.Reader) (seen Observed[Configs]) {
 	var syncerConfigs edgev2alpha1.SyncerConfigList
 	var edgeSyncConfigs edgev2alpha1.EdgeSyncConfigList
 	seen.Err = errors.Join(r.Client.List(ctx, &syncerConfigs), r.Client.List(ctx, &edgeSyncConfigs))

@@ -30,10 +30,10 @@ import (
 // placementFacts reads the facts about an object of the current workspace. They are nil if the workspace is no workload workspace,
 // or if it is an inventory workspace too, and does not have the object: then the question is about a mailbox.
 func (o *explainOptions) placementFacts(ctx context.Context, here *cli.Reader, target, resource string, key types.NamespacedName) (*PlacementFacts, error) {
-	if !serves(here, "edgeplacements") {
+	if !here.Serves("edgeplacements") {
 		return nil, nil //nolint:nilnil // the workspace is no workload workspace
 	}
-	isInventory := serves(here, "synctargets")
+	isInventory := here.Serves("synctargets")
 	facts := &PlacementFacts{SyncTarget: target, Key: key}
 	found, err := o.readPlacedObject(ctx, here, facts, resource)
 	switch {
@@ -72,12 +72,6 @@ func (o *explainOptions) readPlacedObject(ctx context.Context, here *cli.Reader,
 	}
 	facts.Object.Value, facts.Object.Err = here.Get(ctx, facts.Resource, facts.Key)
 	return facts.Object.Value != nil, nil
-}
-
-// serves reports whether the workspace serves a resource of the hub.
-func serves(r *cli.Reader, resource string) bool {
-	_, err := r.Mapper.ResourceFor(edgev2alpha1.SchemeGroupVersion.WithResource(resource))
-	return err == nil
 }
 
 // explainFromWorkload explains an object of a workload workspace. The steps of the mailbox follow if the user may read the

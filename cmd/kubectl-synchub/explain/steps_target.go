@@ -295,6 +295,11 @@ func explainDifferences(o *observation) *Step {
 	switch isChanged := decision.Cause == plan.Changed || decision.Cause == plan.Restored; {
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
 		return newStep(OK, "", "it was to be created once, and is left alone since then")
+	case decision.Action == plan.Report && differing == "":
+		return newStep(OK, "", "another client has set %s there, to the values of the mailbox", joinFirst(decision.Fields))
+	case decision.Action == plan.Report:
+		return newStep(Stopped, plan.ReasonDrifted, "values differ at %s; another client changed them, and drift is Report, so the hub leaves them as they are", differing).
+			advise("to undo that, set drift to Repair, or change the object in the mailbox")
 	case decision.Cause == plan.Drifted:
 		return newStep(Unknown, "Drifted", "the hub does not own %s there; it repairs changes by other writers, and keeps fields that the cluster does not store", joinFirst(decision.Fields))
 	case beyond != nil && isChanged:

@@ -69,6 +69,7 @@ type getAllOptions struct {
 // NewCommand returns the command get.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &getAllOptions{WorkspaceOptions: cli.NewWorkspaceOptions(streams), output: get.NewGetPrintFlags()}
+	options.WithNamespace()
 	command := &cobra.Command{
 		Use:     "get RESOURCE [NAME...] --all-mailboxes",
 		Short:   "List SyncTargets, or objects of all mailboxes",

@@ -18,21 +18,16 @@ package get
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
-	"k8s.io/client-go/tools/cache"
-	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -101,41 +96,22 @@ func (o *getOptions) run(ctx context.Context, names []string) error {
 	if err := show(list); err != nil || !o.watch {
 		return err
 	}
-	return o.follow(ctx, workspace, names, list.ResourceVersion, show)
+	return o.follow(ctx, workspace, names, list, show)
 }
 
-// follow prints each SyncTarget that changes, until the context ends. Where a watch ends, as each does after some minutes, the next one goes
-// on from there.
-func (o *getOptions) follow(ctx context.Context, workspace client.WithWatch, names []string, since string, show func(*edgev2alpha1.SyncTargetList) error) error {
+// follow prints each SyncTarget that changes, until the context ends.
+func (o *getOptions) follow(ctx context.Context, workspace client.WithWatch, names []string, list *edgev2alpha1.SyncTargetList, show func(*edgev2alpha1.SyncTargetList) error) error {
 	options, err := o.ListOptions()
 	if err != nil {
 		return err
 	}
-	events, err := toolswatch.NewRetryWatcherWithContext(ctx, since, &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
-			return workspace.Watch(ctx, &edgev2alpha1.SyncTargetList{}, options, &client.ListOptions{Raw: &raw})
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("cannot watch SyncTargets: %w", err)
-	}
-	defer events.Stop()
-	for event := range events.ResultChan() {
-		if event.Type == watch.Error {
-			return apierrors.FromObject(event.Object)
-		}
-		changed, ok := event.Object.(*edgev2alpha1.SyncTarget)
+	return cli.Follow(ctx, workspace, list, func(_ watch.EventType, object client.Object) error {
+		changed, ok := object.(*edgev2alpha1.SyncTarget)
 		if !ok || len(names) > 0 && !slices.Contains(names, changed.Name) {
-			continue
+			return nil
 		}
-		if err := show(&edgev2alpha1.SyncTargetList{Items: []edgev2alpha1.SyncTarget{*changed}}); err != nil {
-			return err
-		}
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return errors.New("the watch has ended; run the command again")
+		return show(&edgev2alpha1.SyncTargetList{Items: []edgev2alpha1.SyncTarget{*changed}})
+	}, options)
 }
 
 // printer returns a function that prints SyncTargets in the requested format.

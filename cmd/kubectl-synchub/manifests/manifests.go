@@ -33,6 +33,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/schemas/builtin"
 )
 
 // Manifests are the objects in files.
@@ -119,9 +120,13 @@ func convertTo[T any](list *[]T, object *unstructured.Unstructured) error {
 	return nil
 }
 
-// DefinitionOf returns the CRD of a PublishedResource's API, or nil if the files do not contain it.
+// DefinitionOf returns the CRD of a PublishedResource's API, or nil if neither the files nor the hub contain it.
 func (m *Manifests) DefinitionOf(resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
-	if from := resource.Spec.API.SchemaFrom; from != nil && from.ConfigMap != nil {
+	from := resource.Spec.API.SchemaFrom
+	if from != nil && from.BuiltIn != nil {
+		return builtin.Find(resource.Spec.Resource)
+	}
+	if from != nil && from.ConfigMap != nil {
 		for _, configMap := range m.configMaps {
 			if _, ok := configMap.Data[definitionKey(from.ConfigMap)]; ok && configMap.Name == from.ConfigMap.Name {
 				return ParseDefinition(&configMap, from.ConfigMap)

@@ -31,6 +31,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // heartbeatTimeout is the age of a heartbeat at which the status counts as outdated. The hub writes the heartbeat
@@ -160,30 +162,54 @@ func (r Row) FailureLines() (lines []string) {
 	return lines
 }
 
-// SortWorstFirst sorts rows by group: not ready, set aside by an operator, ready with problems, healthy. Within a
-// group, rows with the most failures come first, then those with the longest lag.
-func SortWorstFirst(rows []Row) {
-	rank := func(row Row) int {
-		switch {
-		case row.IsHealthy():
-			return 3
-		case row.Ready == metav1.ConditionTrue:
-			return 2
-		case len(row.Modes) > 0:
-			return 1
-		default:
-			return 0
-		}
+// Health groups SyncTargets, the worst first.
+type Health int
+
+const (
+	NotReady Health = iota
+	// SetAside: not ready, and an operator has set a mode that explains it.
+	SetAside
+	// HasProblems: ready, and some objects, resources or rights need attention.
+	HasProblems
+	Healthy
+)
+
+// Health returns the group of the row.
+func (r Row) Health() Health {
+	switch {
+	case r.IsHealthy():
+		return Healthy
+	case r.Ready == metav1.ConditionTrue:
+		return HasProblems
+	case len(r.Modes) > 0:
+		return SetAside
+	default:
+		return NotReady
 	}
-	slices.SortStableFunc(rows, func(a, b Row) int {
-		return cmp.Or(
-			cmp.Compare(rank(a), rank(b)),
-			cmp.Compare(ptr.Deref(b.Failed, 0), ptr.Deref(a.Failed, 0)),
-			cmp.Compare(b.Lag, a.Lag),
-			cmp.Compare(b.Incompatible, a.Incompatible),
-			cmp.Compare(a.Name, b.Name),
-		)
-	})
+}
+
+// Problem returns why the cluster is not ready, or which rights the hub lacks there, or which objects it does not sync because of
+// limits. It is empty if there is no such problem.
+func (r Row) Problem() string {
+	if r.Ready != metav1.ConditionTrue {
+		return r.Reason + ": " + r.Message
+	}
+	return cmp.Or(r.Unauthorized, r.BeyondLimits)
+}
+
+// SortWorstFirst sorts rows by their health. Within a group, rows with the most failures come first, then those with the
+// longest lag.
+func SortWorstFirst(rows []Row) { slices.SortStableFunc(rows, CompareHealth) }
+
+// CompareHealth orders rows as SortWorstFirst does.
+func CompareHealth(a, b Row) int {
+	return cmp.Or(
+		cmp.Compare(a.Health(), b.Health()),
+		cmp.Compare(ptr.Deref(b.Failed, 0), ptr.Deref(a.Failed, 0)),
+		cmp.Compare(b.Lag, a.Lag),
+		cmp.Compare(b.Incompatible, a.Incompatible),
+		cmp.Compare(a.Name, b.Name),
+	)
 }
 
 // noValue represents values that do not exist yet or are unknown.
@@ -257,7 +283,7 @@ func formatSince(when, now time.Time) string {
 func FormatDuration(of time.Duration) string { return duration.HumanDuration(max(of, 0)) }
 
 // Summary describes all rows in one line of text.
-func Summary(rows []Row) string {
+func Summary(rows []Row, now time.Time) string {
 	var ready, setAside, notReady, unknown int
 	var objects, failed int64
 	var oldest time.Duration
@@ -283,11 +309,26 @@ func Summary(rows []Row) string {
 			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.what))
 		}
 	}
-	text := fmt.Sprintf("%d clusters: %s. %d objects synced, %d failed, as last counted.", len(rows), strings.Join(parts, ", "), objects, failed)
+	text := fmt.Sprintf("%s: %s. %s synced, %d failed%s.",
+		wording.Count(len(rows), "cluster", "clusters"), strings.Join(parts, ", "), wording.Count(objects, "object", "objects"), failed, countAge(rows, now))
 	if oldest > 0 {
 		text += " The oldest change has been waiting for " + FormatDuration(oldest) + "."
 	}
 	return text + division(rows)
+}
+
+// countAge describes the age of the oldest count of a ready cluster. It is empty if there is none.
+func countAge(rows []Row, now time.Time) string {
+	var oldest time.Time
+	for _, row := range rows {
+		if row.Ready == metav1.ConditionTrue && row.Objects != nil && !row.LastSeen.IsZero() && (oldest.IsZero() || row.LastSeen.Before(oldest)) {
+			oldest = row.LastSeen
+		}
+	}
+	if oldest.IsZero() {
+		return ""
+	}
+	return ", counted up to " + FormatDuration(now.Sub(oldest)) + " ago"
 }
 
 // division describes how many SyncTargets each replica of the hub serves. It is empty if one replica serves all of them.

@@ -157,8 +157,8 @@ func TestTable(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	want := "7 clusters: 4 ready, 1 not ready, 1 unknown, 1 set aside. 84 objects synced, 9 failed, as last counted. The oldest change has been waiting for 90s."
-	if got := overview.Summary(rows()); got != want {
+	want := "7 clusters: 4 ready, 1 not ready, 1 unknown, 1 set aside. 84 objects synced, 9 failed, counted up to 10s ago. The oldest change has been waiting for 90s."
+	if got := overview.Summary(rows(), now); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	of := func(hubs ...string) string {
@@ -166,7 +166,7 @@ func TestSummary(t *testing.T) {
 		for _, hub := range hubs {
 			divided = append(divided, overview.Row{Hub: hub})
 		}
-		return overview.Summary(divided)
+		return overview.Summary(divided, now)
 	}
 	if got := of("a", "a", ""); strings.Contains(got, "replica") {
 		t.Errorf("of one replica: %s", got)
@@ -174,7 +174,7 @@ func TestSummary(t *testing.T) {
 	if got := of("b", "a", "b", ""); !strings.HasSuffix(got, " By replica of the hub: a 1, b 2.") {
 		t.Errorf("of two replicas: %s", got)
 	}
-	if got := overview.Summary(nil); !strings.HasPrefix(got, "0 clusters: 0 ready. 0 objects") {
+	if got := overview.Summary(nil, now); !strings.HasPrefix(got, "0 clusters: 0 ready. 0 objects") {
 		t.Errorf("of no cluster: %s", got)
 	}
 }

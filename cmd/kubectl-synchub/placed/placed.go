@@ -133,3 +133,50 @@ func (v *View) StateOf(object Object, syncTarget string) State {
 		return State{State: Unknown}
 	}
 }
+
+// rank is lower for a state that needs more attention.
+func (s State) rank() int {
+	switch {
+	case s.Failed:
+		return 0
+	case s.State == Healthy:
+		return 3
+	case s.State == Unknown:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// SortWorstFirst sorts objects that need attention to the front, and then those on their way.
+func (v *View) SortWorstFirst(objects []Object) {
+	ranks := make(map[Object]int, len(objects))
+	for _, object := range objects {
+		lowest := State{State: Healthy}.rank()
+		for _, syncTarget := range v.SyncTargets {
+			lowest = min(lowest, v.StateOf(object, syncTarget).rank())
+		}
+		ranks[object] = lowest
+	}
+	slices.SortStableFunc(objects, func(a, b Object) int { return cmp.Compare(ranks[a], ranks[b]) })
+}
+
+// WorstClustersFirst returns the SyncTargets, first the ones where any of the objects needs attention. Without objects, all count that
+// the status describes.
+func (v *View) WorstClustersFirst(objects ...Object) []string {
+	ranks := map[string]int{}
+	for pair, state := range v.described {
+		if len(objects) == 0 || slices.Contains(objects, pair.Object) {
+			if rank, ok := ranks[pair.SyncTarget]; !ok || state.rank() < rank {
+				ranks[pair.SyncTarget] = state.rank()
+			}
+		}
+	}
+	rank := func(syncTarget string) int {
+		if rank, ok := ranks[syncTarget]; ok {
+			return rank
+		}
+		return State{State: Healthy}.rank()
+	}
+	return slices.SortedStableFunc(slices.Values(v.SyncTargets), func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+}

@@ -62,7 +62,7 @@ func (o *publishOptions) newPublisher(ctx context.Context) (*publisher, error) {
 }
 
 func (o *publishOptions) listPublished(ctx context.Context) (client.WithWatch, []synchubv1alpha1.PublishedResource, error) {
-	config, err := o.Cluster.ToRESTConfig()
+	config, err := o.Config()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -137,12 +137,14 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: registerExample,
 		RunE:    func(command *cobra.Command, args []string) error { return options.register(command.Context(), args[0]) },
 	}
+	options.WithNamespace()
 	options.addFlags(command)
+	command.Flags().Lookup("namespace").Usage = "namespace of the Secret with the kubeconfig for the hub; the default is the namespace of the current context"
 	options.hosting.AddFlags(command, "kubeconfig of the cluster that hosts the hub: the hub gets rights for the resources that are published there, and unpublished resources of --resources and --add-resources are published from the target")
 	options.tunnel.addFlags(command)
 	flags := command.Flags()
 	flags.StringVar(&options.hubKubeconfig, "kubeconfig-only", "", "give the hub this kubeconfig and do nothing on the cluster")
-	flags.StringToStringVarP(&options.labels, "labels", "l", nil, "labels for the SyncTarget")
+	flags.StringToStringVar(&options.labels, "labels", nil, "labels for the SyncTarget")
 	flags.StringSliceVar(&options.resources, "resources", nil, "the only resources to grant rights for")
 	flags.StringSliceVar(&options.addResources, "add-resources", nil, "more resources to grant rights for")
 	flags.StringSliceVar(&options.namespaces, "namespaces", nil, "the only namespaces of the cluster in which the hub gets rights and syncs; they must exist. '*' means the whole cluster again")
@@ -152,7 +154,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.Lookup("adopt").NoOptDefVal = string(edgev2alpha1.AdoptionIfIdentical)
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before rights grow")
 	flags.BoolVar(&options.escalate, "allow-rbac-escalation", false, "let the hub write roles that grant more than its own rights, and bindings to them: every user who writes to the mailbox can then do anything on the cluster")
-	options.AddWait(command, "the SyncTarget is ready", true, 2*time.Minute)
+	options.AddWait(command, "the SyncTarget is ready", true, 5*time.Minute)
 	addLifetime(command, &options.lifetime)
 	return command
 }

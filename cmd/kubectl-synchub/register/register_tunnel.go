@@ -43,15 +43,26 @@ type tunnelFlags struct {
 func (f *tunnelFlags) addFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&f.enabled, "tunnel", false, "the cluster dials the hub: print the manifest of the tunnel for the cluster, and do nothing there")
-	flags.StringVar(&f.image, "tunnel-image", "synchub-dev/synchub-tunnel:"+buildinfo.Version(cli.PluginVersion), "image of the tunnel, with the host of the registry")
+	flags.StringVar(&f.image, "tunnel-image", defaultTunnelImage(), "image of the tunnel, with the host of the registry")
 	f.addHubFlags(command)
+}
+
+// defaultTunnelImage returns the image of the tunnel in the version of the plugin.
+func defaultTunnelImage() string { return buildinfo.Image("synchub-tunnel", cli.PluginVersion) }
+
+// imageWarning returns a warning if the default image may be in no registry. It is empty if there is nothing to warn of.
+func (f *tunnelFlags) imageWarning() string {
+	if f.image != defaultTunnelImage() || buildinfo.IsRelease(cli.PluginVersion) {
+		return ""
+	}
+	return "Warning: this plugin is no release, so a registry may not have the image " + f.image + ". Name an image that the cluster can pull with --tunnel-image."
 }
 
 func (f *tunnelFlags) addHubFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&f.namespace, "tunnel-namespace", registration.TunnelNamespace, "namespace of the tunnel in its cluster")
 	flags.StringVar(&f.hubURL, "hub-url", "", "URL at which the cluster reaches the hub's port for tunnels, if it is not the one that the hub reports")
-	flags.StringVar(&f.hubAuthorityFile, "hub-certificate-authority", "", "file with the certificate authority of that URL; without it and with --hub-url, the cluster trusts public authorities")
+	flags.StringVar(&f.hubAuthorityFile, "hub-certificate-authority", "", "file with the certificate authority of --hub-url; without the file, the cluster trusts public authorities")
 }
 
 // check returns an error for a URL that no cluster could use.
@@ -105,6 +116,9 @@ func (o *registerOptions) registerTunnel(ctx context.Context, name string) error
 	tunnel, err := o.planTunnel(name)
 	if err != nil {
 		return err
+	}
+	if warning := o.tunnel.imageWarning(); warning != "" {
+		o.Note(warning)
 	}
 	waiting, cancel := context.WithTimeout(ctx, o.Limit())
 	defer cancel()

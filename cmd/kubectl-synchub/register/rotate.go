@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -84,16 +83,14 @@ func (o *registerOptions) rotate(ctx context.Context, name string, revoke bool) 
 	if err != nil {
 		return err
 	}
-	if err := plan.RotateToken(ctx, syncTarget, revoke); err != nil {
+	hash, err := plan.RotateToken(ctx, syncTarget, revoke)
+	if err != nil {
 		return err
 	}
-	former := tokenExpiry(syncTarget)
 	waiting := &cli.SyncTargetWait{InventoryOptions: o.InventoryOptions, WaitFlags: o.WaitFlags, Result: "ready with the new token"}
-	waiting.Done = func(seen *edgev2alpha1.SyncTarget) bool {
-		return !tokenExpiry(seen).Equal(former) && registration.IsReady(seen)
-	}
+	waiting.Done = func(seen *edgev2alpha1.SyncTarget) bool { return usesToken(seen, hash) && registration.IsReady(seen) }
 	waiting.Describe = func(seen *edgev2alpha1.SyncTarget) string {
-		if tokenExpiry(seen).Equal(former) {
+		if !usesToken(seen, hash) {
 			return "the hub has not taken the new token yet"
 		}
 		return cli.DescribeNotReady(seen)
@@ -101,10 +98,8 @@ func (o *registerOptions) rotate(ctx context.Context, name string, revoke bool) 
 	return waiting.Run(ctx, syncTarget)
 }
 
-// tokenExpiry returns when the token expires that the hub uses. Each token expires at a time of its own.
-func tokenExpiry(syncTarget *edgev2alpha1.SyncTarget) *metav1.Time {
-	if syncTarget.Status.Credentials == nil {
-		return nil
-	}
-	return syncTarget.Status.Credentials.ExpiresAt
+// usesToken reports whether the hub uses the token of a hash. The time when a token expires does not show that: two tokens of one
+// second expire at the same time.
+func usesToken(syncTarget *edgev2alpha1.SyncTarget, hash string) bool {
+	return syncTarget.Status.Credentials != nil && syncTarget.Status.Credentials.TokenHash == hash
 }

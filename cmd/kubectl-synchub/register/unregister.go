@@ -32,6 +32,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/registration"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 const unregisterLong = `Delete the SyncTarget of a cluster, and its mailbox, which kcp empties later.
@@ -116,7 +117,7 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 	case syncTarget != nil:
 		err = o.remove(ctx, inventory, syncTarget)
 	case admin == nil:
-		err = registration.NotFound(name)
+		err = inventory.NotFound(ctx, name)
 	}
 	if err != nil {
 		return err
@@ -229,7 +230,7 @@ func CleanupText(syncTarget *edgev2alpha1.SyncTarget) string {
 	}
 	var parts []string
 	if report.Remaining != nil {
-		parts = append(parts, fmt.Sprintf("%d objects still to go", *report.Remaining))
+		parts = append(parts, wording.Count(*report.Remaining, "object", "objects")+" still to go")
 	}
 	parts = append(parts, fmt.Sprintf("%d gone", report.Removed))
 	if stay := len(report.Left) + int(report.LeftMore); stay > 0 {

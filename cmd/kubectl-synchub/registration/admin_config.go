@@ -18,9 +18,15 @@ package registration
 
 import (
 	"fmt"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/kcp-dev/sdk/apis/core"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -105,4 +111,34 @@ func (a *AdminConfig) isKubeconfigCurrent(content []byte, account *corev1.Servic
 		return false
 	}
 	return now.Before(token.IssuedAt.Add(token.Lifetime() / 2))
+}
+
+// checkNotKCP returns an error if the kubeconfig leads to kcp. kcp serves Secrets, roles and other resources that the hub would get
+// rights for, but runs no workloads.
+func (a *AdminConfig) checkNotKCP() error {
+	if isWorkspaceURL(a.Config.Host) {
+		return notACluster(a.Config.Host)
+	}
+	apis, err := discovery.NewDiscoveryClientForConfig(a.Config)
+	if err != nil {
+		return describeTargetError(err)
+	}
+	groups, err := apis.ServerGroups()
+	if err != nil {
+		return describeTargetError(err)
+	}
+	if slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool { return group.Name == core.GroupName }) {
+		return notACluster(a.Config.Host)
+	}
+	return nil
+}
+
+// isWorkspaceURL reports whether a URL leads to a workspace of kcp.
+func isWorkspaceURL(server string) bool {
+	parsed, err := url.Parse(server)
+	return err == nil && strings.Contains(parsed.Path, "/clusters/")
+}
+
+func notACluster(server string) error {
+	return fmt.Errorf("%s is kcp, which runs no workloads: give the kubeconfig of a Kubernetes cluster", server)
 }

@@ -53,7 +53,7 @@ func (i *Inventory) SyncTarget(ctx context.Context, name string) (*edgev2alpha1.
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // a missing SyncTarget is no error
 	case err != nil:
-		return nil, i.describeError(err)
+		return nil, DescribeInventoryError(err)
 	}
 	return &syncTarget, nil
 }
@@ -72,7 +72,7 @@ func (i *Inventory) EnsureSyncTarget(ctx context.Context, current, desired *edge
 		result, err = Changed, i.Client.Patch(ctx, desired, client.MergeFrom(before))
 	}
 	if err != nil {
-		return i.describeError(err)
+		return DescribeInventoryError(err)
 	}
 	if i.DryRun && current == nil {
 		// The server has made a UID up. A manifest names the SyncTarget without it.
@@ -97,7 +97,7 @@ func (i *Inventory) secret(ctx context.Context, syncTarget *edgev2alpha1.SyncTar
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // a missing Secret is no error
 	case err != nil:
-		return nil, i.describeError(err)
+		return nil, DescribeInventoryError(err)
 	}
 	return secret, nil
 }
@@ -203,7 +203,7 @@ func (i *Inventory) EnsureSecret(ctx context.Context, syncTarget *edgev2alpha1.S
 		return fmt.Errorf("cannot write the Secret %s: create the namespace %s first, or choose another with --namespace: %w", key.Name, key.Namespace, err)
 	}
 	if err != nil {
-		return i.describeError(err)
+		return DescribeInventoryError(err)
 	}
 	result := Result(done)
 	if done == controllerutil.OperationResultUpdated {
@@ -227,7 +227,7 @@ func (i *Inventory) DeleteSecret(ctx context.Context, syncTarget *edgev2alpha1.S
 		return err
 	}
 	if err := i.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}); err != nil {
-		return i.describeError(client.IgnoreNotFound(err))
+		return DescribeInventoryError(client.IgnoreNotFound(err))
 	}
 	i.reportSecret(secret, Deleted)
 	return nil
@@ -249,8 +249,8 @@ func secretKeyOf(syncTarget *edgev2alpha1.SyncTarget) (key types.NamespacedName,
 	return key, field
 }
 
-// describeError wraps an error of the inventory workspace, and adds advice if the workspace is no inventory.
-func (i *Inventory) describeError(err error) error {
+// DescribeInventoryError wraps an error of the inventory workspace, and adds advice if the workspace is no inventory.
+func DescribeInventoryError(err error) error {
 	if err == nil {
 		return nil
 	}

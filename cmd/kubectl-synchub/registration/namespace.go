@@ -23,12 +23,17 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
 const (
@@ -55,9 +60,11 @@ func (t *Target) ensureNamespace(ctx context.Context, desired client.Object) (Ch
 	return Change{Object: desired, Result: Unchanged}, err
 }
 
-// isManagedNamespace reports whether a registration created the namespace. No other one is ever deleted.
+// isManagedNamespace reports whether a registration created the namespace, or the hub created the one of tenants. No other one is ever
+// deleted.
 func isManagedNamespace(namespace *corev1.Namespace) bool {
-	return namespace.Labels[managedByLabel] == managerName
+	_, isHubs := namespace.Annotations[ownership.EnsuredAnnotation]
+	return namespace.Labels[managedByLabel] == managerName || isHubs && namespace.Name == edgev2alpha1.TenantsNamespace
 }
 
 // markNamespace records the ServiceAccount that was just created in the namespace, so that a removal that found the namespace empty
@@ -89,36 +96,38 @@ func isNamespaceMissing(err error) bool {
 	return ok && apierrors.IsNotFound(missing) && missing.ErrStatus.Details != nil && missing.ErrStatus.Details.Kind == "namespaces"
 }
 
-// waitForNamespaceDeletion waits until the namespace is no longer terminating.
+// waitForNamespaceDeletion waits until none of the namespaces is terminating.
 func (t *Target) waitForNamespaceDeletion(ctx context.Context) error {
 	return wait.PollUntilContextTimeout(ctx, namespaceDeletionPollInterval, namespaceDeletionTimeout, true, func(ctx context.Context) (bool, error) {
-		var found corev1.Namespace
-		err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found)
-		if t.isGone(err, newNamespace(Namespace)) {
-			return true, nil
+		for _, name := range []string{Namespace, edgev2alpha1.TenantsNamespace} {
+			var found corev1.Namespace
+			err := t.Client.Get(ctx, types.NamespacedName{Name: name}, &found)
+			if !t.isGone(err, newNamespace(name)) && (err != nil || found.DeletionTimestamp != nil) {
+				return false, err
+			}
 		}
-		return err == nil && found.DeletionTimestamp == nil, err
+		return true, nil
 	})
 }
 
-// removeNamespace deletes [Namespace], if a registration created it and it is empty. It does not delete a namespace that has changed
-// since it was found empty: another identity may have been created in between (see markNamespace).
-func (t *Target) removeNamespace(ctx context.Context) error {
+// removeNamespace deletes a namespace, if a registration or the hub created it and it is empty. It does not delete a namespace that has
+// changed since it was found empty: another identity may have been created in between (see markNamespace).
+func (t *Target) removeNamespace(ctx context.Context, name string) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		var found corev1.Namespace
-		if err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found); t.isGone(err, newNamespace(Namespace)) {
+		if err := t.Client.Get(ctx, types.NamespacedName{Name: name}, &found); t.isGone(err, newNamespace(name)) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		found.TypeMeta = newNamespace(Namespace).TypeMeta
+		found.TypeMeta = newNamespace(name).TypeMeta
 		if !isManagedNamespace(&found) || found.DeletionTimestamp != nil || t.DryRun {
 			return nil
 		}
-		if inUse, err := t.isNamespaceInUse(ctx); inUse || err != nil {
+		if inUse, err := t.isNamespaceInUse(ctx, name); inUse || err != nil {
 			return err
 		}
-		if err := t.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID, ResourceVersion: &found.ResourceVersion}); t.isGone(err, newNamespace(Namespace)) {
+		if err := t.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID, ResourceVersion: &found.ResourceVersion}); t.isGone(err, newNamespace(name)) {
 			return nil
 		} else if err != nil {
 			return err
@@ -130,12 +139,16 @@ func (t *Target) removeNamespace(ctx context.Context) error {
 }
 
 // isNamespaceInUse reports whether the namespace contains objects that clusters do not create by themselves. It lists
-// only the kinds that workloads need.
-func (t *Target) isNamespaceInUse(ctx context.Context) (bool, error) {
+// only the kinds that workloads and registrations need.
+func (t *Target) isNamespaceInUse(ctx context.Context, name string) (bool, error) {
+	kinds := []schema.GroupVersionKind{rbacv1.SchemeGroupVersion.WithKind("Role"), rbacv1.SchemeGroupVersion.WithKind("RoleBinding")}
 	for _, kind := range []string{"ServiceAccount", "Pod", "Secret", "ConfigMap", "Service", "PersistentVolumeClaim"} {
+		kinds = append(kinds, corev1.SchemeGroupVersion.WithKind(kind))
+	}
+	for _, kind := range kinds {
 		var list metav1.PartialObjectMetadataList
-		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
-		err := t.Client.List(ctx, &list, client.InNamespace(Namespace))
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := t.Client.List(ctx, &list, client.InNamespace(name))
 		if apierrors.IsNotFound(err) {
 			// A target may lack some of the kinds.
 			continue
@@ -144,7 +157,7 @@ func (t *Target) isNamespaceInUse(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		for _, item := range list.Items {
-			isDefault := kind == "ServiceAccount" && item.Name == "default" || kind == "ConfigMap" && item.Name == "kube-root-ca.crt"
+			isDefault := kind.Kind == "ServiceAccount" && item.Name == "default" || kind.Kind == "ConfigMap" && item.Name == "kube-root-ca.crt"
 			if !isDefault && item.DeletionTimestamp == nil {
 				return true, nil
 			}

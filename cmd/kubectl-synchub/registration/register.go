@@ -18,6 +18,7 @@ package registration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,8 +31,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/suggest"
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // Registrar registers one cluster. Its fields describe the desired registration.
@@ -77,13 +80,20 @@ func (r *Registrar) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, err
 		return nil, err
 	}
 	if r.Admin == nil {
-		if _, err := kubeconfig.Parse(r.Kubeconfig); err != nil {
+		config, err := kubeconfig.Parse(r.Kubeconfig)
+		if err != nil {
 			return nil, err
+		}
+		if isWorkspaceURL(config.Host) {
+			return nil, notACluster(config.Host)
 		}
 		if err := r.ensureConfirmed(ctx, current, desired, ""); err != nil {
 			return nil, err
 		}
 		return desired, r.Inventory.EnsureSecret(ctx, desired, r.Kubeconfig, nil)
+	}
+	if err := r.Admin.checkNotKCP(); err != nil {
+		return nil, err
 	}
 	target, err := r.Target(ctx)
 	if err != nil {
@@ -104,7 +114,8 @@ func (r *Registrar) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, err
 	if err != nil {
 		return nil, err
 	}
-	return desired, r.renewCredentials(ctx, target, desired, credential)
+	_, err = r.renewCredentials(ctx, target, desired, credential)
+	return desired, err
 }
 
 // desiredSyncTarget returns the current SyncTarget, which is nil if there is none, and the desired one. The desired one has
@@ -213,33 +224,50 @@ type grant struct {
 	rbac.Options
 }
 
-// RotateToken writes a new token to the Secret of a SyncTarget. With revoke, it invalidates all existing tokens first, so the
-// hub has none for a moment.
-func (r *Registrar) RotateToken(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, revoke bool) error {
+// RotateToken writes a new token to the Secret of a SyncTarget, and returns its hash. With revoke, it invalidates all existing
+// tokens first, so the hub has none for a moment. A dry run creates no token, and returns no hash.
+func (r *Registrar) RotateToken(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, revoke bool) (hash string, err error) {
 	if _, err := r.Inventory.checkExistingSecret(ctx, syncTarget); err != nil {
-		return err
+		return "", err
 	}
 	target, err := r.Target(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if revoke {
 		if err := target.RevokeTokens(ctx); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return r.renewCredentials(ctx, target, syncTarget, nil)
+	written, err := r.renewCredentials(ctx, target, syncTarget, nil)
+	if err != nil || written == nil {
+		return "", err
+	}
+	return tokenHash(written)
+}
+
+// tokenHash returns the hash of the token in a kubeconfig, as the hub reports it.
+func tokenHash(content []byte) (string, error) {
+	config, err := kubeconfig.Parse(content)
+	if err != nil {
+		return "", err
+	}
+	token, ok := kubeconfig.ParseToken(config.BearerToken)
+	if !ok {
+		return "", errors.New("the target issued a token that is none of a ServiceAccount, or does not expire")
+	}
+	return token.Hash, nil
 }
 
 // renewCredentials writes a kubeconfig to the Secret: the current one, if more than half of the lifetime of its token is
-// left, or one with a new token. A dry run cannot request a token.
-func (r *Registrar) renewCredentials(ctx context.Context, target *Target, syncTarget *edgev2alpha1.SyncTarget, current []byte) (err error) {
+// left, or one with a new token. It returns what it wrote. A dry run cannot request a token.
+func (r *Registrar) renewCredentials(ctx context.Context, target *Target, syncTarget *edgev2alpha1.SyncTarget, current []byte) (written []byte, err error) {
 	if !target.DryRun {
 		if current, err = target.Kubeconfig(ctx, r.Admin, current, r.Lifetime, r.Clock.Now()); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return r.Inventory.EnsureSecret(ctx, syncTarget, current, nil)
+	return current, r.Inventory.EnsureSecret(ctx, syncTarget, current, nil)
 }
 
 // Target returns the identity on the target, with the client for it.
@@ -308,11 +336,12 @@ func (r *Registrar) describeGrant(chosen grant, source string) {
 	if len(chosen.Namespaces) > 0 {
 		where = rbac.FormatNamespaces(chosen.Namespaces)
 	}
+	count := wording.Count(len(chosen.resources), "resource", "resources")
 	if role := chosen.Tenancy.Role; role != "" {
-		r.info(fmt.Sprintf("Rights to read %d resources in %s, %s: %s. Workspaces get the ClusterRole %s in their own namespaces.", len(chosen.resources), where, source, formatResources(chosen.resources), role))
+		r.info(fmt.Sprintf("Rights to read %s in %s, %s: %s. Workspaces get the ClusterRole %s in their own namespaces.", count, where, source, formatResources(chosen.resources), role))
 		return
 	}
-	r.info(fmt.Sprintf("Rights in %s for %d resources, %s: %s.", where, len(chosen.resources), source, formatResources(chosen.resources)))
+	r.info(fmt.Sprintf("Rights in %s for %s, %s: %s.", where, count, source, formatResources(chosen.resources)))
 	if !chosen.Escalate && includesRBAC(chosen.resources) {
 		r.info("Roles that grant more than these rights, and bindings to them, will be refused by the target. Allow them with --allow-rbac-escalation.")
 	}
@@ -360,6 +389,7 @@ func (r *Registrar) resolveResources(requested []rbac.Resource) ([]rbac.Resource
 }
 
 // NotFound returns the error for a SyncTarget that does not exist.
-func NotFound(name string) error {
-	return fmt.Errorf("there is no SyncTarget %q in the workspace of the current context: see `kubectl get synctargets`", name)
+func (i *Inventory) NotFound(ctx context.Context, name string) error {
+	return fmt.Errorf("there is no SyncTarget %q in the workspace of the current context%s: see `kubectl get synctargets`",
+		name, suggest.Objects(ctx, i.Client, &edgev2alpha1.SyncTargetList{}, name))
 }

@@ -226,8 +226,8 @@ func (t *Target) RevokeTokens(ctx context.Context) error {
 	return nil
 }
 
-// Remove deletes all objects of the identity from the target. It deletes [Namespace] too, if a registration created it
-// and it is empty.
+// Remove deletes all objects of the identity from the target. It deletes [Namespace], and the namespace of tenants, if a registration or
+// the hub created them and they are empty.
 func (t *Target) Remove(ctx context.Context) error {
 	// In reverse order of creation, so that the permissions are deleted before the ServiceAccount.
 	if err := t.deleteNamespacedRolesExcept(ctx, nil); err != nil {
@@ -239,7 +239,10 @@ func (t *Target) Remove(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.removeNamespace(ctx)
+	if err := t.removeNamespace(ctx, edgev2alpha1.TenantsNamespace); err != nil {
+		return err
+	}
+	return t.removeNamespace(ctx, Namespace)
 }
 
 // remove deletes an object of the identity, if it exists.

@@ -111,9 +111,10 @@ func (t *Tunnel) deployment(syncTarget *edgev2alpha1.SyncTarget) *appsv1.Deploym
 						Name: tunnelName, Image: t.Image, Args: args,
 						Ports:         []corev1.ContainerPort{{Name: "health", ContainerPort: 8081}},
 						LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),
-						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-							corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi"),
-						}},
+						Resources: corev1.ResourceRequirements{
+							Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
+							Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
+						},
 						SecurityContext: &corev1.SecurityContext{
 							AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 						},

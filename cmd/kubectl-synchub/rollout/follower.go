@@ -53,7 +53,7 @@ func (f *follower) observe(ctx context.Context, seen *edgev2alpha1.EdgePlacement
 	if err != nil {
 		return false, fmt.Errorf("cannot compare the objects with the hub's status: %w", err)
 	}
-	line, done, err := rolloutProgress(seen, len(objects), fingerprint.String())
+	line, done, err := Progress(seen, len(objects), fingerprint.String())
 	f.show(line)
 	return done, err
 }

@@ -36,6 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/suggest"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
@@ -48,7 +49,7 @@ func PlacedObjects(ctx context.Context, r *cli.Reader, placement *edgev2alpha1.E
 	if err != nil {
 		return nil, fingerprint, err
 	}
-	resources, err := placeableResources(ctx, r.Client, placement.Status.UnplacedResources)
+	resources, err := PlaceableResources(ctx, r.Client, placement.Status.UnplacedResources)
 	if err != nil {
 		return nil, fingerprint, err
 	}
@@ -105,9 +106,9 @@ func namespaceLabels(ctx context.Context, r *cli.Reader) func(name string) (set 
 	}
 }
 
-// placeableResources returns the resources whose objects placements may select: the workspace has them through the workload
+// PlaceableResources returns the resources whose objects placements may select: the workspace has them through the workload
 // export, as its own or by an accepted claim that the export still makes, and they are none of unplaced.
-func placeableResources(ctx context.Context, workspace client.Client, unplaced []string) (found []schema.GroupResource, err error) {
+func PlaceableResources(ctx context.Context, workspace client.Client, unplaced []string) (found []schema.GroupResource, err error) {
 	var bindings apisv1alpha2.APIBindingList
 	if err := workspace.List(ctx, &bindings); err != nil {
 		return nil, fmt.Errorf("cannot list the APIBindings of the workspace: %w", err)
@@ -146,6 +147,9 @@ func GetEdgePlacement(ctx context.Context, workspace client.Client, name string)
 	switch {
 	case meta.IsNoMatchError(err):
 		return nil, nil, fmt.Errorf("the current workspace is no workload workspace; choose one, or make it one with `kubectl synchub bind compute`: %w", err)
+	case apierrors.IsNotFound(err):
+		return nil, nil, fmt.Errorf("there is no EdgePlacement %q in the current workspace%s: see `kubectl get edgeplacements`: %w",
+			name, suggest.Objects(ctx, workspace, &edgev2alpha1.EdgePlacementList{}, name), err)
 	case err != nil:
 		return nil, nil, fmt.Errorf("cannot get the EdgePlacement: %w", err)
 	}

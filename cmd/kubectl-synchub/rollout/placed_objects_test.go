@@ -70,7 +70,7 @@ func TestPlaceableResources(t *testing.T) {
 		"the hub reads leases for others": {[]string{"leases.coordination.k8s.io"}, []schema.GroupResource{deployments, configMaps, namespaces}},
 		"an API is being unpublished":     {[]string{"deployments.apps"}, []schema.GroupResource{configMaps, namespaces, leases}},
 	} {
-		found, err := placeableResources(t.Context(), workspace, c.unplaced)
+		found, err := PlaceableResources(t.Context(), workspace, c.unplaced)
 		if err != nil || !slices.Equal(found, c.want) {
 			t.Errorf("%s: %v, want %v, %v", name, found, c.want, err)
 		}

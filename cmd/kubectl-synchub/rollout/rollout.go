@@ -30,6 +30,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 const rolloutStatusLong = `Show the progress of the rollout of an EdgePlacement of the current workspace, and wait for its end.
@@ -105,14 +106,14 @@ func (o *rolloutOptions) run(ctx context.Context, name string) error {
 	return follower.wait(ctx, name, o.WaitFlags)
 }
 
-// rolloutProgress describes the progress of a rollout for the present objects: their number, and the text of their fingerprint. The
+// Progress describes the progress of a rollout for the present objects: their number, and the text of their fingerprint. The
 // error is the reason why the rollout cannot end by itself.
-func rolloutProgress(of *edgev2alpha1.EdgePlacement, objects int, fingerprint string) (line string, done bool, err error) {
+func Progress(of *edgev2alpha1.EdgePlacement, objects int, fingerprint string) (line string, done bool, err error) {
 	status := &of.Status
 	switch {
 	case int64(status.SpecGeneration) == of.Generation && status.ObservedObjects == fingerprint:
 	case status.Selected != int64(objects):
-		return fmt.Sprintf("Waiting for the hub: %s selects %d objects, and the hub has counted %d...", of.Name, objects, status.Selected), false, nil
+		return fmt.Sprintf("Waiting for the hub: %s selects %s, and the hub has counted %d...", of.Name, wording.Count(objects, "object", "objects"), status.Selected), false, nil
 	default:
 		return fmt.Sprintf("Waiting for the hub to see the objects of %s as they are now...", of.Name), false, nil
 	}
@@ -147,7 +148,7 @@ func progressOfAll(of *edgev2alpha1.EdgePlacement) (line string, done bool, err 
 			return fmt.Sprintf("%s is not rolled out.", of.Name), false, fmt.Errorf("%s: %s", condition.Reason, condition.Message)
 		}
 	}
-	return fmt.Sprintf("%s is rolled out: %d destinations have all %d objects, and these are healthy.", of.Name, of.Status.Destinations, of.Status.Selected), true, nil
+	return fmt.Sprintf("%s is rolled out: all destinations (%d) have all objects (%d), and these are healthy.", of.Name, of.Status.Destinations, of.Status.Selected), true, nil
 }
 
 // pauseCommand is rollout pause, or rollout resume.
@@ -187,7 +188,7 @@ func awaitRollout(ctx context.Context, o *cli.InventoryOptions, name string, wai
 	if !wait.Wait || o.DryRun != cli.DryRunNone {
 		return nil
 	}
-	config, err := o.Cluster.ToRESTConfig()
+	config, err := o.Config()
 	if err != nil {
 		return err
 	}

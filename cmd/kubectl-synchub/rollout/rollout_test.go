@@ -60,7 +60,7 @@ func TestRolloutProgress(t *testing.T) {
 		if c.isUnobserved {
 			fingerprint = "1-b"
 		}
-		line, done, err := rolloutProgress(of, 1, fingerprint)
+		line, done, err := Progress(of, 1, fingerprint)
 		if done != c.done || !strings.Contains(line, c.line) {
 			t.Errorf("%s: %t, %s", name, done, line)
 		}

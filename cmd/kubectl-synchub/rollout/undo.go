@@ -22,14 +22,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,61 +70,18 @@ func newRolloutUndoCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// historyOptions are the flags of rollout history.
-type historyOptions struct{ cli.WorkspaceOptions }
-
-func newRolloutHistoryCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &historyOptions{cli.NewWorkspaceOptions(streams)}
-	command := &cobra.Command{
-		Use:     "history PLACEMENT",
-		Short:   "List the revisions that the hub keeps of an EdgePlacement's objects",
-		Long:    "List the revisions that the hub keeps of an EdgePlacement's objects. Each is from the end of a rollout.",
-		Example: "  kubectl synchub rollout history shop",
-		Args:    OneEdgePlacement,
-		RunE:    func(command *cobra.Command, args []string) error { return options.history(command.Context(), args[0]) },
-	}
-	options.Cluster.AddFlags(command.Flags())
-	command.ValidArgsFunction = options.CompletePlacement
-	return command
-}
-
-func (o *historyOptions) history(ctx context.Context, name string) error {
-	workspace, err := o.Client()
-	if err != nil {
-		return err
-	}
-	_, revisions, err := placementRevisions(ctx, workspace, name)
-	if err != nil {
-		return err
-	}
-	if len(revisions) == 0 {
-		_, _ = fmt.Fprintf(o.ErrOut, "The hub keeps no revision of %s yet.\n", name)
-		return nil
-	}
-	table := cli.NewColumns(o.Out)
-	table.Line("REVISION\tOBJECTS\tAGE")
-	for _, of := range revisions {
-		table.Line("%d\t%d\t%s", of.Revision, len(of.Objects), duration.HumanDuration(time.Since(of.CreationTimestamp.Time)))
-	}
-	return table.Flush()
-}
-
-// placementRevisions returns an EdgePlacement and its revisions, the oldest first.
-func placementRevisions(ctx context.Context, workspace client.Client, name string) (*edgev2alpha1.EdgePlacement, []edgev2alpha1.PlacementRevision, error) {
-	placement, _, err := GetEdgePlacement(ctx, workspace, name)
-	if err != nil {
-		return nil, nil, err
-	}
+// Revisions returns the revisions of an EdgePlacement, the oldest first.
+func Revisions(ctx context.Context, workspace client.Client, placement *edgev2alpha1.EdgePlacement) ([]edgev2alpha1.PlacementRevision, error) {
 	var list edgev2alpha1.PlacementRevisionList
-	err = workspace.List(ctx, &list, client.MatchingLabels{edgev2alpha1.LabelPlacement: string(placement.UID)})
+	err := workspace.List(ctx, &list, client.MatchingLabels{edgev2alpha1.LabelPlacement: string(placement.UID)})
 	if meta.IsNoMatchError(err) {
-		return nil, nil, fmt.Errorf("this workspace has no PlacementRevisions: the operator of the hub runs `synchub init` again: %w", err)
+		return nil, fmt.Errorf("this workspace has no PlacementRevisions: the operator of the hub runs `synchub init` again: %w", err)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot list the PlacementRevisions: %w", err)
+		return nil, fmt.Errorf("cannot list the PlacementRevisions: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b edgev2alpha1.PlacementRevision) int { return cmp.Compare(a.Revision, b.Revision) })
-	return placement, list.Items, nil
+	return list.Items, nil
 }
 
 func (o *undoOptions) run(ctx context.Context, name string) error {
@@ -137,7 +92,11 @@ func (o *undoOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	placement, revisions, err := placementRevisions(ctx, reader.Client, name)
+	placement, _, err := GetEdgePlacement(ctx, reader.Client, name)
+	if err != nil {
+		return err
+	}
+	revisions, err := Revisions(ctx, reader.Client, placement)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -232,5 +233,30 @@ func TestUndoReportsAFailure(t *testing.T) {
 	}
 	if err := undo.restore(t.Context(), found.objects[0]); err == nil || !strings.Contains(err.Error(), "cannot restore ConfigMap prices: it changed") || out.Len() > 0 {
 		t.Errorf("got %v, and printed %q", err, out)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	web := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, annotations: {kubernetes.io/change-cause: faster}}, spec: {template: {spec: {initContainers: [{name: i, image: 'init:1'}], containers: [{name: a, image: 'web:2'}, {name: b, image: 'web:2'}]}}}}"
+	// The newest revision took the place of the oldest one, so its object is the oldest.
+	revisions := []edgev2alpha1.PlacementRevision{revisionOf(t, 5, pricesBefore), revisionOf(t, 6, pricesBefore, web), revisionOf(t, 7, web)}
+	for i, completed := range []time.Duration{time.Hour, time.Minute} {
+		revisions[i].CreationTimestamp = metav1.NewTime(now.Add(-time.Duration(i+1) * 24 * time.Hour))
+		revisions[i].CompletedAt = &metav1.Time{Time: now.Add(-completed)}
+	}
+	for revision, want := range map[int64]string{
+		0: "REVISION OBJECTS AGE 5 1 60m 6 2 60s 7 1 <unknown>",
+		6: "KIND NAME IMAGES CHANGE-CAUSE ConfigMap shop/prices Deployment shop/web init:1,web:2 faster",
+	} {
+		streams, _, out, _ := genericiooptions.NewTestIOStreams()
+		options := &historyOptions{WorkspaceOptions: cli.NewWorkspaceOptions(streams), revision: revision}
+		if err := options.print("shop", revisions, now); err != nil || strings.Join(strings.Fields(out.String()), " ") != want {
+			t.Errorf("revision %d: %v, it prints\n%s", revision, err, out)
+		}
+	}
+	options := &historyOptions{WorkspaceOptions: cli.NewWorkspaceOptions(genericiooptions.NewTestIOStreamsDiscard()), revision: 4}
+	if err := options.print("shop", revisions, now); err == nil || !strings.Contains(err.Error(), "there is no revision 4") {
+		t.Errorf("got %v", err)
 	}
 }

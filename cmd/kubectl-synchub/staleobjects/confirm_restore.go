@@ -36,6 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/redact"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 const confirmRestoreLong = `Confirm that kcp was restored from a backup, so that the hub removes and overwrites copies on clusters again.
@@ -156,8 +157,8 @@ func (o *confirmRestoreOptions) confirm(ctx context.Context, inventory *registra
 // noteHeld prints what the status contains about the copies.
 func (o *confirmRestoreOptions) noteHeld(syncTarget *edgev2alpha1.SyncTarget) {
 	held := syncTarget.Status.StoreWentBack
-	o.Note(fmt.Sprintf("kcp went back to an earlier state, noticed at %s. On the cluster of %s the hub would remove %d copies and overwrite %d.",
-		held.DetectedAt.UTC().Format(time.RFC3339), syncTarget.Name, held.Removals, held.Overwrites))
+	o.Note(fmt.Sprintf("kcp went back to an earlier state, noticed at %s. On the cluster of %s the hub would remove %s and overwrite %d.",
+		held.DetectedAt.UTC().Format(time.RFC3339), syncTarget.Name, wording.Count(held.Removals, "copy", "copies"), held.Overwrites))
 	for _, failure := range syncTarget.Status.Failures {
 		if failure.Reason == edgev2alpha1.ConditionStoreWentBack {
 			o.Note(fmt.Sprintf("  %s %s: %s", schema.GroupResource{Group: failure.Group, Resource: failure.Resource}, types.NamespacedName{Namespace: failure.Namespace, Name: failure.Name}, failure.Message))

@@ -174,7 +174,7 @@ func (o *staleObjectsOptions) formerSyncTarget(ctx context.Context, name, cluste
 	case index < 0 && o.uid != "":
 		return nil, nil
 	case index < 0:
-		return nil, fmt.Errorf("%w; if it does not exist any more, give its UID with --uid", registration.NotFound(name))
+		return nil, fmt.Errorf("%w; if it does not exist any more, give its UID with --uid", (&registration.Inventory{Client: workspace}).NotFound(ctx, name))
 	}
 	syncTarget := &list.Items[index]
 	switch syncTarget.Status.ClusterID {

@@ -17,17 +17,16 @@ limitations under the License.
 package status
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
@@ -38,13 +37,14 @@ const maxStatusRows = 18
 
 const statusLong = `Show the SyncTargets of the current workspace on one screen, the worst first: SyncTargets that are not ready, then those with
 failed objects, then those with the oldest pending changes. The command only counts healthy SyncTargets. Below the table it names
-the failed objects, as of the hub's last heartbeat.`
+the failed objects, as of the hub's last heartbeat. The hub counts objects once a minute; the first line has the age of the oldest
+count.`
 
 // statusOptions are the flags of status.
 type statusOptions struct {
 	cli.ReadOptions
-	output cli.StructuredOutput
-	all    bool
+	output     cli.StructuredOutput
+	all, watch bool
 }
 
 // NewCommand returns the command status.
@@ -54,7 +54,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:     "status",
 		Short:   "Show the fleet on one screen, the worst first",
 		Long:    statusLong,
-		Example: "  kubectl synchub status\n\n  # For programs, all of them\n  kubectl synchub status -o json",
+		Example: "  kubectl synchub status\n\n  # And each change\n  kubectl synchub status --watch\n\n  # For programs, all of them\n  kubectl synchub status -o json",
 		Args:    cli.NoArguments,
 		RunE:    func(command *cobra.Command, _ []string) error { return options.run(command.Context()) },
 	}
@@ -62,7 +62,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	options.AddSelector(command)
 	options.output.AddFlag(command)
-	command.Flags().BoolVarP(&options.all, "all", "A", false, "show all SyncTargets, healthy ones too")
+	command.Flags().BoolVar(&options.all, "all", false, "show all SyncTargets, healthy ones too")
+	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "show the state again when it changes")
+	command.MarkFlagsMutuallyExclusive("watch", "output")
 	return command
 }
 
@@ -75,18 +77,27 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	rows := overview.RowsOf(list, now)
-	overview.SortWorstFirst(rows)
+	if o.watch {
+		return o.follow(ctx, workspace, list)
+	}
+	rows, now := rowsOf(list)
 	if done, err := o.output.Print(o.Out, overview.DocumentOf(rows)); done || err != nil {
 		return err
 	}
 	return Print(o.Out, rows, o.all, now)
 }
 
+// rowsOf returns the rows of the SyncTargets at the present time, the worst first.
+func rowsOf(list *edgev2alpha1.SyncTargetList) ([]overview.Row, time.Time) {
+	now := time.Now()
+	rows := overview.RowsOf(list, now)
+	overview.SortWorstFirst(rows)
+	return rows, now
+}
+
 // Print prints rows for people, sorted as they are: all of them, or the first unhealthy ones.
 func Print(out io.Writer, rows []overview.Row, all bool, now time.Time) error {
-	fmt.Fprintln(out, overview.Summary(rows))
+	fmt.Fprintln(out, overview.Summary(rows, now))
 	shown, wellLeft, worseLeft := rows, 0, 0
 	if !all {
 		shown, wellLeft, worseLeft = worstRows(rows)
@@ -132,10 +143,7 @@ func printReasons(out io.Writer, rows []overview.Row) error {
 	columns := cli.NewColumns(out)
 	first := true
 	for _, row := range rows {
-		reason := row.Reason + ": " + row.Message
-		if row.Ready == metav1.ConditionTrue {
-			reason = cmp.Or(row.Unauthorized, row.BeyondLimits)
-		}
+		reason := row.Problem()
 		if reason == "" {
 			continue
 		}

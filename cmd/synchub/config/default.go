@@ -50,7 +50,7 @@ func Defaults() *v1alpha1.HubConfiguration {
 			BindingSettlePeriod: metav1.Duration{Duration: absence.DefaultDelays.BindingSettle},
 			MassDeletionDelay:   metav1.Duration{Duration: absence.DefaultDelays.MassDeletion},
 		},
-		Placement: v1alpha1.PlacementConfiguration{MaxObjects: placement.DefaultMaxPairs, WithdrawalGrace: metav1.Duration{Duration: withdrawal.DefaultGrace}},
+		Placement: v1alpha1.PlacementConfiguration{MaxObjects: placement.DefaultMaxPairs, MaxUpsyncedObjects: placement.DefaultMaxReflections, WithdrawalGrace: metav1.Duration{Duration: withdrawal.DefaultGrace}},
 		Targets: v1alpha1.TargetsConfiguration{
 			QPS: 1000, Burst: 2000, CacheObjects: 100_000, CacheBytes: 128 << 20,
 			// A copy: a list in the file is decoded into the memory of the default.

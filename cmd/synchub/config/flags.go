@@ -52,6 +52,7 @@ var fieldOf = map[string]string{
 	"mailboxes-max-bytes":               "mailboxes.totalBytes",
 	"mass-deletion-delay":               "mailboxes.massDeletionDelay",
 	"max-placed-objects":                "placement.maxObjects",
+	"max-upsynced-objects":              "placement.maxUpsyncedObjects",
 	"memory-limit":                      "memoryLimit",
 	"metrics-bind-address":              "metrics.bindAddress",
 	"metrics-cert-dir":                  "metrics.certDir",
@@ -103,6 +104,7 @@ func AddFlags(groups *cliflag.NamedFlagSets, s *v1alpha1.HubConfiguration) {
 	placements := groups.FlagSet("placement")
 	placements.DurationVar(&s.Placement.WithdrawalGrace.Duration, "withdrawal-grace", s.Placement.WithdrawalGrace.Duration, "how long the hub waits before it withdraws more than a few copies because a Location, or a label of a SyncTarget, changed; 0 withdraws them at once")
 	placements.IntVar(&s.Placement.MaxObjects, "max-placed-objects", s.Placement.MaxObjects, "pairs of an object and a destination that the placements of one workload workspace may have; a placement with more gets the reason LimitExceeded, and the hub places none of its new objects")
+	placements.IntVar(&s.Placement.MaxUpsyncedObjects, "max-upsynced-objects", s.Placement.MaxUpsyncedObjects, "objects of clusters that the placements of one workload workspace may bring into it by spec.upsync; those beyond get the reason LimitExceeded")
 	addTargetFlags(groups.FlagSet("target"), &s.Targets)
 
 	log := groups.FlagSet("log")

@@ -138,7 +138,7 @@ func validateDelay(path *field.Path, delay metav1.Duration) field.ErrorList {
 }
 
 func validatePlacement(path *field.Path, s *v1alpha1.PlacementConfiguration) (problems field.ErrorList) {
-	problems = positive(path.Child("maxObjects"), int64(s.MaxObjects))
+	problems = append(positive(path.Child("maxObjects"), int64(s.MaxObjects)), positive(path.Child("maxUpsyncedObjects"), int64(s.MaxUpsyncedObjects))...)
 	if grace := s.WithdrawalGrace; grace.Duration < 0 {
 		problems = append(problems, field.Invalid(path.Child("withdrawalGrace"), grace.Duration.String(), "must not be negative; 0s means no wait"))
 	}

@@ -56,6 +56,7 @@ func TestValidateNamesFields(t *testing.T) {
 		"mailboxes.bindingSettlePeriod":  func(s *v1alpha1.HubConfiguration) { s.Mailboxes.BindingSettlePeriod.Duration = time.Millisecond },
 		"mailboxes.massDeletionDelay":    func(s *v1alpha1.HubConfiguration) { s.Mailboxes.MassDeletionDelay.Duration = 0 },
 		"placement.maxObjects":           func(s *v1alpha1.HubConfiguration) { s.Placement.MaxObjects = 0 },
+		"placement.maxUpsyncedObjects":   func(s *v1alpha1.HubConfiguration) { s.Placement.MaxUpsyncedObjects = 0 },
 		"placement.withdrawalGrace":      func(s *v1alpha1.HubConfiguration) { s.Placement.WithdrawalGrace.Duration = -1 },
 		"targets.qps":                    func(s *v1alpha1.HubConfiguration) { s.Targets.QPS = 0 },
 		"targets.burst":                  func(s *v1alpha1.HubConfiguration) { s.Targets.Burst = -1 },

@@ -282,7 +282,7 @@ func (r *Lanes[K, L]) end(ctx context.Context, key K, current *run, ended outcom
 	r.lock.Unlock()
 	switch {
 	case ended.err != nil:
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !isReported(ended.err) {
 			log.FromContext(ctx).Error(ended.err, "Reconciler error")
 		}
 		enqueue(key, r.limiter.When(key))

@@ -22,8 +22,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -37,6 +39,8 @@ type fixture struct {
 	enqueued chan added
 	changed  chan byte
 	clock    *clocktesting.FakePassiveClock
+	// logger is the worker's.
+	logger logr.Logger
 }
 
 type added struct {
@@ -48,7 +52,7 @@ func newFixture(_ *testing.T, keys ...string) *fixture {
 	f := &fixture{
 		started: make(chan string, 100), outcome: map[string]chan outcome{}, expire: make(chan time.Time),
 		enqueued: make(chan added, 100), changed: make(chan byte, 100),
-		clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)),
+		clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), logger: logr.Discard(),
 	}
 	for _, key := range keys {
 		f.outcome[key] = make(chan outcome, 10)
@@ -75,7 +79,7 @@ func newFixture(_ *testing.T, keys ...string) *fixture {
 func (f *fixture) beginSlow(g Gomega, key string) {
 	left := make(chan error, 1)
 	go func() {
-		_, err := f.Reconcile(context.Background(), key)
+		_, err := f.Reconcile(log.IntoContext(context.Background(), f.logger), key)
 		left <- err
 	}()
 	g.Eventually(f.started).Should(Receive(Equal(key)))

@@ -123,7 +123,7 @@ func (q *Queue[K]) newWorkers(active *activeQueue[K]) (controller.TypedControlle
 		SkipNameValidation:      new(true),
 		MaxConcurrentReconciles: q.options.MaxConcurrentReconciles,
 		ReconciliationTimeout:   q.options.ReconciliationTimeout,
-		Reconciler:              q.options.Reconciler,
+		Reconciler:              withoutReported(q.options.Reconciler),
 		NewQueue: func(string, workqueue.TypedRateLimiter[K]) workqueue.TypedRateLimitingInterface[K] {
 			return active
 		},

@@ -28,6 +28,8 @@ import (
 type state struct {
 	ready bool
 	since time.Time
+	// changedAt is when the readiness changed, by the status of the SyncTarget; zero if that is unknown.
+	changedAt time.Time
 }
 
 // Registry contains the states of SyncTargets. The zero value is ready to use; a nil registry is empty. All
@@ -39,8 +41,9 @@ type Registry struct {
 	states map[types.UID]state
 }
 
-// Set records whether a SyncTarget is Ready now, and publishes a change.
-func (r *Registry) Set(syncTarget types.UID, ready bool, now time.Time) {
+// Set records whether a SyncTarget is Ready now, and publishes a change. changedAt is when that changed, by the status of the SyncTarget;
+// zero if that is unknown. Unlike now it stays the same over a restart of the hub.
+func (r *Registry) Set(syncTarget types.UID, ready bool, now, changedAt time.Time) {
 	if r == nil {
 		return
 	}
@@ -51,7 +54,7 @@ func (r *Registry) Set(syncTarget types.UID, ready bool, now time.Time) {
 		if r.states == nil {
 			r.states = map[types.UID]state{}
 		}
-		r.states[syncTarget] = state{ready, now}
+		r.states[syncTarget] = state{ready, now, changedAt}
 	}
 	r.lock.Unlock()
 	if changed {
@@ -79,6 +82,20 @@ func (r *Registry) Of(syncTarget types.UID) (ready bool, since time.Time, known 
 	defer r.lock.RUnlock()
 	found, known := r.states[syncTarget]
 	return found.ready, found.since, known
+}
+
+// NotReadySince reports whether a SyncTarget is known not to be Ready, and since when by its status; zero if that is unknown.
+func (r *Registry) NotReadySince(syncTarget types.UID) (since time.Time, notReady bool) {
+	if r == nil {
+		return time.Time{}, false
+	}
+	r.lock.RLock()
+	defer r.lock.RUnlock()
+	found, known := r.states[syncTarget]
+	if !known || found.ready {
+		return time.Time{}, false
+	}
+	return found.changedAt, true
 }
 
 // Changes carries the SyncTargets whose state became known, or changed.

@@ -41,11 +41,11 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	expect("at first", "a", false, time.Time{}, false)
-	registry.Set("a", false, at(1))
+	registry.Set("a", false, at(1), time.Time{})
 	expect("it is not Ready", "a", false, at(1), true, "a")
-	registry.Set("a", false, at(2))
+	registry.Set("a", false, at(2), time.Time{})
 	expect("nothing has changed", "a", false, at(1), true, "a")
-	registry.Set("a", true, at(3))
+	registry.Set("a", true, at(3), time.Time{})
 	expect("it is Ready", "a", true, at(3), true, "a", "a")
 	expect("another one", "b", false, time.Time{}, false, "a", "a")
 	registry.Forget("a")
@@ -54,7 +54,7 @@ func TestRegistry(t *testing.T) {
 
 func TestNoRegistry(t *testing.T) {
 	var registry *readiness.Registry
-	registry.Set("a", true, time.Now())
+	registry.Set("a", true, time.Now(), time.Time{})
 	registry.Forget("a")
 	if _, _, known := registry.Of("a"); known || registry.Changes() != nil {
 		t.Error("it knows something")

@@ -20,5 +20,5 @@ limitations under the License.
 //
 // [RecordEvent] and [RecordConditionEvent] record events on PublishedResources in the hosting cluster with client-go's recorder.
 // The recorder would need one broadcaster per workspace, with goroutines and a cache. Events in workspaces are therefore plain
-// objects. [WarnSyncTarget] writes each warning once, whichever replica leads. All messages are cut by [Truncate].
+// objects. [WarnSyncTarget] and [RecordSyncTarget] write each event once, whichever replica leads. All messages are cut by [Truncate].
 package status

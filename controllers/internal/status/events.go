@@ -60,29 +60,41 @@ func RecordEvent(recorder events.EventRecorder, resource *synchubv1alpha1.Publis
 
 // WarnSyncTarget writes a warning about a SyncTarget into its workspace, unless an equal event exists.
 func WarnSyncTarget(ctx context.Context, inventory client.Client, now time.Time, syncTarget *edgev2alpha1.SyncTarget, reason, message string) error {
-	return warn(ctx, inventory, now, "SyncTarget", syncTarget, reason, message)
+	return record(ctx, inventory, now, "SyncTarget", syncTarget, Event{corev1.EventTypeWarning, reason, message}, message)
+}
+
+// RecordSyncTarget writes an event about a SyncTarget into its workspace, unless one with its reason and its occurrence exists.
+// occurrence identifies what happened among the events of one reason.
+func RecordSyncTarget(ctx context.Context, inventory client.Client, now time.Time, syncTarget *edgev2alpha1.SyncTarget, event Event, occurrence string) error {
+	return record(ctx, inventory, now, "SyncTarget", syncTarget, event, occurrence)
 }
 
 // WarnLocation writes a warning about a Location into its workspace, unless an equal event exists.
 func WarnLocation(ctx context.Context, inventory client.Client, now time.Time, location *edgev2alpha1.Location, reason, message string) error {
-	return warn(ctx, inventory, now, "Location", location, reason, message)
+	return record(ctx, inventory, now, "Location", location, Event{corev1.EventTypeWarning, reason, message}, message)
 }
 
-// warn writes a warning about an object of an inventory workspace. The name of the event follows from its content.
-func warn(ctx context.Context, inventory client.Client, now time.Time, kind string, about client.Object, reason, message string) error {
-	event := newWarning(corev1.ObjectReference{
+// Event is the content of an event. Type is Normal or Warning, Reason a constant, and Message for people.
+type Event struct {
+	Type, Reason, Message string
+}
+
+// record writes an event about an object of an inventory workspace. The name of the event follows from the object, the reason and the
+// occurrence, so a repeated write does nothing.
+func record(ctx context.Context, inventory client.Client, now time.Time, kind string, about client.Object, event Event, occurrence string) error {
+	written := newEvent(corev1.ObjectReference{
 		APIVersion: edgev2alpha1.GroupVersion.String(), Kind: kind, Name: about.GetName(), UID: about.GetUID(),
-	}, reason, message, now)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", about.GetUID(), reason, message))
-	event.Name = fmt.Sprintf("%.200s.%x", about.GetName(), sum[:8])
-	if err := inventory.Create(ctx, event); err != nil && !apierrors.IsAlreadyExists(err) {
+	}, event, now)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", about.GetUID(), event.Reason, occurrence))
+	written.Name = fmt.Sprintf("%.200s.%x", about.GetName(), sum[:8])
+	if err := inventory.Create(ctx, written); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("cannot write an event on the %s %s: %w", kind, about.GetName(), err)
 	}
 	return nil
 }
 
-// newWarning returns a warning about an object of a workspace, in the object's namespace, or else in the namespace default.
-func newWarning(about corev1.ObjectReference, reason, message string, now time.Time) *corev1.Event {
+// newEvent returns an event about an object of a workspace, in the object's namespace, or else in the namespace default.
+func newEvent(about corev1.ObjectReference, event Event, now time.Time) *corev1.Event {
 	return &corev1.Event{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -90,7 +102,7 @@ func newWarning(about corev1.ObjectReference, reason, message string, now time.T
 			// Some object names, such as the role system:node, are not valid names of events.
 			Name: recordutil.GenerateEventName(about.Name, now.UnixNano()),
 		},
-		InvolvedObject: about, Reason: reason, Message: Truncate(message), Type: corev1.EventTypeWarning,
+		InvolvedObject: about, Reason: event.Reason, Message: Truncate(event.Message), Type: event.Type,
 		Source: corev1.EventSource{Component: "synchub"}, ReportingController: "synchub",
 		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now), Count: 1,
 	}

@@ -94,11 +94,16 @@ func (o *Observer) DestinationOf(matcher *selection.Matcher, source *unstructure
 }
 
 // downSpec returns the spec that transforms a mailbox object for the target.
-func (o *Observer) downSpec(selected plan.ObjectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
+func (o *Observer) downSpec(selected plan.ObjectSelection, source *unstructured.Unstructured) (spec transform.SyncSpec, err error) {
 	if selected.Related != nil {
-		return o.relatedDownSpec(selected, source)
+		spec, err = o.relatedDownSpec(selected, source)
+	} else {
+		spec = o.resource().DownSpec(selected.Policy, selected.Conversion)
 	}
-	return o.resource().DownSpec(selected.Policy, selected.Conversion), nil
+	if err != nil {
+		return spec, err
+	}
+	return spec, plan.ApplySettings(&spec, selected.Settings, source)
 }
 
 // copyNamed returns the place on the target with the given name, and the copy there. It reuses copies that were observed before.

@@ -89,7 +89,7 @@ func relatedSelection(found related.Match, ok bool) (plan.ObjectSelection, bool)
 func (o *Observer) relatedDownSpec(selected plan.ObjectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
 	related := selected.Related.Relation
 	spec := relatedSpec(selected, source)
-	spec.Mutation = related.Down
+	spec.Mutation, spec.ReportsDrift = related.Down, o.resource().ReportsDrift
 	if spec.Kind = o.Target.KindOf(related.OnTarget.GroupResource()); spec.Kind.Kind == "" {
 		return spec, fmt.Errorf("%w %s, the API of the copy", ErrNotServed, related.OnTarget.GroupResource())
 	}

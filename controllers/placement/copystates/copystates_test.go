@@ -76,6 +76,8 @@ func (f *fakeSync) Copies(types.UID) ([]objectsync.PlacementCopy, logicalcluster
 	return f.copies, f.mailbox, !f.incomplete
 }
 
+func (f *fakeSync) StuckCopies() []objectsync.ObjectRef { return nil }
+
 func (f *fakeSync) SyncTargets() []types.UID { return []types.UID{syncTarget} }
 
 func (f *fakeSync) ObjectState(_ types.UID, _ schema.GroupResource, _ types.NamespacedName, version objectsync.PlacementCopyVersion) (objectsync.ObjectState, bool) {

@@ -32,9 +32,11 @@ import (
 	"sort"
 	gosync "sync"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/health"
@@ -50,6 +52,8 @@ const (
 	// maxDetails is the number of copies whose message is encoded, and maxMessage the length of each in bytes.
 	maxDetails = 20
 	maxMessage = 256
+	// maxDifferences is the number of fields that are encoded of a copy that differs on the cluster.
+	maxDifferences = 5
 	// maxReasons bounds the different reasons, and maxGroups the different states.
 	maxReasons = 48
 	maxGroups  = 64
@@ -79,6 +83,8 @@ type States struct {
 	Mailbox    string    `json:"mailbox"`
 	Groups     []group   `json:"groups,omitempty"`
 	Details    []detail  `json:"details,omitempty"`
+	// Stuck are the stuck copies, see [objectsync.ObjectRef]. At most maxDetails are encoded.
+	Stuck []stuckCopy `json:"stuck,omitempty"`
 
 	fingerprinters gosync.Pool
 }
@@ -91,7 +97,7 @@ type group struct {
 }
 
 // state is the state of a copy without the message. A failure or an exclusion applies to all versions of the
-// copy.
+// copy, except that a copy has drifted from one version.
 type state struct {
 	// Reason is the reason of a failure, or empty.
 	Reason string `json:"reason,omitempty"`
@@ -102,7 +108,9 @@ type state struct {
 }
 
 // isOfObject reports whether the state applies to all versions of a copy, and not to one version.
-func (s state) isOfObject() bool { return s.Excluded || s.Reason != "" }
+func (s state) isOfObject() bool {
+	return s.Excluded || s.Reason != "" && s.Reason != plan.ReasonDrifted
+}
 
 // hasMessage reports whether a copy in this state may have a message for users.
 func (s state) hasMessage() bool {
@@ -110,13 +118,53 @@ func (s state) hasMessage() bool {
 		// Placement has its own message for conflicts, since the sync controller's may name objects of other users.
 		return !s.Excluded && s.Reason != plan.ReasonConflict
 	}
-	return s.Health == health.Failed || s.Health == health.Unknown
+	return s.Reason != "" || s.Health == health.Failed || s.Health == health.Unknown
 }
 
 // detail is the message of one copy.
 type detail struct {
 	Fingerprint []byte `json:"fingerprint"`
 	Message     string `json:"message"`
+	// Differences are the first fields that differ on the cluster, at most maxDifferences.
+	Differences []edgev2alpha1.FieldDifference `json:"differences,omitempty"`
+}
+
+// stuckCopy names a stuck copy. No mailbox object does.
+type stuckCopy struct {
+	Workspace string `json:"workspace"`
+	Group     string `json:"group,omitempty"`
+	Version   string `json:"version"`
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// stuckRefs returns the stuck copies; none if s is nil.
+func (s *States) stuckRefs() (refs []objectsync.ObjectRef) {
+	if s == nil {
+		return nil
+	}
+	for _, one := range s.Stuck {
+		refs = append(refs, objectsync.ObjectRef{
+			SyncTarget: s.SyncTarget, Mailbox: logicalcluster.Name(s.Mailbox), Workspace: logicalcluster.Name(one.Workspace),
+			Resource: schema.GroupVersionResource{Group: one.Group, Version: one.Version, Resource: one.Resource},
+			Key:      types.NamespacedName{Namespace: one.Namespace, Name: one.Name},
+		})
+	}
+	return refs
+}
+
+// stuckCopiesOf returns the first stuck copies in a stable order.
+func stuckCopiesOf(copies []objectsync.PlacementCopy) (stuck []stuckCopy) {
+	for i := range copies {
+		if one := &copies[i]; one.Workspace != "" {
+			stuck = append(stuck, stuckCopy{one.Workspace.String(), one.Resource.Group, one.Resource.Version, one.Resource.Resource, one.Key.Namespace, one.Key.Name})
+		}
+	}
+	slices.SortFunc(stuck, func(a, b stuckCopy) int {
+		return cmp.Or(cmp.Compare(a.Workspace, b.Workspace), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return stuck[:min(len(stuck), maxDetails)]
 }
 
 // entry is a copy while it is encoded.
@@ -124,6 +172,7 @@ type entry struct {
 	fingerprint fingerprint
 	state       state
 	message     string
+	differences []edgev2alpha1.FieldDifference
 }
 
 // encode encodes the states of all copies in a mailbox. Equal states have equal encodings, in any order of the
@@ -143,7 +192,7 @@ func encode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, copi
 		}
 		return bytes.Compare(a.fingerprint[:], b.fingerprint[:])
 	})
-	states := States{SyncTarget: syncTarget, Mailbox: mailbox}
+	states := States{SyncTarget: syncTarget, Mailbox: mailbox, Stuck: stuckCopiesOf(copies)}
 	for _, e := range entries[:min(len(entries), maxCopies)] {
 		last := len(states.Groups) - 1
 		if last < 0 || states.Groups[last].state != e.state {
@@ -152,7 +201,7 @@ func encode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, copi
 		}
 		states.Groups[last].Copies = append(states.Groups[last].Copies, e.fingerprint[:]...)
 		if e.state.hasMessage() && len(states.Details) < maxDetails {
-			states.Details = append(states.Details, detail{e.fingerprint[:], redact.Truncate(e.message, maxMessage)})
+			states.Details = append(states.Details, detail{e.fingerprint[:], redact.Truncate(e.message, maxMessage), e.differences[:min(len(e.differences), maxDifferences)]})
 		}
 	}
 	// It consists of texts and numbers.
@@ -166,13 +215,17 @@ func newEntry(fingerprints *fingerprinter, copied *objectsync.PlacementCopy) (e 
 	switch found := &copied.State; {
 	case found.Excluded:
 		e = entry{state: state{Excluded: true}}
+	case found.Failure != nil && found.Failure.Reason == plan.ReasonDrifted:
+		e = entry{state: state{Reason: plan.ReasonDrifted, Health: found.Health.Status}, message: found.Failure.Message, differences: found.Failure.FieldDifferences()}
+		e.fingerprint = fingerprints.of(resource, key, copied.Version)
+		return e, true
 	case found.Failure != nil:
-		e = entry{state: state{Reason: found.Failure.Reason}, message: found.Failure.Message}
+		e = entry{state: state{Reason: found.Failure.Reason}, message: found.Failure.Message, differences: found.Failure.FieldDifferences()}
 		if !validReason.MatchString(e.state.Reason) {
 			e.state.Reason = plan.ReasonFailed
 		}
 	case found.Synced:
-		return entry{fingerprints.of(resource, key, copied.Version), state{Health: found.Health.Status}, found.Health.Message}, true
+		return entry{fingerprint: fingerprints.of(resource, key, copied.Version), state: state{Health: found.Health.Status}, message: found.Health.Message}, true
 	default:
 		return entry{}, false
 	}
@@ -210,7 +263,7 @@ func compareStates(a, b state) int {
 			return 2 + slices.Index([]health.Status{health.Failed, health.Unknown, health.Terminating, health.InProgress, health.Current}, s.Health)
 		}
 	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Reason, b.Reason))
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Health, b.Health))
 }
 
 // decode returns the states of a SyncTarget. The error is errNotSealed or wraps errMalformed. The length is checked, and the seal is
@@ -238,11 +291,15 @@ func unmarshal(content string) (*States, error) {
 	if err := json.Unmarshal([]byte(content), states); err != nil {
 		return nil, fmt.Errorf("%w: %w", errMalformed, err)
 	}
-	if len(states.Groups) > maxGroups || len(states.Details) > maxDetails {
-		return nil, fmt.Errorf("%w: %d groups and %d messages", errMalformed, len(states.Groups), len(states.Details))
+	if len(states.Groups) > maxGroups || len(states.Details) > maxDetails || len(states.Stuck) > maxDetails {
+		return nil, fmt.Errorf("%w: %d groups, %d messages and %d stuck copies", errMalformed, len(states.Groups), len(states.Details), len(states.Stuck))
 	}
 	for i := range states.Details {
-		states.Details[i].Message = redact.Truncate(states.Details[i].Message, maxMessage)
+		found := &states.Details[i]
+		if len(found.Differences) > maxDifferences {
+			return nil, fmt.Errorf("%w: %d fields of a copy", errMalformed, len(found.Differences))
+		}
+		found.Message = redact.Truncate(found.Message, maxMessage)
 	}
 	for i := range states.Groups {
 		found := &states.Groups[i]
@@ -290,16 +347,29 @@ func (s *States) State(resource schema.GroupResource, key types.NamespacedName, 
 		case group.isOfObject() && group.has(ofObject):
 			found.Excluded = group.Excluded
 			if !group.Excluded {
-				found.Failure = &objectsync.Failure{Reason: group.Reason, Message: s.messageOf(ofObject, group.state)}
+				found.Failure = s.failureOf(ofObject, group.state)
 			}
 			return found, true
 		case !group.isOfObject() && ofVersion != ofObject && group.has(ofVersion):
 			found.Synced = true
-			found.Health = health.Health{Status: group.Health, Message: s.messageOf(ofVersion, group.state)}
+			if found.Health = (health.Health{Status: group.Health}); group.Reason != "" {
+				found.Failure = s.failureOf(ofVersion, group.state)
+			} else {
+				found.Health.Message = s.messageOf(ofVersion, group.state)
+			}
 			return found, true
 		}
 	}
 	return found, true
+}
+
+// failureOf returns the failure of a copy in a state.
+func (s *States) failureOf(wanted fingerprint, of state) *objectsync.Failure {
+	failure := &objectsync.Failure{Reason: of.Reason, Message: s.messageOf(wanted, of)}
+	if at := slices.IndexFunc(s.Details, func(one detail) bool { return bytes.Equal(one.Fingerprint, wanted[:]) }); at >= 0 && len(s.Details[at].Differences) > 0 {
+		failure.Differences = &s.Details[at].Differences
+	}
+	return failure
 }
 
 // messageOf returns the message of a copy in a state; empty if there is none to show.

@@ -29,11 +29,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/health"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/redact"
+	"github.com/synchub-dev/synchub/provider/topic"
 )
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -305,5 +307,74 @@ func BenchmarkState(b *testing.B) {
 	set := roundTrip(b, copies)
 	for b.Loop() {
 		set.State(copies[7].Resource.GroupResource(), copies[7].Key, copies[7].Version)
+	}
+}
+
+// The workspaces of stuck copies arrive, in a stable order, and no more than a report has room for.
+func TestStuckCopiesArrive(t *testing.T) {
+	var copies []objectsync.PlacementCopy
+	for i := range maxDetails + 5 {
+		stuck := newCopyOf(configMaps, i, failed(plan.ReasonCannotWithdraw, "no"))
+		stuck.Workspace = "team"
+		copies = append(copies, newCopyOf(deployments, i, failed(plan.ReasonForbidden, "no")), stuck)
+	}
+	refs := roundTrip(t, copies).stuckRefs()
+	if len(refs) != maxDetails {
+		t.Errorf("%d copies are stuck", len(refs))
+	}
+	slices.Reverse(copies)
+	if other := roundTrip(t, copies).stuckRefs(); !slices.Equal(refs, other) {
+		t.Errorf("the order of the copies matters: %v, and %v", refs, other)
+	}
+	want := objectsync.ObjectRef{SyncTarget: syncTarget, Mailbox: mailbox, Resource: configMaps, Key: copies[len(copies)-1].Key, Workspace: "team"}
+	if !slices.Contains(refs, want) {
+		t.Errorf("%v is missing in %v", want, refs)
+	}
+}
+
+// A store publishes each stuck copy once, when it becomes stuck and when it is removed.
+func TestChangesOfStuckCopiesArePublished(t *testing.T) {
+	changes := &topic.Topic[objectsync.ObjectRef]{}
+	var published []objectsync.ObjectRef
+	changes.Subscribe(t.Context(), func(ref objectsync.ObjectRef) { published = append(published, ref) })
+	store := NewStore(StoreOptions{Published: func() []plan.Resource { return nil }, ObjectStateChanged: changes})
+	stuck := newCopyOf(configMaps, 1, failed(plan.ReasonCannotWithdraw, "no"))
+	stuck.Workspace = "team"
+	for _, step := range []struct {
+		what   string
+		copies []objectsync.PlacementCopy
+		events int
+	}{{"it becomes stuck", []objectsync.PlacementCopy{stuck}, 1}, {"it stays", []objectsync.PlacementCopy{stuck}, 0}, {"it is removed", nil, 1}} {
+		published = nil
+		store.Set(syncTarget, roundTrip(t, step.copies))
+		if len(published) != step.events {
+			t.Errorf("%s: published %v", step.what, published)
+		}
+	}
+	if len(store.StuckCopies()) != 0 {
+		t.Error("a copy is still stuck")
+	}
+}
+
+// A drifted copy has the content of one version, its health, and the first fields that differ.
+func TestDrift(t *testing.T) {
+	var differences []edgev2alpha1.FieldDifference
+	for i := range edgev2alpha1.MaxDifferences {
+		differences = append(differences, edgev2alpha1.FieldDifference{Path: fmt.Sprint(".data.", i), Managers: []string{"somebody"}, Desired: "1", Observed: "2"})
+	}
+	state := synced(health.Current, "")
+	state.Failure = &objectsync.Failure{Reason: plan.ReasonDrifted, Message: "it differs", Differences: &differences}
+	drifted, reported := newCopyOf(deployments, 1, state), newCopyOf(deployments, 2, failed(plan.ReasonAdoptionReported, "it would change"))
+	reported.State.Failure.Differences = &differences
+	states := roundTrip(t, []objectsync.PlacementCopy{drifted, reported, newCopyOf(deployments, 3, synced(health.Current, ""))})
+	got, _ := states.State(deployments.GroupResource(), drifted.Key, drifted.Version)
+	if !got.Synced || got.Health.Status != health.Current || got.Failure == nil || got.Failure.Message != "it differs" || len(got.Failure.FieldDifferences()) != maxDifferences || got.Failure.FieldDifferences()[4].Path != ".data.4" {
+		t.Errorf("%+v, %+v", got, got.Failure)
+	}
+	if got, _ := states.State(deployments.GroupResource(), drifted.Key, objectsync.PlacementCopyVersion{UID: "other", Mark: "other"}); got.Failure != nil || got.Synced {
+		t.Errorf("another version: %+v", got)
+	}
+	if got, _ := states.State(deployments.GroupResource(), reported.Key, drifted.Version); got.Synced || got.Failure == nil || got.Failure.Reason != plan.ReasonAdoptionReported || len(got.Failure.FieldDifferences()) != maxDifferences {
+		t.Errorf("%+v, %+v", got, got.Failure)
 	}
 }

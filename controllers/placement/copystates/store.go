@@ -18,6 +18,7 @@ package copystates
 
 import (
 	"context"
+	"slices"
 	gosync "sync"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -71,6 +72,7 @@ func (s *Store) Set(syncTarget types.UID, states *States) {
 	if states == nil {
 		return
 	}
+	s.publishStuck(before, states)
 	mailbox := logicalcluster.Name(states.Mailbox)
 	publish := func(resource schema.GroupVersionResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) {
 		was, _ := before.State(resource.GroupResource(), key, version)
@@ -94,6 +96,35 @@ func (s *Store) Set(syncTarget types.UID, states *States) {
 	}
 }
 
+// publishStuck publishes the stuck copies of two states: those that only one of them has, and those with another message.
+func (s *Store) publishStuck(before, after *States) {
+	failures := map[objectsync.ObjectRef]objectsync.ObjectState{}
+	for _, ref := range before.stuckRefs() {
+		failures[ref], _ = before.State(ref.Resource.GroupResource(), ref.Key, objectsync.PlacementCopyVersion{})
+	}
+	for _, ref := range after.stuckRefs() {
+		state, _ := after.State(ref.Resource.GroupResource(), ref.Key, objectsync.PlacementCopyVersion{})
+		was, known := failures[ref]
+		delete(failures, ref)
+		if !known || !was.Equal(state) {
+			s.ObjectStateChanged.Publish(ref)
+		}
+	}
+	for ref := range failures {
+		s.ObjectStateChanged.Publish(ref)
+	}
+}
+
+// StuckCopies returns the stuck copies of all SyncTargets, see [objectsync.ObjectRef].
+func (s *Store) StuckCopies() (refs []objectsync.ObjectRef) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for _, states := range s.sets {
+		refs = append(refs, states.stuckRefs()...)
+	}
+	return refs
+}
+
 // ObjectState returns the state of a version of a copy. known is false while the store has no states for the
 // SyncTarget.
 func (s *Store) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
@@ -105,6 +136,7 @@ func (s *Store) ObjectState(syncTarget types.UID, resource schema.GroupResource,
 
 // SyncManager returns the state of copies that are synced in this process, as [syncmanager.Manager] does.
 type SyncManager interface {
+	StuckCopies() []objectsync.ObjectRef
 	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool)
 }
 
@@ -134,4 +166,9 @@ func (r Reader) ObjectState(syncTarget types.UID, resource schema.GroupResource,
 		}
 	}
 	return r.Store.ObjectState(syncTarget, resource, key, version)
+}
+
+// StuckCopies returns the stuck copies of all SyncTargets, see [objectsync.ObjectRef]. A copy may be there twice.
+func (r Reader) StuckCopies() []objectsync.ObjectRef {
+	return slices.Concat(r.Sync.StuckCopies(), r.Store.StuckCopies())
 }

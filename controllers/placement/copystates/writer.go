@@ -39,6 +39,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/topic"
 )
@@ -120,7 +121,7 @@ func (w *Writer) Register(hosting manager.Manager) error {
 			if syncTarget == nil {
 				return w.Log.V(2)
 			}
-			return w.Log.WithValues("syncTargetUID", *syncTarget)
+			return w.Log.WithValues(targetlabels.LogValues(*syncTarget)...)
 		},
 	})
 	if err != nil {
@@ -166,7 +167,7 @@ func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile
 	}
 	content := encode(w.Sealer, syncTarget, mailbox.String(), copies)
 	if len(copies) > maxCopies {
-		w.Log.Info("some copies are not reported, so that their placements wait", "syncTargetUID", syncTarget, "copies", len(copies), "reported", maxCopies)
+		w.Log.Info("some copies are not reported, so that their placements wait", append(targetlabels.LogValues(syncTarget), "copies", len(copies), "reported", maxCopies)...)
 	}
 	if err := w.ensureStored(ctx, syncTarget, mailbox.String(), content, last); err != nil {
 		return reconcile.Result{}, err

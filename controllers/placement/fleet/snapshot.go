@@ -30,6 +30,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/location/selection"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
+	"github.com/synchub-dev/synchub/provider/inventories/parameters"
 )
 
 // SyncTarget is a cluster in an inventory workspace.
@@ -70,6 +71,24 @@ type Location struct {
 	Unusable string
 	// Terminating is true if the Location has been deleted, but a finalizer keeps it. It then selects nothing.
 	Terminating bool
+}
+
+// NewSyncTarget returns the view of a SyncTarget, without its mailbox.
+func NewSyncTarget(inventory logicalcluster.Name, object *edgev2alpha1.SyncTarget) SyncTarget {
+	return SyncTarget{
+		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: parameters.Of(object),
+		Tenancy:       tenancy.SettingsOf(object.Spec.Tenancy),
+		Unschedulable: selection.IsUnschedulable(&object.Spec), Terminating: object.DeletionTimestamp != nil,
+	}
+}
+
+// NewLocation returns the view of a Location that the hub can use.
+func NewLocation(inventory logicalcluster.Name, object *edgev2alpha1.Location) Location {
+	return Location{
+		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: parameters.Of(object),
+		Spec:        edgev2alpha1.LocationSpec{InstanceSelector: object.Spec.InstanceSelector, AvailableTo: object.Spec.AvailableTo},
+		Terminating: object.DeletionTimestamp != nil,
+	}
 }
 
 // Selector returns the compiled selector of the Location's instances. It selects nothing if the Location is Unusable or

@@ -26,31 +26,22 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/location"
-	"github.com/synchub-dev/synchub/controllers/location/selection"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
-	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/provider/inventories"
-	"github.com/synchub-dev/synchub/provider/inventories/parameters"
 )
 
 // newSyncTarget returns the view of a SyncTarget as the inventory cache holds it, without its mailbox.
 func newSyncTarget(inventory logicalcluster.Name, object *edgev2alpha1.SyncTarget) fleet.SyncTarget {
-	return fleet.SyncTarget{
-		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: parameters.Of(object),
-		LabelsUnknown: inventories.TooLarge(object) != "",
-		Tenancy:       tenancy.SettingsOf(object.Spec.Tenancy),
-		Unschedulable: selection.IsUnschedulable(&object.Spec), Terminating: object.DeletionTimestamp != nil,
-	}
+	view := fleet.NewSyncTarget(inventory, object)
+	view.LabelsUnknown = inventories.TooLarge(object) != ""
+	return view
 }
 
 // newLocation returns the view of a Location as the inventory cache holds it.
 func newLocation(inventory logicalcluster.Name, object *edgev2alpha1.Location) fleet.Location {
-	_, unusable := location.UnusableReason(object)
-	return fleet.Location{
-		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: parameters.Of(object),
-		Spec:     edgev2alpha1.LocationSpec{InstanceSelector: object.Spec.InstanceSelector, AvailableTo: object.Spec.AvailableTo},
-		Unusable: unusable, Terminating: object.DeletionTimestamp != nil,
-	}
+	view := fleet.NewLocation(inventory, object)
+	_, view.Unusable = location.UnusableReason(object)
+	return view
 }
 
 // readInventory reads an inventory from kcp itself. It takes the mailboxes from the known view, since inventory

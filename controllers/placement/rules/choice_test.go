@@ -47,7 +47,7 @@ func (n notReady) registry() *readiness.Registry {
 				name = types.UID(first)
 			}
 			since, failing := n[name]
-			registry.Set(name, !failing, choiceTime.Add(-since))
+			registry.Set(name, !failing, choiceTime.Add(-since), time.Time{})
 		}
 	}
 	return registry

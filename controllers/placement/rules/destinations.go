@@ -49,9 +49,14 @@ type Destination struct {
 // Parameters returns the parameters of the destination: labels before annotations, and the SyncTarget's before
 // the Location's.
 func (d *Destination) Parameters() customization.Parameters {
-	parameters := customization.Parameters{d.Labels, d.Annotations}
-	if d.location != nil {
-		parameters = append(parameters, d.location.Labels, d.location.Annotations)
+	return ParametersOf(&d.SyncTarget, d.location)
+}
+
+// ParametersOf returns the parameters of a SyncTarget that a Location selects. The Location may be nil.
+func ParametersOf(syncTarget *fleet.SyncTarget, location *fleet.Location) customization.Parameters {
+	parameters := customization.Parameters{syncTarget.Labels, syncTarget.Annotations}
+	if location != nil {
+		parameters = append(parameters, location.Labels, location.Annotations)
 	}
 	return parameters
 }

@@ -43,7 +43,7 @@ type Placement struct {
 	// InventoryPaths are the paths of the workspaces whose Locations count; empty for all workspaces.
 	InventoryPaths []string
 	// Upsync selects objects of the destinations for upsync.
-	Upsync []edgev2alpha1.UpsyncSet
+	Upsync []edgev2alpha1.PlacementUpsync
 	// DeletionPolicy decides whether withdrawn copies stay on the clusters.
 	DeletionPolicy ownership.Policy
 	// Choice restricts the destinations to some of the matching SyncTargets; nil uses all.
@@ -57,6 +57,8 @@ type Placement struct {
 	created   time.Time
 	locations []labels.Selector
 	tests     []test
+	// toWorkspace selects objects for the workspace by the entries of Upsync; nil without such entries.
+	toWorkspace *selection.Matcher
 }
 
 // test is a compiled DownsyncObjectTest.
@@ -111,17 +113,8 @@ func Compile(placement *edgev2alpha1.EdgePlacement) (*Placement, error) {
 		}
 		compiled.tests = append(compiled.tests, one)
 	}
+	compiled.toWorkspace = compileToWorkspace(spec.Upsync)
 	return compiled, checkUpsync(spec.Upsync)
-}
-
-// checkUpsync returns an error for a selector that mailboxes would refuse: the entries are written there.
-func checkUpsync(entries []edgev2alpha1.UpsyncSet) error {
-	for i := range entries {
-		if _, err := metav1.LabelSelectorAsSelector(entries[i].LabelSelector); err != nil {
-			return fmt.Errorf("spec.upsync[%d].labelSelector: %w", i, err)
-		}
-	}
-	return nil
 }
 
 func compileTest(field string, spec *edgev2alpha1.DownsyncObjectTest) (test, error) {

@@ -121,7 +121,7 @@ func TestCompileNamesTheField(t *testing.T) {
 	for field, spec := range map[string]edgev2alpha1.EdgePlacementSpec{
 		"spec.locationSelectors[1]":              {LocationSelectors: invalid},
 		"spec.downsync[0].labelSelectors[1]":     {Downsync: []edgev2alpha1.DownsyncObjectTest{{LabelSelectors: invalid}}},
-		"spec.upsync[1].labelSelector":           {Upsync: []edgev2alpha1.UpsyncSet{{LabelSelector: &invalid[0]}, {LabelSelector: &invalid[1]}}},
+		"spec.upsync[1].labelSelector":           {Upsync: []edgev2alpha1.PlacementUpsync{{UpsyncSet: edgev2alpha1.UpsyncSet{LabelSelector: &invalid[0]}}, {UpsyncSet: edgev2alpha1.UpsyncSet{LabelSelector: &invalid[1]}}}},
 		"spec.downsync[1].namespaceSelectors[1]": {Downsync: []edgev2alpha1.DownsyncObjectTest{{}, {NamespaceSelectors: invalid}}},
 	} {
 		_, err := rules.Compile(&edgev2alpha1.EdgePlacement{Spec: spec})

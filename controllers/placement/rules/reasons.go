@@ -52,6 +52,8 @@ const (
 	// ReasonPathUnverified: the hub cannot verify the path of the workspace, which decides which Locations are
 	// available to it.
 	ReasonPathUnverified = "PathUnverified"
+	// ReasonWorkspaceRefused: the workspace refuses an upsynced object, or the status of an object.
+	ReasonWorkspaceRefused = "WorkspaceRefused"
 	// ReasonUpsyncDenied: a Location does not let the workspace upsync.
 	ReasonUpsyncDenied = "UpsyncDenied"
 	// ReasonTooFewClusters: fewer SyncTargets than wanted can take the objects.

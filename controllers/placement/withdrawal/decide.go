@@ -64,8 +64,10 @@ type Decider struct {
 type decision int
 
 const (
-	// release: the copies need not wait.
-	release decision = iota
+	// released: the SyncTarget is being deleted, and its deletionPolicy decides about the copies.
+	released decision = iota
+	// unrequested: the placement no longer requests the destination, or has chosen other ones.
+	unrequested
 	// uncertain: the destination may come back without a change in the inventory.
 	uncertain
 	// lost: the inventory no longer offers the destination, which the placement still requests.
@@ -85,7 +87,7 @@ func (d *Decider) Decide(former []Former, current []rules.Destination) (held []F
 		}
 		found, mailbox := d.decideOne(&one)
 		isOver := !one.Until.IsZero() && !d.Now.Before(one.Until)
-		if found == release || found == lost && isOver {
+		if found == released || found == unrequested || found == lost && isOver {
 			continue
 		}
 		if found == lost && one.Until.IsZero() {
@@ -102,6 +104,18 @@ func (d *Decider) Decide(former []Former, current []rules.Destination) (held []F
 	return held
 }
 
+// Cause returns why a former destination is none any more.
+func (d *Decider) Cause(former *Former) Cause {
+	switch found, _ := d.decideOne(former); found {
+	case lost:
+		return InventoryChanged
+	case unrequested:
+		return PlacementChanged
+	default:
+		return DestinationLost
+	}
+}
+
 // areFew reports whether the copies in some mailboxes are too few for a wait.
 func (d *Decider) areFew(mailboxes map[logicalcluster.Name]bool, destinations int) bool {
 	copies, known := d.Copies(mailboxes)
@@ -116,8 +130,7 @@ func (d *Decider) decideOne(one *Former) (decision, logicalcluster.Name) {
 	}
 	position := slices.IndexFunc(inventory.SyncTargets, func(other fleet.SyncTarget) bool { return other.UID == one.UID })
 	if position < 0 || inventory.SyncTargets[position].Terminating {
-		// The deletionPolicy of the SyncTarget decides about the copies.
-		return release, ""
+		return released, ""
 	}
 	syncTarget := &inventory.SyncTargets[position]
 	if syncTarget.LabelsUnknown || inventory.UnusableLocation() != nil {
@@ -125,10 +138,10 @@ func (d *Decider) decideOne(one *Former) (decision, logicalcluster.Name) {
 	}
 	if matches, _ := d.Placement.SelectsSyncTarget(inventory, syncTarget, d.Workspace, d.Inventories); matches {
 		// The placement has chosen other SyncTargets.
-		return release, ""
+		return unrequested, ""
 	}
 	if !d.isRequested(one, inventory) {
-		return release, ""
+		return unrequested, ""
 	}
 	return lost, syncTarget.Mailbox
 }

@@ -188,3 +188,29 @@ func TestTheWaitIsNotShortened(t *testing.T) {
 		}
 	}
 }
+
+func TestCause(t *testing.T) {
+	workspace := rules.Workspace{Cluster: "team", Path: team}
+	before := newPlacement(t, 1, "prod")
+	former := withdrawal.Former{Destination: before.ResolveDestinations(fleet.NewSnapshot(newInventory()), workspace, nil).Destinations[0], Generation: 1}
+	for name, test := range map[string]struct {
+		change    func(*fleet.Inventory)
+		placement *rules.Placement
+		unsettled bool
+		want      withdrawal.Cause
+	}{
+		"the Location is no longer available": {forbid, before, false, withdrawal.InventoryChanged},
+		"the Location is deleted":             {func(i *fleet.Inventory) { i.Locations = nil }, before, false, withdrawal.InventoryChanged},
+		"the placement selects other ones":    {func(*fleet.Inventory) {}, newPlacement(t, 2, "test"), false, withdrawal.PlacementChanged},
+		"the placement has chosen other ones": {func(*fleet.Inventory) {}, before, false, withdrawal.PlacementChanged},
+		"some placements are unknown":         {forbid, before, true, withdrawal.DestinationLost},
+		"the SyncTarget is gone":              {func(i *fleet.Inventory) { i.SyncTargets = nil }, before, false, withdrawal.DestinationLost},
+	} {
+		inventory := newInventory()
+		test.change(inventory)
+		decider := &withdrawal.Decider{Placement: test.placement, Workspace: workspace, View: fleet.NewSnapshot(inventory), Settled: !test.unsettled, Now: noon}
+		if got := decider.Cause(&former); got != test.want {
+			t.Errorf("%s: %s", name, string(got))
+		}
+	}
+}

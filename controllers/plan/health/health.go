@@ -63,8 +63,8 @@ func (s Status) String() string {
 // Health is the status of one version of an object. It is comparable.
 type Health struct {
 	Status Status
-	// Message is the reason for the status Failed or Unknown; empty for other statuses. It comes from the target, and is a
-	// [redact.Text].
+	// Message is the reason for the status Failed or Unknown, and what keeps an object InProgress if its conditions have that; empty
+	// for other statuses. It comes from the target, and is a [redact.Text].
 	Message string
 }
 
@@ -124,7 +124,7 @@ func byKstatus(object *unstructured.Unstructured) Health {
 	case kstatus.CurrentStatus:
 		return Health{Status: Current}
 	case kstatus.InProgressStatus:
-		return Health{Status: InProgress}
+		return Health{InProgress, progressMessage(object)}
 	case kstatus.TerminatingStatus:
 		return Health{Status: Terminating}
 	case kstatus.FailedStatus:
@@ -132,6 +132,25 @@ func byKstatus(object *unstructured.Unstructured) Health {
 	default:
 		return Health{Unknown, redact.Text(result.Message)}
 	}
+}
+
+// obstacles are the conditions of workloads, each with a status, whose messages explain why the object is not Current yet, the most telling
+// first. Their texts stay the same while the object waits: messages with counts would cause a status write for each Pod.
+var obstacles = []struct{ condition, status string }{{"ReplicaFailure", "True"}, {"PodScheduled", "False"}, {"Available", "False"}}
+
+// progressMessage returns what keeps an object InProgress; empty if its conditions do not have that.
+func progressMessage(object *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, obstacle := range obstacles {
+		for _, one := range conditions {
+			fields, _ := one.(map[string]any)
+			message, _ := fields["message"].(string)
+			if fields["type"] == obstacle.condition && fields["status"] == obstacle.status && message != "" {
+				return redact.Text(message)
+			}
+		}
+	}
+	return ""
 }
 
 // byRules evaluates the expressions. A deletion, and a status of an older generation, need no expression, since they mean the

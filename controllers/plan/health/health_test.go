@@ -153,3 +153,30 @@ func FuzzOf(f *testing.F) {
 		}
 	})
 }
+
+// Users read in the EdgePlacement why a workload does not get on. Counts are left out, since each would cause a write.
+func TestProgressMessage(t *testing.T) {
+	condition := func(kind, status, message string) any {
+		return map[string]any{"type": kind, "status": status, "reason": "R", "message": message}
+	}
+	for name, test := range map[string]struct {
+		conditions []any
+		want       string
+	}{
+		"no conditions":       {nil, ""},
+		"a quota is exceeded": {[]any{condition("Available", "False", "no minimum availability."), condition("ReplicaFailure", "True", "exceeded quota")}, "exceeded quota"},
+		"not available":       {[]any{condition("Progressing", "True", "1 of 2"), condition("Available", "False", "no minimum availability.")}, "no minimum availability."},
+		"available":           {[]any{condition("Available", "True", "fine")}, ""},
+		"no node for the Pod": {[]any{condition("PodScheduled", "False", "0/3 nodes are available.")}, "0/3 nodes are available."},
+		"the failure is over": {[]any{condition("ReplicaFailure", "False", "exceeded quota")}, ""},
+	} {
+		object := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "generation": int64(1)},
+			"spec": map[string]any{"replicas": int64(2)}, "status": map[string]any{"observedGeneration": int64(1), "replicas": int64(2), "conditions": test.conditions},
+		}}
+		var rules *health.Rules
+		if got := rules.Of(object); got.Status != health.InProgress || got.Message != test.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

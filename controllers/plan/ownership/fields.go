@@ -70,6 +70,55 @@ func NullsOfOthers(desired map[string]any, applied []byte) ([]string, error) {
 	return paths, nil
 }
 
+// UnownedValue is a part of the desired object that another manager may own.
+type UnownedValue struct {
+	Path    fieldpath.Path
+	Desired any
+}
+
+// UnownedValues returns the parts that [UnownedPaths] names, in no order.
+func UnownedValues(desired map[string]any, applied []byte) (values []UnownedValue, err error) {
+	owned, err := parseSet(applied)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read our managedFields entry: %w", err)
+	}
+	reportUnownedInMap(managedPart(desired), owned, nil, func(path fieldpath.Path, desired any, _ *fieldpath.Set) {
+		values = append(values, UnownedValue{path.Copy(), desired})
+	})
+	return values, nil
+}
+
+// ValueAt returns the value at a path of a live object; ok is false if there is none. It finds no items by their positions, which may
+// differ from those in the desired object.
+func ValueAt(live any, path fieldpath.Path) (found any, ok bool) {
+	for _, element := range path {
+		switch typed := live.(type) {
+		case map[string]any:
+			if element.FieldName == nil {
+				return nil, false
+			}
+			live, ok = typed[*element.FieldName]
+		case []any:
+			position := slices.IndexFunc(typed, func(item any) bool { return isItemAt(element, item) })
+			if ok = position >= 0; ok {
+				live = typed[position]
+			}
+		default:
+			return nil, false
+		}
+		if !ok {
+			return nil, false
+		}
+	}
+	return live, true
+}
+
+// isItemAt reports whether an element that is a value, or a key, is the element of a list's item.
+func isItemAt(element fieldpath.PathElement, item any) bool {
+	found, ok := elementOf(item, element)
+	return ok && (element.Key != nil || element.Value != nil) && found.Equals(element)
+}
+
 // unownedPart is a part of the desired object that the entry does not own, reported at its root.
 type unownedPart struct {
 	path string

@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // ManagersOf returns the field managers that own any of the paths that [UnownedPaths] reported, or fields below one.
@@ -43,6 +44,20 @@ func ManagersOf(desired map[string]any, entries []metav1.ManagedFieldsEntry, pat
 		}
 	}
 	return holders, nil
+}
+
+// ManagersAt returns the field managers that own a field at the path or below it. At a list, they own any of its items.
+func ManagersAt(entries []metav1.ManagedFieldsEntry, path smdpath.Path) (holders []string) {
+	if position := slices.IndexFunc(path, func(element smdpath.PathElement) bool { return element.FieldName == nil }); position >= 0 {
+		path = path[:position]
+	}
+	for _, entry := range entries {
+		fields, ok := fieldSetOf(entry)
+		if ok && entry.Subresource == "" && hasAnyAt(fields, path) && !slices.Contains(holders, entry.Manager) {
+			holders = append(holders, entry.Manager)
+		}
+	}
+	return holders
 }
 
 // contains reports whether the path is inside the part. The label "app" is not the root of the label "app.kubernetes.io/name".

@@ -69,6 +69,29 @@ func (o Owner) IsForPlacements() bool {
 // MayBeForPlacements reports whether a mark may name such an owner, without parsing it.
 func MayBeForPlacements(mark string) bool { return strings.Contains(mark, placementPrefix) }
 
+// workspacePrefix distinguishes the owner of upsynced objects in a workload workspace.
+const workspacePrefix = "workspace/"
+
+// ForWorkspace returns the owner of the objects of the owner's SyncTarget in a workload workspace. inventory is the logical cluster of
+// the SyncTarget, which a hub needs to verify that the SyncTarget is gone.
+func (o Owner) ForWorkspace(workspace, inventory string) Owner {
+	o.SyncTarget = types.UID(workspacePrefix + workspace + "/" + inventory + "/" + string(o.SyncTarget))
+	return o
+}
+
+// MayBeForWorkspace reports whether a mark may name such an owner, without parsing it.
+func MayBeForWorkspace(mark string) bool { return strings.Contains(mark, `"`+workspacePrefix) }
+
+// SplitForWorkspace returns the arguments and the SyncTarget of [Owner.ForWorkspace]; ok is false for other owners.
+func (o Owner) SplitForWorkspace() (workspace, inventory string, syncTarget types.UID, ok bool) {
+	rest, ok := strings.CutPrefix(string(o.SyncTarget), workspacePrefix)
+	parts := strings.Split(rest, "/")
+	if !ok || len(parts) != 3 {
+		return "", "", "", false
+	}
+	return parts[0], parts[1], types.UID(parts[2]), true
+}
+
 // ClaimedOwner returns the owner that a mark of any version names, without a Sealer; false if it names none. Callers use it to
 // find the objects of a SyncTarget when the hub is unknown. It does not verify the mark: see [Owner.Verify].
 func ClaimedOwner(annotation string) (Owner, bool) {

@@ -63,3 +63,16 @@ func TestWithoutATwin(t *testing.T) {
 		t.Error("no name names an API")
 	}
 }
+
+// What every kcp workspace serves itself can only be claimed, and an export with its schema would be refused.
+func TestTwinsThatKCPDoesNotServe(t *testing.T) {
+	unserved := map[string]bool{
+		"limitranges": true, "apiservices": true, "flowschemas": true, "prioritylevelconfigurations": true,
+		"mutatingadmissionpolicies": true, "mutatingadmissionpolicybindings": true,
+	}
+	for original := range twins {
+		if IsServedByKCP(original) == unserved[original.Resource] {
+			t.Errorf("%s: served by kcp is %v", original, IsServedByKCP(original))
+		}
+	}
+}

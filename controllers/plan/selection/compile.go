@@ -43,6 +43,8 @@ type Entry struct {
 	Group, Version, Resource, Kind string
 	// Namespaces and Names are copied from the config's entry for upsync. They are empty in other entries.
 	Namespaces, Names []string
+
+	settings *Settings
 }
 
 // Problem is an invalid entry. It selects and converts no object, and objects that it may be meant for do not change (see
@@ -187,7 +189,7 @@ func (m *Matcher) compileMetadataSelector(config *config, field string, selector
 	return &metadataSelector{labels: compiled, annotations: annotations}
 }
 
-// addEntry adds the rules of one entry.
+// addEntry adds the rules of one entry. limits are nil if a selector or a setting of the entry is invalid.
 func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector, scopes ...nameScope) {
 	entry.Config = config.id
 	m.entries = append(m.entries, entry)
@@ -226,7 +228,7 @@ func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector
 			if !entry.Up {
 				m.addCRDNames(entry, config, place.names)
 			}
-			added := &rule{config: config, field: entry.Field, version: entry.Version, nameScope: place, metadataSelector: *limits}
+			added := &rule{config: config, field: entry.Field, version: entry.Version, nameScope: place, metadataSelector: *limits, settings: entry.settings}
 			direction.add(entry, added)
 			m.countRule(added)
 		}

@@ -47,8 +47,8 @@ func (m *Matcher) addSyncerConfig(syncerConfig *edgev2alpha1.SyncerConfig) {
 	scope := newNameScope(spec.NamespaceScope.Namespaces, []string{All}, len(spec.NamespaceScope.Resources))
 	for i, entry := range spec.NamespaceScope.Resources {
 		field := fmt.Sprintf("spec.namespaceScope.resources[%d]", i)
-		m.addEntry(Entry{Field: field, Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource},
-			config, m.compileMetadataSelector(config, field, entry.LabelSelector, entry.Annotations), scope)
+		m.addDownsync(config, Entry{Field: field, Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource}, entry.SyncSettings,
+			m.compileMetadataSelector(config, field, entry.LabelSelector, entry.Annotations), scope)
 	}
 	for i, entry := range spec.NamespacedObjects {
 		scopes := make([]nameScope, 0, len(entry.ObjectsByNamespace))
@@ -56,17 +56,26 @@ func (m *Matcher) addSyncerConfig(syncerConfig *edgev2alpha1.SyncerConfig) {
 			scopes = append(scopes, newNameScope([]string{objects.Namespace}, objects.Names, 1))
 		}
 		field := fmt.Sprintf("spec.namespacedObjects[%d]", i)
-		m.addEntry(Entry{Field: field, Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource},
-			config, m.compileMetadataSelector(config, field, entry.LabelSelector, entry.Annotations), scopes...)
+		m.addDownsync(config, Entry{Field: field, Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource}, entry.SyncSettings,
+			m.compileMetadataSelector(config, field, entry.LabelSelector, entry.Annotations), scopes...)
 	}
 	for i, entry := range spec.ClusterScope {
 		field := fmt.Sprintf("spec.clusterScope[%d]", i)
-		m.addEntry(Entry{Field: field, Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource},
-			config, m.compileMetadataSelector(config, field, entry.LabelSelector, entry.Annotations), newNameScope(clusterScoped, entry.Objects, 1))
+		m.addDownsync(config, Entry{Field: field, Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource}, entry.SyncSettings,
+			m.compileMetadataSelector(config, field, entry.LabelSelector, entry.Annotations), newNameScope(clusterScoped, entry.Objects, 1))
 	}
 	for i, set := range spec.Upsync {
 		m.addUpsync(config, fmt.Sprintf("spec.upsync[%d]", i), set)
 	}
+}
+
+// addDownsync adds an entry for downsync with its settings.
+func (m *Matcher) addDownsync(config *config, entry Entry, settings edgev2alpha1.SyncSettings, limits *metadataSelector, scopes ...nameScope) {
+	compiled, ok := m.compileSettings(config, entry.Field, settings)
+	if entry.settings = compiled; !ok {
+		limits = nil
+	}
+	m.addEntry(entry, config, limits, scopes...)
 }
 
 func (m *Matcher) addUpsync(config *config, field string, set edgev2alpha1.UpsyncSet) {

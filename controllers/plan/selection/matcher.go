@@ -67,7 +67,7 @@ func (m *Matcher) Match(mailbox Object) (selection Selection, ok bool) {
 	if m == nil {
 		return Selection{}, false
 	}
-	return merge(m.down.configsMatching(mailbox), mailbox, (*conversions).down, invalidConversions.mayConvertDown)
+	return merge(m.down.rulesMatching(mailbox), mailbox, (*conversions).down, invalidConversions.mayConvertDown)
 }
 
 // AsPartial returns a matcher with the same rules for a mailbox with further configs, which may select more objects.
@@ -92,11 +92,11 @@ func (m *Matcher) IsSuspended(mailbox Object) bool {
 	if m == nil {
 		return false
 	}
-	configs := m.down.configsWhere(mailbox, func(rule *rule) bool { return rule.matchesName(mailbox) })
-	if len(configs) == 0 {
+	rules := m.down.rulesWhere(mailbox, func(rule *rule) bool { return rule.matchesName(mailbox) })
+	if len(rules) == 0 {
 		return m.partial
 	}
-	return !slices.ContainsFunc(configs, func(config *config) bool { return !config.suspended })
+	return !slices.ContainsFunc(rules, func(rule *rule) bool { return !rule.config.suspended })
 }
 
 // ConfigsNaming returns the configs, sorted, with entries for downsync that can select objects of this name, with any labels.
@@ -104,8 +104,8 @@ func (m *Matcher) ConfigsNaming(mailbox Object) (ids []string) {
 	if m == nil {
 		return nil
 	}
-	for _, config := range m.down.configsWhere(mailbox, func(rule *rule) bool { return rule.matchesName(mailbox) }) {
-		ids = append(ids, config.id)
+	for _, rule := range m.down.rulesWhere(mailbox, func(rule *rule) bool { return rule.matchesName(mailbox) }) {
+		ids = append(ids, rule.config.id)
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
@@ -116,7 +116,7 @@ func (m *Matcher) MatchUp(target Object) (selection Selection, ok bool) {
 	if m == nil {
 		return Selection{}, false
 	}
-	return merge(m.up.configsMatching(target), target, (*conversions).up, invalidConversions.mayConvertUp)
+	return merge(m.up.rulesMatching(target), target, (*conversions).up, invalidConversions.mayConvertUp)
 }
 
 // SelectsDown reports whether an entry for downsync names a resource of the mailbox.
@@ -196,19 +196,22 @@ func (m *Matcher) Entries() []Entry {
 	return m.entries
 }
 
-// merge returns the union of all configs that select the object. An object is not selected while its name on the other side is
+// merge returns the union of all rules that select the object. An object is not selected while its name on the other side is
 // unknown.
-func merge(configs []*config, object Object, convert convertFunc, isUnknown func(invalidConversions, Object) bool) (selection Selection, ok bool) {
-	if len(configs) == 0 || slices.ContainsFunc(configs, func(config *config) bool { return isUnknown(config.invalidConversions, object) }) {
+func merge(rules []*rule, object Object, convert convertFunc, isUnknown func(invalidConversions, Object) bool) (selection Selection, ok bool) {
+	if len(rules) == 0 || slices.ContainsFunc(rules, func(rule *rule) bool { return isUnknown(rule.config.invalidConversions, object) }) {
 		return Selection{}, false
 	}
-	slices.SortFunc(configs, func(a, b *config) int { return cmp.Compare(a.age, b.age) })
-	configs = slices.Compact(configs)
-	selection = Selection{Policy: ownership.PolicyDelete, Suspended: true}
+	slices.SortFunc(rules, func(a, b *rule) int { return cmp.Compare(a.config.age, b.config.age) })
+	selection = Selection{Policy: ownership.PolicyDelete, Suspended: true, Settings: mergeSettings(rules)}
 	name := object.conversionName()
-	oldest, conversion := convert(&configs[0].conversions, name)
+	oldest, conversion := convert(&rules[0].config.conversions, name)
 	selection.Conversion = conversion
-	for _, config := range configs {
+	for i, rule := range rules {
+		config := rule.config
+		if i > 0 && config == rules[i-1].config {
+			continue
+		}
 		if config.policy == ownership.PolicyOrphan {
 			selection.Policy = ownership.PolicyOrphan
 		}

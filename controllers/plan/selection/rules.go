@@ -49,6 +49,7 @@ type rule struct {
 	version string
 	nameScope
 	metadataSelector
+	settings *Settings
 }
 
 // nameSet is a set of names; all is true if the list holds "*".
@@ -157,25 +158,24 @@ func (i index) rulesNaming(api API) []*rule {
 	return found
 }
 
-// configsMatching returns the config of each rule that matches the object, in any order.
-func (i index) configsMatching(object Object) []*config {
-	return i.configsWhere(object, func(rule *rule) bool { return rule.matches(object) })
+// rulesMatching returns the rules that match the object, in any order.
+func (i index) rulesMatching(object Object) []*rule {
+	return i.rulesWhere(object, func(rule *rule) bool { return rule.matches(object) })
 }
 
-// configsWhere returns the config of each rule that can select an object of this name and satisfies the predicate, in any
-// order.
-func (i index) configsWhere(object Object, is func(*rule) bool) []*config {
-	var configs []*config
+// rulesWhere returns the rules that can select an object of this name and satisfy the predicate, in any order.
+func (i index) rulesWhere(object Object, is func(*rule) bool) []*rule {
+	var found []*rule
 	for _, rules := range i.rulesFor(object.Resource.GroupResource(), object.Kind) {
 		for _, candidates := range [][]*rule{rules.byName[objectName{object.Namespace, object.Name}], rules.scanned} {
 			for _, rule := range candidates {
 				if is(rule) {
-					configs = append(configs, rule.config)
+					found = append(found, rule)
 				}
 			}
 		}
 	}
-	return configs
+	return found
 }
 
 func (r *rule) matches(object Object) bool {

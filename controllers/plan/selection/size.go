@@ -29,6 +29,10 @@ const (
 	selectorSize    = 100
 	requirementSize = 100
 	valueSize       = 16
+	settingsSize    = 100
+	ignoredSize     = 100
+	// A byte of a path can become a step.
+	ignoredByteSize = 32
 )
 
 // Size estimates the memory of the matcher in bytes. The matcher of a config may be much larger than the config.

@@ -102,12 +102,14 @@ type Selection struct {
 	Conversion *conversion.Conversion
 	// Overruled names the configs, of Configs, that give the object another name than the oldest one does, sorted.
 	Overruled []string
+	// Settings are the settings of the entries that select the object; nil for none.
+	Settings *Settings
 }
 
 // Equal reports whether two selections have the same effect on an object.
 func (s Selection) Equal(other Selection) bool {
 	return s.Policy == other.Policy && s.StatusReturn == other.StatusReturn && s.Suspended == other.Suspended &&
-		equal(s.Conversion, other.Conversion)
+		equal(s.Conversion, other.Conversion) && s.Settings.equal(other.Settings)
 }
 
 func equal(one, other *conversion.Conversion) bool {

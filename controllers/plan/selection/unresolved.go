@@ -73,15 +73,15 @@ func (e unresolvedEntry) mayMean(object Object) bool {
 // IsUnresolved reports whether it is unknown if a mailbox object is selected that no entry selects: further configs may select
 // it, or an invalid entry or conversion may be meant for it. Its copy does not change.
 func (m *Matcher) IsUnresolved(mailbox Object) bool {
-	return m != nil && (m.partial || m.unresolvedDown.has(mailbox) || slices.ContainsFunc(m.down.configsMatching(mailbox), func(config *config) bool {
-		return config.invalidConversions.mayConvertDown(mailbox)
+	return m != nil && (m.partial || m.unresolvedDown.has(mailbox) || slices.ContainsFunc(m.down.rulesMatching(mailbox), func(rule *rule) bool {
+		return rule.config.invalidConversions.mayConvertDown(mailbox)
 	}))
 }
 
 // IsUnresolvedUp does the same for a target object.
 func (m *Matcher) IsUnresolvedUp(target Object) bool {
-	return m != nil && (m.partial || m.unresolvedUp.has(target) || slices.ContainsFunc(m.up.configsMatching(target), func(config *config) bool {
-		return config.invalidConversions.mayConvertUp(target)
+	return m != nil && (m.partial || m.unresolvedUp.has(target) || slices.ContainsFunc(m.up.rulesMatching(target), func(rule *rule) bool {
+		return rule.config.invalidConversions.mayConvertUp(target)
 	}))
 }
 

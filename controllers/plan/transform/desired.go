@@ -69,6 +69,9 @@ type Desired struct {
 	// [Down.DesiredForMark]). Only fields that the source has are listed.
 	DeferredFields []IgnoredField
 
+	// ReportsDrift is true if the hub reports changes of other clients on the other side, and does not undo them.
+	ReportsDrift bool
+
 	// owner seals the mark.
 	owner ownership.Owner
 	// sealed is the annotation with Mark; empty if Object has another mark.

@@ -31,12 +31,12 @@ import (
 func DifferingPaths(desired, actual map[string]any) []string {
 	return slices.DeleteFunc(MissingPaths(desired, actual), func(text string) bool {
 		path, err := fieldpath.Parse(strings.TrimPrefix(text, "."))
-		return strings.Contains(text, "synchub.dev") || err == nil && isSameQuantity(path.Values(desired), path.Values(actual))
+		return strings.Contains(text, "synchub.dev") || err == nil && isSameQuantity(fmt.Sprint(path.Values(desired)...), fmt.Sprint(path.Values(actual)...))
 	})
 }
 
-func isSameQuantity(one, other []any) bool {
-	a, errA := resource.ParseQuantity(fmt.Sprint(one...))
-	b, errB := resource.ParseQuantity(fmt.Sprint(other...))
+func isSameQuantity(one, other string) bool {
+	a, errA := resource.ParseQuantity(one)
+	b, errB := resource.ParseQuantity(other)
 	return errA == nil && errB == nil && a.Cmp(b) == 0
 }

@@ -120,7 +120,7 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 	if err != nil {
 		return nil, err
 	}
-	desired.IgnoredFields = spec.IgnoredFields
+	desired.IgnoredFields, desired.ReportsDrift = spec.IgnoredFields, spec.ReportsDrift
 	if IsAggregated(content) {
 		// The hub may still own the rules of a copy, from a time before the source aggregated other roles.
 		desired.IgnoredFields = append(slices.Clip(desired.IgnoredFields), aggregatedRulesField)

@@ -17,11 +17,14 @@ limitations under the License.
 package transform
 
 import (
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 )
 
@@ -31,6 +34,32 @@ type IgnoredField struct {
 	// OnCreate is true if the hub sets the field when it creates the object.
 	OnCreate bool
 }
+
+// ParseIgnored parses the ignored fields that a user lists in an entry of a config or on an object. The hub sets them when it creates an
+// object. The error names the first invalid path.
+func ParseIgnored[T ~string](texts []T) ([]IgnoredField, error) {
+	if len(texts) > edgev2alpha1.MaxIgnoreFields {
+		return nil, fmt.Errorf("%d paths, at most %d are allowed", len(texts), edgev2alpha1.MaxIgnoreFields)
+	}
+	var ignored []IgnoredField
+	for _, text := range texts {
+		if len(text) > maxIgnoredLength {
+			return nil, fmt.Errorf("a path of %d bytes, at most %d are allowed", len(text), maxIgnoredLength)
+		}
+		path, err := fieldpath.Parse(string(text))
+		if err == nil {
+			err = mutation.CheckPath(path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		ignored = append(ignored, IgnoredField{Path: path, OnCreate: true})
+	}
+	return ignored, nil
+}
+
+// maxIgnoredLength is the maximum length of a path that a user ignores, as of a v2alpha1.IgnoredPath.
+const maxIgnoredLength = 256
 
 // removeIgnored removes the ignored fields from the content. It returns the content for a create; nil if it is the same.
 func removeIgnored(content map[string]any, ignored []IgnoredField) (first map[string]any) {
@@ -88,7 +117,8 @@ func UnionIgnored(first, second []IgnoredField) []IgnoredField {
 		known[field.Path.String()] = true
 	}
 	for _, field := range second {
-		if !known[field.Path.String()] {
+		if path := field.Path.String(); !known[path] {
+			known[path] = true
 			all = append(all, field)
 		}
 	}

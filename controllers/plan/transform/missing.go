@@ -34,7 +34,14 @@ import (
 // It compares only fields that the hub writes: not apiVersion, kind and status, and of metadata only labels and annotations.
 func MissingPaths(desired, actual map[string]any) []string {
 	var missing []string
-	report := func(path fieldpath.Path) { missing = append(missing, path.String()) }
+	reportMissingFields(desired, actual, func(path fieldpath.Path, _, _ any) { missing = append(missing, path.String()) })
+	slices.Sort(missing)
+	return missing
+}
+
+// reportMissingFields reports the paths of [MissingPaths], with the values on both sides. The function must not keep a path, which is
+// overwritten afterwards.
+func reportMissingFields(desired, actual map[string]any, report func(path fieldpath.Path, desired, actual any)) {
 	for key, wanted := range desired {
 		path := fieldpath.Path{fieldpath.FieldNameElement(key)}
 		switch key {
@@ -51,14 +58,12 @@ func MissingPaths(desired, actual map[string]any) []string {
 			reportMissing(wanted, actual[key], path, report)
 		}
 	}
-	slices.Sort(missing)
-	return missing
 }
 
-func reportMissing(desired, actual any, path fieldpath.Path, report func(fieldpath.Path)) {
+func reportMissing(desired, actual any, path fieldpath.Path, report func(path fieldpath.Path, desired, actual any)) {
 	if actual == nil {
 		if !ownership.IsEmptyValue(desired) {
-			report(path)
+			report(path, desired, actual)
 		}
 		return
 	}
@@ -66,7 +71,7 @@ func reportMissing(desired, actual any, path fieldpath.Path, report func(fieldpa
 	case map[string]any:
 		held, ok := actual.(map[string]any)
 		if !ok {
-			report(path)
+			report(path, desired, actual)
 			return
 		}
 		for key, item := range wanted {
@@ -75,7 +80,7 @@ func reportMissing(desired, actual any, path fieldpath.Path, report func(fieldpa
 	case []any:
 		held, ok := actual.([]any)
 		if !ok || len(held) != len(wanted) {
-			report(path)
+			report(path, desired, actual)
 			return
 		}
 		for index, item := range wanted {
@@ -83,7 +88,7 @@ func reportMissing(desired, actual any, path fieldpath.Path, report func(fieldpa
 		}
 	default:
 		if !value.Equals(value.NewValueInterface(desired), value.NewValueInterface(actual)) {
-			report(path)
+			report(path, desired, actual)
 		}
 	}
 }

@@ -44,6 +44,8 @@ var (
 		edgev2alpha1.AnnotationExpandParameters: true,
 		corev1.LastAppliedConfigAnnotation:      true,
 	}
+	// settingAnnotations change how the hub syncs an object. They are for the mailbox, and go no further.
+	settingAnnotations = map[string]bool{edgev2alpha1.AnnotationDrift: true, edgev2alpha1.AnnotationIgnoreFields: true}
 )
 
 // sanitize returns a copy of the source without the fields that belong to its side. travels reports whether an annotation is

@@ -53,6 +53,8 @@ type SyncSpec struct {
 	Inputs   mutation.Inputs
 	// IgnoredFields are not applied, because the other side owns them.
 	IgnoredFields []IgnoredField
+	// ReportsDrift is true if the hub reports changes of other clients on the other side, and does not undo them.
+	ReportsDrift bool
 	// Relation names the relation that syncs the object, if the object is related (see [ownership.Mark]).
 	Relation string
 }

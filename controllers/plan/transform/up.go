@@ -42,6 +42,11 @@ type Up struct {
 	Pruner *Pruner
 	// Hasher computes the hash in the mark.
 	Hasher ownership.Hasher
+	// KeepsSettings is true if the annotations with which users change how the hub syncs an object travel with it: for copies that
+	// placements make.
+	KeepsSettings bool
+	// RecordsOwners is true if [OwnersAnnotation] records the owners of the target object.
+	RecordsOwners bool
 }
 
 // Name returns the name and kind of a target object in the mailbox.
@@ -72,11 +77,16 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	if err != nil {
 		return nil, err
 	}
-	content, err := spec.contentOf(target, name, shouldUpsyncAnnotation)
+	content, err := spec.contentOf(target, name, func(annotation string) bool {
+		return shouldUpsyncAnnotation(annotation) || u.KeepsSettings && settingAnnotations[annotation]
+	})
 	if err != nil {
 		return nil, err
 	}
 	spec.Workspace.setOn(content)
+	if u.RecordsOwners {
+		recordOwners(content, target)
+	}
 	// Both kinds count: if the mailbox object were a token Secret, kcp would add a token of the mailbox.
 	if isTokenSecret(target.Object) || isTokenSecret(content) {
 		return nil, &InvalidObjectError{

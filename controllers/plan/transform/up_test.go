@@ -48,6 +48,37 @@ func withoutUID(object map[string]any) map[string]any {
 	return result.Object
 }
 
+// How an object is synced goes with the copies that placements make to the mailbox. It goes no further, and a cluster cannot set it.
+func TestSettingsTravelWithPlacements(t *testing.T) {
+	source := fixtures.Object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: shop, uid: u,
+  annotations: {synchub.dev/drift: Report, synchub.dev/ignore-fields: data.a, synchub.dev/other: x, note: x}}}`)
+	settings := map[string]any{"synchub.dev/drift": "Report", "synchub.dev/ignore-fields": "data.a", "note": "x"}
+	placements, clusters := upFor(source), upFor(source)
+	placements.KeepsSettings = true
+	desired := func(up transform.Up) *transform.Desired {
+		t.Helper()
+		desired, err := up.Desired(source, schema.GroupResource{Resource: "configmaps"}, transform.SyncSpec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return desired
+	}
+	for name, c := range map[string]struct {
+		desired *transform.Desired
+		want    map[string]any
+	}{
+		"a copy of a placement": {desired(placements), settings},
+		"up from a cluster":     {desired(clusters), map[string]any{"note": "x"}},
+		"down to a cluster":     {desiredFor(t, source), map[string]any{"note": "x"}},
+	} {
+		got, _, _ := unstructured.NestedMap(c.desired.Object.Object, "metadata", "annotations")
+		delete(got, ownership.MarkAnnotation)
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: want %v, got %v", name, c.want, got)
+		}
+	}
+}
+
 func TestUp(t *testing.T) {
 	mark := desiredFor(t, fixtures.Object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, uid: u}}"))
 	for name, test := range map[string]struct{ target, want string }{

@@ -26,7 +26,6 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -37,6 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/schemas/builtin"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -112,14 +112,20 @@ func defaultResources(t *testing.T) (all []schemacheck.Resource) {
 		t.Fatal(err)
 	}
 	directory := filepath.Join(root, "charts", "synchub", "files", "published")
-	files, err := filepath.Glob(filepath.Join(directory, "schema-*.yaml"))
+	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		configMap := fixtures.DecodeFile[corev1.ConfigMap](t, file)
-		resource := fixtures.DecodeFile[synchubv1alpha1.PublishedResource](t, filepath.Join(directory, strings.TrimPrefix(filepath.Base(file), "schema-")))
-		all = append(all, resourceFor(t, &resource.Spec, fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, configMap.Data["crd.yaml"])))
+		resource := fixtures.DecodeFile[synchubv1alpha1.PublishedResource](t, file)
+		if from := resource.Spec.API.SchemaFrom; from == nil || from.BuiltIn == nil {
+			continue
+		}
+		definition, err := builtin.Find(resource.Spec.Resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, resourceFor(t, &resource.Spec, definition))
 	}
 	slices.SortStableFunc(all, func(a, b schemacheck.Resource) int {
 		return strings.Compare(a.Target.GroupVersion().String(), b.Target.GroupVersion().String())

@@ -23,6 +23,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
@@ -106,7 +107,9 @@ func (r *drainer) deleteAll(ctx context.Context, items []item, failed *failures)
 		if item := items[i]; failed.fatal() == nil {
 			author := r.authorOf(item)
 			ctx := targets.Impersonate(requestclass.With(ctx, requestclass.Object), author)
-			failed.add(item, author, r.Target.Delete(ctx, item.resource, item.key(), item.UID))
+			err := r.Target.Delete(ctx, item.resource, item.key(), item.UID)
+			failed.add(item, author, err)
+			item.notify(r.OnDeleted, err)
 		}
 	})
 }
@@ -117,7 +120,16 @@ func (r *drainer) releaseAll(ctx context.Context, items []item, failed *failures
 			labels, annotations := cleanup.MarkKeys(r.Owner, item.Object)
 			author := r.authorOf(item)
 			ctx := targets.Impersonate(requestclass.With(ctx, requestclass.Object), author)
-			failed.add(item, author, r.Target.RemoveMetadata(ctx, item.resource, item.key(), item.UID, labels, annotations))
+			err := r.Target.RemoveMetadata(ctx, item.resource, item.key(), item.UID, labels, annotations)
+			failed.add(item, author, err)
+			item.notify(r.OnReleased, err)
 		}
 	})
+}
+
+// notify calls a function with the object, unless the request for the object failed.
+func (i item) notify(call func(schema.GroupResource, types.NamespacedName), err error) {
+	if call != nil && err == nil {
+		call(i.resource.GroupResource(), i.key())
+	}
 }

@@ -99,8 +99,10 @@ type Options struct {
 	PreviousStatus *edgev2alpha1.CleanupStatus
 	// StoreStatus stores the report. The drain releases an object only after StoreStatus has stored a report that lists it.
 	StoreStatus func(ctx context.Context, report edgev2alpha1.CleanupStatus) error
-	Clock       clock.Clock
-	Log         logr.Logger
+	// OnDeleted and OnReleased are called for each object that was deleted, or released; nil calls nothing.
+	OnDeleted, OnReleased func(resource schema.GroupResource, object types.NamespacedName)
+	Clock                 clock.Clock
+	Log                   logr.Logger
 }
 
 // drainer is the state of one Run.

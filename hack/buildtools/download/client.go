@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -35,11 +36,23 @@ const (
 	// The largest checksum file is a release as GitHub's API returns it.
 	maxChecksumFile = 4 << 20
 
-	answerLimit = 30 * time.Second
-	fileLimit   = 20 * time.Minute
+	connectLimit = 5 * time.Second
+	answerLimit  = 30 * time.Second
+	fileLimit    = 20 * time.Minute
 
 	maxRedirects = 10
 )
+
+// ErrUnavailable means that a server could not be reached, or did not answer with the file. A file with a wrong checksum is no such
+// error.
+var ErrUnavailable = errors.New("not available")
+
+// unavailableError marks an error as ErrUnavailable, and keeps its text.
+type unavailableError struct{ error }
+
+func (e unavailableError) Unwrap() error { return e.error }
+
+func (unavailableError) Is(target error) bool { return target == ErrUnavailable }
 
 // Client downloads over HTTPS only.
 type Client struct {
@@ -53,6 +66,7 @@ type Client struct {
 // NewClient returns a Client that uses the proxy of the environment.
 func NewClient() Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = (&net.Dialer{Timeout: connectLimit}).DialContext
 	transport.ResponseHeaderTimeout = answerLimit
 	return Client{
 		HTTP:    &http.Client{Transport: transport, CheckRedirect: secureRedirect},
@@ -121,10 +135,10 @@ func (c Client) get(ctx context.Context, from string) (io.ReadCloser, error) {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err
 		}
-		return nil, fmt.Errorf("get %s: %w", from, because(ctx, err))
+		return nil, unavailableError{fmt.Errorf("get %s: %w", from, because(ctx, err))}
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("get %s: the server answers %s", from, response.Status), response.Body.Close())
+		return nil, errors.Join(unavailableError{fmt.Errorf("get %s: the server answers %s", from, response.Status)}, response.Body.Close())
 	}
 	return response.Body, nil
 }

@@ -33,37 +33,37 @@ func TestTable(t *testing.T) {
 		"before anything": {
 			record: func(*timeline.Log) {},
 			want: `
-TARGET   DEPLOYMENT  CREATED  APPLIED  AVAILABLE  STATUS BACK
-florin   shop/web    …
-guilder  shop/cart   …`,
+TEAM  CLUSTER  WRITTEN  APPLIED  AVAILABLE  STATUS BACK
+shop  florin   …
+bank  guilder  …`,
 		},
 		"under way": {
 			record: func(log *timeline.Log) {
-				log.Record(web, timeline.Created, after(0))
-				log.Record(web, timeline.Applied, after(43))
-				log.Record(cart, timeline.Created, after(7))
-				log.Record(cart, timeline.Returned, after(8)) // not shown before the earlier stages
+				log.Record(first, timeline.Created, after(0))
+				log.Record(first, timeline.Applied, after(43))
+				log.Record(second, timeline.Created, after(7))
+				log.Record(second, timeline.Returned, after(8)) // not shown before the earlier stages
 			},
 			want: `
-TARGET   DEPLOYMENT  CREATED       APPLIED  AVAILABLE  STATUS BACK
-florin   shop/web    03:04:05.000  43ms     …
-guilder  shop/cart   03:04:05.007  …`,
+TEAM  CLUSTER  WRITTEN       APPLIED  AVAILABLE  STATUS BACK
+shop  florin   03:04:05.000  43ms     …
+bank  guilder  03:04:05.007  …`,
 		},
 		"in the end": {
 			record: func(log *timeline.Log) {
 				for stage, at := range []int{0, 43, 1243, 1250} {
-					log.Record(web, timeline.Stage(stage), after(at))
-					log.Record(cart, timeline.Stage(stage), after(at/1000))
+					log.Record(first, timeline.Stage(stage), after(at))
+					log.Record(second, timeline.Stage(stage), after(at/1000))
 				}
 			},
 			want: `
-TARGET   DEPLOYMENT  CREATED       APPLIED  AVAILABLE  STATUS BACK
-florin   shop/web    03:04:05.000  43ms     1200ms     7ms
-guilder  shop/cart   03:04:05.000  <1ms     1ms        <1ms`,
+TEAM  CLUSTER  WRITTEN       APPLIED  AVAILABLE  STATUS BACK
+shop  florin   03:04:05.000  43ms     1200ms     7ms
+bank  guilder  03:04:05.000  <1ms     1ms        <1ms`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := timeline.NewLog(web, cart)
+			log := timeline.NewLog(first, second)
 			test.record(log)
 			if got := trimmed(timeline.Table(log.Timelines())); got != strings.TrimPrefix(test.want, "\n") {
 				t.Errorf("got\n%s\nwant%s", got, test.want)
@@ -83,7 +83,7 @@ func trimmed(table string) string {
 
 // A line wider than the terminal could not be redrawn in place.
 func TestTableFitsATerminal(t *testing.T) {
-	route := timeline.Route{Target: "guilder", Namespace: "specialstuff", Name: "speciald"}
+	route := timeline.Route{Team: "shop", Cluster: "guilder"}
 	log := timeline.NewLog(route)
 	for stage, at := range []int{0, 10_000, 100_000, 110_000} {
 		log.Record(route, timeline.Stage(stage), after(at))
@@ -96,13 +96,13 @@ func TestTableFitsATerminal(t *testing.T) {
 }
 
 func TestLine(t *testing.T) {
-	log := timeline.NewLog(web)
-	log.Record(web, timeline.Created, after(0))
-	log.Record(web, timeline.Applied, after(43))
+	log := timeline.NewLog(first)
+	log.Record(first, timeline.Created, after(0))
+	log.Record(first, timeline.Applied, after(43))
 	j := log.Timelines()[0]
 	for stage, want := range map[timeline.Stage]string{
-		timeline.Created: "03:04:05.000  florin   shop/web               created in the mailbox",
-		timeline.Applied: "03:04:05.043  florin   shop/web               applied on the target after 43ms",
+		timeline.Created: "03:04:05.000  shop     florin   written in the workspace",
+		timeline.Applied: "03:04:05.043  shop     florin   applied on the cluster after 43ms",
 	} {
 		if got := timeline.Line(j, stage); got != want {
 			t.Errorf("got\n%q, want\n%q", got, want)

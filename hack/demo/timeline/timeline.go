@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package timeline records the sync of Deployments from a mailbox to a target, and of their status back: the stages
-// that each Deployment has reached, and the duration of each leg. [Log] collects the observations, and [Table] and
+// Package timeline records the way of Deployments from the workspaces of teams to clusters, and of their status back: the
+// stages that each Deployment has reached, and the duration of each leg. [Log] collects the observations, and [Table] and
 // [Line] format them. The package starts no watches; the demo calls [Log.Record].
 package timeline
 
@@ -33,11 +33,11 @@ type Stage int
 
 // The stages, in order.
 const (
-	// Created: the mailbox has the Deployment.
+	// Created: the team has written the Deployment.
 	Created Stage = iota
-	// Applied: the target has the Deployment.
+	// Applied: the cluster has the Deployment.
 	Applied
-	// Available: the Deployment is Available on the target.
+	// Available: the Deployment is Available on the cluster.
 	Available
 	// Returned: the Deployment is Available in the mailbox too.
 	Returned
@@ -49,11 +49,11 @@ const (
 func (s Stage) String() string {
 	switch s {
 	case Created:
-		return "created in the mailbox"
+		return "written in the workspace"
 	case Applied:
-		return "applied on the target"
+		return "applied on the cluster"
 	case Available:
-		return "Available on the target"
+		return "Available on the cluster"
 	case Returned:
 		return "status back in the mailbox"
 	default:
@@ -61,13 +61,13 @@ func (s Stage) String() string {
 	}
 }
 
-// Route is the sync of one Deployment to one target.
+// Route is the way of a team's Deployment to one cluster.
 type Route struct {
-	Target, Namespace, Name string
+	Team, Cluster string
 }
 
-// String names the Deployment and its target.
-func (r Route) String() string { return fmt.Sprintf("%s/%s of %s", r.Namespace, r.Name, r.Target) }
+// String names the team and the cluster.
+func (r Route) String() string { return fmt.Sprintf("%s on %s", r.Team, r.Cluster) }
 
 // Timeline contains the observations of one route.
 type Timeline struct {
@@ -184,9 +184,9 @@ const (
 func Table(timelines []Timeline) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "TARGET\tDEPLOYMENT\tCREATED\tAPPLIED\tAVAILABLE\tSTATUS BACK")
+	fmt.Fprintln(table, "TEAM\tCLUSTER\tWRITTEN\tAPPLIED\tAVAILABLE\tSTATUS BACK")
 	for _, j := range timelines {
-		cells := []string{j.Target, j.Namespace + "/" + j.Name}
+		cells := []string{j.Team, j.Cluster}
 		for stage := range stages {
 			cells = append(cells, cell(j, Stage(stage)))
 		}
@@ -212,7 +212,7 @@ func cell(j Timeline, stage Stage) string {
 
 // Line describes one stage that a timeline has reached, for an output that cannot be redrawn.
 func Line(j Timeline, stage Stage) string {
-	line := fmt.Sprintf("%s  %-8s %-22s %s", j.At(stage).Format(clockFormat), j.Target, j.Namespace+"/"+j.Name, stage)
+	line := fmt.Sprintf("%s  %-8s %-8s %s", j.At(stage).Format(clockFormat), j.Team, j.Cluster, stage)
 	if leg, ok := j.Leg(stage); ok {
 		line += " after " + Milliseconds(leg)
 	}

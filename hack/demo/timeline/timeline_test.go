@@ -26,9 +26,9 @@ import (
 )
 
 var (
-	begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	web   = timeline.Route{Target: "florin", Namespace: "shop", Name: "web"}
-	cart  = timeline.Route{Target: "guilder", Namespace: "shop", Name: "cart"}
+	begin  = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	first  = timeline.Route{Team: "shop", Cluster: "florin"}
+	second = timeline.Route{Team: "bank", Cluster: "guilder"}
 )
 
 func after(milliseconds int) time.Time {
@@ -91,9 +91,9 @@ func TestRecord(t *testing.T) {
 		"nothing": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := timeline.NewLog(web)
+			log := timeline.NewLog(first)
 			for _, s := range test.sightings {
-				if _, reached := log.Record(web, s.stage, after(s.at)); !slices.Equal(reached, s.reached) {
+				if _, reached := log.Record(first, s.stage, after(s.at)); !slices.Equal(reached, s.reached) {
 					t.Errorf("%v at %d: reached %v, want %v", s.stage, s.at, reached, s.reached)
 				}
 			}
@@ -110,26 +110,26 @@ func TestRecord(t *testing.T) {
 }
 
 func TestLogIsDoneWithTheLastStageOfTheLastTimeline(t *testing.T) {
-	log := timeline.NewLog(web, cart)
+	log := timeline.NewLog(first, second)
 	// One timeline ends with its last stage, the other with an earlier stage that arrived late.
 	for _, s := range []struct {
 		route timeline.Route
 		stage timeline.Stage
 	}{
-		{web, timeline.Created}, {web, timeline.Applied}, {web, timeline.Available}, {web, timeline.Returned},
-		{cart, timeline.Created}, {cart, timeline.Applied}, {cart, timeline.Returned},
-		{timeline.Route{Target: "unknown"}, timeline.Created},
+		{first, timeline.Created}, {first, timeline.Applied}, {first, timeline.Available}, {first, timeline.Returned},
+		{second, timeline.Created}, {second, timeline.Applied}, {second, timeline.Returned},
+		{timeline.Route{Team: "unknown"}, timeline.Created},
 	} {
 		log.Record(s.route, s.stage, begin)
 		if isDone(log) {
 			t.Fatalf("done with %v of %v", s.stage, s.route)
 		}
 	}
-	if missing, want := log.Missing(), []string{"shop/cart of guilder: not Available on the target"}; !slices.Equal(missing, want) {
+	if missing, want := log.Missing(), []string{"bank on guilder: not Available on the cluster"}; !slices.Equal(missing, want) {
 		t.Errorf("missing %q, want %q", missing, want)
 	}
-	log.Record(cart, timeline.Available, begin)
-	log.Record(cart, timeline.Available, begin)
+	log.Record(second, timeline.Available, begin)
+	log.Record(second, timeline.Available, begin)
 	if !isDone(log) {
 		t.Error("not done with all stages of both")
 	}
@@ -148,28 +148,28 @@ func isDone(log *timeline.Log) bool {
 }
 
 func TestLongestReturn(t *testing.T) {
-	log := timeline.NewLog(web, cart)
+	log := timeline.NewLog(first, second)
 	if longest := log.LongestReturn(); longest != 0 {
 		t.Errorf("%v before anything returned", longest)
 	}
-	log.Record(web, timeline.Available, after(0))
-	log.Record(web, timeline.Returned, after(9))
-	log.Record(cart, timeline.Available, after(100))
-	log.Record(cart, timeline.Returned, after(104))
+	log.Record(first, timeline.Available, after(0))
+	log.Record(first, timeline.Returned, after(9))
+	log.Record(second, timeline.Available, after(100))
+	log.Record(second, timeline.Returned, after(104))
 	if longest, want := log.LongestReturn(), 9*time.Millisecond; longest != want {
 		t.Errorf("%v, want %v", longest, want)
 	}
 }
 
 func TestEveryStageIsReachedOnceHoweverMany(t *testing.T) {
-	log := timeline.NewLog(web)
+	log := timeline.NewLog(first)
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	count := map[timeline.Stage]int{}
 	for range 8 {
 		for stage := timeline.Created; stage <= timeline.Returned; stage++ {
 			wait.Go(func() {
-				_, reached := log.Record(web, stage, begin)
+				_, reached := log.Record(first, stage, begin)
 				mu.Lock()
 				defer mu.Unlock()
 				for _, stage := range reached {

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package shipped generates the schemas that the chart ships for APIs that kcp does not serve. [Files] reads them
-// from a Kubernetes cluster and returns ConfigMaps, which the chart's PublishedResources name. It keeps the first
+// Package shipped generates the schemas that the hub has for APIs of Kubernetes that kcp does not serve. [Files] reads them
+// from a Kubernetes cluster and returns the files of provider/schemas/builtin. It keeps the first
 // sentence of the descriptions of the upper levels, and removes the other sentences to reduce the size. Command hack/schemas
 // calls it.
 package shipped

@@ -21,8 +21,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/synchub-dev/synchub/controllers/plan/policy"
 )
 
 // kind contains the chart's additions to an API of the cluster.
@@ -39,15 +37,13 @@ type kind struct {
 	// columns of built-in kinds and compute some of them, so these columns only come close. kcp itself prints these
 	// kinds as clusters do.
 	columns []apiextensionsv1.CustomResourceColumnDefinition
-	// isTwin is true if the chart publishes the twin by itself, beside the API.
-	isTwin bool
 	// warning is printed by kubectl with each response about the kind. An API server sends such a text only for a version
 	// that is marked as deprecated.
 	warning string
 }
 
-// podsWarning comes at once, while `kubectl logs`, exec and port-forward wait for a Pod that the workspace never has.
-const podsWarning = "the Pods of workloads are on the clusters, not in this workspace: run kubectl logs, exec or port-forward with a kubeconfig of the cluster"
+// podsWarning explains why `kubectl logs`, exec and port-forward find no Pod, or one without logs.
+const podsWarning = "the Pods of workloads are on the clusters, and this workspace can only show them: run kubectl logs, exec or port-forward with a kubeconfig of the cluster"
 
 // defaultValue is the default of a field.
 type defaultValue struct{ field, json string }
@@ -237,37 +233,25 @@ var kinds = []kind{
 	{
 		GroupVersionResource: rbac("roles"),
 		columns:              columns(),
-		isTwin:               true,
 	},
 	{
 		GroupVersionResource: rbac("rolebindings"),
 		required:             []string{"roleRef.kind", "roleRef.name"},
 		columns:              columns("Role string .roleRef.name"),
-		isTwin:               true,
 	},
 	{
 		GroupVersionResource: rbac("clusterroles"),
 		columns:              columns(),
-		isTwin:               true,
 	},
 	{
 		GroupVersionResource: rbac("clusterrolebindings"),
 		required:             []string{"roleRef.kind", "roleRef.name"},
 		columns:              columns("Role string .roleRef.name"),
-		isTwin:               true,
 	},
 }
 
 func rbac(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
-}
-
-// name returns the name of the PublishedResource that has the schema.
-func (k kind) name() string {
-	if k.isTwin {
-		return k.Resource + "." + policy.TwinGroup
-	}
-	return k.Resource
 }
 
 // columns parses "<name> <type> <path>", and appends the age.

@@ -29,23 +29,20 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/provider/schemas/builtin"
 )
 
 const (
 	// Directory of the files, relative to the root of the repository.
-	Directory = "charts/synchub/files/published"
-	// Prefix of the file names.
-	Prefix = "schema-"
-
-	configMapPrefix = "synchub-" + Prefix
-	key             = "crd.yaml"
+	Directory = "provider/schemas/builtin"
+	// Pattern matches the files' names.
+	Pattern = "*.yaml"
 )
 
 // manifest is a ConfigMap or a CRD without the fields that only servers write.
 type manifest struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        metadata                                      `json:"metadata"`
-	Data            map[string]string                             `json:"data,omitempty"`
 	Spec            *apiextensionsv1.CustomResourceDefinitionSpec `json:"spec,omitempty"`
 }
 
@@ -66,7 +63,7 @@ func Files(ctx context.Context, config *rest.Config) (map[string][]byte, error) 
 		if err != nil {
 			return nil, err
 		}
-		files[Prefix+kind.name()+".yaml"] = file
+		files[builtin.FileName(kind.GroupResource())] = file
 	}
 	return files, nil
 }
@@ -98,15 +95,7 @@ func (k kind) file(ctx context.Context, client *discovery.Client) ([]byte, error
 	if err != nil {
 		return nil, fmt.Errorf("encoding the definition of %s: %w", k.GroupResource(), err)
 	}
-	object, err := yaml.Marshal(manifest{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		Metadata: metadata{Name: configMapPrefix + k.name()},
-		Data:     map[string]string{key: string(definition)},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encoding the ConfigMap of %s: %w", k.GroupResource(), err)
-	}
-	return append([]byte("# Made by `make schemas`.\n"), object...), nil
+	return append([]byte("# Made by `make schemas`.\n"), definition...), nil
 }
 
 // require makes a field and all its parents required.

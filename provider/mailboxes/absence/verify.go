@@ -32,6 +32,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/requestclass"
 	"github.com/synchub-dev/synchub/provider/transport"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // passResult is the result of one pass. Candidates that are neither verified nor cleared stay pending. The hidden ones exist
@@ -223,7 +224,7 @@ func (v *Verifier) compareWithList(mailbox logicalcluster.Name, resource schema.
 		result.add(candidate, list.keys[candidate.Key])
 	}
 	if hidden := len(result.hidden); hidden > 0 {
-		return result, fmt.Errorf("%d objects exist that kcp does not show to the hub", hidden)
+		return result, fmt.Errorf("kcp does not show %s to the hub", wording.Count(hidden, "existing object", "existing objects"))
 	}
 	return result, nil
 }

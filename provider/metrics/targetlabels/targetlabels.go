@@ -70,3 +70,12 @@ func Labels(syncTarget types.UID) prometheus.Labels {
 	}
 	return curried
 }
+
+// LogValues returns the fields that identify a SyncTarget in the log: its name, if the hub knows it, and its UID.
+func LogValues(syncTarget types.UID) []any {
+	known, _ := named.Load(syncTarget)
+	if of, _ := known.(name); of.name != "" {
+		return []any{"syncTarget", of.name, "inventory", of.inventory, "syncTargetUID", syncTarget}
+	}
+	return []any{"syncTargetUID", syncTarget}
+}

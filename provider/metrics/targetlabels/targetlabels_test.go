@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestValues(t *testing.T) {
@@ -32,7 +33,13 @@ func TestValues(t *testing.T) {
 	if got := Labels("uid"); !maps.Equal(got, prometheus.Labels{"sync_target": "uid", "name": "florin", "inventory": "cluster"}) {
 		t.Errorf("the labels are %v", got)
 	}
+	if got := LogValues("uid"); !slices.Equal(got, []any{"syncTarget", "florin", "inventory", "cluster", "syncTargetUID", types.UID("uid")}) {
+		t.Errorf("the log has %v", got)
+	}
 	Forget("uid")
+	if got := LogValues("uid"); !slices.Equal(got, []any{"syncTargetUID", types.UID("uid")}) {
+		t.Errorf("without a name the log has %v", got)
+	}
 	if got := Values("uid"); !slices.Equal(got, []string{"uid", "", ""}) {
 		t.Errorf("without a name the values are %q", got)
 	}

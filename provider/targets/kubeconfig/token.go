@@ -18,7 +18,9 @@ package kubeconfig
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -39,7 +41,12 @@ type Token struct {
 	UID                       types.UID
 	IssuedAt, ExpiresAt       time.Time
 	Audiences                 []string
+	// Hash identifies the token. It is the beginning of its SHA-256 hash.
+	Hash string
 }
+
+// hashBytes is the length of a token's hash.
+const hashBytes = 16
 
 // Lifetime returns the time for which the token was issued.
 func (t Token) Lifetime() time.Duration { return t.ExpiresAt.Sub(t.IssuedAt) }
@@ -79,6 +86,8 @@ func ParseToken(token string) (claimed Token, ok bool) {
 	var issued, expires bool
 	claimed.IssuedAt, issued = parseNumericDate(claims.IssuedAt)
 	claimed.ExpiresAt, expires = parseNumericDate(claims.ExpiresAt)
+	sum := sha256.Sum256([]byte(token))
+	claimed.Hash = hex.EncodeToString(sum[:hashBytes])
 	return claimed, issued && expires && claimed.Lifetime() > 0
 }
 

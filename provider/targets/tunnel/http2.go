@@ -62,3 +62,9 @@ func IsClosed(err error) bool {
 	_, ok := errors.AsType[*ClosedError](err)
 	return ok
 }
+
+// IsAwaited reports whether a request failed because no tunnel has been opened yet.
+func IsAwaited(err error) bool {
+	closed, ok := errors.AsType[*ClosedError](err)
+	return ok && !closed.Lost
+}

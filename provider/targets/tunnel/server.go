@@ -33,6 +33,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 	"github.com/synchub-dev/synchub/provider/targets/tunnel/protocol"
 )
 
@@ -235,7 +236,7 @@ func (s *Server) authenticate(request *http.Request) (hello, *handshakeError) {
 // open upgrades the connection of a handshake to a session with the hub as client. The session is used once its cluster is
 // verified.
 func (s *Server) open(w http.ResponseWriter, hello hello) {
-	log := s.Log.WithValues("syncTargetUID", hello.peer.syncTarget)
+	log := s.Log.WithValues(targetlabels.LogValues(hello.peer.syncTarget)...)
 	connection, err := upgrade(w)
 	if err != nil {
 		handshakes.WithLabelValues("failed").Inc()

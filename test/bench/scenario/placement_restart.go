@@ -41,31 +41,40 @@ func placementRestarts(ctx context.Context, w *placementEnv) ([]report.Row, erro
 	writes := report.Row{What: what + "writes", Limit: new(0.0)}
 	known := report.Row{What: what + "from the start until all are known to be placed", Unit: "s"}
 	for range w.Rounds {
-		if err := w.StopHub(ctx); err != nil {
-			return nil, err
-		}
-		started := time.Now()
-		if err := w.StartHub(ctx); err != nil {
-			return nil, err
-		}
-		elapsed, err := w.await(ctx, started, w.placed, pairs, 0)
+		elapsed, written, err := w.restartAtRest(ctx, pairs)
 		if err != nil {
 			return nil, err
 		}
-		// The sync controllers must have tried all copies too: until then, the hub writes no status of a placement.
-		if _, err := w.await(ctx, started, w.foundInSync, float64(w.synced), 0); err != nil {
-			return nil, err
-		}
-		if err := w.placementsIdle(ctx); err != nil {
-			return nil, err
-		}
-		requests, err := w.Hub.Requests(ctx)
-		if err != nil {
-			return nil, err
-		}
-		_, written := readsAndWrites(requests)
 		known.Hub, writes.Hub = append(known.Hub, elapsed.Seconds()), append(writes.Hub, sum(written))
 		w.progress("the hub took %.2f s and wrote %v", elapsed.Seconds(), written)
 	}
 	return []report.Row{writes, known}, nil
+}
+
+// restartAtRest restarts the hub. It returns how long the hub took until it knew that all pairs are placed, and what it wrote until it
+// was idle.
+func (w *placementEnv) restartAtRest(ctx context.Context, pairs float64) (elapsed time.Duration, written map[string]float64, err error) {
+	if err := w.StopHub(ctx); err != nil {
+		return 0, nil, err
+	}
+	started := time.Now()
+	if err := w.StartHub(ctx); err != nil {
+		return 0, nil, err
+	}
+	if elapsed, err = w.await(ctx, started, w.placed, pairs, 0); err != nil {
+		return 0, nil, err
+	}
+	// The sync controllers must have tried all copies too: until then, the hub writes no status of a placement.
+	if _, err := w.await(ctx, started, w.foundInSync, float64(w.synced), 0); err != nil {
+		return 0, nil, err
+	}
+	if err := w.placementsIdle(ctx); err != nil {
+		return 0, nil, err
+	}
+	requests, err := w.Hub.Requests(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	_, written = readsAndWrites(requests)
+	return elapsed, written, nil
 }

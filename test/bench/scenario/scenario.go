@@ -66,6 +66,7 @@ var All = []Scenario{
 	{Name: "placement-edit", About: "one edit of an object that is placed on a fleet", FreshServers: true, run: withPlacements(placementEdits)},
 	{Name: "placement-events", About: "what an edit costs with more placements", run: withPlacements(placementEvents)},
 	{Name: "placement-busy", About: "an edit while many objects of another workload workspace are placed", run: withPlacements(placementBusy)},
+	{Name: "placement-tenancy", About: "many objects at once, where each workspace has namespaces and an identity of its own", run: withPlacements(placementTenancy)},
 	{Name: "placement-memory", About: "what a placed object takes beyond one of the mailbox", run: withPlacements(placementMemory)},
 	{Name: "placement-restart", About: "a restart with many placements and nothing changed", run: withPlacements(placementRestarts)},
 	{Name: "fleet-idle", About: "what hundreds of targets cost while nothing happens", LongRunning: true, NoTargets: true, run: fleetIdle},

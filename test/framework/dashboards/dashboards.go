@@ -32,17 +32,120 @@ import (
 
 // Dashboard has the fields of a dashboard of Grafana that tests read.
 type Dashboard struct {
-	Title  string  `json:"title"`
-	Panels []Panel `json:"panels"`
+	UID        string  `json:"uid"`
+	Title      string  `json:"title"`
+	Panels     []Panel `json:"panels"`
+	Templating struct {
+		List []Variable `json:"list"`
+	} `json:"templating"`
+}
+
+// Variable is a variable that a user of the dashboard chooses.
+type Variable struct {
+	Name string `json:"name"`
+	// Definition is the query of its values.
+	Definition string `json:"definition"`
 }
 
 // Panel is a panel with its place and its queries.
 type Panel struct {
 	Title   string                   `json:"title"`
+	Type    string                   `json:"type"`
 	GridPos struct{ X, Y, W, H int } `json:"gridPos"`
 	Targets []struct {
-		Expr string `json:"expr"`
+		Expr         string `json:"expr"`
+		LegendFormat string `json:"legendFormat"`
 	} `json:"targets"`
+	FieldConfig struct {
+		Defaults  Field `json:"defaults"`
+		Overrides []struct {
+			Matcher struct {
+				ID      string `json:"id"`
+				Options any    `json:"options"`
+			} `json:"matcher"`
+			Properties []struct {
+				ID    string          `json:"id"`
+				Value json.RawMessage `json:"value"`
+			} `json:"properties"`
+		} `json:"overrides"`
+	} `json:"fieldConfig"`
+	Transformations []struct {
+		Options Columns `json:"options"`
+	} `json:"transformations"`
+}
+
+// Columns are the options of the transformation that arranges the columns of a table.
+type Columns struct {
+	ExcludeByName map[string]bool   `json:"excludeByName"`
+	IndexByName   map[string]int    `json:"indexByName"`
+	RenameByName  map[string]string `json:"renameByName"`
+}
+
+// Field is how the values of a panel are shown.
+type Field struct {
+	Unit string `json:"unit"`
+	// NoValue is shown instead of "No data".
+	NoValue    string `json:"noValue"`
+	Links      []Link `json:"links"`
+	Thresholds struct {
+		Steps []Threshold `json:"steps"`
+	} `json:"thresholds"`
+	Custom struct {
+		Stacking struct {
+			Mode string `json:"mode"`
+		} `json:"stacking"`
+	} `json:"custom"`
+}
+
+// Threshold gives a color to values from Value on. The first of a panel has no value.
+type Threshold struct {
+	Color string   `json:"color"`
+	Value *float64 `json:"value"`
+}
+
+// Link is a link of a value in a panel.
+type Link struct {
+	URL string `json:"url"`
+}
+
+// ColorOf returns the fixed color of the series with a name, or "".
+func (p *Panel) ColorOf(name string) (string, error) {
+	for _, override := range p.FieldConfig.Overrides {
+		if override.Matcher.ID != "byName" || override.Matcher.Options != name {
+			continue
+		}
+		for _, property := range override.Properties {
+			if property.ID != "color" {
+				continue
+			}
+			var color struct {
+				FixedColor string `json:"fixedColor"`
+			}
+			if err := json.Unmarshal(property.Value, &color); err != nil {
+				return "", fmt.Errorf("the color of %s: %w", name, err)
+			}
+			return color.FixedColor, nil
+		}
+	}
+	return "", nil
+}
+
+// Links returns the links of all values, and of the values of one column.
+func (p *Panel) Links() ([]Link, error) {
+	all := p.FieldConfig.Defaults.Links
+	for _, override := range p.FieldConfig.Overrides {
+		for _, property := range override.Properties {
+			if property.ID != "links" {
+				continue
+			}
+			var links []Link
+			if err := json.Unmarshal(property.Value, &links); err != nil {
+				return nil, fmt.Errorf("the links of %s: %w", p.Title, err)
+			}
+			all = append(all, links...)
+		}
+	}
+	return all, nil
 }
 
 // Read returns the dashboards in a directory.
@@ -65,18 +168,23 @@ func Read(directory string) (all []Dashboard, err error) {
 	return all, nil
 }
 
-// Queries returns the queries of all panels, with Grafana's variables replaced.
+// Queries returns the queries of all panels, with Grafana's variables replaced. The variables job and namespace match all hubs.
 func (d *Dashboard) Queries(variables map[string]string) (queries []string) {
-	replace := []string{"$__rate_interval", "5m"}
-	for name, value := range variables {
-		replace = append(replace, "$"+name, value)
-	}
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {
-			queries = append(queries, strings.NewReplacer(replace...).Replace(target.Expr))
+			queries = append(queries, Replace(target.Expr, "5m", variables))
 		}
 	}
 	return queries
+}
+
+// Replace returns a query with Grafana's variables replaced. The variables job and namespace match all hubs.
+func Replace(query, rateInterval string, variables map[string]string) string {
+	replace := []string{"$__rate_interval", rateInterval, "$namespace", ".*", "$job", ".*"}
+	for name, value := range variables {
+		replace = append(replace, "$"+name, value)
+	}
+	return strings.NewReplacer(replace...).Replace(query)
 }
 
 // Empty returns the queries without a result for samples of a hub, which stay as they are for ten minutes. Prometheus' own
