@@ -103,6 +103,7 @@ func (r *reflections) onObject(marks marks, object objectKey, event mailboxes.Ev
 	if is || was {
 		r.recordLocked(key, object, event, is, was)
 		r.tasks.add(key.reflectionTask())
+		r.aggregationChanged()
 	}
 	isOwned := event.New != nil && r.ownsLocked(object, event.New.GetUID())
 	if isOtherObject(event) {
@@ -139,6 +140,8 @@ func (r *reflections) activate(before, next *placements, changed bool, now time.
 	wanting := next.wantingReflectionsFrom()
 	r.index.set(r.cluster, before.wantingReflectionsFrom(), wanting)
 	r.lock.Lock()
+	r.isAggregated.Store(next.aggregates())
+	r.aggregationChanged()
 	if r.limit.isExceeded {
 		r.limit.isExceeded = !r.limit.admits(0)
 		changed = changed || !r.limit.isExceeded

@@ -228,6 +228,7 @@ func (r *reflectionReconciler) succeed(s *reflectionSnapshot, planned reflection
 	})
 	if isChanged {
 		r.reflections.reports.request()
+		r.reflections.aggregationChanged()
 	}
 }
 

@@ -89,6 +89,8 @@ type reflections struct {
 	// interested are the reflections to reconcile when an object of the workspace appears or vanishes: one with its name, or an owner.
 	interested map[objectKey]map[copyKey]struct{}
 	limit      reflectionLimit
+	// isAggregated is true if a placement of the workspace has spec.aggregation, so that each change of a reflection is reported.
+	isAggregated atomic.Bool
 }
 
 // reflectionLimit bounds the reflections of a workspace. The lock of [reflections] guards it.
@@ -177,6 +179,9 @@ func (r *reflections) observed(s *reflectionSnapshot) (isWithinLimit bool) {
 	}
 	found := r.ensure(s.key)
 	r.setInterests(s.key, found, s.interests)
+	if !slices.Equal(found.selectedBy, s.selectedBy) {
+		r.aggregationChanged()
+	}
 	found.name, found.selectedBy = s.name, s.selectedBy
 	if s.syncTarget.Name != "" {
 		found.syncTarget = s.syncTarget.Name

@@ -83,8 +83,9 @@ type reporter struct {
 	// stuck are the copies that a cluster does not let the hub withdraw.
 	stuck *stuckCopies
 
-	// reflecting has what came up into the workspace.
+	// reflecting has what came up into the workspace, and aggregator combines it.
 	reflecting *reflectionReconciler
+	aggregator *aggregator
 
 	// reportedAt is when a status was last written.
 	reportedAt time.Time
@@ -131,6 +132,9 @@ func (r *reporter) reportStatuses(ctx context.Context) (reconcile.Result, error)
 	r.caughtUp = r.isCaughtUp(wasSelected, summary)
 	again := r.setExcluded(&summary)
 	r.forgetAnnounced(placements)
+	if r.caughtUp {
+		again = sooner(again, r.aggregator.evaluate())
+	}
 	result := reconcile.Result{RequeueAfter: sooner(summary.recheck, again)}
 	for _, placement := range placements {
 		found, ok := r.outcomeOf(placement, summary, readsAll)
@@ -251,6 +255,7 @@ func (r *reporter) writeStatus(ctx context.Context, object *unstructured.Unstruc
 		counted = &placementCounts{}
 	}
 	next := nextStatus(&placement.Status, found, counted, held)
+	setAggregation(next, &placement, r.aggregator.results[object.GetUID()])
 	next.UnplacedResources = r.sources.policy.load().unplaced
 	// The events come first: after a crash the status still differs.
 	events := append(statusEvents(&placement.Status, next, counted.onClusters), r.placedEvents(object.GetUID(), &placement.Status, next, found)...)
@@ -258,7 +263,11 @@ func (r *reporter) writeStatus(ctx context.Context, object *unstructured.Unstruc
 	if apiequality.Semantic.DeepEqual(&placement.Status, next) {
 		return nil
 	}
-	patch, err := writes.MergePatch(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": statusFields(next)})
+	fields, err := statusFields(&placement.Status, next)
+	if err != nil {
+		return err
+	}
+	patch, err := writes.MergePatch(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": fields})
 	if err != nil {
 		return err
 	}
@@ -306,9 +315,15 @@ func nextStatus(before *edgev2alpha1.EdgePlacementStatus, found outcome, counted
 // toInt32 returns the number, or the largest int32 if it is larger: KubeStellar's fields have 32 bits.
 func toInt32(number int64) int32 { return int32(min(number, math.MaxInt32)) } //nolint:gosec // it fits
 
-// statusFields returns a status for a merge patch: an empty list replaces the former one.
-func statusFields(status *edgev2alpha1.EdgePlacementStatus) map[string]any {
-	fields, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+// statusFields returns a status for a merge patch: an empty list replaces the former one, and fields of the former aggregation go.
+func statusFields(before, status *edgev2alpha1.EdgePlacementStatus) (map[string]any, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	if err != nil {
+		return nil, err
+	}
+	if fields["aggregation"], err = aggregationPatch(before.Aggregation, status.Aggregation); err != nil {
+		return nil, err
+	}
 	for _, list := range []string{"conditions", "failures", "progressing", "unplacedResources", "excludedObjects"} {
 		if fields[list] == nil {
 			fields[list] = []any{}
@@ -326,7 +341,7 @@ func statusFields(status *edgev2alpha1.EdgePlacementStatus) map[string]any {
 	case rollout["failedClusters"] == nil:
 		rollout["failedClusters"] = nil
 	}
-	return fields
+	return fields, nil
 }
 
 // writeSlice creates or updates the SinglePlacementSlice of a placement if it differs. While a mistake hides
@@ -381,6 +396,8 @@ type reports struct {
 	topic   *topic.Topic[logicalcluster.Name]
 	// excludedChanged is true if the excluded objects may have changed since they were last counted.
 	excludedChanged atomic.Bool
+	// aggregationChanged is true if what comes up into the workspace may have changed since spec.aggregation was last evaluated.
+	aggregationChanged atomic.Bool
 }
 
 // request requests a report.

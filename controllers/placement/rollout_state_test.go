@@ -142,11 +142,18 @@ func TestRolloutCondition(t *testing.T) {
 			t.Errorf("%s: %+v", name, status)
 		}
 	}
-	fields := statusFields(&edgev2alpha1.EdgePlacementStatus{Rollout: &edgev2alpha1.RolloutStatus{Waiting: 1}})
-	if rolled, ok := fields["rollout"].(map[string]any); !ok || rolled["failedClusters"] != nil || rolled["succeeded"] != int64(0) {
-		t.Errorf("a merge patch would leave former values: %v", fields["rollout"])
+}
+
+// A merge patch that lacks a field leaves the former value.
+func TestStatusPatchReplacesARollout(t *testing.T) {
+	fields, err := statusFields(&edgev2alpha1.EdgePlacementStatus{}, &edgev2alpha1.EdgePlacementStatus{Rollout: &edgev2alpha1.RolloutStatus{Waiting: 1}})
+	if rolled, ok := fields["rollout"].(map[string]any); err != nil || !ok || rolled["failedClusters"] != nil || rolled["succeeded"] != int64(0) {
+		t.Errorf("a merge patch would leave former values: %v, %v", fields["rollout"], err)
 	}
-	if value, ok := statusFields(&edgev2alpha1.EdgePlacementStatus{})["rollout"]; !ok || value != nil {
+	if fields, err = statusFields(&edgev2alpha1.EdgePlacementStatus{}, &edgev2alpha1.EdgePlacementStatus{}); err != nil {
+		t.Fatal(err)
+	}
+	if value, ok := fields["rollout"]; !ok || value != nil {
 		t.Error("a merge patch would leave a former rollout")
 	}
 }

@@ -191,8 +191,8 @@ func newWorkspace(s *shared, cluster logicalcluster.Name) *workspace {
 	w.statuses.writer = writes.WorkspaceWriter[objectKey]{Workspaces: o.Workloads, FieldManager: manager, Locate: inWorkspace, Expectations: &w.statuses.writes}
 	w.reflecting = newReflectionReconciler(s, w, manager)
 	w.reporter = &reporter{
-		reflecting: w.reflecting,
-		sources:    w.sources, pairs: w.pairs, active: w.active, selector: w.selector, reports: reports, startup: s.startup, fleet: o.Fleet,
+		reflecting: w.reflecting, aggregator: &aggregator{sources: w.sources, reflections: w.reflections, active: w.active, reports: reports, clock: o.Clock},
+		sources: w.sources, pairs: w.pairs, active: w.active, selector: w.selector, reports: reports, startup: s.startup, fleet: o.Fleet,
 		history: o.History, marks: s.marks, writer: writer, withdrawals: o.Withdrawals, readiness: o.Readiness, withdrawn: withdrawn,
 		announced: map[types.UID]announcedState{}, stuck: s.stuck, clock: o.Clock,
 	}

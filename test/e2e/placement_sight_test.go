@@ -18,6 +18,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,6 +59,14 @@ func inSight(ctx context.Context, workload *installation.Workload, resource sche
 	return names
 }
 
+// combineInto sets spec.aggregation of a placement.
+func combineInto(ctx context.Context, workload *installation.Workload, placement, expression string) {
+	GinkgoHelper()
+	content, err := json.Marshal(map[string]any{"spec": map[string]any{"aggregation": map[string]any{"expression": expression}}})
+	Expect(err).NotTo(HaveOccurred())
+	patch(ctx, workload.Config, edgePlacements, "", placement, string(content))
+}
+
 var _ = Describe("objects of clusters in sight of a workload workspace", Label("placement"), func() {
 	It("shows the Pods of two clusters, without anybody's permission, to the team that placed them", func(ctx SpecContext) {
 		const ns = "sight-shop"
@@ -96,6 +105,12 @@ var _ = Describe("objects of clusters in sight of a workload workspace", Label("
 		Expect(replicaSet.GetOwnerReferences()[0].UID).To(Equal(deployment.GetUID()))
 		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "upsynced").Should(Equal("6"), "four Pods and two ReplicaSets")
 
+		By("an expression combines them into one value")
+		const running = `objects.filter(o, o.kind == "Pod" && o.status.phase == "Running" && o.metadata.labels["synchub.dev/sync-target"] == "%s").size()`
+		combineInto(ctx, workload, "shop", fmt.Sprintf(`{"florin": dyn({"running": `+running+`}), "guilder": dyn({"running": `+running+`}), "all": dyn(objects.size())}`, "florin", "guilder"))
+		combined := func() string { return value(ctx, workload.Config, edgePlacements, "", "shop", "status", "aggregation") }
+		Eventually(combined).Should(Equal("map[all:6 florin:map[running:2] guilder:map[running:2]]"))
+
 		By("a restart writes nothing")
 		quiet(ctx)
 		Expect(hub.Kill9()).To(Succeed())
@@ -104,6 +119,14 @@ var _ = Describe("objects of clusters in sight of a workload workspace", Label("
 		for kind := range requestCounts(ctx) {
 			Expect(kind).To(ContainSubstring(" extra get "), "a restart may read, and writes nothing")
 		}
+
+		By("a field that the next expression lacks goes, and a mistake affects the value alone")
+		combineInto(ctx, workload, "shop", `{"all": objects.size()}`)
+		Eventually(combined).Should(Equal("map[all:6]"))
+		combineInto(ctx, workload, "shop", `{"all": objects.map(o, o.nothing)}`)
+		Eventually(placementCondition).WithContext(ctx).WithArguments(workload, "shop", edgev2alpha1.ConditionAggregated, "message").Should(ContainSubstring("no such key: nothing"))
+		Expect(combined()).To(BeEmpty())
+		Expect(readyStatus(ctx, workload, "shop")).To(Equal("True"))
 
 		By("edits are put back")
 		patch(ctx, workload.Config, pods.GroupVersionResource, ns, name, `{"metadata": {"labels": {"app": "mine", "more": "yes"}}, "spec": {"priority": 7}}`)

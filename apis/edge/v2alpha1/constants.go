@@ -209,6 +209,10 @@ const ConditionUpsyncDenied = "UpsyncDenied"
 // to: Workspace selects. The reason is LimitExceeded or ObjectsFailed.
 const ConditionUpsyncIncomplete = "UpsyncIncomplete"
 
+// ConditionAggregated on an EdgePlacement with spec.aggregation is True while status.aggregation has its result. Otherwise the
+// reason is AggregationFailed or LimitExceeded.
+const ConditionAggregated = "Aggregated"
+
 // ConditionTooFewClusters on an EdgePlacement is True when fewer SyncTargets than spec.numberOfClusters can take the objects.
 const ConditionTooFewClusters = "TooFewClusters"
 

@@ -18,6 +18,7 @@ package v2alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 )
 
@@ -55,6 +56,7 @@ type EdgePlacement struct {
 // EdgePlacementSpec selects objects of the workspace and the Locations where they go.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.numberOfClusters) || !has(self.spread) && !has(self.tolerationSeconds)",message="spread and tolerationSeconds need numberOfClusters"
+// +kubebuilder:validation:XValidation:rule="!has(self.aggregation) || has(self.upsync) && self.upsync.exists(entry, entry.to == 'Workspace')",message="aggregation needs an entry of upsync with to: Workspace",fieldPath=".aggregation"
 type EdgePlacementSpec struct {
 	// locationSelectors select Locations by their labels. A Location is selected if any of them matches; an empty
 	// selector matches all. Only Locations that are available to this workspace count.
@@ -98,6 +100,10 @@ type EdgePlacementSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Upsync []PlacementUpsync `json:"upsync,omitempty"`
+
+	// aggregation combines the objects that upsync brings into this workspace into one value: status.aggregation.
+	// +optional
+	Aggregation *PlacementAggregation `json:"aggregation,omitempty"`
 
 	// numberOfClusters is the number of matching SyncTargets to use. The hub chooses SyncTargets that are Ready and may get
 	// new objects, and keeps them as long as they match and remain Ready and schedulable; the SinglePlacementSlice lists
@@ -167,6 +173,17 @@ const (
 	// UpsyncToWorkspace copies the objects into the workload workspace too.
 	UpsyncToWorkspace UpsyncDestination = "Workspace"
 )
+
+// PlacementAggregation combines the objects that a placement brings into the workspace.
+type PlacementAggregation struct {
+	// expression is a CEL expression that returns a map. Its variable objects is the list of the objects that entries in
+	// spec.upsync with to: Workspace bring into this workspace, but for Secrets, sorted by kinds and names. Their label
+	// synchub.dev/sync-target names the SyncTarget, and synchub.dev/origin-name the object on its cluster.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=8192
+	Expression string `json:"expression"`
+}
 
 // RolloutStrategy is the RolloutStrategy of Open Cluster Management, with a label that defines the groups. Destinations are
 // taken in the order of their SyncTargets' names.
@@ -247,7 +264,7 @@ type DownsyncObjectTest struct {
 // EdgePlacementStatus reports the progress of an EdgePlacement. The hub writes it at most once in five seconds.
 type EdgePlacementStatus struct {
 	// conditions of the placement: Ready and Healthy, and, where they apply, RolledOut, UpsyncDenied, UpsyncIncomplete,
-	// APIsMissing, TooFewClusters and WithdrawalPending.
+	// Aggregated, APIsMissing, TooFewClusters and WithdrawalPending.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -307,6 +324,13 @@ type EdgePlacementStatus struct {
 	// upsynced is the number of objects of the clusters that this workspace has, by entries in spec.upsync with to: Workspace.
 	// +optional
 	Upsynced int64 `json:"upsynced,omitempty"`
+
+	// aggregation is the result of spec.aggregation, without nulls, of at most 16 KiB. It is absent while the condition
+	// Aggregated is False.
+	// +optional
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:validation:XPreserveUnknownFields
+	Aggregation *runtime.RawExtension `json:"aggregation,omitempty"`
 
 	// failures describe the first of the failed pairs, of the pairs that are not healthy because the cluster has given up on
 	// them, and of the upsynced objects that the hub cannot copy into this workspace, at most 10.

@@ -18,6 +18,7 @@ package describe
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,6 +29,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -158,6 +160,19 @@ func (d *description) placement(of *edgev2alpha1.EdgePlacement) {
 		d.field("Rollout", fmt.Sprintf("%d successful, %d progressing, %d failed, %d waiting", rollout.Succeeded, rollout.Progressing, rollout.Failed, rollout.Waiting))
 	}
 	d.conditions(status.Conditions)
+	d.aggregation(status.Aggregation)
+}
+
+// aggregation adds the result of spec.aggregation, a line for each field.
+func (d *description) aggregation(result *runtime.RawExtension) {
+	var fields map[string]json.RawMessage
+	if result == nil || json.Unmarshal(result.Raw, &fields) != nil {
+		return
+	}
+	table := d.table("Aggregation", "FIELD", "VALUE")
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		table.row(name, string(fields[name]))
+	}
 }
 
 // namespaces adds how the namespaces of the objects are called on clusters where each workspace has namespaces of its own.

@@ -44,6 +44,8 @@ type Placement struct {
 	InventoryPaths []string
 	// Upsync selects objects of the destinations for upsync.
 	Upsync []edgev2alpha1.PlacementUpsync
+	// Aggregation is the expression that combines what the placement brings into the workspace; empty for none.
+	Aggregation string
 	// DeletionPolicy decides whether withdrawn copies stay on the clusters.
 	DeletionPolicy ownership.Policy
 	// Choice restricts the destinations to some of the matching SyncTargets; nil uses all.
@@ -95,6 +97,9 @@ func Compile(placement *edgev2alpha1.EdgePlacement) (*Placement, error) {
 		InventoryPaths: spec.InventoryWorkspaces, Upsync: spec.Upsync, DeletionPolicy: ownership.PolicyDelete,
 		Choice:          newChoice(spec),
 		SingletonStatus: spec.WantSingletonReportedState, AggregateStatus: spec.AggregateStatus,
+	}
+	if spec.Aggregation != nil {
+		compiled.Aggregation = spec.Aggregation.Expression
 	}
 	if spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan {
 		compiled.DeletionPolicy = ownership.PolicyOrphan

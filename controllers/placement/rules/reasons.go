@@ -78,8 +78,11 @@ const (
 	ReasonClusterScoped = "ClusterScoped"
 	// ReasonExcludedByUpsync: the name of the object on the cluster is selected for upsync.
 	ReasonExcludedByUpsync = "ExcludedByUpsync"
-	// ReasonAggregationFailed: spec.statusExpression of the PublishedResource fails for the statuses of an object.
+	// ReasonAggregationFailed: spec.statusExpression of the PublishedResource fails for the statuses of an object, or spec.aggregation of
+	// the placement for the upsynced objects.
 	ReasonAggregationFailed = "AggregationFailed"
+	// ReasonAggregated: the status of the placement has the result of spec.aggregation.
+	ReasonAggregated = "Aggregated"
 	// ReasonUnhealthy: the health of the object on the cluster is Failed or Unknown.
 	ReasonUnhealthy = "Unhealthy"
 	// ReasonCurrent and ReasonInProgress are the reasons of the condition Healthy, by the names of kstatus.

@@ -17,5 +17,6 @@ limitations under the License.
 // Package aggregation combines an object's statuses on several clusters into the status of the object's source.
 //
 // It adds up numbers, or takes the numbers of the cluster with the least progress. It leaves out other values that differ between
-// clusters. A condition is True only if it is True on every cluster.
+// clusters. A condition is True only if it is True on every cluster. An expression can combine statuses in another way, and upsynced
+// objects into one value.
 package aggregation
