@@ -30,6 +30,9 @@ import (
 
 const failureLines = 30
 
+// compilerFlags omit what the linker flags of all tools drop, which takes a fifth of the time to compile.
+const compilerFlags = "all=-dwarf=false"
+
 // batches groups tools that one command can build: tools of one module with the same flags. The command links one program
 // while it compiles the next, and reads the module's packages once.
 func batches(missing []pinned) [][]pinned {
@@ -76,7 +79,7 @@ func (i installer) buildBatch(ctx context.Context, batch []pinned) error {
 		// go names each program after the last element of its package.
 		output = directory + string(filepath.Separator)
 	}
-	args := []string{"build", "-mod=readonly", "-buildvcs=false", "-ldflags", batch[0].flags, "-o", output}
+	args := []string{"build", "-mod=readonly", "-buildvcs=false", "-gcflags", compilerFlags, "-ldflags", batch[0].flags, "-o", output}
 	for _, p := range batch {
 		args = append(args, p.pkg)
 	}
