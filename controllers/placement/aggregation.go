@@ -43,8 +43,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-// maxAggregations is how many placements of a workspace may have spec.aggregation. Their users write the expressions, each of which may
-// take the hub 0.1 s, as in API servers.
+// maxAggregations is how many placements of a workspace may have spec.aggregation. Their users write the expressions, and each may take
+// the hub 0.1 s, as in API servers.
 const maxAggregations = 8
 
 // aggregationRest is how many times longer than its evaluations a workspace waits before the next ones, so that the expressions of a
@@ -53,7 +53,7 @@ const aggregationRest = 50
 
 var errAggregationLimit = denied(rules.ReasonLimitExceeded, fmt.Sprintf("%d placements of a workspace may have spec.aggregation, and this one is not among the first by name", maxAggregations))
 
-// secretsResource are left out: whoever may read the placement need not be allowed to read them.
+// secretsResource are left out: a user who may read the placement need not be allowed to read them.
 var secretsResource = schema.GroupResource{Resource: "secrets"}
 
 // aggregator evaluates spec.aggregation of the placements of a workspace. Only the controller of reports uses it.
@@ -97,7 +97,7 @@ func (a *aggregator) evaluate() (again time.Duration) {
 	})
 }
 
-// hasResults reports whether there are results of the expressions of placements, and of no others.
+// hasResults reports whether there are results of the expressions of these placements alone.
 func (a *aggregator) hasResults(placements []*resolvedPlacement) bool {
 	return len(a.results) == len(placements) && !slices.ContainsFunc(placements, func(one *resolvedPlacement) bool {
 		found := a.results[one.UID]

@@ -130,11 +130,8 @@ func (r *reporter) reportStatuses(ctx context.Context) (reconcile.Result, error)
 	r.publishWithdrawals(summary.pendingWithdrawals)
 	readsAll := r.sources.areRead()
 	r.caughtUp = r.isCaughtUp(wasSelected, summary)
-	again := r.setExcluded(&summary)
+	again := sooner(r.setExcluded(&summary), r.evaluateAggregations())
 	r.forgetAnnounced(placements)
-	if r.caughtUp {
-		again = sooner(again, r.aggregator.evaluate())
-	}
 	result := reconcile.Result{RequeueAfter: sooner(summary.recheck, again)}
 	for _, placement := range placements {
 		found, ok := r.outcomeOf(placement, summary, readsAll)
@@ -159,6 +156,15 @@ func (r *reporter) reportStatuses(ctx context.Context) (reconcile.Result, error)
 		}
 	}
 	return result, nil
+}
+
+// evaluateAggregations evaluates spec.aggregation of the placements, once the hub has caught up after a start. It returns when to repeat
+// that.
+func (r *reporter) evaluateAggregations() (again time.Duration) {
+	if !r.caughtUp {
+		return 0
+	}
+	return r.aggregator.evaluate()
 }
 
 // delay returns how long the next report must wait; not positive if it need not.
