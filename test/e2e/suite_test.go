@@ -23,10 +23,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+	ginkgo "github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -122,7 +125,9 @@ var _ = SynchronizedAfterSuite(func(ctx SpecContext) {
 	}
 }, func() {
 	if suite != nil {
+		ended := suite.Ended()
 		Expect(suite.Stop()).To(Succeed())
+		Expect(ended).To(BeEmpty(), "a server has ended by itself")
 		expectSoundHubs()
 	}
 }, NodeTimeout(2*time.Minute))
@@ -151,8 +156,27 @@ var _ = ReportAfterSuite("logs", func(report Report) {
 	Expect(err).NotTo(HaveOccurred())
 	if !report.SuiteSucceeded {
 		fmt.Println("logs:", logs)
+		fmt.Println(firstFailures(report.SpecReports))
 	}
 })
+
+// firstFailures describes the failures that came first: if most specs fail, these may have broken the servers for the rest.
+func firstFailures(specs ginkgo.SpecReports) string {
+	failed := specs.WithState(ginkgo.SpecStateFailureStates)
+	slices.SortFunc(failed, func(a, b ginkgo.SpecReport) int {
+		return a.Failure.TimelineLocation.Time.Compare(b.Failure.TimelineLocation.Time)
+	})
+	text := &strings.Builder{}
+	for _, spec := range failed[:min(len(failed), 3)] {
+		fmt.Fprintf(text, "failed first: [process %d, %s to %s] %s\n%s\n%s\n", spec.ParallelProcess, spec.StartTime.Format(time.TimeOnly),
+			spec.Failure.TimelineLocation.Time.Format(time.TimeOnly), spec.FullText(), spec.Failure.Location, firstBytes(spec.Failure.Message, 800))
+	}
+	return text.String()
+}
+
+func firstBytes(text string, limit int) string {
+	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
+}
 
 func progress(line string) { GinkgoWriter.Println(line) }
 

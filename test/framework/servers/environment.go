@@ -19,6 +19,9 @@ package servers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -86,6 +89,25 @@ func (w *Environment) Servers() []*Server {
 		all = append(all, w.etcd.Server)
 	}
 	return all
+}
+
+// crash matches where a Go program says in its log why it ends.
+var crash = regexp.MustCompile(`(?m)^(panic|fatal error): `)
+
+// Ended describes the servers that do not run, with the end of their logs. Before Stop, these have ended by themselves.
+func (w *Environment) Ended() (ended []string) {
+	for _, server := range w.Servers() {
+		if process := server.Process(); process != nil && process.Ended() {
+			tail := process.LogTail(2000)
+			if at := crash.FindStringIndex(tail); at != nil {
+				tail = tail[at[0]:min(at[0]+2000, len(tail))]
+			} else {
+				tail = process.LogTail(15)
+			}
+			ended = append(ended, fmt.Sprintf("%s: %s\n%s", filepath.Base(process.LogFile()), process.command.ProcessState, tail))
+		}
+	}
+	return ended
 }
 
 // Stop stops all servers, each before the servers that it needs. Calling it twice is harmless.

@@ -137,6 +137,20 @@ func TestServerTriesOtherPortsWhenOneIsTaken(t *testing.T) {
 	g.Expect(attempts).To(Equal(2))
 }
 
+// A server that ends during the tests would let all of them fail for other reasons.
+func TestEndedServersAreDescribed(t *testing.T) {
+	g := NewWithT(t)
+	s, err := startServer(t.Context(), serverOptions(t), "fake", 1, func(ports []int) (launch, error) {
+		return fakeLaunch(ports[0]), nil
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	w := &Environment{etcd: &Etcd{Server: s}}
+	g.Expect(w.Ended()).To(BeEmpty())
+	g.Expect(s.Process().Kill9()).To(Succeed())
+	g.Expect(w.Ended()).To(ConsistOf(HavePrefix("fake.log: signal: killed")))
+	g.Expect(s.Stop()).To(Succeed())
+}
+
 func TestErrorOfExitedServerHasItsLog(t *testing.T) {
 	g := NewWithT(t)
 	_, err := startServer(t.Context(), serverOptions(t), "fake", 1, func([]int) (launch, error) {
