@@ -85,7 +85,7 @@ func glob(t *testing.T, pattern string) []string {
 
 // The pages show the examples as they are.
 func TestPagesShowTheExamples(t *testing.T) {
-	for page, example := range map[string]string{"gitops.md": "argocd.yaml", "placement.md": "customizer.yaml"} {
+	for example, page := range map[string]string{"argocd.yaml": "gitops.md", "customizer.yaml": "placement.md", "aggregation.yaml": "placement.md"} {
 		shown := suite.ReadFile(t, "../../docs/"+page)
 		content := string(suite.ReadFile(t, "../../examples/"+example))
 		_, first, _ := strings.Cut(content, "\n")

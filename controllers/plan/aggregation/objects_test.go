@@ -17,9 +17,13 @@ limitations under the License.
 package aggregation_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/plan/aggregation"
 )
 
@@ -48,6 +52,28 @@ func TestObjects(t *testing.T) {
 		if got, err := compiled.Aggregate(c.objects); err != nil || string(got) != c.want {
 			t.Errorf("%s: %s, %v, want %s", name, got, err, c.want)
 		}
+	}
+}
+
+// The example counts Pods, also ones without a status.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../../../examples/aggregation.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var placement edgev2alpha1.EdgePlacement
+	if err := yaml.UnmarshalStrict(content, &placement); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := aggregation.CompileObjects(placement.Spec.Aggregation.Expression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	created := map[string]any{"kind": "Pod", "metadata": map[string]any{"name": "c", "labels": map[string]any{edgev2alpha1.LabelSyncTarget: "florin"}}}
+	got, err := compiled.Aggregate([]any{pod("a", "Running"), created})
+	if want := `{"notRunningOn":["florin"],"pods":2,"running":1}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
 	}
 }
 
