@@ -118,14 +118,21 @@ func (a *aggregator) limited(evaluate func()) (wait time.Duration) {
 }
 
 // evaluateAll returns the results of placements for what each of them brings into the workspace. before are the former results.
-func evaluateAll(before map[types.UID]*aggregated, placements []*resolvedPlacement, inputs map[types.UID][]*unstructured.Unstructured) map[types.UID]*aggregated {
+// A placement whose objects are being fetched keeps its former result.
+func evaluateAll(before map[types.UID]*aggregated, placements []*resolvedPlacement, inputs map[types.UID]aggregationInput) map[types.UID]*aggregated {
 	results := make(map[types.UID]*aggregated, len(placements))
 	for i, placement := range placements {
-		if i >= maxAggregations {
+		input, former := inputs[placement.UID], before[placement.UID]
+		switch {
+		case i >= maxAggregations:
 			results[placement.UID] = &aggregated{expression: placement.Aggregation, err: errAggregationLimit}
-			continue
+		case input.isBeyondLimit:
+			results[placement.UID] = &aggregated{expression: placement.Aggregation, err: errWorkspaceLimit}
+		case !input.isPending:
+			results[placement.UID] = former.evaluate(placement.Aggregation, input.objects)
+		case former != nil:
+			results[placement.UID] = former
 		}
-		results[placement.UID] = before[placement.UID].evaluate(placement.Aggregation, inputs[placement.UID])
 	}
 	return results
 }
@@ -150,22 +157,43 @@ func (p *placements) aggregates() bool {
 	return slices.ContainsFunc(p.all, func(one *resolvedPlacement) bool { return one.Aggregation != "" })
 }
 
-// inputs returns the objects that each placement brings into the workspace, as the workspace shows them, in a stable order.
-func (a *aggregator) inputs() map[types.UID][]*unstructured.Unstructured {
+// aggregationInput is what a placement brings into the workspace, as the workspace shows it, in a stable order.
+type aggregationInput struct {
+	objects []*unstructured.Unstructured
+	// isPending is true if some objects are being fetched, and isBeyondLimit if the workspace has more than the hub reads.
+	isPending, isBeyondLimit bool
+}
+
+// add adds an object with how much of it is cached.
+func (i *aggregationInput) add(object *unstructured.Unstructured, projection mailboxes.Projection) {
+	switch projection {
+	case mailboxes.FullObject:
+		i.objects = append(i.objects, object)
+	case mailboxes.IdentityOnly:
+		i.isBeyondLimit = true
+	default:
+		// An event follows when it is there.
+		i.isPending = true
+	}
+}
+
+// inputs returns what each placement brings into the workspace.
+func (a *aggregator) inputs() map[types.UID]aggregationInput {
 	selectedBy := a.reflections.presentFor()
 	keys := slices.SortedFunc(maps.Keys(selectedBy), func(x, y objectKey) int {
 		return cmp.Or(cmp.Compare(x.resource.Group, y.resource.Group), cmp.Compare(x.resource.Resource, y.resource.Resource),
 			cmp.Compare(x.name.Namespace, y.name.Namespace), cmp.Compare(x.name.Name, y.name.Name))
 	})
-	inputs := map[types.UID][]*unstructured.Unstructured{}
+	inputs := map[types.UID]aggregationInput{}
 	for _, key := range keys {
 		object, _ := a.sources.get(key)
-		// An event follows when the rest of an object has been fetched.
-		if object == nil || object.GetDeletionTimestamp() != nil || mailboxes.ProjectionOf(object) != mailboxes.FullObject {
+		if object == nil || object.GetDeletionTimestamp() != nil {
 			continue
 		}
 		for _, placement := range selectedBy[key] {
-			inputs[placement] = append(inputs[placement], object)
+			input := inputs[placement]
+			input.add(object, mailboxes.ProjectionOf(object))
+			inputs[placement] = input
 		}
 	}
 	return inputs

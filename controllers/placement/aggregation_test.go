@@ -34,6 +34,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/topic"
 )
 
@@ -54,7 +55,7 @@ func podAt(name, version string) *unstructured.Unstructured {
 // An expression is compiled once, and evaluated when its objects or its text change.
 func TestAggregationsAreEvaluatedForChanges(t *testing.T) {
 	t.Parallel()
-	inputs := map[types.UID][]*unstructured.Unstructured{"one": {podAt("a", "1")}}
+	inputs := map[types.UID]aggregationInput{"one": {objects: []*unstructured.Unstructured{podAt("a", "1")}}}
 	first := evaluateAll(nil, []*resolvedPlacement{aggregating("one", countObjects)}, inputs)["one"]
 	for name, c := range map[string]struct {
 		expression string
@@ -77,8 +78,48 @@ func TestAggregationsAreEvaluatedForChanges(t *testing.T) {
 		}
 	}
 	invalid := first.evaluate("{", nil)
-	if again := invalid.evaluate("{", inputs["one"]); invalid.err == nil || again != invalid {
+	if again := invalid.evaluate("{", inputs["one"].objects); invalid.err == nil || again != invalid {
 		t.Errorf("an invalid expression: %v, compiled again %v", invalid.err, again != invalid)
+	}
+}
+
+// A result is about all objects, or it is the former one, or there is none.
+func TestAggregationsOfPartsAreNotShown(t *testing.T) {
+	t.Parallel()
+	placements := []*resolvedPlacement{aggregating("one", countObjects)}
+	former := evaluateAll(nil, placements, map[types.UID]aggregationInput{"one": {objects: []*unstructured.Unstructured{podAt("a", "1")}}})
+	for name, c := range map[string]struct {
+		before map[types.UID]*aggregated
+		input  aggregationInput
+		want   string
+	}{
+		"being fetched":     {former, aggregationInput{isPending: true}, `{"all":1}`},
+		"fetched at first":  {nil, aggregationInput{isPending: true}, ""},
+		"beyond the limit":  {former, aggregationInput{isPending: true, isBeyondLimit: true}, rules.ReasonLimitExceeded},
+		"all are there now": {former, aggregationInput{}, `{"all":0}`},
+	} {
+		got := ""
+		if result := evaluateAll(c.before, placements, map[types.UID]aggregationInput{"one": c.input})["one"]; result != nil {
+			if got = string(result.value); result.err != nil {
+				got = aggregatedCondition(result.err).Reason
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestAggregationInput(t *testing.T) {
+	t.Parallel()
+	for projection, want := range map[mailboxes.Projection]aggregationInput{
+		mailboxes.FullObject: {}, mailboxes.MetadataOnly: {isPending: true}, mailboxes.IdentityOnly: {isBeyondLimit: true},
+	} {
+		input := aggregationInput{}
+		input.add(podAt("a", "1"), projection)
+		if isComplete := projection == mailboxes.FullObject; (len(input.objects) == 1) != isComplete || input.isPending != want.isPending || input.isBeyondLimit != want.isBeyondLimit {
+			t.Errorf("%v: %+v", projection, input)
+		}
 	}
 }
 
