@@ -39,6 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/rollout"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
+	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/wording"
 )
 
@@ -169,9 +170,9 @@ func (d *description) aggregation(result *runtime.RawExtension) {
 	if result == nil || json.Unmarshal(result.Raw, &fields) != nil {
 		return
 	}
-	table := d.table("Aggregation", "FIELD", "VALUE")
+	table := d.table("Aggregation", "Field", "Value")
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		table.row(name, string(fields[name]))
+		table.row(name, redact.Text(string(fields[name])))
 	}
 }
 

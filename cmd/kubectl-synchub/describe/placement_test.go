@@ -25,6 +25,7 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -100,6 +101,23 @@ func TestDescribeExcludedObjects(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}
+	}
+}
+
+// The result of spec.aggregation has a line for each field, and its texts come from clusters.
+func TestDescribeAggregation(t *testing.T) {
+	var out bytes.Buffer
+	description := &description{now: time.Now()}
+	description.aggregation(&runtime.RawExtension{Raw: []byte("{\"running\":4,\"notRunningOn\":[\"florin\",\"\u009b2J\"]}")})
+	description.aggregation(nil)
+	columns := cli.NewColumns(&out)
+	description.print(columns)
+	if err := columns.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(out.String()), " ")
+	if !strings.HasPrefix(got, `Aggregation: Field Value notRunningOn ["florin",`) || !strings.HasSuffix(got, "running 4") || strings.ContainsRune(got, '\u009b') {
+		t.Errorf("got %q", got)
 	}
 }
 
