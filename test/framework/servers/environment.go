@@ -91,7 +91,7 @@ func (w *Environment) Servers() []*Server {
 	return all
 }
 
-// crash matches where a Go program says in its log why it ends.
+// crash matches the line of a log with which a Go program ends because of an error.
 var crash = regexp.MustCompile(`(?m)^(panic|fatal error): `)
 
 // Ended describes the servers that do not run, with the end of their logs. Before Stop, these have ended by themselves.
