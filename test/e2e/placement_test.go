@@ -179,7 +179,8 @@ var _ = Describe("placement", Label("placement"), func() {
 		remove(ctx, workload.Config, configMaps, ns, "item-0")
 		eventuallyExists(ctx, hosting, configMaps, ns, "later")
 		eventuallyGone(ctx, hosting, configMaps, ns, "item-0")
-		quiet(ctx)
+		// The status and the event about these changes are the leader's, and come some seconds later.
+		settled(ctx)
 		// A copy that the standby still had in its caches would be read again before it is withdrawn.
 		Eventually(cachedOfKCP).WithContext(ctx).WithArguments(standby, "configmaps").Should(Equal(cachedOfKCP(ctx, hub, "configmaps")))
 		before = identities(ctx, mailbox, configMaps, ns, "")
