@@ -218,7 +218,7 @@ define run_tests
 	@mkdir -p logs; e2e=0; unit=0; \
 	$(e2e_tests) 2>&1 | tee logs/e2e.log || e2e=$$?; \
 	$(unit_tests) 2>&1 | tee logs/unit.log || unit=$$?; \
-	if ((e2e)); then echo "Failed end to end:"; sed 's/\x1b\[[0-9;]*m//g' logs/e2e.log | grep -aE -A12 '^ *\[(FAILED|PANICKED|TIMEDOUT)\] |DATA RACE' | cut -c1-240 | tail -n 120 || tail -n 20 logs/e2e.log; grep -a -A16 '^failed first: ' logs/e2e.log | cut -c1-400; fi; \
+	if ((e2e)); then echo "Failed end to end:"; sed 's/\x1b\[[0-9;]*m//g' logs/e2e.log | grep -aE -A12 '^ *\[(FAILED|PANICKED|TIMEDOUT)\] |DATA RACE' | cut -c1-240 | tail -n 120 || tail -n 20 logs/e2e.log; { grep -a -A16 '^ *failed first: ' logs/e2e.log || true; } | cut -c1-400; fi; \
 	if ((unit)); then echo "Failed beside the code:"; grep -aE '^(panic: |FAIL| *--- FAIL|WARNING: DATA RACE)|^ +[a-z_]+_test.go:' logs/unit.log | cut -c1-200 | tail -n 20 || tail -n 20 logs/unit.log; fi; \
 	exit $$((e2e + unit > 0))
 endef
