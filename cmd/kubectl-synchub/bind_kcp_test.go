@@ -319,6 +319,9 @@ func (b *bindTest) binds(t *testing.T) {
 		Downsync: []edgev2alpha1.DownsyncObjectTest{{NamespaceSelectors: []metav1.LabelSelector{{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: bindcompute.SystemNamespaces},
 		}}}}},
+		Upsync: []edgev2alpha1.PlacementUpsync{{
+			UpsyncSet: edgev2alpha1.UpsyncSet{Resources: []string{"pods"}, Namespaces: []string{"*"}, Names: []string{"*"}}, To: edgev2alpha1.UpsyncToWorkspace,
+		}},
 		DeletionPolicy: edgev2alpha1.DeletionPolicyDelete,
 	}))
 	// The default leaves out all that kcp makes, except the namespace that kubectl uses.
