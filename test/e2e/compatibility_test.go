@@ -47,7 +47,7 @@ var _ = Describe("compatibility", func() {
 		}
 		eventuallyPublished(ctx, ns+"-widgets", ns+"-warned", ns+"-gadgets")
 
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "x"), widgets.object(ns, "large", "spec: {size: 9}"),
 			warned.object(ns, "small", "spec: {size: 3}"), gadgets.object(ns, "small", "spec: {size: 3}"),

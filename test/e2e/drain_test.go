@@ -115,7 +115,7 @@ var _ = Describe("drain, deletion and access", func() {
 	}, NodeTimeout(3*time.Minute))
 
 	It("grants users their rights in the mailbox, and revokes them", func(ctx SpecContext) {
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		mailbox := register(ctx, inventory, "florin", "florin")
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"mailboxAccess": [
 			{"clusterRole": "view", "subjects": [{"kind": "User", "name": "alice"}]}, {"clusterRole": "edit", "subjects": [{"kind": "Group", "name": "crew"}]}]}}`)

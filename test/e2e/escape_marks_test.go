@@ -35,7 +35,7 @@ var _ = Describe("marks", Label("escapes"), func() {
 	// Two SyncTargets, a and b, use the same cluster.
 	It("are valid only if the hub wrote them on the same object", func(ctx SpecContext) {
 		const ns = "marks-forged"
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		florin := target("florin")
 		register(ctx, inventory, "florin", "florin")
 		b := register(ctx, inventory, "rival", "florin")
@@ -83,7 +83,7 @@ spec:
 
 	It("keep the copies of one SyncTarget out of another one's mailbox", thorough, func(ctx SpecContext) {
 		const ns = "marks-shared"
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		florin := target("florin")
 		a, b := register(ctx, inventory, "florin", "florin"), register(ctx, inventory, "rival", "florin")
 		above, below := readerOf(ctx, a), readerOf(ctx, florin)

@@ -140,7 +140,7 @@ spec:
 	It("neither reach nor leave protected namespaces, unless a SyncTarget or a PublishedResource allows it", func(ctx SpecContext) {
 		const ns, elsewhere, below = "escape-spaces", "escape-spaces-elsewhere", "below-escape-spaces"
 		hosting := target("hosting")
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		mailbox := register(ctx, inventory, "hosting", "hosting")
 		apply(ctx, hosting, secret("kube-system", below))
 		DeferCleanup(func(ctx SpecContext) {

@@ -34,7 +34,7 @@ import (
 var _ = Describe("variations", thorough, Label("escapes"), func() {
 	It("of objects that a tenant or a target's administrator writes affect only their own mailbox", func(ctx SpecContext) {
 		const ns, kcpSystem = "variations", "kcp-system"
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		florin, guilder := target("florin"), target("guilder")
 		victim, own := register(ctx, inventory, "guilder", "guilder"), register(ctx, inventory, "florin", "florin")
 		config := syncerConfig(ns+"-up", fmt.Sprintf(`{upsync: [{apiGroup: "", resources: [configmaps], namespaces: [%s], names: [risen]}]}`, ns))

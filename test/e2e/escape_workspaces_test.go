@@ -29,7 +29,7 @@ import (
 // Nobody granted its user a workspace below a mailbox, and no limit of the mailbox would count it.
 var _ = Describe("the administrator of a mailbox", Label("escapes"), func() {
 	It("has the namespace default, and cannot create child workspaces", func(ctx SpecContext) {
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		mailbox := register(ctx, inventory, "hosting", "hosting")
 		Expect(framework.Exists(ctx, mailbox, namespaces, "", "default")).To(BeTrue())
 		patch(ctx, inventory.Config, syncTargets, "", "hosting", `{"spec": {"mailboxAccess": [

@@ -89,7 +89,7 @@ func comesTo(presence explain.Presence, state explain.State, step string) OmegaM
 var _ = Describe("the plugin", func() {
 	It("explains why an object is on a target or is not", func(ctx SpecContext) {
 		const ns = "explained"
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		apply(ctx, target("florin"), documents(namespace(ns), configMap(ns, "taken", "x")))
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "x"), configMap(ns, "taken", "y"), deployment(ns, "web"), namespace(ns+"-not"), configMap(ns+"-not", "other", "x"), everythingIn(ns)))

@@ -53,7 +53,7 @@ type healthyTarget struct {
 // newHealthyTarget returns the shared SyncTarget of the cluster, with objects in the namespace, and measures its usual latency.
 func newHealthyTarget(ctx context.Context, in string) *healthyTarget {
 	GinkgoHelper()
-	inventory := sharedInventory(ctx)
+	inventory := sharedInventory()
 	b := &healthyTarget{inventory: inventory, namespace: in, mailbox: register(ctx, inventory, "hosting", "hosting")}
 	apply(ctx, b.mailbox, documents(namespace(in), everythingIn(in)))
 	fill(ctx, b.mailbox, in, "change-", measured)

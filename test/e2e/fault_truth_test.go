@@ -118,7 +118,7 @@ spec:
 var _ = Describe("the reported state", thorough, Label("faults"), func() {
 	It("does not claim objects to be in sync while no hub syncs", func(ctx SpecContext) {
 		const ns = "claimed"
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "before"), selecting(ns, configMaps)))
 		readiness := func() string { return readyOf(ctx, mailbox, ns) }

@@ -39,7 +39,7 @@ var (
 var _ = Describe("fields of the API", func() {
 	It("do not change the target of a suspended SyncTarget, and catch up afterwards", func(ctx SpecContext) {
 		const ns = "suspended-target"
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "before"), everythingIn(ns)))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")

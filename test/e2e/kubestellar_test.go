@@ -77,7 +77,7 @@ spec:
 		spares := custom("tools.example.com", "v1", "spares", "Spare")
 		shelves := api{GroupVersionResource: tools.GroupVersion().WithResource("shelves"), kind: "Shelf", clusterScoped: true}
 		publish(ctx, tools)
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		// The same objects go to three targets, each by another config.
 		upByName := fmt.Sprintf(`
   upsync:

@@ -119,7 +119,7 @@ var _ = Describe("mailboxes get an API", func() {
 		for _, one := range []api{dials, knobs, levers} {
 			apply(ctx, florin, one.withSpec(sized, "v1"))
 		}
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, namespace(ns))
 		replica := hub.Pid()

@@ -38,7 +38,7 @@ var _ = Describe("installCRD", func() {
 		apply(ctx, hosting, pumps.withSpec(sized, "v1"))
 		publishAs(ctx, "pumps", "\n  resource: {group: installed.example.com, resource: pumps, version: v1}\n  installCRD: true")
 		eventuallyPublished(ctx, "pumps")
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		for _, name := range []string{"florin", "guilder"} {
 			mailbox := register(ctx, inventory, name, name)
 			apply(ctx, mailbox, documents(namespace(ns), pumps.object(ns, "one", `spec: {size: 1, port: "http"}`), selecting(ns, gvr)))

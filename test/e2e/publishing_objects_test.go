@@ -47,7 +47,7 @@ func eventuallyPublished(ctx context.Context, names ...string) {
 // annotateFlorin sets an annotation of the shared SyncTarget florin to a JSON value.
 func annotateFlorin(ctx context.Context, city string) {
 	GinkgoHelper()
-	patch(ctx, sharedInventory(ctx).Config, installation.SyncTargets, "", "florin", `{"metadata": {"annotations": {"ruled.example.com/city": `+city+`}}}`)
+	patch(ctx, sharedInventory().Config, installation.SyncTargets, "", "florin", `{"metadata": {"annotations": {"ruled.example.com/city": `+city+`}}}`)
 }
 
 var _ = Describe("the rules of a PublishedResource", func() {

@@ -66,7 +66,7 @@ var _ = Describe("restarts and removals", func() {
 
 	It("hands over to a second replica, at once on shutdown and after the lease when killed, with any clock skew", thorough, Label("faults"), func(ctx SpecContext) {
 		const ns = "handover"
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "one", "1"), everythingIn(ns)))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "one")

@@ -188,10 +188,10 @@ var _ = Describe("a leader that cannot reach kcp", thorough, func() {
 		quiet(ctx)
 		placed := identities(ctx, target("florin"), configMaps, ns, "")
 
-		served := readerOf(ctx, sharedInventory(ctx).Config)(syncTargets, "", "florin", "status", "hub")
+		served := readerOf(ctx, sharedInventory().Config)(syncTargets, "", "florin", "status", "hub")
 		former := served()
 		Expect(former).NotTo(BeEmpty())
-		Expect(readerOf(ctx, sharedInventory(ctx).Config)(syncTargets, "", "florin", "status", "hubVersion")()).NotTo(BeEmpty())
+		Expect(readerOf(ctx, sharedInventory().Config)(syncTargets, "", "florin", "status", "hubVersion")()).NotTo(BeEmpty())
 
 		parted := time.Now()
 		tunnel.Cut()

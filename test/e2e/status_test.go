@@ -162,7 +162,7 @@ var _ = Describe("status", func() {
 
 	It("makes kubectl rollout status in the mailbox correct", func(ctx SpecContext) {
 		const ns = "rollout"
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
 		syncTarget, err := inventory.SyncTarget(ctx, "florin")
 		Expect(err).NotTo(HaveOccurred())

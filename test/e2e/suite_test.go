@@ -54,7 +54,7 @@ var (
 	suite   *framework.Suite
 	synchub *installation.Installation
 	hub     *installation.Hub
-	// inventoryOfSpecs is what sharedInventory returns.
+	// inventoryOfSpecs is what sharedInventory returns. Its SyncTarget florin has the first mailbox of the process.
 	inventoryOfSpecs *installation.Inventory
 	// clusters are the clusters for target and register: "florin" and "guilder" with controllers, and "hosting", the
 	// process's own hosting cluster. The latter has no controllers, so only the spec makes changes.
@@ -115,7 +115,20 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
 	synchub.HubArguments = []string{fmt.Sprintf("--binding-settle-period=%s", absenceDelay), fmt.Sprintf("--mass-deletion-delay=%s", absenceDelay)}
 	Expect(synchub.EnableTunnels()).To(Succeed())
 	startHub(ctx)
+	makeFirstMailbox(ctx)
 }, NodeTimeout(10*time.Minute))
+
+// makeFirstMailbox makes the first mailbox of this process, for which kcp sets up all published APIs: on a busy machine that takes longer than
+// specs wait. Without it no spec can pass.
+func makeFirstMailbox(ctx context.Context) {
+	GinkgoHelper()
+	var err error
+	inventoryOfSpecs, err = synchub.NewInventory(ctx, fmt.Sprintf("shared-%d", GinkgoParallelProcess()))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(inventoryOfSpecs.Register(ctx, "florin", kubeconfigOf("florin"), nil)).To(Succeed())
+	clusterOf[inventoryOfSpecs.Path+"/florin"] = "florin"
+	Eventually(inventoryOfSpecs.Mailbox).WithContext(ctx).WithArguments("florin").WithTimeout(5*time.Minute).ShouldNot(BeNil(), "kcp and the hub make no mailbox ready")
+}
 
 var _ = SynchronizedAfterSuite(func(ctx SpecContext) {
 	if hub != nil && !hub.Ended() {
@@ -231,13 +244,8 @@ func startEndedHub(ctx context.Context) {
 // deleting a mailbox takes longer than most specs. Its SyncTargets have the names of their clusters. After the spec their
 // mailboxes have no configs, and their spec is as registered. Objects stay in the mailboxes, in namespaces that no other spec
 // uses, so a spec that selects all namespaces needs an inventory of its own.
-func sharedInventory(ctx context.Context) *installation.Inventory {
+func sharedInventory() *installation.Inventory {
 	GinkgoHelper()
-	if inventoryOfSpecs == nil {
-		inventory, err := synchub.NewInventory(ctx, fmt.Sprintf("shared-%d", GinkgoParallelProcess()))
-		Expect(err).NotTo(HaveOccurred())
-		inventoryOfSpecs = inventory
-	}
 	DeferCleanup(func(ctx SpecContext) {
 		startEndedHub(ctx)
 		registered, err := framework.List(ctx, inventoryOfSpecs.Config, installation.SyncTargets, "", "")
@@ -252,7 +260,7 @@ func sharedInventory(ctx context.Context) *installation.Inventory {
 // sharedMailbox returns a client config for the shared mailbox of a cluster; see sharedInventory.
 func sharedMailbox(ctx context.Context, cluster string) *rest.Config {
 	GinkgoHelper()
-	return register(ctx, sharedInventory(ctx), cluster, cluster)
+	return register(ctx, sharedInventory(), cluster, cluster)
 }
 
 // restore deletes all configs in the mailbox of a SyncTarget and sets its spec as Inventory.Register does.

@@ -30,7 +30,7 @@ var _ = Describe("an unreachable target", thorough, Label("requests"), func() {
 	It("is paused, syncs again when it is reachable, and does not affect another target", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "parked"
 		away := newCluster(ctx, "away")
-		inventory, healthy := newInventory(ctx, ns), sharedInventory(ctx)
+		inventory, healthy := newInventory(ctx, ns), sharedInventory()
 		mailboxes := map[string]*rest.Config{"florin": register(ctx, healthy, "florin", "florin"), "away": register(ctx, inventory, "away", "away")}
 		for name, mailbox := range mailboxes {
 			apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "before"), configMap(ns, "unwanted", "x"), everythingIn(ns)))

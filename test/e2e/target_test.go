@@ -54,7 +54,7 @@ var _ = Describe("targets", func() {
 	It("adopt the copies of KubeStellar's syncer", thorough, func(ctx SpecContext) {
 		const ns = "adoption"
 		const relic, service = `spec: {kept: 1, dropped: 2, parts: [a, b, c]}`, `{name: one, port: 80}, {name: two, port: 81}`
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
 		publish(ctx, relics, twins, spoils, services)
 		for resource, rule := range map[string]string{"relics": "KubeStellar", "services": "KubeStellar", "twins": "IfIdentical", "spoils": "Always"} {

@@ -33,7 +33,7 @@ var edgeSyncConfigs = schema.GroupVersionResource{Group: "edge.kubestellar.io", 
 var _ = Describe("selection for upsync", func() {
 	It("applies a wildcard to users' objects, not to objects that Kubernetes creates", func(ctx SpecContext) {
 		const ns, empty = "up-wildcard", "up-wildcard-empty"
-		inventory := sharedInventory(ctx)
+		inventory := sharedInventory()
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
 		above := readerOf(ctx, mailbox)
 		// The label excludes objects of other specs; the spec also sets it on Kubernetes' own objects.
