@@ -73,7 +73,9 @@ type aggregator struct {
 // aggregated is the result of an expression.
 type aggregated struct {
 	expression string
-	compiled   *aggregation.Objects
+	// compiled is nil if the expression was not compiled, and isInvalid is true if it cannot be.
+	compiled  *aggregation.Objects
+	isInvalid bool
 	// inputs identifies the objects that value and err are about.
 	inputs uint64
 	value  []byte
@@ -223,7 +225,7 @@ func (r *reflections) presentFor() map[objectKey][]types.UID {
 func (r *aggregated) evaluate(expression string, objects []*unstructured.Unstructured) *aggregated {
 	next := &aggregated{expression: expression, inputs: fingerprintOf(objects)}
 	if r != nil && r.expression == expression {
-		if r.compiled == nil || r.inputs == next.inputs {
+		if r.isInvalid || r.compiled != nil && r.inputs == next.inputs {
 			return r
 		}
 		next.compiled = r.compiled
@@ -231,7 +233,7 @@ func (r *aggregated) evaluate(expression string, objects []*unstructured.Unstruc
 	if next.compiled == nil {
 		compiled, err := aggregation.CompileObjects(expression)
 		if err != nil {
-			next.err = denied(rules.ReasonAggregationFailed, err.Error())
+			next.isInvalid, next.err = true, denied(rules.ReasonAggregationFailed, err.Error())
 			return next
 		}
 		next.compiled = compiled

@@ -110,6 +110,21 @@ func TestAggregationsOfPartsAreNotShown(t *testing.T) {
 	}
 }
 
+// A limit that is exceeded no more leaves nothing behind.
+func TestAggregationsComeBackAfterALimit(t *testing.T) {
+	t.Parallel()
+	placements, results := []*resolvedPlacement{aggregating("one", countObjects)}, map[types.UID]*aggregated{}
+	for name, refused := range map[string]*aggregated{
+		"of the workspace":  evaluateAll(nil, placements, map[types.UID]aggregationInput{"one": {isBeyondLimit: true}})["one"],
+		"of the placements": {expression: countObjects, err: errAggregationLimit},
+	} {
+		results["one"] = refused
+		if got := evaluateAll(results, placements, nil)["one"]; got.err != nil || string(got.value) != `{"all":0}` {
+			t.Errorf("after the limit %s: %s, %v", name, got.value, got.err)
+		}
+	}
+}
+
 func TestAggregationInput(t *testing.T) {
 	t.Parallel()
 	for projection, want := range map[mailboxes.Projection]aggregationInput{
