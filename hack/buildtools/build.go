@@ -25,10 +25,15 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/synchub-dev/synchub/hack/screen"
 )
 
 const failureLines = 30
+
+// buildsAtATime limits the memory of builds: one that links a large program takes up to 2 GB.
+const buildsAtATime = 2
 
 // compilerFlags omit what the linker flags of all tools drop, which takes a fifth of the time to compile.
 const compilerFlags = "all=-dwarf=false"
@@ -47,15 +52,21 @@ func batches(missing []pinned) [][]pinned {
 	return all
 }
 
+// build builds batches side by side: one downloads or links while another one compiles.
 func (i installer) build(ctx context.Context, show *screen.Screen, missing []pinned) error {
 	all := batches(missing)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(buildsAtATime)
 	for n, batch := range all {
 		step := fmt.Sprintf("[%d/%d] building %s %s", n+1, len(all), names(batch), batch[0].version)
-		if err := show.Step(step, func() error { return i.buildBatch(ctx, batch) }); err != nil {
-			return err
-		}
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err() // another one failed
+			}
+			return show.Step(step, func() error { return i.buildBatch(ctx, batch) })
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 func names(tools []pinned) string {

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package screen prints the progress of a command: finished lines, and below them a live part that is redrawn in place: the
-// table of [Screen.Draw], and the line of a running [Screen.Step]. On an output that cannot be redrawn, such as a pipe, it prints
+// table of [Screen.Draw], and a line for each running [Screen.Step]. On an output that cannot be redrawn, such as a pipe, it prints
 // finished lines only.
 package screen
 
@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,9 +47,13 @@ type Screen struct {
 	changed func(finished, live string)
 
 	mu sync.Mutex
-	// table and line are the live part below the finished lines, and drawn is that part as drawn last.
-	table, line, drawn string
+	// table and steps are the live part below the finished lines, and drawn is that part as drawn last.
+	table, drawn string
+	steps        []*step
 }
+
+// step is a running step and its line.
+type step struct{ line string }
 
 // New returns a Screen for out. It is live if out is a terminal that understands control sequences, and if the user has not
 // asked for plain text by NO_COLOR.
@@ -83,6 +88,10 @@ func (s *Screen) Live() bool {
 func (s *Screen) Println(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.println(text)
+}
+
+func (s *Screen) println(text string) {
 	s.clear()
 	fmt.Fprintln(s.out, text)
 	s.draw()
@@ -99,13 +108,23 @@ func (s *Screen) Draw(table string) {
 	}
 }
 
-func (s *Screen) drawLine(line string) {
+// drawStep replaces the line of a step. The first call adds it below the lines of older steps.
+func (s *Screen) drawStep(running *step, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if line != s.line {
-		s.line = line
-		s.redraw()
+	running.line = line
+	if !slices.Contains(s.steps, running) {
+		s.steps = append(s.steps, running)
 	}
+	s.redraw()
+}
+
+// finish replaces the line of a step by a finished one.
+func (s *Screen) finish(done *step, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps = slices.DeleteFunc(s.steps, func(running *step) bool { return running == done })
+	s.println(text)
 }
 
 func (s *Screen) redraw() {
@@ -136,10 +155,14 @@ func (s *Screen) draw() {
 }
 
 func (s *Screen) livePart() string {
-	if s.table == "" || s.line == "" {
-		return s.table + s.line
+	var lines []string
+	if s.table != "" {
+		lines = append(lines, s.table)
 	}
-	return s.table + "\n" + s.line
+	for _, running := range s.steps {
+		lines = append(lines, running.line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (s *Screen) report(finished string) {
@@ -162,7 +185,7 @@ func cut(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// Step runs a part of the work and shows its title, the elapsed time, and at last how it ended.
+// Step runs a part of the work and shows its title, the elapsed time, and at last how it ended. Several may run at a time.
 func (s *Screen) Step(title string, work func() error) error {
 	begun := time.Now()
 	elapsed := func() string { return fmt.Sprintf("%.1fs", time.Since(begun).Seconds()) }
@@ -176,27 +199,27 @@ func (s *Screen) Step(title string, work func() error) error {
 
 	result := make(chan error, 1)
 	go func() { result <- work() }()
-	s.drawLine(title + " …")
+	running := &step{}
+	s.drawStep(running, title+" …")
 	for {
 		select {
 		case <-ticker.C:
-			s.continues(fmt.Sprintf("%s … %s", title, elapsed()))
+			s.continues(running, fmt.Sprintf("%s … %s", title, elapsed()))
 		case err := <-result:
 			outcome := "done"
 			if err != nil {
 				outcome = "failed"
 			}
-			s.drawLine("")
-			s.Println(fmt.Sprintf("%s … %s after %s", title, outcome, elapsed()))
+			s.finish(running, fmt.Sprintf("%s … %s after %s", title, outcome, elapsed()))
 			return err
 		}
 	}
 }
 
 // continues shows the line of a step that is not done.
-func (s *Screen) continues(line string) {
+func (s *Screen) continues(running *step, line string) {
 	if s.Live() {
-		s.drawLine(line)
+		s.drawStep(running, line)
 		return
 	}
 	s.Println(line)

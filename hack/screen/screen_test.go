@@ -93,16 +93,21 @@ func TestALineNeverWraps(t *testing.T) {
 	expectLines(t, out.shows(), "a finished line wraps")
 }
 
-func TestATableStaysAboveTheLineOfAStep(t *testing.T) {
+func TestATableStaysAboveTheLinesOfSteps(t *testing.T) {
 	out := &terminal{}
 	s := newScreen(out, 0)
+	first, second := &step{}, &step{}
 	s.Draw("a table")
-	s.drawLine("a step")
-	expectLines(t, out.shows(), "a table", "a step")
+	s.drawStep(first, "first")
+	s.drawStep(second, "second")
+	expectLines(t, out.shows(), "a table", "first", "second")
+	s.drawStep(first, "first continues")
 	s.Println("a note")
-	expectLines(t, out.shows(), "a note", "a table", "a step")
-	s.drawLine("")
-	expectLines(t, out.shows(), "a note", "a table")
+	expectLines(t, out.shows(), "a note", "a table", "first continues", "second")
+	s.finish(first, "first is done")
+	expectLines(t, out.shows(), "a note", "first is done", "a table", "second")
+	s.finish(second, "second is done")
+	expectLines(t, out.shows(), "a note", "first is done", "second is done", "a table")
 }
 
 func TestRecord(t *testing.T) {
@@ -111,7 +116,7 @@ func TestRecord(t *testing.T) {
 	var frames []string
 	s.Record(func(finished, live string) { frames = append(frames, finished+"|"+live) })
 	s.Draw("table")
-	s.drawLine("line")
+	s.drawStep(&step{}, "line")
 	s.Println("end")
 	if want := []string{"|table", "|table\nline", "end|table\nline"}; !slices.Equal(frames, want) {
 		t.Errorf("the recording is %q, want %q", frames, want)
