@@ -52,7 +52,7 @@ func TestRenderRefuses(t *testing.T) {
 		"a definition of another resource": {
 			input: publishedResource("things", "resource: {group: db.example.com, resource: databases, kind: Thing}\napi: {schemaFrom: {configMap: {name: schemas}}}") +
 				"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: schemas}\ndata: {crd.yaml: \"{spec: {group: db.example.com, names: {plural: databases, kind: Database}}}\"}",
-			want: []string{"PublishedResource things: spec.resource: the definition is that of databases.db.example.com (Database)"},
+			want: []string{"PublishedResource things: spec.resource: the definition defines databases.db.example.com (Database)"},
 		},
 		"a ConfigMap without a definition": {
 			input: publishedResource("things", databases+"\napi: {schemaFrom: {configMap: {name: schemas}}}") +

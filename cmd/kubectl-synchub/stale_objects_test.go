@@ -268,7 +268,7 @@ func (s *replacedCluster) lists(t *testing.T) {
 
 func (s *replacedCluster) asks(t *testing.T) {
 	before := s.versions(t)
-	fail(t, "Of these objects 1 would be deleted and 3 released. The marks by which they were found are not verified.\nerror: nothing was changed: give --yes", s.with("--delete")...)
+	fail(t, "Of these objects 1 would be deleted and 3 released. Their marks are not verified.\nerror: nothing was changed: give --yes", s.with("--delete")...)
 	for _, dryRun := range []string{"client", "server"} {
 		got := succeed(t, s.with("--delete", "--dry-run="+dryRun)...)
 		if !strings.Contains(got.out, "configmap/mine deleted ("+dryRun+" dry run)\nconfigmap/stays released ("+dryRun+" dry run)\n") {

@@ -76,7 +76,7 @@ func (s relatedRef) checkPublisher(owner *resourcePlan) {
 // checkNamespace records a problem if the relation needs a namespace to find objects of the resource and has none.
 func (s relatedRef) checkNamespace(resource *plan.Resource) {
 	if resource.Namespaced && !s.synced.Namespaced && s.relation.LacksNamespace() {
-		s.setProblem(ReasonRelatedInvalid, "%s.namespace: required, because objects of %s are in namespaces and those of %s are not.",
+		s.setProblem(ReasonRelatedInvalid, "%s.namespace: required, because %s is namespaced and %s is not.",
 			s.field, resource.GroupResource(), s.groupResource)
 	}
 }

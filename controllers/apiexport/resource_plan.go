@@ -150,7 +150,7 @@ func (c *resourcePlan) setMutatedReferenceCondition(all *[]metav1.Condition) {
 	}
 	status.SetConditionIf(len(missed) > 0, all, metav1.Condition{
 		Type: synchubv1alpha1.ConditionMutatedReference, Reason: ReasonNamingMissing, ObservedGeneration: c.published.Generation,
-		Message: fmt.Sprintf("Objects are found by a field that spec.mutation changes, and their copies keep their names, so the primary names other objects on its other side: %s. "+
+		Message: fmt.Sprintf("Objects are found by a field that spec.mutation changes, and their copies keep their names, so the primary names different objects in the mailbox and on the cluster: %s. "+
 			"Give these entries a naming that makes the same names.", strings.Join(missed, "; ")),
 	})
 }

@@ -207,7 +207,7 @@ func TestSchemaFromAConfigMap(t *testing.T) {
 		{configMap("written", "other", "{}"), apiresourceschema.ReasonSchemaMissing, `the ConfigMap default/written has no key "crd.yaml"`},
 		{configMap("written", "crd.yaml", "{"), apiresourceschema.ReasonInvalid, "spec.api.schemaFrom.configMap: crd.yaml in default/written is not a CustomResourceDefinition"},
 		{configMap("written", "crd.yaml", "{kind: CustomResourceDefinition, spec: {grupp: a}}"), apiresourceschema.ReasonInvalid, "is not a CustomResourceDefinition"},
-		{configMap("written", "crd.yaml", definition("another.example.com", "a")), apiresourceschema.ReasonInvalid, "spec.resource: the definition is that of gadgets.another.example.com (Gadget)"},
+		{configMap("written", "crd.yaml", definition("another.example.com", "a")), apiresourceschema.ReasonInvalid, "spec.resource: the definition defines gadgets.another.example.com (Gadget)"},
 		{configMap("written", "crd.yaml", definition(group, "first")), apiresourceschema.ReasonCreated, "The APIResourceSchema is"},
 	} {
 		if step.manifest != "" {

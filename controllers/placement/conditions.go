@@ -205,7 +205,7 @@ func choiceCondition(found outcome) metav1.Condition {
 		return metav1.Condition{Type: edgev2alpha1.ConditionTooFewClusters}
 	}
 	return condition(edgev2alpha1.ConditionTooFewClusters, metav1.ConditionTrue, rules.ReasonTooFewClusters,
-		"spec.numberOfClusters is %d, and %s: %s, and the others are not Ready, or cordoned or drained.",
+		"spec.numberOfClusters is %d, and %s: %s, and the rest are not Ready, or cordoned or drained.",
 		found.choice.Number, wording.Count(chosen, "is chosen", "are chosen"), wording.Count(found.resolution.Matching, "SyncTarget matches", "SyncTargets match"))
 }
 

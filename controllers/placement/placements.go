@@ -364,7 +364,7 @@ func (p *placements) excludeCostly() {
 		if isWithin(one.Placement) {
 			return ""
 		}
-		return fmt.Sprintf("The label selectors in spec.downsync have %d terms and values, and those of all placements of the workspace may have %d. "+
+		return fmt.Sprintf("The label selectors in spec.downsync have %d terms and values, and all placements of the workspace together may have %d. "+
 			"Nothing new of this placement is placed: select by fewer labels and values, or by namespaces and names.", one.Cost(), maxCost)
 	})
 }
@@ -377,7 +377,7 @@ func (p *placements) excludeBeyondLimit(added []int, maxPairs int, wasActive map
 	p.exclude(func(i int, one *resolvedPlacement) string {
 		switch {
 		case pairs+added[i] > maxPairs && !wasActive[one.UID]:
-			return fmt.Sprintf("The placement has %d pairs of an object and a destination beside those of older placements, and the workspace may have %d in all. "+
+			return fmt.Sprintf("The placement adds %d pairs of an object and a destination to older placements, and the workspace may have %d in all. "+
 				"Nothing new of it is placed: select fewer objects or Locations, or ask the operator of the hub for a larger --max-placed-objects.", added[i], maxPairs)
 		case upsync+len(one.Upsync) > maxUpsync:
 			return fmt.Sprintf("The placements of the workspace have more than %d entries in spec.upsync. Nothing new of this one is placed: remove some.", maxUpsync)

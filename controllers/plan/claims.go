@@ -106,7 +106,7 @@ func (p Planner) resolve(relation *related.Relation, primary claimant) (*related
 	}
 	for _, name := range query.Names {
 		if name.Namespace != source && !primary.matcher.SelectsInNamespace(name.Namespace) {
-			return &query, fmt.Errorf("the namespace %s is neither that of the object nor selected by a SyncerConfig: %s is left out", name.Namespace, name)
+			return &query, fmt.Errorf("the namespace %s is neither the object's own nor selected by a SyncerConfig: %s is left out", name.Namespace, name)
 		}
 	}
 	return &query, nil

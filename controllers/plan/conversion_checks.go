@@ -44,12 +44,12 @@ func (r Resource) CheckConversion(published []Resource, made schema.GroupVersion
 			return r.Allowed.intersect(other.Allowed), nil
 		}
 		refusal = &policy.DeniedError{Reason: policy.ReasonConversionBypassesRules, Message: fmt.Sprintf(
-			"as %s objects would not keep to %s of the PublishedResources %s and %s, which differ: take the conversion out, or have both say the same",
+			"as %s objects would not keep to %s of the PublishedResources %s and %s, which differ: remove the conversion, or make both equal",
 			made.GroupKind(), rule, cmp.Or(r.PublishedResource, r.GroupResource().String()), other.PublishedResource)}
 	}
 	if refusal == nil {
 		refusal = &policy.DeniedError{Reason: policy.ReasonConversionNotPublished, Message: fmt.Sprintf(
-			"no PublishedResource publishes %s: have it published, or take the conversion out", describeKind(made))}
+			"no PublishedResource publishes %s: have it published, or remove the conversion", describeKind(made))}
 	}
 	return Allowed{}, refusal
 }

@@ -65,7 +65,7 @@ func BuildSchema(ctx context.Context, spec *synchubv1alpha1.PublishedResourceSpe
 	names := definition.Spec.Names
 	if wanted := spec.Resource; definition.Spec.Group != wanted.Group ||
 		names.Plural != cmp.Or(wanted.Resource, names.Plural) || names.Kind != cmp.Or(wanted.Kind, names.Kind) {
-		return nil, fmt.Errorf("spec.resource: the definition is that of %s (%s), not of the resource named here",
+		return nil, fmt.Errorf("spec.resource: the definition defines %s (%s), not the resource named here",
 			schema.GroupResource{Group: definition.Spec.Group, Resource: names.Plural}, names.Kind)
 	}
 	projected, err := schemas.Project(ctx, definition, spec.Resource.Version, projectionOf(spec))

@@ -73,7 +73,7 @@ func TestBuildSchema(t *testing.T) {
 		"one version":        {"example.com widgets Widget v1", nil, "widgets.example.com Widget v1"},
 		"projected":          {"example.com widgets Widget v1", &synchubv1alpha1.Projection{Group: new("a.io"), Version: "v7", Kind: "Gadget", Plural: "gadgets"}, "gadgets.a.io Gadget v7"},
 		"projected to core":  {"example.com widgets - v1", &synchubv1alpha1.Projection{Group: new("")}, "widgets.core Widget v1"},
-		"another group":      {"a.io widgets - -", nil, "spec.resource: the definition is that of widgets.example.com (Widget)"},
+		"another group":      {"a.io widgets - -", nil, "spec.resource: the definition defines widgets.example.com (Widget)"},
 		"another resource":   {"example.com gadgets Widget -", nil, "spec.resource: the definition"},
 		"another kind":       {"example.com widgets Gadget -", nil, "spec.resource: the definition"},
 		"another version":    {"example.com widgets - v9", nil, "spec.resource.version: "},

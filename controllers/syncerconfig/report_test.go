@@ -95,7 +95,7 @@ func TestObservedConfig(t *testing.T) {
 		shortfalls string
 	}{
 		"plain":    {selects: true, shortfalls: "spec.upsync[1].resources[0] (example.com gadgets)"},
-		"converts": {selects: true, problems: 1, shortfalls: "spec.conversions[1] (Gadget.example.com): no PublishedResource publishes Gadget.example.com: have it published, or take the conversion out"},
+		"converts": {selects: true, problems: 1, shortfalls: "spec.conversions[1] (Gadget.example.com): no PublishedResource publishes Gadget.example.com: have it published, or remove the conversion"},
 		"empty":    {},
 		"unknown":  {},
 	} {

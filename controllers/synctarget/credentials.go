@@ -133,7 +133,7 @@ func (c *Controller) kubeconfig(ctx context.Context, inventory cluster.Cluster, 
 // notAllowedMessage contains the command that allows the SyncTarget to use the Secret, for editors of the
 // Secret.
 func notAllowedMessage(secret *corev1.Secret, syncTarget *edgev2alpha1.SyncTarget) string {
-	return fmt.Sprintf("The Secret %s/%s does not say that this SyncTarget may use it. A user who may change the Secret can allow it with %s.",
+	return fmt.Sprintf("The Secret %s/%s does not allow this SyncTarget to use it. A user who may change the Secret can allow it with %s.",
 		secret.Namespace, secret.Name, kubeconfig.AllowCommand(secret, syncTarget.Name, syncTarget.UID))
 }
 

@@ -83,7 +83,7 @@ func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
 		"beside another":             {annotation: "guilder/two,florin/one"},
 		"nobody":                     {reason: ReasonCredentialsNotAllowed, says: command},
 		"one before it, of its name": {annotation: "florin/zero", reason: ReasonCredentialsNotAllowed, says: "--overwrite"},
-		"another":                    {annotation: "guilder", reason: ReasonCredentialsNotAllowed, says: "OTHERS,florin/one"},
+		"another":                    {annotation: "guilder", reason: ReasonCredentialsNotAllowed, says: "EXISTING,florin/one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inventory := &fakeCluster{secret: &corev1.Secret{

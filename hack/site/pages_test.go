@@ -110,3 +110,29 @@ func TestDocumentedYAMLParses(t *testing.T) {
 		t.Errorf("only %d documents were found", count)
 	}
 }
+
+// The README installs as the page does, which explains each command.
+func TestTheReadmeInstallsAsThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(readme), "\n## Install\n")
+	if !found {
+		t.Fatal("the README has no section Install")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	commands := regexp.MustCompile(`(?m)^    .*$`).FindAllString(section, -1)
+	if len(commands) < 4 {
+		t.Errorf("the README has only the commands %q", commands)
+	}
+	for _, command := range commands {
+		if !strings.Contains(string(page), command+"\n") {
+			t.Errorf("docs/install.md does not have the README's %q", strings.TrimSpace(command))
+		}
+	}
+}

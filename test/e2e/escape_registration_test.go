@@ -49,7 +49,7 @@ kind: SyncTarget
 metadata: {name: thief}
 spec: {allowSharedCluster: true, kubeconfigSecretRef: {name: owner-kubeconfig}}
 `)
-		Eventually(refused).WithContext(ctx).Should(MatchRegexp("does not say that this SyncTarget may use it.*kubectl annotate secret owner-kubeconfig"))
+		Eventually(refused).WithContext(ctx).Should(MatchRegexp("does not allow this SyncTarget to use it.*kubectl annotate secret owner-kubeconfig"))
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "thief", "MailboxReady").Should(Equal("True"))
 		mailbox := mailboxConfig(ctx, inventory, "thief")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "stolen", "x"), everythingIn(ns)))
@@ -63,12 +63,12 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {name: owner-kubeconfig}}
 		Expect(command).To(HaveLen(2))
 		allowed := value(ctx, inventory.Config, secrets, "default", "owner-kubeconfig", "metadata", "annotations", "synchub.dev/allowed-sync-targets")
 		kubectl := userOf(ctx, inventory)
-		kubectl.succeeds(ctx, strings.Fields(strings.ReplaceAll(command[1], "OTHERS", allowed))...)
+		kubectl.succeeds(ctx, strings.Fields(strings.ReplaceAll(command[1], "EXISTING", allowed))...)
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "stolen")
 
 		By("losing it again")
 		kubectl.succeeds(ctx, "annotate", "secret", "owner-kubeconfig", "--namespace", "default", "--overwrite", "synchub.dev/allowed-sync-targets=owner")
-		Eventually(refused).WithContext(ctx).Should(ContainSubstring("does not say that this SyncTarget may use it"))
+		Eventually(refused).WithContext(ctx).Should(ContainSubstring("does not allow this SyncTarget to use it"))
 		patch(ctx, mailbox, configMaps, ns, "stolen", `{"data": {"entry": "later"}}`)
 		patch(ctx, owned, configMaps, ns, "settings", `{"data": {"entry": "later"}}`)
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal("later"), "the owner is not disturbed")

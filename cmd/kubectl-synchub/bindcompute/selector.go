@@ -55,7 +55,7 @@ func ParseSelector(text string) (*metav1.LabelSelector, error) {
 			operator, isExpression = metav1.LabelSelectorOpIn, true
 		}
 		if !isExpression {
-			return nil, fmt.Errorf("%q: an EdgePlacement knows no operator %q", text, requirement.Operator())
+			return nil, fmt.Errorf("%q: an EdgePlacement has no operator %q", text, requirement.Operator())
 		}
 		selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: values})
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -158,28 +158,33 @@ func (o *checkOptions) checkHosting(ctx context.Context, report *Report) error {
 		report.add(hostingArea, Skipped, "name the hosting cluster by --hosting-kubeconfig or --hosting-context to check the hub itself")
 		return nil
 	}
-	hosting, clientset, err := o.hostingClients()
+	hosting, err := o.hostingCluster()
 	if err != nil {
 		return err
 	}
 	if o.pre {
-		report.preHosting(ctx, hosting, clientset.Discovery(), o.hubNamespace)
+		report.preHosting(ctx, hosting.Client, hosting.discovery, o.hubNamespace)
 		return nil
 	}
-	report.hosting(ctx, hosting, clientset.Discovery(), o.hubNamespace)
+	report.hosting(ctx, hosting.Client, hosting.discovery, o.hubNamespace)
 	return nil
 }
 
-// hostingClients returns clients of the hosting cluster. The second one is for its version, and for logs.
-func (o *checkOptions) hostingClients() (client.Client, kubernetes.Interface, error) {
+// hostingCluster has the clients of the hosting cluster: for objects, and for its version and logs. A clientset would add 10 MB to the
+// program, for all kinds of Kubernetes.
+type hostingCluster struct {
+	client.Client
+	discovery discovery.DiscoveryInterface
+}
+
+func (o *checkOptions) hostingCluster() (hosting hostingCluster, err error) {
 	config, err := o.hosting.Config(o.Cluster)
 	if err != nil {
-		return nil, nil, err
+		return hosting, err
 	}
-	hosting, err := cli.ClientOf(config)
-	if err != nil {
-		return nil, nil, err
+	if hosting.Client, err = cli.ClientOf(config); err != nil {
+		return hosting, err
 	}
-	clientset, err := kubernetes.NewForConfig(config)
-	return hosting, clientset, err
+	hosting.discovery, err = discovery.NewDiscoveryClientForConfig(config)
+	return hosting, err
 }

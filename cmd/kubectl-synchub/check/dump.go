@@ -24,6 +24,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -31,7 +32,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -182,7 +182,7 @@ func (o *checkOptions) dumpHosting(ctx context.Context, files *dump) error {
 	if !o.hosting.IsSet() {
 		return nil
 	}
-	hosting, logs, err := o.hostingClients()
+	hosting, err := o.hostingCluster()
 	if err != nil {
 		return err
 	}
@@ -196,18 +196,17 @@ func (o *checkOptions) dumpHosting(ctx context.Context, files *dump) error {
 	)
 	for i := range pods.Items {
 		for _, container := range pods.Items[i].Spec.Containers {
-			err = errors.Join(err, files.log(ctx, logs, &pods.Items[i], container.Name))
+			err = errors.Join(err, files.log(ctx, hosting.discovery.RESTClient(), &pods.Items[i], container.Name))
 		}
 	}
 	return err
 }
 
 // log writes the end of a container's log.
-func (d *dump) log(ctx context.Context, logs kubernetes.Interface, pod *corev1.Pod, container string) error {
+func (d *dump) log(ctx context.Context, server rest.Interface, pod *corev1.Pod, container string) error {
 	name := fmt.Sprintf("log-%s-%s.txt", pod.Name, container)
-	stream, err := logs.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-		Container: container, TailLines: new(int64(logLines)), LimitBytes: new(int64(maxFileBytes)),
-	}).Stream(ctx)
+	stream, err := server.Get().AbsPath("/api/v1/namespaces", pod.Namespace, "pods", pod.Name, "log").
+		Param("container", container).Param("tailLines", strconv.Itoa(logLines)).Param("limitBytes", strconv.Itoa(maxFileBytes)).Stream(ctx)
 	if err != nil {
 		return d.write(name, fmt.Appendf(nil, "cannot be read: %s\n", cli.SanitizeLine(err.Error())))
 	}

@@ -86,12 +86,12 @@ func (o *options) syncTargetsOf(ctx context.Context, here *cli.Reader) (*cli.Rea
 	}
 	logical, err := here.Get(ctx, logicalClusters, types.NamespacedName{Name: "cluster"})
 	if err != nil || logical == nil {
-		return nil, nil, fmt.Errorf("cannot find out of which SyncTarget the current mailbox is: %w", err)
+		return nil, nil, fmt.Errorf("cannot find the SyncTarget of the current mailbox: %w", err)
 	}
 	path := logical.GetAnnotations()["kcp.io/path"]
 	cluster, uid, found := strings.Cut(path[strings.LastIndex(path, ":")+1:], "-mb-")
 	if !found {
-		return nil, nil, fmt.Errorf("cannot find out of which SyncTarget the mailbox %s is: choose the inventory workspace, and give --sync-targets", path)
+		return nil, nil, fmt.Errorf("cannot find the SyncTarget of the mailbox %s: choose the inventory workspace, and give --sync-targets", path)
 	}
 	inventory, err := o.ReaderIn(cluster)
 	if err != nil {

@@ -277,7 +277,7 @@ func confirmQuestion(objects []StaleObject) string {
 	for _, one := range objects {
 		counts[one.Action]++
 	}
-	return fmt.Sprintf("Of these objects %d would be deleted and %d released. The marks by which they were found are not verified.", counts[cleanup.ActionDelete], counts[cleanup.ActionRelease])
+	return fmt.Sprintf("Of these objects %d would be deleted and %d released. Their marks are not verified.", counts[cleanup.ActionDelete], counts[cleanup.ActionRelease])
 }
 
 // list prints the stale objects.

@@ -86,7 +86,7 @@ func readBound(ctx context.Context, reader *inventories.Reader, known *fleet.Inv
 	}
 	after, err := reader.BoundVersion(ctx)
 	if err == nil && after != before {
-		err = errors.New("the APIBinding of the inventory workspace changed meanwhile")
+		err = errors.New("the APIBinding of the inventory workspace changed during the read")
 	}
 	return read, err
 }

@@ -91,7 +91,7 @@ func (b *sizeBudget) toJSON(result ref.Val) (any, error) {
 // normalizeNumber returns a number with the type that it has when decoded from JSON.
 func normalizeNumber(value float64) (any, error) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return nil, fmt.Errorf("%v is no number that JSON knows", value)
+		return nil, fmt.Errorf("%v is not a number in JSON", value)
 	}
 	if value == math.Trunc(value) && math.Abs(value) < maxExact {
 		return int64(value), nil

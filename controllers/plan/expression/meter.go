@@ -65,7 +65,7 @@ func (m *meter) spend(where string, work int) error {
 		return &meterError{where, "takes too long"}
 	}
 	if m.remaining -= work; m.remaining < 0 {
-		return &meterError{where, "goes on for too long: the template does too much"}
+		return &meterError{where, "takes too long: the template does too much"}
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ import (
 // empty map or list stays. applied is the result of [AppliedFields] for the live object. An object without empty maps and lists
 // costs nothing.
 //
-// Until structured-merge-diff 6.3.2, API servers replace such a map or list by null. They refuse that, store the null, or set the default.
+// Most API servers replace such a map or list by null: all but those with structured-merge-diff 6.3.2, 6.4.0 or 6.4.1. They refuse that,
+// store the null, or set the default.
 func Empties(desired map[string]any, applied []byte) (bool, error) {
 	if len(applied) == 0 || !hasEmptyFields(desired) {
 		return false, nil

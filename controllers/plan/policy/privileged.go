@@ -59,5 +59,5 @@ func CheckUpsync(onTarget, inMailbox schema.GroupResource) error {
 		return nil
 	}
 	return &DeniedError{ReasonPrivilegedUpsync, privileged.String() +
-		" acts inside kcp, so whoever administers the target would act in the mailbox: take it out of upsync, or have it allowed by spec.privilegedUpsync of its PublishedResource"}
+		" acts inside kcp, so an administrator of the target would act in the mailbox: remove it from upsync, or allow it by spec.privilegedUpsync of its PublishedResource"}
 }

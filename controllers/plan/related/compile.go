@@ -36,7 +36,7 @@ func Compile(spec []synchubv1alpha1.RelatedResource) ([]*Relation, error) {
 	for index, entry := range spec {
 		relation, err := compile(entry)
 		if other, ok := taken[entry.Identifier]; ok {
-			err = errors.Join(err, fmt.Errorf("identifier: %q is that of related[%d] already", entry.Identifier, other))
+			err = errors.Join(err, fmt.Errorf("identifier: %q is already used by related[%d]", entry.Identifier, other))
 		}
 		taken[entry.Identifier] = index
 		errs = append(errs, prefixErrors(fmt.Sprintf("related[%d].", index), err))

@@ -77,7 +77,7 @@ func TestCompile(t *testing.T) {
 func TestCompileErrors(t *testing.T) {
 	for title, test := range map[string]struct{ text, want string }{
 		"no identifier":             {"{identifier: '', object: {template: x}}", "related[1].identifier: it is required"},
-		"an identifier twice":       {"{identifier: first, object: {template: x}}", `related[1].identifier: "first" is that of related[0] already`},
+		"an identifier twice":       {"{identifier: first, object: {template: x}}", `related[1].identifier: "first" is already used by related[0]`},
 		"no origin":                 {"{origin: Moon, object: {template: x}}", `related[1].origin: "Moon" is neither Mailbox nor Target`},
 		"down from the target":      {"{origin: Target, object: {template: x}, mutation: {down: [{delete: {path: spec.x}}]}}", "related[1].mutation.down: what comes from the target does not go down"},
 		"status from the target":    {"{origin: Target, object: {template: x}, statusReturn: true}", "related[1].statusReturn: "},

@@ -134,7 +134,7 @@ func (r *reference) stringField(value any, field string) (string, error) {
 	case !ok:
 		return "", r.errorf("it must lead to text, and leads to %s", describeType(value))
 	case len(text) > maxTextBytes:
-		return "", r.errorf("it leads to a text of %d bytes, of which at most %d are read", len(text), maxTextBytes)
+		return "", r.errorf("it leads to a text of %d bytes, and at most %d are read", len(text), maxTextBytes)
 	default:
 		return text, nil
 	}

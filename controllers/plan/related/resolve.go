@@ -168,7 +168,7 @@ func resolveTexts(reference *reference, template *textTemplate, primary primaryO
 // checkCount returns an error if a primary names too many objects.
 func checkCount(count int, what string) error {
 	if count > maxNames {
-		return fmt.Errorf("the primary names %d %s, of which it may name %d", count, what, maxNames)
+		return fmt.Errorf("the primary names %d %s, and may name %d", count, what, maxNames)
 	}
 	return nil
 }

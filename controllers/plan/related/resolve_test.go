@@ -192,7 +192,7 @@ func TestResolveErrors(t *testing.T) {
 		"a name with a slash":          {"{object: {reference: {path: spec.secret}}}", "{secret: a/b}", "spec.secret: the text cannot be the name of an object: may not contain '/'"},
 		"two dots":                     {"{object: {reference: {path: spec.secret}}}", "{secret: '..'}", "the text cannot be the name of an object: may not be '..'"},
 		"a long name":                  {"{object: {reference: {path: spec.secret}}}", "{secret: " + strings.Repeat("x", 254) + "}", "a name of 254 characters is too long"},
-		"a very long name":             {"{object: {reference: {path: spec.secret}}}", "{secret: " + strings.Repeat("x", 4097) + "}", "it leads to a text of 4097 bytes, of which at most 4096 are read"},
+		"a very long name":             {"{object: {reference: {path: spec.secret}}}", "{secret: " + strings.Repeat("x", 4097) + "}", "it leads to a text of 4097 bytes, and at most 4096 are read"},
 		"no namespace":                 {"{object: {template: x}, namespace: {reference: {path: spec.where}}}", "{where: A}", "namespace.reference.path: spec.where: the text cannot be the name of a namespace: "},
 		"no namespace in an object":    {"{object: {reference: {path: spec.ref, nameField: name, namespaceField: ns}}}", "{ref: {name: x, ns: ../x}}", "object.reference.path: spec.ref: ns: the text cannot be the name of a namespace: "},
 		"no namespace by a template":   {"{object: {template: x}, namespace: {template: '{{ .Primary.spec.where }}'}}", "{where: a.b}", "namespace.template: the text cannot be the name of a namespace: "},
@@ -200,10 +200,10 @@ func TestResolveErrors(t *testing.T) {
 		"a missing field in templates": {"{object: {template: '{{ .Primary.spec.secret }}'}}", "{}", "object.template: cannot render the template"},
 		"no label":                     {"{object: {selector: {matchLabels: {app: '{{ .Primary.spec.app }}'}}}}", "{app: a b}", "object.selector.matchLabels[app]: the text cannot be the value of a label: "},
 		"no label of namespaces":       {"{object: {template: x}, namespace: {selector: {matchLabels: {app: '{{ .Primary.spec.app }}'}}}}", "{}", "namespace.selector.matchLabels[app]: cannot render the template"},
-		"more names than can be":       {"{object: {reference: {path: 'spec.secrets[*]'}}}", "{secrets: [" + numbered(1001) + "]}", "the primary names 1001 objects, of which it may name 1000"},
-		"more refs than can be":        {"{object: {reference: {path: 'spec.secrets[*]', nameField: n, namespaceField: ns}}}", "{secrets: [{n: " + strings.ReplaceAll(numbered(1001), ", ", "}, {n: ") + "}]}", "the primary names 1001 objects, of which it may name 1000"},
-		"more places than can be":      {"{object: {reference: {path: 'spec.secrets[*]'}}, namespace: {reference: {path: 'spec.secrets[*]'}}}", "{secrets: [" + numbered(32) + "]}", "the primary names 1024 objects, of which it may name 1000"},
-		"more namespaces than can be":  {"{object: {owner: {}}, namespace: {reference: {path: 'spec.secrets[*]'}}}", "{secrets: [" + numbered(1001) + "]}", "the primary names 1001 namespaces, of which it may name 1000"},
+		"more names than can be":       {"{object: {reference: {path: 'spec.secrets[*]'}}}", "{secrets: [" + numbered(1001) + "]}", "the primary names 1001 objects, and may name 1000"},
+		"more refs than can be":        {"{object: {reference: {path: 'spec.secrets[*]', nameField: n, namespaceField: ns}}}", "{secrets: [{n: " + strings.ReplaceAll(numbered(1001), ", ", "}, {n: ") + "}]}", "the primary names 1001 objects, and may name 1000"},
+		"more places than can be":      {"{object: {reference: {path: 'spec.secrets[*]'}}, namespace: {reference: {path: 'spec.secrets[*]'}}}", "{secrets: [" + numbered(32) + "]}", "the primary names 1024 objects, and may name 1000"},
+		"more namespaces than can be":  {"{object: {owner: {}}, namespace: {reference: {path: 'spec.secrets[*]'}}}", "{secrets: [" + numbered(1001) + "]}", "the primary names 1001 namespaces, and may name 1000"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			query, err := compile(t, test.relation).Resolve(newPrimary(t, "a", test.spec), environment)

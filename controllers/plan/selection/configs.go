@@ -103,7 +103,7 @@ func (m *Matcher) addEdgeSyncConfig(edgeSyncConfig *edgev2alpha1.EdgeSyncConfig)
 		field := fmt.Sprintf("spec.upSyncedResources[%d]", i)
 		converted := config.conversions.targetEntries(entry)
 		if len(converted)-1 > room {
-			m.addProblem(config, field, fmt.Sprintf("with its conversions it stands for more than another %d entries, of which a config may have %d", room, maxConvertedEntries))
+			m.addProblem(config, field, fmt.Sprintf("with its conversions it stands for more than another %d entries, and a config may have %d", room, maxConvertedEntries))
 			m.unresolvedUp.everything = true
 			continue
 		}

@@ -84,7 +84,7 @@ func NotCompared(native bool) State {
 	if native {
 		return accepted(ReasonNotCompared, "kcp serves this kind by itself, as the target does; there are no schemas to compare.")
 	}
-	return accepted(ReasonNotCompared, "The API is that of another export, whose schema the hub does not see.")
+	return accepted(ReasonNotCompared, "The API belongs to another export, whose schema the hub does not see.")
 }
 
 const (

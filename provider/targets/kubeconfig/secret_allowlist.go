@@ -99,7 +99,7 @@ func AllowCommand(secret metav1.Object, name string, uid types.UID) string {
 		overwrite = "--overwrite "
 	}
 	if HasEntriesForOthers(secret, name) {
-		value, explained = "OTHERS"+entrySeparator+value, ", with the existing entries of the annotation in place of OTHERS"
+		value, explained = "EXISTING"+entrySeparator+value, ", with the existing entries of the annotation in place of EXISTING"
 	}
 	return fmt.Sprintf("`kubectl annotate secret %s --namespace %s %s%s=%s`%s",
 		secret.GetName(), secret.GetNamespace(), overwrite, edgev2alpha1.AnnotationAllowedSyncTargets, value, explained)

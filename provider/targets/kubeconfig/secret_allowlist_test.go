@@ -52,7 +52,7 @@ func TestAllow(t *testing.T) {
 		"a longer name":      {annotation: "florin.two", then: "florin.two,florin/one"},
 		"another with this one's UID": {
 			annotation: "guilder/one", then: "guilder/one,florin/one",
-			command: "`kubectl annotate secret s --namespace default --overwrite synchub.dev/allowed-sync-targets=OTHERS,florin/one`, with the existing entries of the annotation in place of OTHERS",
+			command: "`kubectl annotate secret s --namespace default --overwrite synchub.dev/allowed-sync-targets=EXISTING,florin/one`, with the existing entries of the annotation in place of EXISTING",
 		},
 		"a UID that is empty": {annotation: "florin/", then: "florin/one"},
 		"a wildcard":          {annotation: "*", then: "*,florin/one"},
