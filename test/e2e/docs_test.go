@@ -65,7 +65,7 @@ var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(2
 		script = append(script, checkMigration(ns)...)
 		atStart := blocks(start, shellBlock)
 		run(ctx, "migrating", map[string]string{"OLD_MAILBOX_KUBECONFIG": kubeconfig, "OLD_SYNCER": syncer},
-			append(script, atStart[len(atStart)-1]))
+			append(script, atStart[len(atStart)-2:]...))
 
 		By("keeping the remaining copies on the target")
 		Expect(value(ctx, guilder, deployments, ns, "till", "metadata", "uid")).To(Equal(uid))
