@@ -34,30 +34,30 @@ type caches struct {
 	workloads      *mailboxes.Mailboxes
 	workloadPolicy *placement.CachePolicy
 	// needed are the mailboxes that this replica needs; nil if it needs all.
-	needed *neededMailboxes
+	owned *ownedMailboxes
 }
 
 func newCaches(r *replica) caches {
 	settings := r.settings.Mailboxes
 	limits := mailboxes.Limits{Objects: settings.MaxObjects, Bytes: settings.MaxBytes}
 	mailboxPolicy, workloadPolicy := syncmanager.NewCachePolicy(limits, r.Log.WithName("sync")), placement.NewCachePolicy(limits)
-	var needed *neededMailboxes
-	var needs, needsWorkload func(logicalcluster.Name) bool
+	var owned *ownedMailboxes
+	var owns, ownsWorkload func(logicalcluster.Name) bool
 	if r.isSharded {
-		needed = newNeededMailboxes(r.role)
-		needs, needsWorkload = needed.needs, needed.needsWorkload
+		owned = newOwnedMailboxes(r.role)
+		owns, ownsWorkload = owned.owns, owned.ownsWorkload
 	}
 	return caches{
 		mailboxes: newMailboxes(r, "mailboxes", mailboxes.Options{
-			Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources, Needs: needs, Policy: mailboxPolicy, MaxBytes: settings.TotalBytes,
+			Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources, Owns: owns, Policy: mailboxPolicy, MaxBytes: settings.TotalBytes,
 		}),
 		mailboxPolicy: mailboxPolicy,
 		workloads: newMailboxes(r, "workloads", mailboxes.Options{
-			Export: bootstrap.WorkloadExport, Resources: placement.Resources, Needs: needsWorkload, Policy: workloadPolicy, MaxBytes: settings.TotalBytes / 2,
+			Export: bootstrap.WorkloadExport, Resources: placement.Resources, Owns: ownsWorkload, Policy: workloadPolicy, MaxBytes: settings.TotalBytes / 2,
 			BindLater: true,
 		}),
 		workloadPolicy: workloadPolicy,
-		needed:         needed,
+		owned:          owned,
 	}
 }
 

@@ -144,10 +144,10 @@ func newControllers(h *hub) ([]controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	updater := neededUpdater{h.needed, h.ledger, h.mailboxes.RecheckNeeds, h.workloads.RecheckNeeds}
+	updater := ownedUpdater{h.owned, h.ledger, h.mailboxes.RecheckOwned, h.workloads.RecheckOwned}
 	return append(all,
 		runnables{elector, onEachReplica(updater.run), setReady(h, syncManager), copiesOfOthers},
-		syncmanager.NewSyncSummaryWriter(syncManager, h.ledger, readySyncTargets, h.Log.WithName("answers")),
+		syncmanager.NewSyncSummaryWriter(syncManager, h.ledger, readySyncTargets, h.Log.WithName("syncsummary")),
 		newCopiesWriter(h, syncManager),
 	), nil
 }

@@ -68,9 +68,9 @@ type bindingOrder struct {
 type unboundWorkspace struct {
 	// missing are the unbound schemas in the order of the export. The first one stops the binding, or kcp will bind it next.
 	missing []schema.GroupResource
-	// since is when the current first schema became the first. isTried is true once kcp had time to bind it.
-	since   time.Time
-	isTried bool
+	// since is when the current first schema became the first. isAttempted is true once kcp had time to bind it.
+	since       time.Time
+	isAttempted bool
 	// trials counts how often a schema was tried as the first one.
 	trials map[schema.GroupResource]int
 }
@@ -112,12 +112,12 @@ func (o *bindingOrder) observe(unbound map[logicalcluster.Name][]schema.GroupRes
 // observe returns the delay until the first schema counts as tried.
 func (w *unboundWorkspace) observe(missing []schema.GroupResource, now time.Time) (wait time.Duration) {
 	if len(w.missing) == 0 || w.missing[0] != missing[0] {
-		w.since, w.isTried = now, false
+		w.since, w.isAttempted = now, false
 	}
 	w.missing = missing
 	wait = max(w.since.Add(minReorderInterval).Sub(now), 0)
-	if wait == 0 && !w.isTried {
-		w.isTried = true
+	if wait == 0 && !w.isAttempted {
+		w.isAttempted = true
 		w.trials[missing[0]]++
 	}
 	return wait
@@ -129,7 +129,7 @@ func (w *unboundWorkspace) last() map[schema.GroupResource]bool {
 	for _, resource := range w.missing {
 		fewest = min(fewest, w.trials[resource])
 	}
-	if !w.isTried || len(w.missing) == 1 || fewest == minTrials {
+	if !w.isAttempted || len(w.missing) == 1 || fewest == minTrials {
 		return nil
 	}
 	last := map[schema.GroupResource]bool{w.missing[0]: true}

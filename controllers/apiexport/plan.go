@@ -100,7 +100,7 @@ func (p *planner) newPlan(ctx context.Context, resources []synchubv1alpha1.Publi
 		plan.needsPolling = plan.needsPolling || resource.problem != nil && resource.problem.reason == ReasonNotServed
 	}
 	for _, resource := range plan.resources {
-		if resource.isInForce() {
+		if resource.isActive() {
 			p.planRelated(ctx, plan, resource, owners, draft)
 		}
 	}

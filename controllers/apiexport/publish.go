@@ -120,7 +120,7 @@ func (p *exportPlan) resourceLimits() map[schema.GroupVersionResource]mailboxes.
 func (p *exportPlan) syncedResources() []plan.Resource {
 	var synced []plan.Resource
 	for _, resource := range p.resources {
-		if resource.isInForce() {
+		if resource.isActive() {
 			synced = append(synced, *resource.synced)
 		}
 	}
@@ -151,7 +151,7 @@ type schemas map[schema.GroupResource]schemacheck.Schema
 func (c *Controller) updateSchemas(ctx context.Context, plan *exportPlan) error {
 	next := schemas{}
 	for _, resource := range plan.resources {
-		if !resource.isInForce() || resource.isUnpublishing() || resource.entry.schema == "" {
+		if !resource.isActive() || resource.isUnpublishing() || resource.entry.schema == "" {
 			continue
 		}
 		schema := schemacheck.Schema{

@@ -64,7 +64,7 @@ func (p *planner) planRelated(ctx context.Context, plan *exportPlan, c *resource
 
 // checkPublisher records a problem if the PublishedResource that publishes the related API does not work.
 func (s relatedRef) checkPublisher(owner *resourcePlan) {
-	if owner.isInForce() {
+	if owner.isActive() {
 		s.checkNamespace(owner.synced)
 		return
 	}

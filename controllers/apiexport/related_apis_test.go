@@ -146,7 +146,7 @@ related: [{identifier: password, origin: Mailbox, resource: {version: v1, resour
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(made.resources) != 1 || !made.resources[0].isInForce() {
+		if len(made.resources) != 1 || !made.resources[0].isActive() {
 			t.Fatalf("%q: the PublishedResource is not synced: %+v", naming, made.resources)
 		}
 		var conditions []metav1.Condition

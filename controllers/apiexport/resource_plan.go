@@ -119,8 +119,8 @@ func (c *resourcePlan) setInvalid(err error) {
 
 func inOneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// isInForce reports whether the hub syncs objects by this PublishedResource.
-func (c *resourcePlan) isInForce() bool { return c.notExported == nil && c.synced != nil }
+// isActive reports whether the hub syncs objects by this PublishedResource.
+func (c *resourcePlan) isActive() bool { return c.notExported == nil && c.synced != nil }
 
 // conditions returns the conditions Exported and Ready.
 func (c *resourcePlan) conditions() (exported, ready metav1.Condition) {

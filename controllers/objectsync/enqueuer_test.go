@@ -361,9 +361,9 @@ func TestStateOutlastsAnUnreadableMailbox(t *testing.T) {
 	// The target is away. Only the controller of a resource that is being unpublished runs passes then.
 	r.Resource.Unpublishing = true
 	r.enqueuer.states.setFailure(shop("failed"), Failure{Reason: plan.ReasonConflict})
-	r.enqueuer.states.setFindings(shop("held-back"), findings{heldBack: true})
+	r.enqueuer.states.setFindings(shop("excluded"), findings{excluded: true})
 	r.enqueuer.states.setFindings(shop("former"), findings{former: true})
-	for _, name := range []string{"failed", "held-back", "former"} {
+	for _, name := range []string{"failed", "excluded", "former"} {
 		if result, err := r.Reconcile(t.Context(), shop(name)); err != nil || !result.IsZero() {
 			t.Errorf("%s: got %+v, %v", name, result, err)
 		}
@@ -372,7 +372,7 @@ func TestStateOutlastsAnUnreadableMailbox(t *testing.T) {
 		t.Errorf("the failures are %v, the former keys %v, with %d reports", r.enqueuer.states.failures(), r.enqueuer.states.formerKeys(), r.reported)
 	}
 	r.NamespacesChanged()
-	r.expectEnqueued("failed", "former", "held-back")
+	r.expectEnqueued("failed", "former", "excluded")
 }
 
 // The end of the first pass changes no object, but the configs' status must report it.

@@ -61,11 +61,11 @@ func (e *executor) writeDown(ctx context.Context, p plan.DownPlan) (outcome, err
 	}
 	if p.Finalizer == plan.ConfigureFinalizer {
 		if err := e.toMailbox.configureFinalizer(ctx, p.Key, p.InMailbox); err != nil {
-			return outcome{heldBack: p.HeldBack}, err
+			return outcome{excluded: p.Excluded}, err
 		}
 	}
 	claimsErr := e.primaries.publish(p.Key, p.Claims)
-	result := outcome{decision: p.Decision, deferred: p.Deferred, requeueAfter: p.RequeueAfter, heldBack: p.HeldBack}
+	result := outcome{decision: p.Decision, deferred: p.Deferred, requeueAfter: p.RequeueAfter, excluded: p.Excluded}
 	if p.Err != nil {
 		return result, errors.Join(p.Err, claimsErr)
 	}
@@ -170,7 +170,7 @@ func (e *executor) confirmMissing(ctx context.Context, key types.NamespacedName,
 
 // executeUp executes the plan for a mailbox object that is, or was, upsynced.
 func (e *executor) executeUp(ctx context.Context, p plan.UpPlan) (outcome, error) {
-	result := outcome{decision: p.Decision, up: true, requeueAfter: p.RequeueAfter, heldBack: p.HeldBack}
+	result := outcome{decision: p.Decision, up: true, requeueAfter: p.RequeueAfter, excluded: p.Excluded}
 	if to := p.RenameTo; to != nil {
 		e.states.addRename(p.Key, *to)
 		if !e.mailbox.isFree(*to) {

@@ -64,8 +64,8 @@ type findings struct {
 	deferred []string
 	// drift is how the copy differs, if the hub only reports that; nil for none.
 	drift *driftReport
-	// heldBack is true if the object is selected, but the configs' own rules keep it from being copied.
-	heldBack bool
+	// excluded is true if the object is selected, but the configs' own rules keep it from being copied.
+	excluded bool
 	// finished is true if the object has run to completion and no longer has a copy.
 	finished bool
 	// former is true if copies stay on the target although their source is gone: see [plan.Decision.IsKept].
@@ -99,7 +99,7 @@ func (s *keyState) isEmpty() bool {
 }
 
 func (f *findings) isEmpty() bool {
-	return len(f.deferred) == 0 && f.drift == nil && !f.heldBack && !f.finished && !f.former
+	return len(f.deferred) == 0 && f.drift == nil && !f.excluded && !f.finished && !f.former
 }
 
 // set sets a field of a key's state, and reports whether that changed it. A key without a state gets none for a zero value.
@@ -245,7 +245,7 @@ func (s *keyStates) setFindings(key types.NamespacedName, found findings) (chang
 		return false
 	}
 	state := s.state(key)
-	changed = !slices.Equal(state.deferred, found.deferred) || state.heldBack != found.heldBack || state.finished != found.finished
+	changed = !slices.Equal(state.deferred, found.deferred) || state.excluded != found.excluded || state.finished != found.finished
 	state.findings = found
 	s.put(key, state)
 	return changed

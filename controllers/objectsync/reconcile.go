@@ -47,8 +47,8 @@ type outcome struct {
 	deferred []string
 	// drift is how the copy differs, if the hub only reports that; nil for other decisions.
 	drift *driftReport
-	// heldBack is true if the object exists, and the configs' own rules keep it from being copied.
-	heldBack bool
+	// excluded is true if the object exists, and the configs' own rules keep it from being copied.
+	excluded bool
 	// statusReturned is true if the pass wrote a status to the mailbox.
 	statusReturned bool
 	// unreadable is true if the mailbox could not be read.
@@ -179,6 +179,6 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 		p = c.planner.PlanUp(s)
 	}
 	up, err := c.executor.executeUp(ctx, p)
-	up.placementCopy, up.heldBack = down.placementCopy, up.heldBack || down.heldBack
+	up.placementCopy, up.excluded = down.placementCopy, up.excluded || down.excluded
 	return up, err
 }

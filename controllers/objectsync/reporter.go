@@ -172,7 +172,7 @@ func (r *reporter) restoreChanges(p pass) {
 func (r *reporter) recordState(key types.NamespacedName, outcome outcome, err error) {
 	found := findings{deferred: outcome.deferred, drift: outcome.drift}
 	if err == nil {
-		found.heldBack, found.finished, found.former = outcome.heldBack, outcome.decision.Cause == plan.Finished, outcome.decision.IsKept()
+		found.excluded, found.finished, found.former = outcome.excluded, outcome.decision.Cause == plan.Finished, outcome.decision.IsKept()
 	}
 	if r.states.setFindings(key, found) {
 		r.onChange()

@@ -70,7 +70,7 @@ func TestFormerChoice(t *testing.T) {
 func TestMoving(t *testing.T) {
 	inSync := &pair{desired: true, placed: true, syncStatus: &syncStatus{synced: true}}
 	away := &pair{desired: true, placed: true}
-	if (&object{pairs: map[site]*pair{at("m"): inSync, at("away"): away}}).isMoving() {
+	if (&object{pairs: map[site]*pair{at("m"): inSync, at("away"): away}}).isMigrating() {
 		t.Error("a disconnected cluster among several destinations keeps the old copy")
 	}
 	for name, c := range map[string]struct {
@@ -90,11 +90,11 @@ func TestMoving(t *testing.T) {
 	} {
 		for choice, want := range map[*rules.Choice]bool{{Number: 1}: c.chosen, nil: c.allOver} {
 			moved := &object{selectedBy: []*resolvedPlacement{{Placement: &rules.Placement{Choice: choice}}}, pairs: map[site]*pair{at("m"): &c.pair}}
-			if got := moved.isMoving(); got != want {
+			if got := moved.isMigrating(); got != want {
 				t.Errorf("%s, chosen %v: moving %v", name, choice != nil, got)
 			}
 			moved.selectedBy[0].Destinations = []rules.Destination{{SyncTarget: fleet.SyncTarget{Name: "new"}}}
-			if !moved.isMoving() {
+			if !moved.isMigrating() {
 				t.Errorf("%s, chosen %v: not moving to a SyncTarget without a mailbox", name, choice != nil)
 			}
 		}

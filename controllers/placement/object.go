@@ -148,22 +148,22 @@ func (o *object) withdrawal(mailbox logicalcluster.Name, isCertain bool) plan.St
 	case o.absence == plan.Terminating:
 		// The source is visible, and somebody deletes it.
 		return plan.Deselected
-	case !isCertain, o.absence == "" && (o.isMoving() || o.isMovingWithin(mailbox)):
+	case !isCertain, o.absence == "" && (o.isMigrating() || o.isMigratingWithin(mailbox)):
 		return ""
 	default:
 		return plan.Deselected
 	}
 }
 
-// isMoving reports whether withdrawn copies must stay because the object has not arrived at its new
+// isMigrating reports whether withdrawn copies must stay because the object has not arrived at its new
 // destinations. All new mailboxes must have the object, and at least one new cluster. A failed copy counts as
 // arrived, unless a placement chooses its clusters. A copy that waits for a rollout of new content has arrived.
-func (o *object) isMoving() bool {
+func (o *object) isMigrating() bool {
 	if slices.ContainsFunc(o.selectedBy, (*resolvedPlacement).awaitsMailbox) {
 		return true
 	}
 	chooses := slices.ContainsFunc(o.selectedBy, func(one *resolvedPlacement) bool { return one.Choice != nil })
-	hasDesired, hasArrived := false, false
+	hasDesired, isAvailable := false, false
 	for _, found := range o.pairs {
 		if !found.desired {
 			continue
@@ -172,16 +172,16 @@ func (o *object) isMoving() bool {
 			return true
 		}
 		hasDesired = true
-		hasArrived = hasArrived || found.failure != nil || found.waiting || found.syncStatus.hasArrived(chooses)
+		isAvailable = isAvailable || found.failure != nil || found.waiting || found.syncStatus.isAvailable(chooses)
 	}
-	return hasDesired && !hasArrived
+	return hasDesired && !isAvailable
 }
 
-// isMovingWithin reports whether a withdrawn copy must stay because the object gets another name in the same mailbox, and the
+// isMigratingWithin reports whether a withdrawn copy must stay because the object gets another name in the same mailbox, and the
 // cluster does not have it under that name.
-func (o *object) isMovingWithin(mailbox logicalcluster.Name) bool {
+func (o *object) isMigratingWithin(mailbox logicalcluster.Name) bool {
 	for at, found := range o.pairs {
-		if at.mailbox == mailbox && found.desired && !found.syncStatus.hasArrived(true) {
+		if at.mailbox == mailbox && found.desired && !found.syncStatus.isAvailable(true) {
 			return true
 		}
 	}

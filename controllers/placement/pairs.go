@@ -394,7 +394,7 @@ func (p *pairs) change(entry *object, at site, change func()) {
 func (p *pairs) awaitsCRDs(mailbox logicalcluster.Name) bool {
 	for key := range p.crds {
 		found := p.objects[key].pairs[site{mailbox: mailbox}]
-		if found != nil && found.desired && found.failure == nil && !found.syncStatus.hasArrived(false) {
+		if found != nil && found.desired && found.failure == nil && !found.syncStatus.isAvailable(false) {
 			return true
 		}
 	}

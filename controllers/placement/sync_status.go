@@ -88,9 +88,9 @@ func isBlocking(state objectsync.ObjectState) bool {
 	return hasNone && (state.Failure.Reason == plan.ReasonNotServed || state.Failure.Reason == plan.ReasonForbidden)
 }
 
-// hasArrived reports whether the cluster has the content of the copy or, if mustSucceed is false, cannot have
+// isAvailable reports whether the cluster has the content of the copy or, if mustSucceed is false, cannot have
 // it.
-func (p *syncStatus) hasArrived(mustSucceed bool) bool {
+func (p *syncStatus) isAvailable(mustSucceed bool) bool {
 	return p != nil && (p.synced || p.failure != nil && !mustSucceed)
 }
 

@@ -149,9 +149,9 @@ func (d Decision) IsKept() bool {
 	return d.Action == None && (d.Cause == FormerMailbox || d.Cause == Restored)
 }
 
-// isHeldBack reports whether a config is suspended, or leaves the object to upsync. Such an object counts in the config's status,
+// isExcluded reports whether a config is suspended, or leaves the object to upsync. Such an object counts in the config's status,
 // although it causes no write and no failure.
-func (d Decision) isHeldBack() bool {
+func (d Decision) isExcluded() bool {
 	return d.Cause == Cause(Suspended) || d.Cause == ExcludedByUpsync
 }
 

@@ -45,8 +45,8 @@ type Plan struct {
 	Status StatusReturn
 	// RequeueAfter is the delay until the next pass if no event comes; zero for none.
 	RequeueAfter time.Duration
-	// HeldBack is true if the source exists, and the configs' own rules keep it from being copied (see [Decision.isHeldBack]).
-	HeldBack bool
+	// Excluded is true if the source exists, and the configs' own rules keep it from being copied (see [Decision.isExcluded]).
+	Excluded bool
 	// ForgetRemoval is the removal that no longer matters once the plan was executed; nil for none.
 	ForgetRemoval *Removal
 }

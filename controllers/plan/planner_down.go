@@ -52,7 +52,7 @@ func (p Planner) PlanDown(s *Snapshot) DownPlan {
 	if result.Wants.VerifyAbsence != "" {
 		result.Wants.Witness = d.latestSourceVersion(p.Down.Mailbox)
 	}
-	result.HeldBack = s.InMailbox != nil && result.Decision.isHeldBack()
+	result.Excluded = s.InMailbox != nil && result.Decision.isExcluded()
 	if result.Decision.Cause != Removed {
 		result.ForgetRemoval = d.Removed
 	}

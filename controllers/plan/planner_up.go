@@ -29,7 +29,7 @@ func (p Planner) PlanUp(s *Snapshot) UpPlan {
 	if result.Err == nil && !result.Confirm {
 		p.planUp(&result, u, source)
 	}
-	result.HeldBack = u.Object != nil && result.Decision.isHeldBack()
+	result.Excluded = u.Object != nil && result.Decision.isExcluded()
 	if result.Decision.Cause != Removed {
 		result.ForgetRemoval = u.Removed
 	}

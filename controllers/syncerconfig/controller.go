@@ -312,8 +312,8 @@ func (c *Controller) reconcileConfig(ctx context.Context, report report, resourc
 	}
 	observed, current := report.observedConfig(id, config.Spec.Conversions), config.Status
 	observed.Suspended = config.Spec.Suspend
-	switch inForce := report.Matcher.HasConfig(id); {
-	case !inForce && report.Matcher.IsPartial():
+	switch active := report.Matcher.HasConfig(id); {
+	case !active && report.Matcher.IsPartial():
 		observed = ObservedConfig{BeyondLimits: true, MissingAPIs: observed.MissingAPIs}
 	case mailboxes.ProjectionOf(object) != mailboxes.FullObject:
 		// The configs change: the config will soon take effect, or stop taking effect.

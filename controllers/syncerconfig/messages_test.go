@@ -74,7 +74,7 @@ func TestOverlapping(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := syncerconfig.NextStatus(observedConfig(func(f *syncerconfig.ObservedConfig) {
-				f.Tally.Overruled, f.Tally.ExcludedByUpsync, f.OverruledVersions = test.overruled, test.leftOut, test.versions
+				f.Summary.Overruled, f.Summary.ExcludedByUpsync, f.OverruledVersions = test.overruled, test.leftOut, test.versions
 			}), edgev2alpha1.SyncerConfigStatus{})
 			condition := meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionOverlapping)
 			if test.reason == "" {
@@ -102,7 +102,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	failed.Failure.Message = long
 	entry := syncerconfig.UnavailableEntry{Field: "spec.clusterScope[0]", Resource: "configmaps", Reason: plan.ReasonForbidden, Message: status.Truncate(long)}
 	for name, change := range map[string]func(*syncerconfig.ObservedConfig){
-		"a failure": func(f *syncerconfig.ObservedConfig) { f.Tally.Failures = []objectsync.ObjectFailure{failed} },
+		"a failure": func(f *syncerconfig.ObservedConfig) { f.Summary.Failures = []objectsync.ObjectFailure{failed} },
 		"a problem": func(f *syncerconfig.ObservedConfig) {
 			f.Problems = []selection.Problem{{Field: "spec.x", Message: long}}
 		},
@@ -129,9 +129,9 @@ func TestFailuresAreTheFirstByName(t *testing.T) {
 	for _, name := range []string{"e", "c", "a", "d", "b"} {
 		all = append(all, failure("apps", "deployments", "z", name), failure("", "secrets", "y", name), failure("", "configmaps", name, "x"))
 	}
-	tally := &objectsync.ConfigSummary{Selected: 20, Synced: 5, Failed: 15, Failures: all}
+	summary := &objectsync.ConfigSummary{Selected: 20, Synced: 5, Failed: 15, Failures: all}
 	original := slices.Clone(all)
-	got := syncerconfig.NextStatus(observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally = tally }), edgev2alpha1.SyncerConfigStatus{})
+	got := syncerconfig.NextStatus(observedConfig(func(f *syncerconfig.ObservedConfig) { f.Summary = summary }), edgev2alpha1.SyncerConfigStatus{})
 
 	var names []string
 	for _, failure := range got.Failures {
@@ -147,12 +147,12 @@ func TestFailuresAreTheFirstByName(t *testing.T) {
 	if !slices.Equal(names, want) || got.Failed != 15 {
 		t.Errorf("want %v\ngot  %v of %d", want, names, got.Failed)
 	}
-	if !slices.EqualFunc(tally.Failures, original, func(a, b objectsync.ObjectFailure) bool { return a == b }) {
-		t.Error("the tally was changed")
+	if !slices.EqualFunc(summary.Failures, original, func(a, b objectsync.ObjectFailure) bool { return a == b }) {
+		t.Error("the summary was changed")
 	}
 	for range 10 {
 		slices.Reverse(all)
-		if again := syncerconfig.NextStatus(observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally = tally }), got); !reflect.DeepEqual(again.Failures, got.Failures) {
+		if again := syncerconfig.NextStatus(observedConfig(func(f *syncerconfig.ObservedConfig) { f.Summary = summary }), got); !reflect.DeepEqual(again.Failures, got.Failures) {
 			t.Fatalf("in another order: %v", again.Failures)
 		}
 	}
@@ -164,11 +164,11 @@ func TestFailuresAreTheFirstByName(t *testing.T) {
 
 func TestHowManyFailuresAreListed(t *testing.T) {
 	for failed, want := range map[int]int{0: 0, 1: 1, 9: 9, 10: 10, 11: 10, 12: 10, 100: 10} {
-		tally := &objectsync.ConfigSummary{Selected: 100, Failed: int64(failed)}
+		summary := &objectsync.ConfigSummary{Selected: 100, Failed: int64(failed)}
 		for i := range failed {
-			tally.Failures = append(tally.Failures, failure("", "configmaps", "a", fmt.Sprint(i)))
+			summary.Failures = append(summary.Failures, failure("", "configmaps", "a", fmt.Sprint(i)))
 		}
-		got := syncerconfig.NextStatus(observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally = tally }), edgev2alpha1.SyncerConfigStatus{})
+		got := syncerconfig.NextStatus(observedConfig(func(f *syncerconfig.ObservedConfig) { f.Summary = summary }), edgev2alpha1.SyncerConfigStatus{})
 		if len(got.Failures) != want || got.Failed != int64(failed) {
 			t.Errorf("of %d failures want %d listed, got %d of %d", failed, want, len(got.Failures), got.Failed)
 		}

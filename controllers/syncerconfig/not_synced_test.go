@@ -35,7 +35,7 @@ import (
 // A config is not Ready while the hub syncs nothing. The counts stay, and the message reports that they are
 // older.
 func TestNotSyncedStatus(t *testing.T) {
-	inStep := NextStatus(ObservedConfig{Tally: &objectsync.ConfigSummary{Selected: 2, Synced: 2}, Selects: true, Generation: 3}, edgev2alpha1.SyncerConfigStatus{})
+	inStep := NextStatus(ObservedConfig{Summary: &objectsync.ConfigSummary{Selected: 2, Synced: 2}, Selects: true, Generation: 3}, edgev2alpha1.SyncerConfigStatus{})
 	halt := syncmanager.NotSynced{SyncTarget: "florin", Mailbox: "m", Reason: "TargetUnreachable"}
 	got := notSyncedStatus(halt, 4, inStep)
 	ready := meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionReady)

@@ -34,7 +34,7 @@ import (
 // report holds the observed state of all configs of one mailbox.
 type report struct {
 	syncmanager.View
-	tallies      map[string]*objectsync.ConfigSummary
+	summaries    map[string]*objectsync.ConfigSummary
 	availability Availability
 	entries      map[string][]selection.Entry // by config
 	// keepCounts is true while the counts from before a start may stay.
@@ -48,7 +48,7 @@ func newReport(view syncmanager.View, keepCounts bool) report {
 	report := report{
 		View:       view,
 		keepCounts: keepCounts,
-		tallies:    map[string]*objectsync.ConfigSummary{},
+		summaries:  map[string]*objectsync.ConfigSummary{},
 		availability: Availability{
 			Published:          view.Published,
 			Targets:            map[schema.GroupResource][]plan.TargetAPI{},
@@ -62,7 +62,7 @@ func newReport(view syncmanager.View, keepCounts bool) report {
 		entries: map[string][]selection.Entry{},
 	}
 	for _, controller := range view.Controllers {
-		controller.Status.SummarizeConfigs(report.tallies)
+		controller.Status.SummarizeConfigs(report.summaries)
 		group := controller.Resource.GroupResource()
 		report.availability.Targets[group], report.availability.Unavailable[group] = controller.TargetAPIs, withVersionReasons(controller.Status.UnavailableResources(), view.Compatibility)
 		report.availability.setVisibility(group, controller.Status.UnreadableReason(), controller.HasCompletedFirstPass(), keepCounts)
@@ -130,7 +130,7 @@ func (r report) observedConfig(id string, conversions []edgev2alpha1.Conversion)
 		KeepCounts:         r.keepCounts,
 		InitialSyncPending: r.availability.IsInitialSyncPending(r.entries[id], usable),
 		OverruledVersions:  r.overruledVersions(id),
-		Tally:              r.tallies[id],
+		Summary:            r.summaries[id],
 		Selects:            r.Matcher.HasRules(id),
 		EmptyEntries:       r.Matcher.EmptyEntries(id),
 		Problems:           r.Matcher.Problems(id),

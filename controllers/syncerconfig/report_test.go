@@ -104,7 +104,7 @@ func TestObservedConfig(t *testing.T) {
 		for _, shortfall := range got.UnavailableEntries {
 			shortfalls += shortfall.String()
 		}
-		if got.Selects != want.selects || len(got.Problems) != want.problems || shortfalls != want.shortfalls || got.Tally != nil {
+		if got.Selects != want.selects || len(got.Problems) != want.problems || shortfalls != want.shortfalls || got.Summary != nil {
 			t.Errorf("%s: want %+v, got %+v", name, want, got)
 		}
 	}

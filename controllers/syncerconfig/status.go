@@ -76,8 +76,8 @@ const maxListed = 5
 
 // ObservedConfig is the observed state of one config.
 type ObservedConfig struct {
-	// Tally is nil if no object is selected.
-	Tally *objectsync.ConfigSummary
+	// Summary is nil if no object is selected.
+	Summary *objectsync.ConfigSummary
 	// Selects is true if the config has an entry that can select objects.
 	Selects bool
 	// EmptyEntries are the entries that select nothing because a list is absent or empty.
@@ -106,7 +106,7 @@ type ObservedConfig struct {
 func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
 	next := *current.DeepCopy()
 	next.ObservedGeneration = observed.Generation
-	summary := observed.Tally
+	summary := observed.Summary
 	if summary == nil {
 		summary = &objectsync.ConfigSummary{}
 	}
@@ -200,7 +200,7 @@ func selectsNothingMessage(entries []string) string {
 	return fmt.Sprintf("%s: %s", joinFirst(entries), rule)
 }
 
-func readyCondition(findings ObservedConfig, tally *objectsync.ConfigSummary) metav1.Condition {
+func readyCondition(findings ObservedConfig, summary *objectsync.ConfigSummary) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
 	case findings.EvictedReason != "":
@@ -212,54 +212,54 @@ func readyCondition(findings ObservedConfig, tally *objectsync.ConfigSummary) me
 		condition.Reason, condition.Message = ReasonInvalidEntry, status.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))
 	case len(findings.UnavailableEntries) > 0:
 		condition.Reason, condition.Message = unavailableReason(findings.UnavailableEntries)
-	case limitFailureMessage(tally) != "":
-		condition.Reason, condition.Message = plan.ReasonMailboxLimitExceeded, status.Truncate(limitFailureMessage(tally))
-	case tally.Failed > 0:
-		condition.Reason, condition.Message = ReasonObjectsFailed, failedMessage(tally)
+	case limitFailureMessage(summary) != "":
+		condition.Reason, condition.Message = plan.ReasonMailboxLimitExceeded, status.Truncate(limitFailureMessage(summary))
+	case summary.Failed > 0:
+		condition.Reason, condition.Message = ReasonObjectsFailed, failedMessage(summary)
 	case findings.Suspended:
 		condition.Reason, condition.Message = ReasonSuspended, "The config is suspended."
-	case len(tally.Deferred) > 0 && tally.Synced+int64(len(tally.Deferred)) == tally.Selected:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonLeftToTarget, status.Truncate(leftToTargetMessage(tally))
-	case tally.Synced < tally.Selected:
-		condition.Reason, condition.Message = ReasonSyncing, fmt.Sprintf("%d of %d objects are in sync.", tally.Synced, tally.Selected)
+	case len(summary.Deferred) > 0 && summary.Synced+int64(len(summary.Deferred)) == summary.Selected:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonLeftToTarget, status.Truncate(leftToTargetMessage(summary))
+	case summary.Synced < summary.Selected:
+		condition.Reason, condition.Message = ReasonSyncing, fmt.Sprintf("%d of %d objects are in sync.", summary.Synced, summary.Selected)
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonInSync, "All selected objects are in sync."
-		if tally.Selected == 0 {
+		if summary.Selected == 0 {
 			condition.Message = "No existing object is selected by the config."
 		}
 	}
 	return condition
 }
 
-func failedMessage(tally *objectsync.ConfigSummary) string {
-	undeleted := wording.Count(tally.Undeleted, "copy", "copies") + " of deleted objects cannot be deleted from the cluster"
-	switch failed := tally.Failed - tally.Undeleted; {
-	case tally.Undeleted == 0:
-		return fmt.Sprintf("%d of %d objects failed; see status.failures and the events on them.", failed, tally.Selected)
+func failedMessage(summary *objectsync.ConfigSummary) string {
+	undeleted := wording.Count(summary.Undeleted, "copy", "copies") + " of deleted objects cannot be deleted from the cluster"
+	switch failed := summary.Failed - summary.Undeleted; {
+	case summary.Undeleted == 0:
+		return fmt.Sprintf("%d of %d objects failed; see status.failures and the events on them.", failed, summary.Selected)
 	case failed == 0:
 		return undeleted + "; see status.failures."
 	default:
-		return fmt.Sprintf("%d of %d objects failed, and %s; see status.failures and the events on the objects.", failed, tally.Selected, undeleted)
+		return fmt.Sprintf("%d of %d objects failed, and %s; see status.failures and the events on the objects.", failed, summary.Selected, undeleted)
 	}
 }
 
 // leftToTargetMessage returns a message about the objects with fields that ignoreFields no longer names and
 // that the target still keeps.
-func leftToTargetMessage(tally *objectsync.ConfigSummary) string {
+func leftToTargetMessage(summary *objectsync.ConfigSummary) string {
 	var objects []string
-	for _, object := range tally.Deferred {
+	for _, object := range summary.Deferred {
 		objects = append(objects, fmt.Sprintf("%s (%s)", formatObjectName(object.ObjectName), strings.Join(object.Fields, ", ")))
 	}
 	slices.Sort(objects)
 	return fmt.Sprintf("%d of %d objects are in sync. Of the remaining ones the target keeps fields that ignoreFields no longer names, until the object changes in the mailbox: %s.",
-		tally.Synced, tally.Selected, joinFirst(objects))
+		summary.Synced, summary.Selected, joinFirst(objects))
 }
 
 // limitFailureMessage returns the messages of objects beyond a limit of the mailbox or of their resource; empty if there
 // are none.
-func limitFailureMessage(tally *objectsync.ConfigSummary) string {
+func limitFailureMessage(summary *objectsync.ConfigSummary) string {
 	messages := map[string]struct{}{}
-	for _, failure := range tally.Failures {
+	for _, failure := range summary.Failures {
 		if failure.Failure.Reason == plan.ReasonMailboxLimitExceeded {
 			messages[failure.Failure.Message] = struct{}{}
 		}
@@ -302,16 +302,16 @@ func unavailableReason(shortfalls []UnavailableEntry) (reason, message string) {
 
 // overlappingCondition returns the condition for objects and versions on which another entry decided. Its reason is empty
 // if there are none.
-func overlappingCondition(tally *objectsync.ConfigSummary, versions []string) metav1.Condition {
+func overlappingCondition(summary *objectsync.ConfigSummary, versions []string) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionOverlapping}
 	var sentences []string
 	for _, kind := range []struct {
 		reason, text string
 		things       []string
 	}{
-		{ReasonConversionOverruled, "An older config selects these objects too, and its conversions decide their names on the target", objectNames(tally.Overruled)},
+		{ReasonConversionOverruled, "An older config selects these objects too, and its conversions decide their names on the target", objectNames(summary.Overruled)},
 		{ReasonVersionOverruled, "A resource is written to the target in one version, and the oldest entry that names one decides", versions},
-		{ReasonSelectedUp, "These objects are not downsynced, because an upsync entry selects them too", objectNames(tally.ExcludedByUpsync)},
+		{ReasonSelectedUp, "These objects are not downsynced, because an upsync entry selects them too", objectNames(summary.ExcludedByUpsync)},
 	} {
 		if len(kind.things) > 0 {
 			condition.Reason = cmp.Or(condition.Reason, kind.reason)

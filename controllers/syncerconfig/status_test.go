@@ -45,7 +45,7 @@ func failure(group, resource, namespace, name string) objectsync.ObjectFailure {
 
 // observedConfig returns the observed state of a config whose two objects are both in sync.
 func observedConfig(change func(*syncerconfig.ObservedConfig)) syncerconfig.ObservedConfig {
-	found := syncerconfig.ObservedConfig{Tally: &objectsync.ConfigSummary{Selected: 2, Synced: 2}, Selects: true, Generation: 3}
+	found := syncerconfig.ObservedConfig{Summary: &objectsync.ConfigSummary{Selected: 2, Synced: 2}, Selects: true, Generation: 3}
 	change(&found)
 	return found
 }
@@ -73,7 +73,7 @@ func TestStatus(t *testing.T) {
 		},
 		"in sync, except for ignored objects": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) {
-				f.Tally.Synced, f.Tally.Deferred = 1, []objectsync.DeferredObject{{ObjectName: objectsync.ObjectName{
+				f.Summary.Synced, f.Summary.Deferred = 1, []objectsync.DeferredObject{{ObjectName: objectsync.ObjectName{
 					Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Key: types.NamespacedName{Namespace: "a", Name: "x"},
 				}, Fields: []string{"spec.replicas"}}}
 			}),
@@ -86,17 +86,17 @@ func TestStatus(t *testing.T) {
 			"False VersionNotServed", "Served by the target in other versions only: spec.x (gadgets): v2 only.", nil,
 		},
 		"syncing": {
-			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally.Synced = 1 }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Summary.Synced = 1 }),
 			"False Syncing", "1 of 2", nil,
 		},
 		"failed": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) {
-				f.Tally.Synced, f.Tally.Failed, f.Tally.Failures = 1, 1, []objectsync.ObjectFailure{failure("", "configmaps", "a", "x")}
+				f.Summary.Synced, f.Summary.Failed, f.Summary.Failures = 1, 1, []objectsync.ObjectFailure{failure("", "configmaps", "a", "x")}
 			}),
 			"False ObjectsFailed", "1 of 2", nil,
 		},
 		"failed and suspended": {
-			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally.Failed, f.Suspended = 1, true }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Summary.Failed, f.Suspended = 1, true }),
 			"False ObjectsFailed", "1 of 2", []string{"Suspended"},
 		},
 		"suspended": {
@@ -104,7 +104,7 @@ func TestStatus(t *testing.T) {
 			"False Suspended", "suspended", []string{"Suspended"},
 		},
 		"suspended and behind": {
-			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Suspended, f.Tally.Synced = true, 0 }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Suspended, f.Summary.Synced = true, 0 }),
 			"False Suspended", "suspended", []string{"Suspended"},
 		},
 		"an entry with a problem": {
@@ -115,7 +115,7 @@ func TestStatus(t *testing.T) {
 		},
 		"a problem before all else": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) {
-				f.Problems, f.UnavailableEntries, f.Suspended, f.Tally.Failed = []selection.Problem{problem}, unpublished("a"), true, 1
+				f.Problems, f.UnavailableEntries, f.Suspended, f.Summary.Failed = []selection.Problem{problem}, unpublished("a"), true, 1
 			}),
 			"False InvalidEntry", "oops", []string{"Suspended"},
 		},
@@ -124,7 +124,7 @@ func TestStatus(t *testing.T) {
 			"False NotPublished", "Not published by the hub: spec.a (a); spec.b (b).", nil,
 		},
 		"not published and failed": {
-			observedConfig(func(f *syncerconfig.ObservedConfig) { f.UnavailableEntries, f.Tally.Failed = unpublished("a"), 2 }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.UnavailableEntries, f.Summary.Failed = unpublished("a"), 2 }),
 			"False NotPublished", "spec.a (a)", nil,
 		},
 		"not served": {
@@ -139,13 +139,13 @@ func TestStatus(t *testing.T) {
 					{Field: "spec.a", Resource: "a", Reason: plan.ReasonForbidden, Message: "you may not"},
 					{Field: "spec.b", Resource: "b", Reason: plan.ReasonNotServed},
 				}, unpublished("c")...)
-				f.Suspended, f.Tally.Failed = true, 1
+				f.Suspended, f.Summary.Failed = true, 1
 			}),
 			"False NotPublished", "hub: spec.c (c). Not served by the target: spec.b (b). Not permitted on the target: spec.a (a): you may not.", []string{"Suspended"},
 		},
 		"not permitted and failed": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) {
-				f.UnavailableEntries, f.Tally.Failed = []syncerconfig.UnavailableEntry{{Field: "spec.a", Resource: "a", Reason: plan.ReasonForbidden}}, 1
+				f.UnavailableEntries, f.Summary.Failed = []syncerconfig.UnavailableEntry{{Field: "spec.a", Resource: "a", Reason: plan.ReasonForbidden}}, 1
 			}),
 			"False Forbidden", "spec.a (a)", nil,
 		},
@@ -156,11 +156,11 @@ func TestStatus(t *testing.T) {
 			"False NotPublished", "spec.e (e); and 2 more.", nil,
 		},
 		"overruled": {
-			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally.Overruled = []objectsync.ObjectName{{}} }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Summary.Overruled = []objectsync.ObjectName{{}} }),
 			"True InSync", "", []string{"Overlapping"},
 		},
 		"selects nothing": {
-			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Selects, f.Tally = false, nil }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Selects, f.Summary = false, nil }),
 			"True InSync", "", []string{"SelectsNothing"},
 		},
 		"an entry selects nothing": {
@@ -168,7 +168,7 @@ func TestStatus(t *testing.T) {
 			"True InSync", "", []string{"SelectsNothing"},
 		},
 		"finds nothing": {
-			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally = nil }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Summary = nil }),
 			"True InSync", "No existing object is selected by the config.", nil,
 		},
 		"not all was tried": {
@@ -176,12 +176,12 @@ func TestStatus(t *testing.T) {
 			"False Syncing", "Not all selected objects have been tried yet.", nil,
 		},
 		"not all was tried, and some failed": {
-			observedConfig(func(f *syncerconfig.ObservedConfig) { f.InitialSyncPending, f.Tally.Failed = true, 1 }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.InitialSyncPending, f.Summary.Failed = true, 1 }),
 			"False ObjectsFailed", "1 of 2", nil,
 		},
 		"everything": {
 			observedConfig(func(f *syncerconfig.ObservedConfig) {
-				f.Selects, f.Suspended, f.Tally = false, true, &objectsync.ConfigSummary{ExcludedByUpsync: []objectsync.ObjectName{{}}}
+				f.Selects, f.Suspended, f.Summary = false, true, &objectsync.ConfigSummary{ExcludedByUpsync: []objectsync.ObjectName{{}}}
 			}),
 			"False Suspended", "", []string{"Overlapping", "SelectsNothing", "Suspended"},
 		},
@@ -195,12 +195,12 @@ func TestStatus(t *testing.T) {
 			if ready == nil || string(ready.Status)+" "+ready.Reason != test.ready || !strings.Contains(ready.Message, test.message) {
 				t.Errorf("want %s with %q, got %+v", test.ready, test.message, ready)
 			}
-			tally := test.findings.Tally
-			if tally == nil {
-				tally = &objectsync.ConfigSummary{}
+			summary := test.findings.Summary
+			if summary == nil {
+				summary = &objectsync.ConfigSummary{}
 			}
-			if got.Selected != tally.Selected || got.Synced != tally.Synced || got.Failed != tally.Failed || len(got.Failures) != len(tally.Failures) || got.ObservedGeneration != 3 {
-				t.Errorf("want the counts of %+v, got %+v", tally, got)
+			if got.Selected != summary.Selected || got.Synced != summary.Synced || got.Failed != summary.Failed || len(got.Failures) != len(summary.Failures) || got.ObservedGeneration != 3 {
+				t.Errorf("want the counts of %+v, got %+v", summary, got)
 			}
 		})
 	}
@@ -228,7 +228,7 @@ func checkConditions(t *testing.T, conditions []metav1.Condition) (otherTypes []
 // The same observation changes nothing, and another one changes only the affected fields: no write without a cause.
 func TestStatusAgain(t *testing.T) {
 	long := metav1.NewTime(time.Unix(1000, 0))
-	one := observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally.ExcludedByUpsync = []objectsync.ObjectName{{}} })
+	one := observedConfig(func(f *syncerconfig.ObservedConfig) { f.Summary.ExcludedByUpsync = []objectsync.ObjectName{{}} })
 	current := syncerconfig.NextStatus(one, edgev2alpha1.SyncerConfigStatus{})
 	current.LastSyncerHeartbeatTime = &long //nolint:staticcheck // deprecated, and left as it is
 	for i := range current.Conditions {
@@ -260,18 +260,18 @@ func TestStatusAgain(t *testing.T) {
 		},
 		"more objects": {
 			func(f *syncerconfig.ObservedConfig) {
-				f.Tally = &objectsync.ConfigSummary{Selected: 5, Synced: 5, ExcludedByUpsync: f.Tally.ExcludedByUpsync}
+				f.Summary = &objectsync.ConfigSummary{Selected: 5, Synced: 5, ExcludedByUpsync: f.Summary.ExcludedByUpsync}
 			},
 			map[string]bool{"Ready": false, "Overlapping": false, "Foreign": false},
 		},
 		"no longer ready": {
 			func(f *syncerconfig.ObservedConfig) {
-				f.Tally = &objectsync.ConfigSummary{Selected: 5, Synced: 4, ExcludedByUpsync: f.Tally.ExcludedByUpsync}
+				f.Summary = &objectsync.ConfigSummary{Selected: 5, Synced: 4, ExcludedByUpsync: f.Summary.ExcludedByUpsync}
 			},
 			map[string]bool{"Ready": true, "Overlapping": false, "Foreign": false},
 		},
 		"nothing overlaps any more": {
-			func(f *syncerconfig.ObservedConfig) { f.Tally = &objectsync.ConfigSummary{Selected: 2, Synced: 2} },
+			func(f *syncerconfig.ObservedConfig) { f.Summary = &objectsync.ConfigSummary{Selected: 2, Synced: 2} },
 			map[string]bool{"Ready": false, "Foreign": false},
 		},
 		"suspended in the meantime": {
@@ -301,12 +301,12 @@ func TestStatusAgain(t *testing.T) {
 }
 
 func TestCopiesThatCannotBeDeleted(t *testing.T) {
-	for want, tally := range map[string]objectsync.ConfigSummary{
+	for want, summary := range map[string]objectsync.ConfigSummary{
 		"2 of 4 objects failed; see status.failures and the events on them.":                                                                          {Selected: 4, Failed: 2},
 		"1 copy of deleted objects cannot be deleted from the cluster; see status.failures.":                                                          {Selected: 4, Synced: 4, Failed: 1, Undeleted: 1},
 		"2 of 4 objects failed, and 1 copy of deleted objects cannot be deleted from the cluster; see status.failures and the events on the objects.": {Selected: 4, Failed: 3, Undeleted: 1},
 	} {
-		next := syncerconfig.NextStatus(syncerconfig.ObservedConfig{Selects: true, Tally: &tally}, edgev2alpha1.SyncerConfigStatus{})
+		next := syncerconfig.NextStatus(syncerconfig.ObservedConfig{Selects: true, Summary: &summary}, edgev2alpha1.SyncerConfigStatus{})
 		if ready := next.Conditions[0]; ready.Reason != syncerconfig.ReasonObjectsFailed || ready.Message != want {
 			t.Errorf("got %+v", ready)
 		}
@@ -320,7 +320,7 @@ func TestObjectsBeyondLimits(t *testing.T) {
 	}
 	failures := []objectsync.ObjectFailure{beyond("too many secrets"), beyond("too many objects"), beyond("too many secrets")}
 	for range 2 {
-		next := syncerconfig.NextStatus(syncerconfig.ObservedConfig{Selects: true, Tally: &objectsync.ConfigSummary{Selected: 4, Failed: 3, Failures: failures}}, edgev2alpha1.SyncerConfigStatus{})
+		next := syncerconfig.NextStatus(syncerconfig.ObservedConfig{Selects: true, Summary: &objectsync.ConfigSummary{Selected: 4, Failed: 3, Failures: failures}}, edgev2alpha1.SyncerConfigStatus{})
 		if ready := next.Conditions[0]; ready.Reason != plan.ReasonMailboxLimitExceeded || ready.Message != "too many objects; too many secrets" {
 			t.Errorf("got %+v", ready)
 		}
@@ -347,7 +347,7 @@ func TestBeyondLimits(t *testing.T) {
 func TestHiddenObjectsAreNotCounted(t *testing.T) {
 	inStep := syncerconfig.NextStatus(observedConfig(func(*syncerconfig.ObservedConfig) {}), edgev2alpha1.SyncerConfigStatus{})
 	hidden := observedConfig(func(f *syncerconfig.ObservedConfig) {
-		f.Tally = nil
+		f.Summary = nil
 		f.UnavailableEntries = []syncerconfig.UnavailableEntry{{Field: "spec.upsync[0]", Resource: "secrets", Reason: syncerconfig.ReasonNotVisible, Message: "no claim"}}
 	})
 	got := syncerconfig.NextStatus(hidden, inStep)
@@ -367,7 +367,7 @@ func TestReadyConfigStaysReadyDuringInitialSync(t *testing.T) {
 	}{
 		"unchanged":         {func(*syncerconfig.ObservedConfig) {}, syncerconfig.ReasonInSync},
 		"changed":           {func(f *syncerconfig.ObservedConfig) { f.Generation++ }, syncerconfig.ReasonSyncing},
-		"not on the target": {func(f *syncerconfig.ObservedConfig) { f.Tally.Synced = 1 }, syncerconfig.ReasonSyncing},
+		"not on the target": {func(f *syncerconfig.ObservedConfig) { f.Summary.Synced = 1 }, syncerconfig.ReasonSyncing},
 	} {
 		found := observedConfig(func(f *syncerconfig.ObservedConfig) { f.InitialSyncPending = true })
 		test.change(&found)
@@ -389,16 +389,16 @@ func TestCountsStayDuringInitialSync(t *testing.T) {
 		change  func(*syncerconfig.ObservedConfig)
 		stays   bool
 	}{
-		"nothing is found yet":  {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally = nil }, true},
-		"a part is found":       {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced = 1 }, true},
-		"an object failed":      {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced, f.Tally.Failed = 1, 1 }, false},
-		"an API is missing":     {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally, f.UnavailableEntries = nil, unpublished("foos") }, false},
-		"the config changed":    {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced, f.Generation = 1, 4 }, false},
-		"all have been tried":   {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced, f.InitialSyncPending = 1, false }, false},
-		"it takes too long":     {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced, f.KeepCounts = 1, false }, false},
-		"nothing was synced":    {*halted, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced = 1 }, false},
-		"there was no status":   {edgev2alpha1.SyncerConfigStatus{}, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced = 1 }, false},
-		"the mailbox is beyond": {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced, f.BeyondLimits = 1, true }, false},
+		"nothing is found yet":  {inSync, func(f *syncerconfig.ObservedConfig) { f.Summary = nil }, true},
+		"a part is found":       {inSync, func(f *syncerconfig.ObservedConfig) { f.Summary.Synced = 1 }, true},
+		"an object failed":      {inSync, func(f *syncerconfig.ObservedConfig) { f.Summary.Synced, f.Summary.Failed = 1, 1 }, false},
+		"an API is missing":     {inSync, func(f *syncerconfig.ObservedConfig) { f.Summary, f.UnavailableEntries = nil, unpublished("foos") }, false},
+		"the config changed":    {inSync, func(f *syncerconfig.ObservedConfig) { f.Summary.Synced, f.Generation = 1, 4 }, false},
+		"all have been tried":   {inSync, func(f *syncerconfig.ObservedConfig) { f.Summary.Synced, f.InitialSyncPending = 1, false }, false},
+		"it takes too long":     {inSync, func(f *syncerconfig.ObservedConfig) { f.Summary.Synced, f.KeepCounts = 1, false }, false},
+		"nothing was synced":    {*halted, func(f *syncerconfig.ObservedConfig) { f.Summary.Synced = 1 }, false},
+		"there was no status":   {edgev2alpha1.SyncerConfigStatus{}, func(f *syncerconfig.ObservedConfig) { f.Summary.Synced = 1 }, false},
+		"the mailbox is beyond": {inSync, func(f *syncerconfig.ObservedConfig) { f.Summary.Synced, f.BeyondLimits = 1, true }, false},
 	} {
 		found := observedConfig(func(f *syncerconfig.ObservedConfig) { f.InitialSyncPending, f.KeepCounts = true, true })
 		test.change(&found)

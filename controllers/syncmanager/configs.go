@@ -88,8 +88,8 @@ func (c configs) observe(view configSource, mailbox logicalcluster.Name, verify 
 		candidate := func(key types.NamespacedName) absence.Candidate {
 			return absence.Candidate{Resource: resource, Key: key, Missing: true}
 		}
-		inForce, unverified := retainUnverified(c[resource], objects, func(key types.NamespacedName) bool { return view.TakeVerifiedAbsence(mailbox, candidate(key)) })
-		next[resource] = inForce
+		active, unverified := retainUnverified(c[resource], objects, func(key types.NamespacedName) bool { return view.TakeVerifiedAbsence(mailbox, candidate(key)) })
+		next[resource] = active
 		for _, key := range unverified {
 			if verify {
 				view.VerifyAbsence(mailbox, candidate(key))
@@ -101,20 +101,20 @@ func (c configs) observe(view configSource, mailbox logicalcluster.Name, verify 
 
 // retainUnverified returns the configs that are active now: the observed ones that are not being deleted, and
 // the former ones whose absence is not verified. unverified are the keys of the latter.
-func retainUnverified(before, observed []*unstructured.Unstructured, isAbsenceVerified func(types.NamespacedName) bool) (inForce []*unstructured.Unstructured, unverified []types.NamespacedName) {
+func retainUnverified(before, observed []*unstructured.Unstructured, isAbsenceVerified func(types.NamespacedName) bool) (active []*unstructured.Unstructured, unverified []types.NamespacedName) {
 	found := map[types.NamespacedName]bool{}
 	for _, config := range observed {
 		found[keyOf(config)] = true
 		if config.GetDeletionTimestamp() == nil {
-			inForce = append(inForce, config)
+			active = append(active, config)
 		}
 	}
 	for _, config := range before {
 		if key := keyOf(config); !found[key] && !isAbsenceVerified(key) {
-			inForce, unverified = append(inForce, config), append(unverified, key)
+			active, unverified = append(active, config), append(unverified, key)
 		}
 	}
-	return inForce, unverified
+	return active, unverified
 }
 
 // withinLimits returns the configs that are older than every config that is not cached whole because of [ConfigLimits]. all is true
@@ -226,10 +226,10 @@ func (p *pass) updateConfigs() bool {
 
 // matcherOf compiles the active configs.
 func matcherOf(log logr.Logger, configs configs) *selection.Matcher {
-	inForce, all := configs.withinLimits()
+	active, all := configs.withinLimits()
 	matcher := selection.CompileWithin(MaxMatcherSize,
-		decodeConfigs[edgev2alpha1.SyncerConfig](log, inForce[ConfigResources[0]]),
-		decodeConfigs[edgev2alpha1.EdgeSyncConfig](log, inForce[ConfigResources[1]]),
+		decodeConfigs[edgev2alpha1.SyncerConfig](log, active[ConfigResources[0]]),
+		decodeConfigs[edgev2alpha1.EdgeSyncConfig](log, active[ConfigResources[1]]),
 	)
 	if !all {
 		return matcher.AsPartial()

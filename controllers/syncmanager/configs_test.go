@@ -57,32 +57,32 @@ func configNames(all []*unstructured.Unstructured) string {
 func TestRetainUnverified(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, seen, proven string
-		inForce, candidates  string
+		active, candidates   string
 	}{
 		"nothing":                           {},
-		"the first one":                     {seen: "a", inForce: "a"},
-		"all is as it was":                  {before: "a b", seen: "a b", inForce: "a b"},
-		"one more":                          {before: "a", seen: "a b", inForce: "a b"},
-		"one is not seen any more":          {before: "a b", seen: "b", inForce: "a b", candidates: "a"},
-		"none is seen any more":             {before: "a b", inForce: "a b", candidates: "a b"},
-		"one is proven to be gone":          {before: "a b", seen: "b", proven: "a", inForce: "b"},
-		"one of two is proven to be gone":   {before: "a b c", seen: "c", proven: "b", inForce: "a c", candidates: "a"},
+		"the first one":                     {seen: "a", active: "a"},
+		"all is as it was":                  {before: "a b", seen: "a b", active: "a b"},
+		"one more":                          {before: "a", seen: "a b", active: "a b"},
+		"one is not seen any more":          {before: "a b", seen: "b", active: "a b", candidates: "a"},
+		"none is seen any more":             {before: "a b", active: "a b", candidates: "a b"},
+		"one is proven to be gone":          {before: "a b", seen: "b", proven: "a", active: "b"},
+		"one of two is proven to be gone":   {before: "a b c", seen: "c", proven: "b", active: "a c", candidates: "a"},
 		"the last one is proven to be gone": {before: "a", proven: "a"},
-		"a proof of one that is seen":       {before: "a", seen: "a", proven: "a", inForce: "a"},
-		"a proof of one that nobody knew":   {before: "a", seen: "a", proven: "b", inForce: "a"},
-		"one is being deleted":              {before: "a b", seen: "a- b", inForce: "b"},
+		"a proof of one that is seen":       {before: "a", seen: "a", proven: "a", active: "a"},
+		"a proof of one that nobody knew":   {before: "a", seen: "a", proven: "b", active: "a"},
+		"one is being deleted":              {before: "a b", seen: "a- b", active: "b"},
 		"the first one is being deleted":    {seen: "a-"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inForce, unverifiedNames := retainUnverified(configsNamed(test.before), configsNamed(test.seen), func(key types.NamespacedName) bool {
+			active, unverifiedNames := retainUnverified(configsNamed(test.before), configsNamed(test.seen), func(key types.NamespacedName) bool {
 				return slices.Contains(strings.Fields(test.proven), key.Name)
 			})
 			var unverified []string
 			for _, key := range unverifiedNames {
 				unverified = append(unverified, key.Name)
 			}
-			if got := strings.Join(unverified, " "); configNames(inForce) != test.inForce || got != test.candidates {
-				t.Errorf("want %q active and %q as candidates, got %q and %q", test.inForce, test.candidates, configNames(inForce), got)
+			if got := strings.Join(unverified, " "); configNames(active) != test.active || got != test.candidates {
+				t.Errorf("want %q active and %q as candidates, got %q and %q", test.active, test.candidates, configNames(active), got)
 			}
 		})
 	}
@@ -91,9 +91,9 @@ func TestRetainUnverified(t *testing.T) {
 // For a retained config the last observed version counts; for a changed config, the current one.
 func TestRetainUnverifiedTakesTheNewest(t *testing.T) {
 	before, changed := configsNamed("a b"), configsNamed("b")
-	inForce, _ := retainUnverified(before, changed, func(types.NamespacedName) bool { return false })
-	if !slices.Contains(inForce, before[0]) || !slices.Contains(inForce, changed[0]) || slices.Contains(inForce, before[1]) {
-		t.Errorf("got %v", inForce)
+	active, _ := retainUnverified(before, changed, func(types.NamespacedName) bool { return false })
+	if !slices.Contains(active, before[0]) || !slices.Contains(active, changed[0]) || slices.Contains(active, before[1]) {
+		t.Errorf("got %v", active)
 	}
 }
 

@@ -78,7 +78,7 @@ func NewSyncSummaryWriter(sync *Manager, entries *ledger.Store, ready *readiness
 // Register adds the writer to the manager of the hosting cluster. Each replica writes the summaries of its own
 // SyncTargets.
 func (w *SyncSummaryWriter) Register(hosting manager.Manager) error {
-	added, err := controller.NewTyped("syncanswers", hosting, controller.TypedOptions[types.UID]{
+	added, err := controller.NewTyped("syncsummary", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: summaryWorkers,
 		Reconciler:              w,
 		NeedLeaderElection:      new(false),

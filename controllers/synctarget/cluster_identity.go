@@ -136,13 +136,13 @@ func (c *clusterIdentities) otherInventoryTarget(own clusterIdentity) *clusterId
 
 // expectCluster sets the cluster in the registry that the connections of the SyncTarget must lead to. It
 // returns how long findings of the previous leader about that cluster count.
-func (c *Controller) expectCluster(syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) *restartTrust {
+func (c *Controller) expectCluster(syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) *startupGrace {
 	known := c.Ledger.Get(syncTarget.UID)
-	if state.restartTrust == nil {
-		state.restartTrust = &restartTrust{until: trustAfterRestart(syncTarget, known, c.Ledger.PreviousRenewTime(), state.since)}
+	if state.startupGrace == nil {
+		state.startupGrace = &startupGrace{until: trustAfterRestart(syncTarget, known, c.Ledger.PreviousRenewTime(), state.since)}
 	}
-	c.Registry.SetExpectedCluster(syncTarget.UID, targets.ExpectedCluster{Cluster: targets.Cluster(known.Cluster), TrustedUntil: state.restartTrust.until})
-	return state.restartTrust
+	c.Registry.SetExpectedCluster(syncTarget.UID, targets.ExpectedCluster{Cluster: targets.Cluster(known.Cluster), TrustedUntil: state.startupGrace.until})
+	return state.startupGrace
 }
 
 // identifyCluster records in the ledger which cluster the SyncTarget stands for, and finds the SyncTargets that

@@ -157,7 +157,7 @@ func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
 	for _, uid := range []types.UID{"f1", "g1"} {
 		controller.track(mcreconcile.Request{ClusterName: "i", Request: reconcile.Request{NamespacedName: types.NamespacedName{Name: string(uid)}}}, uid)
 	}
-	*controller.store.stateOf("f1") = syncTargetState{since: time.Unix(1, 0), secret: secret, supersededVersion: "7", conflictSeen: true, restartTrust: &restartTrust{}}
+	*controller.store.stateOf("f1") = syncTargetState{since: time.Unix(1, 0), secret: secret, supersededVersion: "7", conflictSeen: true, startupGrace: &startupGrace{}}
 	clock.Step(time.Minute)
 	close(elected)
 	controller.store.resetShards(shards.All, controller.Role.Owns)

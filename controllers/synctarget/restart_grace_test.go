@@ -259,7 +259,7 @@ func TestTrustAfterRestart(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 			first, second := &targets.Connection{}, &targets.Connection{}
-			trusted := &restartTrust{until: got}
+			trusted := &startupGrace{until: got}
 			for _, step := range []struct {
 				connection *targets.Connection
 				want       time.Time

@@ -202,7 +202,7 @@ func TestWhatIsNotSynced(t *testing.T) {
 // Findings of the previous leader count for the first connection only.
 func TestTrustIsForOneConnection(t *testing.T) {
 	until, first, second := time.Unix(2000, 0), &targets.Connection{}, &targets.Connection{}
-	trust := &restartTrust{until: until}
+	trust := &startupGrace{until: until}
 	for range 2 {
 		if !trust.forConnection(first).Equal(until) {
 			t.Error("it does not count for the first connection")

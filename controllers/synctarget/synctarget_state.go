@@ -44,8 +44,8 @@ type syncTargetState struct {
 	secretRead bool
 	// renewal is the result of the last attempt to renew the token.
 	renewal renewal
-	// restartTrust is nil until the first reconcile.
-	restartTrust *restartTrust
+	// startupGrace is nil until the first reconcile.
+	startupGrace *startupGrace
 	// messageChangedAt is when throttleMessage last let a message change while status and reason stayed the same.
 	messageChangedAt time.Time
 	// earlyCounts limits the counts before a heartbeat is due; nil before the first one.
@@ -62,8 +62,8 @@ type syncTargetState struct {
 	cleanedUpMissing time.Time
 }
 
-// restartTrust is until when findings of the previous leader about a target count.
-type restartTrust struct {
+// startupGrace is until when findings of the previous leader about a target count.
+type startupGrace struct {
 	// connection is the first connection to the target, nil if the first reconcile found none.
 	connection  *targets.Connection
 	initialized bool
@@ -73,7 +73,7 @@ type restartTrust struct {
 
 // forConnection returns until when findings of the previous leader count for this connection. They count only for the first
 // connection, because another one may lead to another cluster.
-func (t *restartTrust) forConnection(connection *targets.Connection) time.Time {
+func (t *startupGrace) forConnection(connection *targets.Connection) time.Time {
 	switch {
 	case !t.initialized:
 		t.connection, t.initialized = connection, true

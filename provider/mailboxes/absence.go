@@ -115,7 +115,7 @@ func (c absenceCache) WorkspaceClient(mailbox logicalcluster.Name) (dynamic.Inte
 }
 
 func (c absenceCache) IsIncomplete(mailbox logicalcluster.Name) bool {
-	return c.usages.isEvicted(mailbox, false) || c.usages.isEvicted(mailbox, true) || c.needs.isUnknown(mailbox)
+	return c.usages.isEvicted(mailbox, false) || c.usages.isEvicted(mailbox, true) || c.owned.isUnknown(mailbox)
 }
 
 func (c absenceCache) Contains(resource schema.GroupVersionResource, mailbox logicalcluster.Name, key types.NamespacedName) (contained, known bool) {

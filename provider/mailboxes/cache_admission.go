@@ -112,7 +112,7 @@ func (a *admission) toCachedObject(object *unstructured.Unstructured, cached cac
 	object = a.strip(object)
 	made := newCachedObject(object, cachesize.SizeOf(object))
 	made.listNumber = a.initialList.number
-	if a.dropsForeign {
+	if a.dropsUnowned {
 		made.relistNumber = uint32(a.parts.relists.last.Load()) //nolint:gosec // there are never that many
 	}
 	if a.parts.options.Policy == nil {

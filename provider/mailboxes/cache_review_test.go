@@ -137,7 +137,7 @@ func TestReviewOfConfigs(t *testing.T) {
 		f.create(f.first, mailbox, fmt.Sprintf("setting-%d", number), "x")
 	}
 	f.slice.set(f.first.url)
-	inForce := func() (names []string) {
+	active := func() (names []string) {
 		all, _ := f.hub.List(configMaps, mailbox)
 		for _, object := range all {
 			if mailboxes.ProjectionOf(object) == mailboxes.FullObject && strings.HasPrefix(object.GetName(), "setting-") {
@@ -148,11 +148,11 @@ func TestReviewOfConfigs(t *testing.T) {
 	}
 	f.eventually(f.state(mailbox, "setting-5")).Should(Equal(mailboxes.Present))
 	f.hub.EnqueueCacheReview(mailbox)
-	f.eventually(inForce).Should(ConsistOf("setting-0", "setting-1", "setting-2"))
+	f.eventually(active).Should(ConsistOf("setting-0", "setting-1", "setting-2"))
 	// kcp may have made ConfigMaps of its own by this time.
 	f.Expect(f.hub.ConfigLimitError(mailbox).IdentityOnly).To(BeNumerically(">=", 3))
 	f.delete(f.first, mailbox, "setting-0")
-	f.eventually(inForce).Should(ConsistOf("setting-1", "setting-2", "setting-3"))
+	f.eventually(active).Should(ConsistOf("setting-1", "setting-2", "setting-3"))
 	f.eventually(f.subscribers[mailbox].recorded(changedKeys)).Should(ContainElement("setting-3"))
 	f.eventually(f.value(mailbox, "setting-3")).Should(Equal("x"))
 }

@@ -36,12 +36,12 @@ const maxConfigStatusBytes = 64 << 10
 type cacheRules struct {
 	parts    *parts
 	resource schema.GroupVersionResource
-	// configs is true if the objects are configs, and dropsForeign if the objects of foreign mailboxes are dropped.
-	configs, dropsForeign bool
+	// configs is true if the objects are configs, and dropsUnowned if the objects of unowned mailboxes are dropped.
+	configs, dropsUnowned bool
 }
 
 func newCacheRules(parts *parts, resource schema.GroupVersionResource) *cacheRules {
-	return &cacheRules{parts: parts, resource: resource, configs: parts.options.isConfig(resource), dropsForeign: parts.options.dropsForeign(resource)}
+	return &cacheRules{parts: parts, resource: resource, configs: parts.options.isConfig(resource), dropsUnowned: parts.options.dropsUnowned(resource)}
 }
 
 // selects reports whether an object may be needed whole, as the policy does. Configs always are.
@@ -83,10 +83,10 @@ func (r *cacheRules) tieBreaker(object *unstructured.Unstructured) string {
 	return string(object.GetUID())
 }
 
-// isExcluded reports whether an object or an entry belongs to an evicted or a foreign mailbox.
+// isExcluded reports whether an object or an entry belongs to an evicted or an unowned mailbox.
 func (r *cacheRules) isExcluded(object runtime.Object) bool {
 	return r.parts.usages.evicted.Load() > 0 && r.parts.usages.isEvicted(mailboxOf(toObject(object)), r.configs) ||
-		r.dropsForeign && r.parts.needs.isForeign(mailboxOf(toObject(object)))
+		r.dropsUnowned && r.parts.owned.isUnowned(mailboxOf(toObject(object)))
 }
 
 // stripConfig returns the fields of a config that the hub reads: its spec, the given annotations unless they are long, its finalizers,

@@ -182,7 +182,7 @@ type cachedObject struct {
 	// requested is true if a reader needs the whole object although no config selects it.
 	requested atomic.Bool
 
-	// relistNumber is the number of the last relist when the object came; zero unless the cache drops foreign mailboxes.
+	// relistNumber is the number of the last relist when the object came; zero unless the cache drops unowned mailboxes.
 	relistNumber uint32
 	// selectionUnknown is true if the object is cached whole because the mailbox's configs were unknown.
 	selectionUnknown bool
@@ -191,7 +191,7 @@ type cachedObject struct {
 	countedBytes int64
 	counted      bool
 
-	// isPlaceholder is true for an entry without an object: the placeholder of an excluded (evicted or foreign) mailbox, or
+	// isPlaceholder is true for an entry without an object: the placeholder of an excluded (evicted or unowned) mailbox, or
 	// an end-of-list marker.
 	isPlaceholder bool
 }

@@ -28,7 +28,7 @@ import (
 type Caches struct {
 	options   *Options
 	endpoints *Endpoints
-	needs     *needStates
+	owned     *ownedMailboxes
 	usages    *usages
 	relists   *relists
 }
@@ -71,7 +71,7 @@ func (c *Caches) informer(resource schema.GroupVersionResource, mailbox logicalc
 	if endpoint == nil || resource != bindingsResource && c.usages.isEvicted(mailbox, c.options.isConfig(resource)) {
 		return nil, false
 	}
-	if c.options.dropsForeign(resource) && c.needs.isUnknown(mailbox) {
+	if c.options.dropsUnowned(resource) && c.owned.isUnknown(mailbox) {
 		return nil, false
 	}
 	if c.relists.awaiting.Load() > 0 && endpoint.isAwaitingRelist(resource, mailbox) {

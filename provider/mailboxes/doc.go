@@ -37,9 +37,9 @@ limitations under the License.
 // are cut first. The fair share is computed every few seconds, not for each event. A mailbox whose identities alone take too
 // much memory is evicted: none of its objects is cached, and all of them are Unknown.
 //
-// A replica that syncs only some SyncTargets needs the objects of their mailboxes only ([Options].Needs). The objects of all
-// other mailboxes are dropped before they are decoded, and Unknown. A mailbox that is gained is listed by itself, and its
-// objects are spliced into the watch; many gained mailboxes are listed by one list of all mailboxes.
+// A replica that syncs only some SyncTargets needs the objects of their mailboxes only ([Options].Owns). The objects of all
+// other mailboxes are dropped before they are decoded, and Unknown. A mailbox that is acquired is listed by itself, and its
+// objects are backfilled into the watch; many acquired mailboxes are listed by one list of all mailboxes.
 //
 // Trade-off: a look-up checks the few endpoints in turn, instead of a map that would have to follow every binding.
 package mailboxes

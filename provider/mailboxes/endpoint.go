@@ -49,7 +49,7 @@ type endpoint struct {
 	clients kcpclient.Cache[dynamic.Interface]
 	// workspaces are clients for the workspaces themselves; nil if the hub has no rights there, or clients are such ones already.
 	workspaces kcpclient.Cache[dynamic.Interface]
-	// filtered is the client for all mailboxes that drops the objects of foreign ones.
+	// filtered is the client for all mailboxes that drops the objects of unowned ones.
 	filtered dynamic.Interface
 	log      logr.Logger
 	ctx      context.Context
@@ -84,8 +84,8 @@ func newEndpoint(ctx context.Context, parts *parts, url string) (*endpoint, erro
 	clients := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: fastjson.NewDynamicClient})
 	// If one mailbox's client can be made, all can.
 	wildcard, err := clients.Cluster(logicalcluster.Wildcard)
-	if err == nil && parts.options.Needs != nil {
-		construct := fastjson.NewFilteringClient(fastjson.Filter{Annotation: logicalcluster.AnnotationKey, Drops: parts.needs.isForeignText})
+	if err == nil && parts.options.Owns != nil {
+		construct := fastjson.NewFilteringClient(fastjson.Filter{Annotation: logicalcluster.AnnotationKey, Drops: parts.owned.isUnownedText})
 		wildcard, err = kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: construct}).Cluster(logicalcluster.Wildcard)
 	}
 	if err != nil {

@@ -220,9 +220,9 @@ func (e *Endpoints) informers() (all []*wildcardInformer) {
 	return all
 }
 
-// droppingInformers returns the informers that drop the objects of foreign mailboxes.
+// droppingInformers returns the informers that drop the objects of unowned mailboxes.
 func (e *Endpoints) droppingInformers() []*wildcardInformer {
-	return slices.DeleteFunc(e.informers(), func(w *wildcardInformer) bool { return !w.dropsForeign })
+	return slices.DeleteFunc(e.informers(), func(w *wildcardInformer) bool { return !w.dropsUnowned })
 }
 
 // setResources sets the watched resources, besides those that are always watched. It calls forget under the lock for each resource

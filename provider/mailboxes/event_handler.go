@@ -117,7 +117,7 @@ func (p *parts) release(mailbox logicalcluster.Name) {
 		}
 	}
 	p.usages.deleteUnused(mailbox)
-	p.needs.forgetGone(p.endpoints.isKnownGone)
+	p.owned.forgetGone(p.endpoints.isKnownGone)
 	if p.endpoints.locate(mailbox) != nil {
 		p.subscriptions.resetMailbox(mailbox)
 	} else {

@@ -53,7 +53,7 @@ const (
 // object can have the name.
 const placeholderName = "(excluded)"
 
-// newPlaceholder returns the entry that represents all objects of an evicted or foreign mailbox.
+// newPlaceholder returns the entry that represents all objects of an evicted or unowned mailbox.
 func newPlaceholder(mailbox logicalcluster.Name) *cachedObject {
 	made := newCachedObject(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 		"name": placeholderName, "annotations": map[string]any{logicalcluster.AnnotationKey: mailbox.String()},

@@ -76,7 +76,7 @@ type Mailboxes struct {
 	*Subscriptions
 	*Absences
 	*Versions
-	*Needs
+	*Ownership
 
 	parts *parts
 }
@@ -85,7 +85,7 @@ type Mailboxes struct {
 type parts struct {
 	options       *Options
 	endpoints     *Endpoints
-	needs         *needStates
+	owned         *ownedMailboxes
 	relists       *relists
 	usages        *usages
 	caches        *Caches
@@ -115,10 +115,10 @@ type Options struct {
 	// BindLater is true if workspaces bind the export after their creation, as workload workspaces do. A mailbox is bound when it is
 	// created, so a later binding shows that its objects were lost (see package absence).
 	BindLater bool
-	// Needs reports whether the objects of a mailbox are needed; nil means that all are. [Mailboxes.RecheckNeeds] calls it
-	// again; until then a result holds. Needs is called when a mailbox is observed first, also by the goroutines that read
+	// Owns reports whether the replica needs the objects of a mailbox; nil means that all are. [Mailboxes.RecheckOwned] calls it
+	// again; until then a result holds. Owns is called when a mailbox is observed first, also by the goroutines that read
 	// watches: it must be quick, and must not call the Mailboxes. Bindings and Resources are cached of all mailboxes.
-	Needs func(mailbox logicalcluster.Name) bool
+	Owns func(mailbox logicalcluster.Name) bool
 	// History gets a report when kcp went back to an earlier state. It may be nil.
 	History *storehistory.Guard
 	Clock   clock.WithTicker
@@ -140,16 +140,16 @@ func (o *Options) isConfig(resource schema.GroupVersionResource) bool {
 	return o.Policy != nil && resource != bindingsResource && slices.Contains(o.Resources, resource)
 }
 
-// dropsForeign reports whether the caches of a resource drop the objects of foreign mailboxes.
-func (o *Options) dropsForeign(resource schema.GroupVersionResource) bool {
-	return o.Needs != nil && !o.isAlwaysWatched(resource)
+// dropsUnowned reports whether the caches of a resource drop the objects of unowned mailboxes.
+func (o *Options) dropsUnowned(resource schema.GroupVersionResource) bool {
+	return o.Owns != nil && !o.isAlwaysWatched(resource)
 }
 
 // New returns the mailboxes of an export, which are idle until [Mailboxes.Start].
 func New(options Options) *Mailboxes {
-	p := &parts{options: &options, endpoints: newEndpoints(&options), needs: newNeedStates(options.Needs), relists: &relists{}}
-	p.usages = &usages{endpoints: p.endpoints, needs: p.needs}
-	p.caches = &Caches{options: &options, endpoints: p.endpoints, needs: p.needs, usages: p.usages, relists: p.relists}
+	p := &parts{options: &options, endpoints: newEndpoints(&options), owned: newOwnedMailboxes(options.Owns), relists: &relists{}}
+	p.usages = &usages{endpoints: p.endpoints, owned: p.owned}
+	p.caches = &Caches{options: &options, endpoints: p.endpoints, owned: p.owned, usages: p.usages, relists: p.relists}
 	p.subscriptions = &Subscriptions{endpoints: p.endpoints}
 	p.reviews = newReviews(&options, p.usages)
 	p.limits = newCacheLimits(&options, p.caches, p.usages, p.reviews)
@@ -158,7 +158,7 @@ func New(options Options) *Mailboxes {
 	p.evictions = &evictions{p, newSignal()}
 	return &Mailboxes{
 		Endpoints: p.endpoints, Bindings: &Bindings{p.endpoints}, Caches: p.caches, CacheLimits: p.limits, Reviews: p.reviews,
-		Subscriptions: p.subscriptions, Absences: p.absences, Versions: p.versions, Needs: &Needs{p}, parts: p,
+		Subscriptions: p.subscriptions, Absences: p.absences, Versions: p.versions, Ownership: &Ownership{p}, parts: p,
 	}
 }
 
@@ -181,8 +181,8 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 		running.Go(func() { (&fairShareUpdater{m.parts}).run(ctx) })
 		running.Go(func() { m.parts.evictions.run(ctx, m.parts.release) })
 	}
-	if m.parts.options.Needs != nil {
-		running.Go(func() { (&Needs{m.parts}).run(ctx) })
+	if m.parts.options.Owns != nil {
+		running.Go(func() { (&Ownership{m.parts}).run(ctx) })
 	}
 	return m.runEndpointSliceInformer(ctx, client)
 }

@@ -26,13 +26,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The caches lack objects of a readmitted or a gained mailbox. All objects of a resource there are Unknown until the next
+// The caches lack objects of a readmitted or an acquired mailbox. All objects of a resource there are Unknown until the next
 // list of the resource. Such a list ends with a marker for each mailbox that waits for it. An informer handles a list in
 // order: when the marker reaches the handler, the cache holds all objects of the list.
 
 // relists counts the lists that mailboxes wait for.
 type relists struct {
-	// awaiting is the number of pairs of a mailbox and a resource that was not listed since the mailbox was readmitted or gained.
+	// awaiting is the number of pairs of a mailbox and a resource that was not listed since the mailbox was readmitted or acquired.
 	awaiting atomic.Int64
 	// last is the number of the last such list.
 	last atomic.Uint64
@@ -43,7 +43,7 @@ type relistWaiters struct {
 	relists *relists
 
 	lock sync.Mutex
-	// numbers holds the relist number of each readmitted or gained mailbox that no list has covered since.
+	// numbers holds the relist number of each readmitted or acquired mailbox that no list has covered since.
 	numbers map[logicalcluster.Name]uint64
 }
 
@@ -84,7 +84,7 @@ func (w *relistWaiters) done(mailbox logicalcluster.Name, relistNumber uint64) b
 	return true
 }
 
-// isAwaitingRelist reports whether a mailbox was readmitted or gained, and the resource was not listed since.
+// isAwaitingRelist reports whether a mailbox was readmitted or acquired, and the resource was not listed since.
 func (e *endpoint) isAwaitingRelist(resource schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
 	w := e.get(resource)
 	return w != nil && w.waiters.numberOf(mailbox) > 0
@@ -152,9 +152,9 @@ func (w *wildcardInformer) handlePlaceholder(entry any) bool {
 	if !w.waiters.done(mailbox, relistNumber) {
 		return true
 	}
-	w.log.V(1).Info("listed the objects of a readmitted or gained mailbox", "mailbox", mailbox)
+	w.log.V(1).Info("listed the objects of a readmitted or acquired mailbox", "mailbox", mailbox)
 	notifyReset(w.parts.subscriptions.get(subscriptionKey{w.resource, mailbox}))
-	if w.dropsForeign {
+	if w.dropsUnowned {
 		w.parts.subscriptions.resetObserver(mailbox)
 	}
 	w.parts.reviews.EnqueueCacheReview(mailbox)
@@ -163,7 +163,7 @@ func (w *wildcardInformer) handlePlaceholder(entry any) bool {
 
 // relist makes the informer list the mailboxes that wait for it.
 func (w *wildcardInformer) relist() {
-	if w.dropsForeign {
+	if w.dropsUnowned {
 		w.relistSignal.notify()
 	} else {
 		w.shared.ForceRelist()

@@ -30,7 +30,7 @@ import (
 // usages are the usages of all mailboxes, for their configs and for their other objects.
 type usages struct {
 	endpoints *Endpoints
-	needs     *needStates
+	owned     *ownedMailboxes
 	// objects and configs contain a *usage by mailbox.
 	objects, configs sync.Map
 	// evicted is the number of evicted usages.
@@ -72,10 +72,10 @@ func (u *usages) lock(mailbox logicalcluster.Name, configs bool) *usage {
 	}
 }
 
-// deleteUnused drops the usages of a mailbox that no endpoint shows, or that is foreign, if nothing counts there. It is
+// deleteUnused drops the usages of a mailbox that no endpoint shows, or that is unowned, if nothing counts there. It is
 // called after the last object was deleted, and after the binding was deleted: the later of the two calls drops the usages.
 func (u *usages) deleteUnused(mailbox logicalcluster.Name) {
-	if !u.endpoints.isKnownGone(mailbox) && !u.needs.isForeign(mailbox) {
+	if !u.endpoints.isKnownGone(mailbox) && !u.owned.isUnowned(mailbox) {
 		return
 	}
 	for _, configs := range []bool{true, false} {

@@ -61,8 +61,8 @@ type wildcardInformer struct {
 	waiters   relistWaiters
 	// outdated has, by end-of-list marker, the []*cachedObject that dropOutdated has removed. They count until the handler gets the marker.
 	outdated sync.Map
-	// stream is the watch, and relistSignal wakes runRelists. Both are unused unless the informer drops foreign mailboxes.
-	stream       atomic.Pointer[splicedWatch]
+	// stream is the watch, and relistSignal wakes runRelists. Both are unused unless the informer drops unowned mailboxes.
+	stream       atomic.Pointer[backfillWatch]
 	relistSignal signal
 	// attempted is closed when the cache is filled, or an attempt to fill it has failed.
 	attempted     chan struct{}
@@ -113,7 +113,7 @@ func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResou
 		w.admission.end()
 		w.waiters.cancel()
 	})
-	if w.dropsForeign {
+	if w.dropsUnowned {
 		w.running.Go(w.runRelists)
 	}
 	w.running.Go(func() {
@@ -159,7 +159,7 @@ func (w *wildcardInformer) list(ctx context.Context, options metav1.ListOptions)
 
 // client returns the client for lists and watches of the resource.
 func (w *wildcardInformer) client() dynamic.ResourceInterface {
-	if w.dropsForeign {
+	if w.dropsUnowned {
 		return w.endpoint.filtered.Resource(w.resource)
 	}
 	return w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource)
@@ -185,8 +185,8 @@ func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions
 	if _, isRefused := errors.AsType[*apierrors.StatusError](err); !isRefused {
 		w.recordResult(err)
 	}
-	if err == nil && w.dropsForeign {
-		within := spliced(stream, options)
+	if err == nil && w.dropsUnowned {
+		within := backfilled(stream, options)
 		w.stream.Store(within)
 		return within, nil
 	}
@@ -308,7 +308,7 @@ func (w *wildcardInformer) transform(obj any) (any, error) {
 		return obj, nil
 	case w.resource == bindingsResource:
 		return stripMetadata(object), nil
-	case w.dropsForeign && restoreVersion(object) && object.GetName() == endOfListName:
+	case w.dropsUnowned && restoreVersion(object) && object.GetName() == endOfListName:
 		marker := newCachedObject(object, 0)
 		marker.isPlaceholder = true
 		return marker, nil
@@ -326,14 +326,14 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			if w.handlePlaceholder(obj) || w.dropIfForeign(obj) || w.isOutdated(obj.(*cachedObject)) {
+			if w.handlePlaceholder(obj) || w.dropIfUnowned(obj) || w.isOutdated(obj.(*cachedObject)) {
 				return
 			}
 			w.count(nil, obj.(*cachedObject))
 			handler.OnAdd(obj, initial)
 		},
 		UpdateFunc: func(old, obj any) {
-			if w.handlePlaceholder(obj) || w.dropIfForeign(obj) || w.isOutdated(obj.(*cachedObject)) {
+			if w.handlePlaceholder(obj) || w.dropIfUnowned(obj) || w.isOutdated(obj.(*cachedObject)) {
 				return
 			}
 			w.checkUpdated(old.(*cachedObject), obj.(*cachedObject))
@@ -348,7 +348,7 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 			// The last state of a deleted object may be another entry than the cache's entry.
 			w.counted.update(w.counted.get(object.GetUID()), nil)
 			if !w.isExcluded(object) {
-				// A list lacks the objects of an evicted or foreign mailbox because listPages and transform leave them out.
+				// A list lacks the objects of an evicted or unowned mailbox because listPages and transform leave them out.
 				handler.OnDelete(obj)
 			}
 		},

@@ -53,11 +53,11 @@ var _ = Describe("mailboxes with faults", thorough, Label("faults"), func() {
 
 		By("rejecting a claim")
 		answer(ctx, mailbox, "Rejected")
-		Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Rejected").Should(BeTrue())
+		Eventually(claimHasEffect).WithContext(ctx).WithArguments(mailbox, "configmaps", "Rejected").Should(BeTrue())
 		others.measure(ctx, "a rejected claim")
 		answer(ctx, mailbox, "Accepted")
 		// kcp refuses a write whose claims change while it is admitted.
-		Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Accepted").Should(BeTrue())
+		Eventually(claimHasEffect).WithContext(ctx).WithArguments(mailbox, "configmaps", "Accepted").Should(BeTrue())
 		patch(ctx, mailbox, configMaps, ns, "item-0", `{"data": {"number": "claimed"}}`)
 		Eventually(entry("item-0")).WithContext(ctx).Should(Equal("claimed"))
 

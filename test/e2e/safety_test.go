@@ -51,9 +51,9 @@ var _ = Describe("safety", func() {
 		for range flips {
 			answer(ctx, mailbox, "Rejected")
 			// kcp hides the objects from the hub, unless it has already accepted the claim again.
-			Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Rejected").Should(BeTrue())
+			Eventually(claimHasEffect).WithContext(ctx).WithArguments(mailbox, "configmaps", "Rejected").Should(BeTrue())
 			answer(ctx, mailbox, "Accepted")
-			Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Accepted").Should(BeTrue())
+			Eventually(claimHasEffect).WithContext(ctx).WithArguments(mailbox, "configmaps", "Accepted").Should(BeTrue())
 		}
 		By("not changing copies, for longer than any absence verification takes")
 		Consistently(func() map[string]string { return identities(ctx, target("florin"), configMaps, ns, "item-") }).
@@ -99,9 +99,9 @@ func answer(ctx context.Context, mailbox *rest.Config, state string) {
 	patch(ctx, mailbox, apiBindings, "", binding.GetName(), string(content))
 }
 
-// inForce reports whether the state of a claim has taken effect, or kcp has already accepted the claim again, as it does
+// claimHasEffect reports whether the state of a claim has taken effect, or kcp has already accepted the claim again, as it does
 // for the bindings of the workspace type.
-func inForce(ctx context.Context, mailbox *rest.Config, resource, state string) bool {
+func claimHasEffect(ctx context.Context, mailbox *rest.Config, resource, state string) bool {
 	binding := bindingOf(ctx, mailbox)
 	applied, _, _ := unstructured.NestedSlice(binding.Object, "status", "appliedPermissionClaims")
 	isApplied := slices.ContainsFunc(applied, func(claim any) bool { return isOn(claim, resource) })

@@ -35,18 +35,18 @@ type observation struct {
 }
 
 func (r *run) observe(ctx context.Context) observation {
-	tallies := countsOf(r.Fleet.Members)
+	counts := countsOf(r.Fleet.Members)
 	samples, err := r.Hub.Metrics(ctx)
 	r.Expect(err).NotTo(gomega.HaveOccurred())
-	return observation{at: time.Now(), cpu: samples["process_cpu_seconds_total"], samples: samples, counts: tallies}
+	return observation{at: time.Now(), cpu: samples["process_cpu_seconds_total"], samples: samples, counts: counts}
 }
 
 func countsOf(members []*fleet.Member) map[string]fleet.RequestCounts {
-	tallies := map[string]fleet.RequestCounts{}
+	counts := map[string]fleet.RequestCounts{}
 	for _, member := range members {
-		tallies[member.Name] = member.Counts()
+		counts[member.Name] = member.Counts()
 	}
-	return tallies
+	return counts
 }
 
 // requests returns the number of requests by the key of their kind.
@@ -92,8 +92,8 @@ func (r *run) waitAnswers(ctx context.Context) {
 // activity returns the proxies' counts that are not idle requests.
 func activity(before, after map[string]fleet.RequestCounts) map[string]fleet.RequestCounts {
 	found := map[string]fleet.RequestCounts{}
-	for name, tally := range after {
-		if changed := tally.Since(before[name]); changed.HasActivity() {
+	for name, counts := range after {
+		if changed := counts.Since(before[name]); changed.HasActivity() {
 			found[name] = changed
 		}
 	}

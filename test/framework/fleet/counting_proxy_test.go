@@ -118,7 +118,7 @@ func TestCountingProxyCountsWatchesThatTheServerEnded(t *testing.T) {
 	end := make(chan struct{})
 	gate, client := newCountingProxy(t, upstream(t, end), nil)
 	const watch = "/clusters/root:a/api/v1/namespaces?watch=true"
-	tally := func() fleet.RequestCounts { return gate.Counts() }
+	counts := func() fleet.RequestCounts { return gate.Counts() }
 
 	first, cancel := context.WithCancel(t.Context())
 	response, err := ask(first, client, gate.URL()+watch)
@@ -132,14 +132,14 @@ func TestCountingProxyCountsWatchesThatTheServerEnded(t *testing.T) {
 	second, cancel := context.WithCancel(t.Context())
 	response, err = ask(second, client, gate.URL()+watch)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally()).To(Equal(fleet.RequestCounts{Connections: 1, Idle: map[string]int{"WATCH /api/v1/namespaces": 1}, Caused: map[string]int{"WATCH /api/v1/namespaces": 1}}))
+	g.Expect(counts()).To(Equal(fleet.RequestCounts{Connections: 1, Idle: map[string]int{"WATCH /api/v1/namespaces": 1}, Caused: map[string]int{"WATCH /api/v1/namespaces": 1}}))
 	cancel()
 	_ = response.Body.Close()
 
 	response, err = ask(t.Context(), client, gate.URL()+watch)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer response.Body.Close() //nolint:errcheck // the gate is shut after the test
-	g.Expect(tally().Caused).To(Equal(map[string]int{"WATCH /api/v1/namespaces": 2}), "the client itself has ended the one before")
+	g.Expect(counts().Caused).To(Equal(map[string]int{"WATCH /api/v1/namespaces": 2}), "the client itself has ended the one before")
 }
 
 func TestCountingProxyClosesAndOpens(t *testing.T) {

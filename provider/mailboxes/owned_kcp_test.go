@@ -145,7 +145,7 @@ func newNeedingHub(t *testing.T, needed func(*kcpShard) []logicalcluster.Name) *
 	f.hub = mailboxes.New(mailboxes.Options{
 		Access: kcpConfigFor(t, slice, shards[:]), Workspace: providerWorkspace, Export: exportName, Policy: policy, AbsenceDelays: absence.DefaultDelays,
 		Clock: clock.RealClock{}, Log: logr.Discard(),
-		Needs: func(mailbox logicalcluster.Name) bool {
+		Owns: func(mailbox logicalcluster.Name) bool {
 			f.lock.Lock()
 			defer f.lock.Unlock()
 			return f.needed[mailbox]
@@ -191,23 +191,23 @@ func (f *needingHub) countIn(all ...logicalcluster.Name) (count float64) {
 	return count
 }
 
-// A mailbox is gained and lost: the cache has all its objects in between, and none before and after, although objects change
+// A mailbox is acquired and lost: the cache has all its objects in between, and none before and after, although objects change
 // while the mailbox is listed.
-func TestAMailboxIsGainedAndLost(t *testing.T) {
+func TestAMailboxIsAcquiredAndReleased(t *testing.T) {
 	tier.Thorough(t)
 	f := newNeedingHub(t, func(first *kcpShard) []logicalcluster.Name { return []logicalcluster.Name{first.own} })
 	own := f.first.own
-	for _, name := range []string{"needs-kept", "needs-changed", "needs-deleted"} {
+	for _, name := range []string{"owned-kept", "owned-changed", "owned-deleted"} {
 		f.create(f.first, twin, name, "first")
 	}
-	f.create(f.first, own, "needs-own", "own")
+	f.create(f.first, own, "owned-own", "own")
 	f.slice.set(f.proxy.url)
-	f.eventually(f.value(own, "needs-own")).Should(Equal("own"))
-	f.Expect(f.state(twin, "needs-kept")()).To(Equal(mailboxes.Unknown))
+	f.eventually(f.value(own, "owned-own")).Should(Equal("own"))
+	f.Expect(f.state(twin, "owned-kept")()).To(Equal(mailboxes.Unknown))
 	f.eventually(f.countCached).Should(Equal(f.countIn(own)))
-	f.setValue(twin, "needs-changed", "second")
-	f.setValue(own, "needs-own", "changed")
-	f.eventually(f.value(own, "needs-own")).Should(Equal("changed"))
+	f.setValue(twin, "owned-changed", "second")
+	f.setValue(own, "owned-own", "changed")
+	f.eventually(f.value(own, "owned-own")).Should(Equal("changed"))
 	f.Expect(f.subscribers[twin].recorded(changedKeys)()).To(BeEmpty())
 	f.Expect(f.countCached()).To(Equal(f.countIn(own)))
 
@@ -215,52 +215,52 @@ func TestAMailboxIsGainedAndLost(t *testing.T) {
 	release := f.proxy.hold()
 	defer release()
 	f.need(true, twin)
-	f.hub.RecheckNeeds(twin)
+	f.hub.RecheckOwned(twin)
 	f.eventually(f.proxy.countAnswered).Should(Equal(1))
-	f.setValue(twin, "needs-changed", "third")
-	f.delete(f.first, twin, "needs-deleted")
-	f.create(f.first, twin, "needs-added", "first")
-	f.setValue(own, "needs-own", "again")
-	f.eventually(f.value(own, "needs-own")).Should(Equal("again"), "other mailboxes do not wait for the list")
-	f.eventually(f.subscribers[twin].recorded(changedKeys)).Should(ContainElement("needs-added"))
-	f.Expect(f.state(twin, "needs-kept")()).To(Equal(mailboxes.Unknown))
-	f.Expect(f.state(twin, "needs-deleted")()).To(Equal(mailboxes.Unknown))
+	f.setValue(twin, "owned-changed", "third")
+	f.delete(f.first, twin, "owned-deleted")
+	f.create(f.first, twin, "owned-added", "first")
+	f.setValue(own, "owned-own", "again")
+	f.eventually(f.value(own, "owned-own")).Should(Equal("again"), "other mailboxes do not wait for the list")
+	f.eventually(f.subscribers[twin].recorded(changedKeys)).Should(ContainElement("owned-added"))
+	f.Expect(f.state(twin, "owned-kept")()).To(Equal(mailboxes.Unknown))
+	f.Expect(f.state(twin, "owned-deleted")()).To(Equal(mailboxes.Unknown))
 	release()
-	f.eventually(f.value(twin, "needs-kept")).Should(Equal("first"))
-	f.Expect(f.value(twin, "needs-changed")()).To(Equal("third"))
-	f.Expect(f.value(twin, "needs-added")()).To(Equal("first"))
-	f.Expect(f.state(twin, "needs-deleted")()).To(Equal(mailboxes.Absent))
+	f.eventually(f.value(twin, "owned-kept")).Should(Equal("first"))
+	f.Expect(f.value(twin, "owned-changed")()).To(Equal("third"))
+	f.Expect(f.value(twin, "owned-added")()).To(Equal("first"))
+	f.Expect(f.state(twin, "owned-deleted")()).To(Equal(mailboxes.Absent))
 	f.eventually(f.countCached).Should(Equal(f.countIn(own, twin)))
 	f.Expect(f.proxy.take()).To(Equal(map[string]int{"list " + twin.String(): 1}), "one list, and the watch continues")
 	f.expectCounted(twin)
-	f.expectEvents(f.first, twin, "needs-later")
+	f.expectEvents(f.first, twin, "owned-later")
 
 	f.subscribers[twin].forget()
 	f.need(false, twin)
-	f.hub.RecheckNeeds()
-	f.Expect(f.state(twin, "needs-kept")()).To(Equal(mailboxes.Unknown))
+	f.hub.RecheckOwned()
+	f.Expect(f.state(twin, "owned-kept")()).To(Equal(mailboxes.Unknown))
 	f.eventually(f.countCached).Should(Equal(f.countIn(own)))
-	f.delete(f.first, twin, "needs-later")
-	f.setValue(own, "needs-own", "last")
-	f.eventually(f.value(own, "needs-own")).Should(Equal("last"))
+	f.delete(f.first, twin, "owned-later")
+	f.setValue(own, "owned-own", "last")
+	f.eventually(f.value(own, "owned-own")).Should(Equal("last"))
 	f.Expect(f.subscribers[twin].recorded(deletedKeys)()).To(BeEmpty())
 	f.Expect(f.hub.MailboxLimitError(twin).Objects).To(BeZero())
 	f.Expect(f.proxy.take()).To(BeEmpty())
 }
 
-// Many mailboxes are gained with one list of each resource.
-func TestManyMailboxesAreGained(t *testing.T) {
+// Many mailboxes are acquired with one list of each resource.
+func TestManyMailboxesAreAcquired(t *testing.T) {
 	tier.Thorough(t)
 	f := newNeedingHub(t, func(first *kcpShard) []logicalcluster.Name { return []logicalcluster.Name{first.own} })
 	all := []logicalcluster.Name{f.first.own, twin}
 	for number := range 5 {
-		made, err := framework.CreateWorkspace(t.Context(), f.first.Config, providerWorkspace, fmt.Sprint("needs-", number), providerWorkspace+":"+bootstrap.WorkspaceType)
+		made, err := framework.CreateWorkspace(t.Context(), f.first.Config, providerWorkspace, fmt.Sprint("owned-", number), providerWorkspace+":"+bootstrap.WorkspaceType)
 		f.Expect(err).NotTo(HaveOccurred())
 		all = append(all, logicalcluster.Name(made.Spec.Cluster))
 		f.Expect(f.first.furnish(t.Context(), all[len(all)-1])).To(Succeed())
 	}
 	for _, mailbox := range all {
-		f.create(f.first, mailbox, "needs-many", mailbox.String())
+		f.create(f.first, mailbox, "owned-many", mailbox.String())
 	}
 	f.slice.set(f.proxy.url)
 	f.eventually(f.hub.HasSynced).Should(BeTrue())
@@ -268,13 +268,13 @@ func TestManyMailboxesAreGained(t *testing.T) {
 	for _, mailbox := range all {
 		f.eventually(func() mailboxes.BindingState { return f.hub.BindingState(mailbox) }).Should(Equal(mailboxes.BindingPresent))
 	}
-	f.eventually(f.value(f.first.own, "needs-many")).Should(Equal(f.first.own.String()))
+	f.eventually(f.value(f.first.own, "owned-many")).Should(Equal(f.first.own.String()))
 	f.eventually(f.countCached).Should(Equal(f.countIn(f.first.own)))
 	f.proxy.take()
 	f.need(true, all...)
-	f.hub.RecheckNeeds()
+	f.hub.RecheckOwned()
 	for _, mailbox := range all {
-		f.eventually(f.value(mailbox, "needs-many")).WithTimeout(time.Minute).Should(Equal(mailbox.String()))
+		f.eventually(f.value(mailbox, "owned-many")).WithTimeout(time.Minute).Should(Equal(mailbox.String()))
 	}
 	f.Expect(f.proxy.take()).To(HaveKeyWithValue("list *", 1))
 	f.eventually(f.countCached).Should(Equal(f.countIn(all...)))

@@ -28,10 +28,10 @@ import (
 	"github.com/synchub-dev/synchub/provider/shards"
 )
 
-// neededMailboxes decides which mailboxes' objects this replica caches if SyncTargets are sharded: the
+// ownedMailboxes decides which mailboxes' objects this replica caches if SyncTargets are sharded: the
 // mailboxes of its own SyncTargets. The leader needs all mailboxes, since it places copies there and counts
 // objects.
-type neededMailboxes struct {
+type ownedMailboxes struct {
 	role leadership.Role
 
 	lock sync.RWMutex
@@ -40,13 +40,13 @@ type neededMailboxes struct {
 	mailboxes   map[types.UID]logicalcluster.Name
 }
 
-func newNeededMailboxes(role leadership.Role) *neededMailboxes {
-	return &neededMailboxes{role: role, syncTargets: map[logicalcluster.Name]types.UID{}, mailboxes: map[types.UID]logicalcluster.Name{}}
+func newOwnedMailboxes(role leadership.Role) *ownedMailboxes {
+	return &ownedMailboxes{role: role, syncTargets: map[logicalcluster.Name]types.UID{}, mailboxes: map[types.UID]logicalcluster.Name{}}
 }
 
 // needs reports whether this replica needs the objects of a mailbox. Only the leader needs a mailbox that is
 // not in the ledger yet.
-func (n *neededMailboxes) needs(mailbox logicalcluster.Name) bool {
+func (n *ownedMailboxes) owns(mailbox logicalcluster.Name) bool {
 	if n.role.Leads() {
 		return true
 	}
@@ -56,11 +56,11 @@ func (n *neededMailboxes) needs(mailbox logicalcluster.Name) bool {
 	return known && n.role.Owns(syncTarget)
 }
 
-// needsWorkload reports whether this replica needs the objects of a workload workspace: only the leader places them.
-func (n *neededMailboxes) needsWorkload(logicalcluster.Name) bool { return n.role.Leads() }
+// ownsWorkload reports whether this replica needs the objects of a workload workspace: only the leader places them.
+func (n *ownedMailboxes) ownsWorkload(logicalcluster.Name) bool { return n.role.Leads() }
 
 // set records the mailbox of a SyncTarget, and reports whether it has changed.
-func (n *neededMailboxes) set(syncTarget types.UID, mailbox logicalcluster.Name) (changed bool) {
+func (n *ownedMailboxes) set(syncTarget types.UID, mailbox logicalcluster.Name) (changed bool) {
 	n.lock.Lock()
 	defer n.lock.Unlock()
 	before := n.mailboxes[syncTarget]
@@ -78,7 +78,7 @@ func (n *neededMailboxes) set(syncTarget types.UID, mailbox logicalcluster.Name)
 }
 
 // ofShards returns the mailboxes of the SyncTargets of shards.
-func (n *neededMailboxes) ofShards(changed shards.Set) (mailboxes []logicalcluster.Name) {
+func (n *ownedMailboxes) ofShards(changed shards.Set) (mailboxes []logicalcluster.Name) {
 	n.lock.RLock()
 	defer n.lock.RUnlock()
 	for syncTarget, mailbox := range n.mailboxes {
@@ -89,9 +89,9 @@ func (n *neededMailboxes) ofShards(changed shards.Set) (mailboxes []logicalclust
 	return mailboxes
 }
 
-// neededUpdater makes the caches follow which mailboxes this replica needs.
-type neededUpdater struct {
-	needed *neededMailboxes
+// ownedUpdater makes the caches follow which mailboxes this replica needs.
+type ownedUpdater struct {
+	owned  *ownedMailboxes
 	ledger *ledger.Store
 	// recheck is called with the mailboxes whose result may have changed; without arguments it means all
 	// mailboxes. recheckWorkloads is the same for workload workspaces.
@@ -99,15 +99,15 @@ type neededUpdater struct {
 }
 
 // run observes the ledger, the shards and the leadership until ctx ends.
-func (u neededUpdater) run(ctx context.Context) error {
+func (u ownedUpdater) run(ctx context.Context) error {
 	u.ledger.Changes().Subscribe(ctx, u.entryChanged)
-	u.needed.role.Changed.Subscribe(ctx, u.shardsChanged)
+	u.owned.role.Changed.Subscribe(ctx, u.shardsChanged)
 	u.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) {
-		u.needed.set(syncTarget, logicalcluster.Name(entry.Mailbox))
+		u.owned.set(syncTarget, logicalcluster.Name(entry.Mailbox))
 	})
 	u.recheck()
 	select {
-	case <-u.needed.role.Elected:
+	case <-u.owned.role.Elected:
 		u.recheck()
 		u.recheckWorkloads()
 	case <-ctx.Done():
@@ -117,15 +117,15 @@ func (u neededUpdater) run(ctx context.Context) error {
 	return nil
 }
 
-func (u neededUpdater) entryChanged(syncTarget types.UID) {
+func (u ownedUpdater) entryChanged(syncTarget types.UID) {
 	mailbox := logicalcluster.Name(u.ledger.Get(syncTarget).Mailbox)
-	if u.needed.set(syncTarget, mailbox) && mailbox != "" {
+	if u.owned.set(syncTarget, mailbox) && mailbox != "" {
 		u.recheck(mailbox)
 	}
 }
 
-func (u neededUpdater) shardsChanged(changed shards.Set) {
-	if concerned := u.needed.ofShards(changed); len(concerned) > 0 {
+func (u ownedUpdater) shardsChanged(changed shards.Set) {
+	if concerned := u.owned.ofShards(changed); len(concerned) > 0 {
 		u.recheck(concerned...)
 	}
 }

@@ -42,20 +42,20 @@ func (w *wildcardInformer) runRelists() {
 func (w *wildcardInformer) listWaiting() error {
 	waiting := w.waiters.all()
 	if !listsOneByOne(len(waiting), len(w.endpoint.mailboxes())) {
-		return w.spliceList("", waiting)
+		return w.backfillList("", waiting)
 	}
 	var failed error
 	for mailbox, relistNumber := range waiting {
-		if err := w.spliceList(mailbox, map[logicalcluster.Name]uint64{mailbox: relistNumber}); err != nil {
+		if err := w.backfillList(mailbox, map[logicalcluster.Name]uint64{mailbox: relistNumber}); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("mailbox %s: %w", mailbox, err))
 		}
 	}
 	return failed
 }
 
-// spliceList lists the objects of one mailbox, or of all mailboxes if the name is empty. It splices the objects of the
+// backfillList lists the objects of one mailbox, or of all mailboxes if the name is empty. It backfills the objects of the
 // waiting mailboxes, and a marker for each mailbox, into the watch. If that fails, the mailboxes continue to wait.
-func (w *wildcardInformer) spliceList(only logicalcluster.Name, waiting map[logicalcluster.Name]uint64) error {
+func (w *wildcardInformer) backfillList(only logicalcluster.Name, waiting map[logicalcluster.Name]uint64) error {
 	stream := w.stream.Load()
 	if stream == nil {
 		return nil
@@ -73,7 +73,7 @@ func (w *wildcardInformer) spliceList(only logicalcluster.Name, waiting map[logi
 	}
 	err := w.eachPage(requestclass.With(w.ctx, requestclass.Extra), client, metav1.ListOptions{}, func(page *unstructured.UnstructuredList) error {
 		for i := range page.Items {
-			if !stream.splice(&page.Items[i]) {
+			if !stream.backfill(&page.Items[i]) {
 				return errWatchEnded
 			}
 		}
@@ -91,15 +91,15 @@ func (w *wildcardInformer) spliceList(only logicalcluster.Name, waiting map[logi
 	return failed
 }
 
-// ignores reports whether an entry of the informer's queue must not reach the cache: its mailbox has become foreign, or was
-// gained and is being listed. The informer calls it in the order of the queue, and changes its cache only afterwards.
+// ignores reports whether an entry of the informer's queue must not reach the cache: its mailbox has become unowned, or was
+// acquired and is being listed. The informer calls it in the order of the queue, and changes its cache only afterwards.
 func (w *wildcardInformer) ignores(entry any) bool {
 	one, ok := entry.(*cachedObject)
 	switch {
-	case !ok || !w.dropsForeign:
+	case !ok || !w.dropsUnowned:
 		return false
 	case !one.isPlaceholder:
-		return w.parts.needs.isForeign(mailboxOf(one.current.Load())) || w.isOutdated(one)
+		return w.parts.owned.isUnowned(mailboxOf(one.current.Load())) || w.isOutdated(one)
 	}
 	mailbox, relistNumber, isMarker := relistNumberOf(one)
 	if isMarker {
@@ -108,8 +108,8 @@ func (w *wildcardInformer) ignores(entry any) bool {
 	return !isMarker
 }
 
-// dropOutdated removes the entries that the cache had before a mailbox was gained, and that the list lacks: they were deleted
-// while the mailbox was foreign. It is called when the queue reaches the marker of the list.
+// dropOutdated removes the entries that the cache had before a mailbox was acquired, and that the list lacks: they were deleted
+// while the mailbox was unowned. It is called when the queue reaches the marker of the list.
 func (w *wildcardInformer) dropOutdated(mailbox logicalcluster.Name, relistNumber uint64, marker *cachedObject) {
 	var outdated []*cachedObject
 	for _, entry := range entriesOf(w.shared, mailbox) {
@@ -122,10 +122,10 @@ func (w *wildcardInformer) dropOutdated(mailbox logicalcluster.Name, relistNumbe
 	}
 }
 
-// isOutdated reports whether an entry has been in the cache, or in the informer's queue, since before its mailbox was gained. It does
+// isOutdated reports whether an entry has been in the cache, or in the informer's queue, since before its mailbox was acquired. It does
 // not count then, and dropOutdated removes it unless the list names its object.
 func (w *wildcardInformer) isOutdated(entry *cachedObject) bool {
-	if !w.dropsForeign || w.parts.relists.awaiting.Load() == 0 {
+	if !w.dropsUnowned || w.parts.relists.awaiting.Load() == 0 {
 		return false
 	}
 	return uint64(entry.relistNumber) < w.waiters.numberOf(mailboxOf(entry.current.Load()))

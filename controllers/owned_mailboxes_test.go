@@ -36,21 +36,21 @@ func (heldShard) Fence(types.UID) *fence.Fence     { return nil }
 
 func TestNeededMailboxes(t *testing.T) {
 	elected := make(chan struct{})
-	needed := newNeededMailboxes(leadership.Role{Elected: elected, Shards: heldShard(shards.Of("own"))})
+	owned := newOwnedMailboxes(leadership.Role{Elected: elected, Shards: heldShard(shards.Of("own"))})
 	var rechecked []logicalcluster.Name
-	updater := neededUpdater{needed: needed, recheck: func(mailboxes ...logicalcluster.Name) { rechecked = append(rechecked, mailboxes...) }}
+	updater := ownedUpdater{owned: owned, recheck: func(mailboxes ...logicalcluster.Name) { rechecked = append(rechecked, mailboxes...) }}
 	other := types.UID("other")
 	for shards.Of(other) == shards.Of("own") {
 		other += "x"
 	}
 	expect := func(what string, mailbox logicalcluster.Name, want bool) {
 		t.Helper()
-		if got := needed.needs(mailbox); got != want {
+		if got := owned.owns(mailbox); got != want {
 			t.Errorf("%s: %t", what, got)
 		}
 	}
 	expect("a mailbox that the ledger lacks", "m1", false)
-	if !needed.set("own", "m1") || !needed.set(other, "m2") || needed.set("own", "m1") {
+	if !owned.set("own", "m1") || !owned.set(other, "m2") || owned.set("own", "m1") {
 		t.Error("set reports a change without one")
 	}
 	expect("an own one", "m1", true)
@@ -60,17 +60,17 @@ func TestNeededMailboxes(t *testing.T) {
 		t.Errorf("rechecked %v", rechecked)
 	}
 	// The mailbox was created again.
-	needed.set("own", "m3")
+	owned.set("own", "m3")
 	expect("the former one", "m1", false)
 	expect("the next one", "m3", true)
-	needed.set("own", "")
+	owned.set("own", "")
 	expect("that of a SyncTarget that is gone", "m3", false)
-	if needed.needsWorkload("w") {
+	if owned.ownsWorkload("w") {
 		t.Error("a replica that is not the leader needs workloads")
 	}
 	close(elected)
 	expect("the leader", "m2", true)
-	if !needed.needsWorkload("w") {
+	if !owned.ownsWorkload("w") {
 		t.Error("the leader does not need workloads")
 	}
 }

@@ -37,15 +37,15 @@ import (
 	"github.com/synchub-dev/synchub/provider/cachesize"
 )
 
-// answers are answers of [Options.Needs] that a test changes.
+// answers are answers of [Options.Owns] that a test changes.
 type answers struct {
-	lock   sync.Mutex
-	needed map[logicalcluster.Name]bool
-	asked  int
+	lock  sync.Mutex
+	owned map[logicalcluster.Name]bool
+	asked int
 }
 
 func needing(mailboxes ...logicalcluster.Name) *answers {
-	a := &answers{needed: map[logicalcluster.Name]bool{}}
+	a := &answers{owned: map[logicalcluster.Name]bool{}}
 	a.set(true, mailboxes...)
 	return a
 }
@@ -54,7 +54,7 @@ func (a *answers) set(isNeeded bool, mailboxes ...logicalcluster.Name) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	for _, mailbox := range mailboxes {
-		a.needed[mailbox] = isNeeded
+		a.owned[mailbox] = isNeeded
 	}
 }
 
@@ -62,7 +62,7 @@ func (a *answers) needs(mailbox logicalcluster.Name) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	a.asked++
-	return a.needed[mailbox]
+	return a.owned[mailbox]
 }
 
 // ofMailbox returns an object of a mailbox.
@@ -77,17 +77,17 @@ func listOptionsAt(version string) metav1.ListOptions {
 	return metav1.ListOptions{ResourceVersion: version}
 }
 
-// startNeeding returns mailboxes with one endpoint, the shard, that cache only the needed mailboxes.
+// startNeeding returns mailboxes with one endpoint, the shard, that cache only the owned mailboxes.
 func startNeeding(t *testing.T, answers *answers, policy CachePolicy, shard *fakeShard) *Mailboxes {
 	t.Helper()
 	options := testOptions()
-	options.Needs, options.Clock, options.Policy = answers.needs, clock.RealClock{}, policy
+	options.Owns, options.Clock, options.Policy = answers.needs, clock.RealClock{}, policy
 	mailboxes := startMailboxesWith(t, options)
 	if policy != nil {
 		t.Cleanup(mailboxes.parts.reviews.queue.ShutDown)
 	}
 	recordAbsenceCalls(mailboxes)
-	go (&Needs{mailboxes.parts}).run(t.Context())
+	go (&Ownership{mailboxes.parts}).run(t.Context())
 	mailboxes.SetResources([]schema.GroupVersionResource{configMaps})
 	mailboxes.setEndpoints([]string{shard.url()})
 	NewWithT(t).Eventually(mailboxes.HasSynced).Should(BeTrue())
@@ -116,8 +116,8 @@ func (s *fakeShard) takeListed() (listed []string) {
 	return listed
 }
 
-// The objects of a foreign mailbox are not cached, and none of their events arrives.
-func TestForeignMailboxes(t *testing.T) {
+// The objects of an unowned mailbox are not cached, and none of their events arrives.
+func TestUnownedMailboxes(t *testing.T) {
 	g := NewWithT(t)
 	// A decoder would refuse an object without a kind.
 	undecodable := func(name, version string) *unstructured.Unstructured {
@@ -150,9 +150,9 @@ func TestForeignMailboxes(t *testing.T) {
 	g.Expect(shard.takeListed()).To(ConsistOf("* apibindings", "* configmaps"))
 }
 
-// The objects of a gained mailbox appear completely with one list of each resource, and no event is lost during the list.
+// The objects of an acquired mailbox appear completely with one list of each resource, and no event is released during the list.
 // Other mailboxes are not affected.
-func TestAGainedMailbox(t *testing.T) {
+func TestAnAcquiredMailbox(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here, there), configMaps: {
 		ofMailbox(here, "a", "1"), ofMailbox(there, "kept", "2"), ofMailbox(there, "changed", "3"), ofMailbox(there, "deleted", "4"),
@@ -168,7 +168,7 @@ func TestAGainedMailbox(t *testing.T) {
 	defer release()
 	answers.set(true, there)
 	g.Expect(stateOf(mailboxes, configMaps, there, "kept")()).To(Equal(Unknown), "an answer is valid until the next question")
-	mailboxes.RecheckNeeds()
+	mailboxes.RecheckOwned()
 	g.Eventually(shard.waiting).Should(Equal(1))
 	g.Expect(stateOf(mailboxes, configMaps, there, "kept")()).To(Equal(Unknown))
 
@@ -197,7 +197,7 @@ func TestAGainedMailbox(t *testing.T) {
 }
 
 // A list whose watch ends is discarded: the mailbox is listed again with the next watch.
-func TestTheWatchOfAGainedMailboxEnds(t *testing.T) {
+func TestTheWatchOfAnAcquiredMailboxEnds(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here, there), configMaps: {ofMailbox(there, "a", "2"), ofMailbox(there, "b", "3")}})
 	answers := needing(here)
@@ -205,7 +205,7 @@ func TestTheWatchOfAGainedMailboxEnds(t *testing.T) {
 	g.Eventually(func() int { return shard.watchers(configMaps) }).Should(Equal(1))
 	release := shard.hold(configMaps)
 	answers.set(true, there)
-	mailboxes.RecheckNeeds(there)
+	mailboxes.RecheckOwned(there)
 	g.Eventually(shard.waiting).Should(Equal(1))
 	shard.serve(configMaps, ofMailbox(there, "a", "2"))
 	shard.refuse(true)
@@ -215,7 +215,7 @@ func TestTheWatchOfAGainedMailboxEnds(t *testing.T) {
 	g.Expect(heldOf(mailboxes, there)()).To(ConsistOf("a 2"))
 }
 
-// The objects of a lost mailbox leave the caches, and no deletion is reported. Nothing is left.
+// The objects of a released mailbox leave the caches, and no deletion is reported. Nothing is left.
 func TestALostMailbox(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here, there), configMaps: {ofMailbox(here, "a", "1"), ofMailbox(there, "a", "2"), ofMailbox(there, "b", "3")}})
@@ -229,7 +229,7 @@ func TestALostMailbox(t *testing.T) {
 	calls := mailboxes.parts.absences.verifier.(*callRecorder)
 
 	answers.set(false, there)
-	mailboxes.RecheckNeeds(there)
+	mailboxes.RecheckOwned(there)
 	g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Unknown), "at once")
 	g.Expect(calls.take()).To(ContainElement("forget there"))
 	g.Eventually(heldOf(mailboxes, there)).Should(BeEmpty())
@@ -248,12 +248,12 @@ func TestALostMailbox(t *testing.T) {
 	g.Expect(events).To(BeEmpty(), "nothing was deleted")
 	g.Expect(resets).To(BeNumerically(">", 0))
 
-	// An object that was deleted while the mailbox was lost is absent when the mailbox is gained again.
+	// An object that was deleted while the mailbox was released is absent when the mailbox is acquired again.
 	shard.lock.Lock()
 	shard.caches[configMaps] = []*unstructured.Unstructured{ofMailbox(here, "a", "5"), ofMailbox(there, "b", "3")}
 	shard.lock.Unlock()
 	answers.set(true, there)
-	mailboxes.RecheckNeeds(there)
+	mailboxes.RecheckOwned(there)
 	g.Eventually(stateOf(mailboxes, configMaps, there, "b")).Should(Equal(Present))
 	g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Absent))
 	g.Eventually(informer.counted.size.Objects).Should(BeEquivalentTo(2))
@@ -261,7 +261,7 @@ func TestALostMailbox(t *testing.T) {
 
 // When a replica begins to lead it needs all mailboxes. That takes one list of each resource, for any number of mailboxes.
 // Events of its own mailboxes do not wait for the list.
-func TestAllMailboxesAreGained(t *testing.T) {
+func TestAllMailboxesAreAcquired(t *testing.T) {
 	g := NewWithT(t)
 	var all []logicalcluster.Name
 	var served []*unstructured.Unstructured
@@ -278,7 +278,7 @@ func TestAllMailboxesAreGained(t *testing.T) {
 	release := shard.hold(configMaps)
 	defer release()
 	answers.set(true, all...)
-	mailboxes.RecheckNeeds()
+	mailboxes.RecheckOwned()
 	g.Eventually(shard.waiting).Should(Equal(1))
 	shard.send(configMaps, "MODIFIED", ofMailbox(all[0], "a", "11"))
 	g.Eventually(heldOf(mailboxes, all[0])).Should(ContainElement("a 11"))
@@ -306,15 +306,15 @@ func TestListsOneByOne(t *testing.T) {
 	}
 }
 
-// Entries that were in the cache or in the queue of the informer before the mailbox was foreign do not outlast its next list.
+// Entries that were in the cache or in the queue of the informer before the mailbox was unowned do not outlast its next list.
 func TestOlderEntries(t *testing.T) {
 	g := NewWithT(t)
 	answers := needing(here)
 	c := newTestInformer(t, &labelPolicy{})
 	owner := c.owner
-	owner.parts.options.Needs, owner.parts.needs.decide, owner.parts.endpoints.byURL["https://one"] = answers.needs, answers.needs, c.endpoint
-	c.dropsForeign = owner.parts.options.dropsForeign(configMaps)
-	g.Expect(c.dropsForeign).To(BeTrue())
+	owner.parts.options.Owns, owner.parts.owned.decide, owner.parts.endpoints.byURL["https://one"] = answers.needs, answers.needs, c.endpoint
+	c.dropsUnowned = owner.parts.options.dropsUnowned(configMaps)
+	g.Expect(c.dropsUnowned).To(BeTrue())
 	c.update(t, configMapOf("older", 10, selectedLabel))
 	c.update(t, configMapOf("kept", 10, selectedLabel))
 	queued, _ := c.transform(configMapOf("queued", 10, selectedLabel))
@@ -322,12 +322,12 @@ func TestOlderEntries(t *testing.T) {
 	c.events = nil
 
 	answers.set(false, here)
-	owner.RecheckNeeds()
+	owner.RecheckOwned()
 	g.Expect(c.ignores(queued)).To(BeTrue(), "it must not be cached again")
 	placeholder, _ := c.transform(configMapOf("dropped", 10, selectedLabel))
 	g.Expect(c.ignores(placeholder)).To(BeTrue())
 	answers.set(true, here)
-	owner.RecheckNeeds() // before the caches have dropped anything
+	owner.RecheckOwned() // before the caches have dropped anything
 	g.Expect(c.ignores(queued)).To(BeTrue(), "it may have been deleted")
 	c.handler.OnAdd(queued, false)
 	g.Expect(c.events).To(BeEmpty())
@@ -345,20 +345,20 @@ func TestOlderEntries(t *testing.T) {
 	}
 }
 
-// An entry of a mailbox that was lost is removed by the handler, too: it may have been in the queue of the cache.
+// An entry of a mailbox that was released is removed by the handler, too: it may have been in the queue of the cache.
 func TestLateEntries(t *testing.T) {
 	g := NewWithT(t)
 	answers := needing(here)
 	c := newTestInformer(t, &labelPolicy{})
 	owner := c.owner
-	owner.parts.needs.decide, c.dropsForeign = answers.needs, true
+	owner.parts.owned.decide, c.dropsUnowned = answers.needs, true
 	first, _ := c.transform(configMapOf("a", 10, selectedLabel))
 	second, _ := c.transform(configMapOf("a", 20, selectedLabel))
 	g.Expect(c.shared.GetIndexer().Add(first)).To(Succeed())
 	c.handler.OnAdd(first, false)
 	c.events = nil
 	answers.set(false, here)
-	owner.RecheckNeeds(here)
+	owner.RecheckOwned(here)
 	g.Expect(c.shared.GetIndexer().Update(second)).To(Succeed())
 	c.handler.OnUpdate(first, second)
 	g.Expect(c.shared.GetIndexer().List()).To(BeEmpty())
@@ -368,35 +368,35 @@ func TestLateEntries(t *testing.T) {
 	g.Expect(c.counted.byUID).To(BeEmpty())
 }
 
-// Needs is called once for each mailbox, and deleted mailboxes are forgotten once there are many.
+// Owns is called once for each mailbox, and deleted mailboxes are forgotten once there are many.
 func TestNeedsAreForgotten(t *testing.T) {
 	g := NewWithT(t)
 	answers := needing(here)
 	mailboxes := newMailboxes()
-	mailboxes.parts.needs.decide = answers.needs
+	mailboxes.parts.owned.decide = answers.needs
 	addEndpoint(t, mailboxes, "https://one", caches{bindingsResource: bindings(here, there)})
 	for range 3 {
 		for number := range minSweep {
-			g.Expect(mailboxes.parts.needs.isForeignText(fmt.Append(nil, "gone-", number))).To(BeTrue())
+			g.Expect(mailboxes.parts.owned.isUnownedText(fmt.Append(nil, "gone-", number))).To(BeTrue())
 		}
-		g.Expect(mailboxes.parts.needs.isForeign(here)).To(BeFalse())
-		g.Expect(mailboxes.parts.needs.isForeign(there)).To(BeTrue())
+		g.Expect(mailboxes.parts.owned.isUnowned(here)).To(BeFalse())
+		g.Expect(mailboxes.parts.owned.isUnowned(there)).To(BeTrue())
 	}
 	g.Expect(answers.asked).To(Equal(minSweep + 2))
 	mailboxes.parts.release("gone-1")
-	g.Expect(mailboxes.parts.needs.states).To(Equal(map[logicalcluster.Name]needState{here: needed, there: foreign}))
-	mailboxes.parts.needs.isForeign("gone-1")
+	g.Expect(mailboxes.parts.owned.states).To(Equal(map[logicalcluster.Name]ownership{here: owned, there: unowned}))
+	mailboxes.parts.owned.isUnowned("gone-1")
 	mailboxes.parts.release("gone-1")
-	g.Expect(mailboxes.parts.needs.states).To(HaveLen(3), "few are kept")
+	g.Expect(mailboxes.parts.owned.states).To(HaveLen(3), "few are kept")
 }
 
 // The lookup for each event allocates nothing, and entries of the caches take no more memory than without it.
 func TestNeedsCostNoAllocation(t *testing.T) {
 	mailboxes := newMailboxes()
-	mailboxes.parts.needs.decide = needing(here).needs
+	mailboxes.parts.owned.decide = needing(here).needs
 	known := []byte("there")
-	mailboxes.parts.needs.isForeignText(known)
-	if count := testing.AllocsPerRun(100, func() { mailboxes.parts.needs.isForeignText(known) }); count > 0 {
+	mailboxes.parts.owned.isUnownedText(known)
+	if count := testing.AllocsPerRun(100, func() { mailboxes.parts.owned.isUnownedText(known) }); count > 0 {
 		t.Errorf("a lookup takes %v allocations", count)
 	}
 	if size := unsafe.Sizeof(cachedObject{}); size > 64 {
@@ -404,11 +404,11 @@ func TestNeedsCostNoAllocation(t *testing.T) {
 	}
 }
 
-// Spliced objects do not overtake events, and the watch does not resume at their versions.
-func TestSplicedWatch(t *testing.T) {
+// Backfilled objects do not overtake events, and the watch does not resume at their versions.
+func TestBackfillWatch(t *testing.T) {
 	g := NewWithT(t)
 	source := watch.NewFake()
-	s := spliced(source, listOptionsAt("7"))
+	s := backfilled(source, listOptionsAt("7"))
 	var got []string
 	receive := func() {
 		event, ok := <-s.ResultChan()
@@ -433,8 +433,8 @@ func TestSplicedWatch(t *testing.T) {
 	listed := map[logicalcluster.Name]uint64{here: 1}
 	completed := make(chan error, 1)
 	go func() {
-		for _, object := range []*unstructured.Unstructured{ofMailbox(here, "deleted", "3"), ofMailbox(here, "before", "4"), ofMailbox(there, "foreign", "4"), ofMailbox(here, "listed", "5")} {
-			s.splice(object)
+		for _, object := range []*unstructured.Unstructured{ofMailbox(here, "deleted", "3"), ofMailbox(here, "before", "4"), ofMailbox(there, "unowned", "4"), ofMailbox(here, "listed", "5")} {
+			s.backfill(object)
 		}
 		completed <- s.complete(here, 1)
 	}()
@@ -447,8 +447,8 @@ func TestSplicedWatch(t *testing.T) {
 	g.Expect(s.begin(here, 2)).To(BeTrue())
 	source.Stop()
 	receive()
-	g.Expect(s.splice(ofMailbox(here, "late", "6"))).To(BeFalse())
-	g.Expect(s.splice(ofMailbox(there, "foreign", "6"))).To(BeFalse())
+	g.Expect(s.backfill(ofMailbox(here, "late", "6"))).To(BeFalse())
+	g.Expect(s.backfill(ofMailbox(there, "unowned", "6"))).To(BeFalse())
 	g.Expect(s.complete(here, 2)).To(MatchError(errWatchEnded))
 	g.Expect(s.begin(here, 3)).To(BeFalse())
 	s.Stop()
@@ -468,7 +468,7 @@ func TestSplicedWatch(t *testing.T) {
 func TestManyChangesWhileSplicing(t *testing.T) {
 	g := NewWithT(t)
 	source := watch.NewFake()
-	s := spliced(source, listOptionsAt("7"))
+	s := backfilled(source, listOptionsAt("7"))
 	defer s.Stop()
 	g.Expect(s.begin(here, 1)).To(BeTrue())
 	g.Expect(s.begin(there, 1)).To(BeTrue())
@@ -482,7 +482,7 @@ func TestManyChangesWhileSplicing(t *testing.T) {
 	}
 	g.Expect(s.changed).To(HaveKeyWithValue(there, BeEmpty()))
 	g.Expect(s.changed).NotTo(HaveKey(here))
-	g.Expect(s.splice(ofMailbox(here, "0", "5"))).To(BeTrue(), "the other list continues")
+	g.Expect(s.backfill(ofMailbox(here, "0", "5"))).To(BeTrue(), "the other list continues")
 	g.Expect(s.complete(here, 1)).To(MatchError(errManyChanges))
 	completed := make(chan error)
 	go func() { completed <- s.complete(there, 1) }()
@@ -491,13 +491,13 @@ func TestManyChangesWhileSplicing(t *testing.T) {
 	g.Expect(s.begin(here, 1)).To(BeTrue(), "it is listed again")
 }
 
-// No object is spliced in while a watch sends its initial events, and a watch without readers ends.
-func TestSplicedWatchOfInitialEvents(t *testing.T) {
+// No object is backfilled in while a watch sends its initial events, and a watch without readers ends.
+func TestBackfillWatchOfInitialEvents(t *testing.T) {
 	g := NewWithT(t)
 	source := watch.NewFake()
 	options := listOptionsAt("")
 	options.SendInitialEvents = new(true)
-	s := spliced(source, options)
+	s := backfilled(source, options)
 	go source.Add(ofMailbox(here, "a", "5"))
 	<-s.ResultChan()
 	g.Expect(s.begin(here, 1)).To(BeFalse())
@@ -506,7 +506,7 @@ func TestSplicedWatchOfInitialEvents(t *testing.T) {
 	<-s.ResultChan()
 	g.Expect(s.begin(here, 1)).To(BeTrue())
 	ended := make(chan bool)
-	go func() { ended <- s.splice(ofMailbox(here, "b", "6")) }()
+	go func() { ended <- s.backfill(ofMailbox(here, "b", "6")) }()
 	s.Stop()
 	g.Eventually(ended).Should(Receive(BeFalse()))
 	g.Eventually(s.ResultChan()).Should(BeClosed())

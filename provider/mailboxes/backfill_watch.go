@@ -28,12 +28,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// splicedWatch is a watch into which the objects of gained mailboxes are spliced. An informer handles its watch in order, so that an
+// backfillWatch is a watch into which the objects of acquired mailboxes are backfilled. An informer handles its watch in order, so that an
 // object that was listed cannot overtake an event.
 //
-// An object is spliced in only if the watch has sent no event of it since the list began: such events are as new as the list,
+// An object is backfilled in only if the watch has sent no event of it since the list began: such events are as new as the list,
 // or newer ones follow. This holds for one watch only. If the watch ends, the mailbox is listed again.
-type splicedWatch struct {
+type backfillWatch struct {
 	source watch.Interface
 	result chan watch.Event
 	done   chan struct{}
@@ -49,7 +49,7 @@ type splicedWatch struct {
 	awaitsInitial bool
 	// changed holds, for each mailbox that is being listed, the objects that events have named since, up to maxChanged of them.
 	changed map[logicalcluster.Name]map[types.NamespacedName]struct{}
-	// completed holds the relist number of each mailbox whose list was spliced in.
+	// completed holds the relist number of each mailbox whose list was backfilled in.
 	completed map[logicalcluster.Name]uint64
 }
 
@@ -57,16 +57,16 @@ type splicedWatch struct {
 // the list and lists again.
 const maxChanged = 10_000
 
-// These errors discard a list. A list can be spliced only into the watch that was running when the list began, and only if
+// These errors discard a list. A list can be backfilled only into the watch that was running when the list began, and only if
 // the names of all objects that have changed since are known.
 var (
 	errWatchEnded  = errors.New("the watch ended during the list")
 	errManyChanges = fmt.Errorf("more than %d objects have changed while they were listed", maxChanged)
 )
 
-// spliced returns a watch that began at a version, or with initial events.
-func spliced(source watch.Interface, options metav1.ListOptions) *splicedWatch {
-	s := &splicedWatch{source: source, result: make(chan watch.Event), done: make(chan struct{}), changed: map[logicalcluster.Name]map[types.NamespacedName]struct{}{}, completed: map[logicalcluster.Name]uint64{}}
+// backfilled returns a watch that began at a version, or with initial events.
+func backfilled(source watch.Interface, options metav1.ListOptions) *backfillWatch {
+	s := &backfillWatch{source: source, result: make(chan watch.Event), done: make(chan struct{}), changed: map[logicalcluster.Name]map[types.NamespacedName]struct{}{}, completed: map[logicalcluster.Name]uint64{}}
 	s.awaitsInitial = options.SendInitialEvents != nil && *options.SendInitialEvents
 	if !s.awaitsInitial && options.ResourceVersion != "0" {
 		s.version = options.ResourceVersion
@@ -79,14 +79,14 @@ func spliced(source watch.Interface, options metav1.ListOptions) *splicedWatch {
 	return s
 }
 
-// ResultChan returns the events and the objects that are spliced in.
-func (s *splicedWatch) ResultChan() <-chan watch.Event { return s.result }
+// ResultChan returns the events and the objects that are backfilled in.
+func (s *backfillWatch) ResultChan() <-chan watch.Event { return s.result }
 
 // Stop ends the watch.
-func (s *splicedWatch) Stop() { s.stop() }
+func (s *backfillWatch) Stop() { s.stop() }
 
 // forward sends the events of the source.
-func (s *splicedWatch) forward() {
+func (s *backfillWatch) forward() {
 	for event := range s.source.ResultChan() {
 		s.lock.Lock()
 		s.observe(event)
@@ -100,7 +100,7 @@ func (s *splicedWatch) forward() {
 }
 
 // observe records the version of an event, and, for a mailbox that is being listed, the changed object. It requires the lock.
-func (s *splicedWatch) observe(event watch.Event) {
+func (s *backfillWatch) observe(event watch.Event) {
 	object, ok := event.Object.(*unstructured.Unstructured)
 	if !ok || event.Type == watch.Error {
 		return
@@ -124,7 +124,7 @@ func (s *splicedWatch) observe(event watch.Event) {
 }
 
 // send returns false if the watch has ended. It requires the lock.
-func (s *splicedWatch) send(event watch.Event) bool {
+func (s *backfillWatch) send(event watch.Event) bool {
 	if s.ended {
 		return false
 	}
@@ -136,9 +136,9 @@ func (s *splicedWatch) send(event watch.Event) bool {
 	}
 }
 
-// begin is called before the objects of a mailbox are listed. It returns false if objects cannot be spliced in now, or all of
-// them were spliced in already.
-func (s *splicedWatch) begin(mailbox logicalcluster.Name, relistNumber uint64) bool {
+// begin is called before the objects of a mailbox are listed. It returns false if objects cannot be backfilled in now, or all of
+// them were backfilled in already.
+func (s *backfillWatch) begin(mailbox logicalcluster.Name, relistNumber uint64) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.ended || s.version == "" || s.completed[mailbox] == relistNumber {
@@ -148,8 +148,8 @@ func (s *splicedWatch) begin(mailbox logicalcluster.Name, relistNumber uint64) b
 	return true
 }
 
-// splice sends an object of a list, if its mailbox is being listed. It returns false if the watch has ended.
-func (s *splicedWatch) splice(listed *unstructured.Unstructured) bool {
+// backfill sends an object of a list, if its mailbox is being listed. It returns false if the watch has ended.
+func (s *backfillWatch) backfill(listed *unstructured.Unstructured) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	changed, isListed := s.changed[mailboxOf(listed)]
@@ -160,8 +160,8 @@ func (s *splicedWatch) splice(listed *unstructured.Unstructured) bool {
 	return s.send(watch.Event{Type: watch.Added, Object: s.atVersion(listed)})
 }
 
-// complete is called when all objects of a mailbox were spliced in, and sends the marker. It returns errWatchEnded, or errManyChanges.
-func (s *splicedWatch) complete(mailbox logicalcluster.Name, relistNumber uint64) error {
+// complete is called when all objects of a mailbox were backfilled in, and sends the marker. It returns errWatchEnded, or errManyChanges.
+func (s *backfillWatch) complete(mailbox logicalcluster.Name, relistNumber uint64) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if _, isListed := s.changed[mailbox]; !isListed {
@@ -175,7 +175,7 @@ func (s *splicedWatch) complete(mailbox logicalcluster.Name, relistNumber uint64
 }
 
 // end is called when the list of mailboxes is complete, or has failed.
-func (s *splicedWatch) end(listed map[logicalcluster.Name]uint64) {
+func (s *backfillWatch) end(listed map[logicalcluster.Name]uint64) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for mailbox := range listed {
@@ -183,7 +183,7 @@ func (s *splicedWatch) end(listed map[logicalcluster.Name]uint64) {
 	}
 }
 
-// listedVersion is the resource version of an object that was spliced in. No object from a server can hold a value of this type.
+// listedVersion is the resource version of an object that was backfilled in. No object from a server can hold a value of this type.
 type listedVersion string
 
 // listedVersionField is the field of an object that holds its listedVersion.
@@ -191,13 +191,13 @@ const listedVersionField = "listedVersion"
 
 // atVersion gives an object the version of the watch, at which the watch resumes if it ends. restoreVersion undoes that. It
 // requires the lock.
-func (s *splicedWatch) atVersion(object *unstructured.Unstructured) *unstructured.Unstructured {
+func (s *backfillWatch) atVersion(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object.Object[listedVersionField] = listedVersion(object.GetResourceVersion())
 	object.SetResourceVersion(s.version)
 	return object
 }
 
-// restoreVersion gives an object that was spliced in its own version, and returns false for other objects.
+// restoreVersion gives an object that was backfilled in its own version, and returns false for other objects.
 func restoreVersion(object *unstructured.Unstructured) bool {
 	version, ok := object.Object[listedVersionField].(listedVersion)
 	if ok {
