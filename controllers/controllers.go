@@ -34,8 +34,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/location"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/placement"
-	"github.com/synchub-dev/synchub/controllers/placement/copystates"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
+	"github.com/synchub-dev/synchub/controllers/placement/syncstatus"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
@@ -108,7 +108,7 @@ func newControllers(h *hub) ([]controller, error) {
 	crds := &crd.Store{}
 	syncManager := newSyncManager(h, crds, lines)
 	syncTargets := newSyncTargets(h, syncManager, locator, readySyncTargets, lines)
-	copies := copystates.NewStore(copystates.StoreOptions{Mailboxes: h.mailboxes, Published: syncManager.Published, ObjectStateChanged: &syncManager.ObjectStateChanged})
+	copies := syncstatus.NewStore(syncstatus.StoreOptions{Mailboxes: h.mailboxes, Published: syncManager.Published, SyncStatusChanged: &syncManager.SyncStatusChanged})
 	fleet := fleetcache.New(fleetcache.Options{
 		Manager: h.inventories.ofLeader, Mailboxes: locator, InventoryConfigFor: h.Access.InventoryConfigFor, Scheme: h.hosting.GetScheme(),
 	})
@@ -166,7 +166,7 @@ func newSyncManager(h *hub, crds *crd.Store, lines *journal.Journal) *syncmanage
 	return syncmanager.New(syncmanager.Dependencies{
 		Mailboxes: h.mailboxes, CachePolicy: h.mailboxPolicy, StoreWrittenResources: syncmanager.StoreWrittenResourcesIn(h.ledger), StoreTenantResources: syncmanager.StoreTenantResourcesIn(h.ledger), CRDs: crds,
 		Hub: h.owner.UID, Hasher: h.hasher, Sealer: h.sealer, Role: h.role, History: h.History, Journal: lines, Tracer: h.Tracer,
-		Checker: schemacheck.NewChecker(h.clock), NameClearer: &namelock.Clearer{ConfigFor: h.Access.WorkspaceConfig},
+		Checker: schemacheck.NewChecker(h.clock), NameReleaser: &namelock.Releaser{ConfigFor: h.Access.WorkspaceConfig},
 		Clock: h.clock, Log: h.Log.WithName("sync"),
 	}, h.settings)
 }
@@ -181,10 +181,10 @@ func newSyncTargets(h *hub, syncManager *syncmanager.Manager, locator mailbox.Lo
 }
 
 // newPlacement returns the controller that copies objects of workload workspaces into mailboxes.
-func newPlacement(h *hub, syncManager *syncmanager.Manager, copies *copystates.Store, fleet *fleetcache.Fleet, ready *readiness.Registry, pending *withdrawals.Registry, lines *journal.Journal) *placement.Controller {
+func newPlacement(h *hub, syncManager *syncmanager.Manager, copies *syncstatus.Store, fleet *fleetcache.Fleet, ready *readiness.Registry, pending *withdrawals.Registry, lines *journal.Journal) *placement.Controller {
 	return placement.New(placement.Options{
 		Workloads: h.workloads, CachePolicy: h.workloadPolicy, Mailboxes: h.mailboxes, Fleet: fleet, Paths: h.Access, Readiness: ready, History: h.History,
-		Sync: copystates.Reader{Sync: syncManager, Store: copies, Owner: h.role}, ObjectStates: &syncManager.ObjectStateChanged, KnownSyncTargets: h.ledger.SyncTargets,
+		Sync: syncstatus.Reader{Sync: syncManager, Store: copies, Owner: h.role}, SyncStatusChanged: &syncManager.SyncStatusChanged, KnownSyncTargets: h.ledger.SyncTargets,
 		Hub: h.owner.UID, Hasher: h.hasher, Sealer: h.sealer, MaxPairs: h.settings.Placement.MaxObjects, MaxReflections: h.settings.Placement.MaxUpsyncedObjects,
 		WithdrawalGrace: h.settings.Placement.WithdrawalGrace.Duration, Withdrawals: pending, Journal: lines,
 		Clock: h.clock, Log: h.Log.WithName("placement"),

@@ -32,7 +32,7 @@ import (
 
 	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
-	"github.com/synchub-dev/synchub/controllers/placement/copystates"
+	"github.com/synchub-dev/synchub/controllers/placement/syncstatus"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/fence"
@@ -129,16 +129,16 @@ func setReady(h *hub, syncManager *syncmanager.Manager) onEachReplica {
 }
 
 // newCopiesWriter returns the controller that stores the sync status of the copies of placements on the SyncTargets of this replica.
-func newCopiesWriter(h *hub, syncManager *syncmanager.Manager) *copystates.Writer {
-	return copystates.NewWriter(copystates.WriterOptions{
-		ConfigMaps: h.configMaps, Sync: syncManager, Sealer: h.sealer, ObjectStateChanged: &syncManager.ObjectStateChanged, Owner: h.role,
-		Clock: h.clock, Log: h.Log.WithName("copystates"),
+func newCopiesWriter(h *hub, syncManager *syncmanager.Manager) *syncstatus.Writer {
+	return syncstatus.NewWriter(syncstatus.WriterOptions{
+		ConfigMaps: h.configMaps, Sync: syncManager, Sealer: h.sealer, SyncStatusChanged: &syncManager.SyncStatusChanged, Owner: h.role,
+		Clock: h.clock, Log: h.Log.WithName("syncstatus"),
 	})
 }
 
 // newCopiesWatcher returns the runnable that makes the leader read what the other replicas have stored.
-func newCopiesWatcher(h *hub, copies *copystates.Store) (*copystates.Watcher, error) {
-	return copystates.NewWatcher(copystates.WatcherOptions{
-		ConfigMaps: h.configMaps, Store: copies, Sealer: h.sealer, KnownSyncTargets: h.ledger.SyncTargets, Clock: h.clock, Log: h.Log.WithName("copystates"),
+func newCopiesWatcher(h *hub, copies *syncstatus.Store) (*syncstatus.Watcher, error) {
+	return syncstatus.NewWatcher(syncstatus.WatcherOptions{
+		ConfigMaps: h.configMaps, Store: copies, Sealer: h.sealer, KnownSyncTargets: h.ledger.SyncTargets, Clock: h.clock, Log: h.Log.WithName("syncstatus"),
 	})
 }

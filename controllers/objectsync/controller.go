@@ -93,7 +93,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	o := &c.Options
 	c.mailbox, c.target = newMailboxView(o), newTargetView(o)
 	rules := newRules(o, c.planner, c.mailbox, c.target)
-	states, upsynced, changes, placed, waiters := newKeyStates(o.Clock), newUpsyncIndex(), newPendingChanges(), newPlacementCopies(o), &nameWaiters{}
+	states, upsynced, changes, placed, waiters := newKeyStates(o.Clock), newUpsyncIndex(), newPendingChanges(), newSyncStatuses(o), &nameWaiters{}
 	c.enqueuer = &enqueuer{
 		resource: &o.Resource, relations: o.Relations, matcher: &c.matcher, rules: rules, mailbox: c.mailbox, target: c.target, states: states,
 		upsynced: upsynced, waiters: waiters, changes: changes, placed: placed, firstPass: c.firstPass, onChange: o.OnChange,

@@ -67,7 +67,7 @@ type enqueuer struct {
 	upsynced  *upsyncIndex
 	waiters   *nameWaiters
 	changes   *pendingChanges
-	placed    *placementCopies
+	placed    *syncStatuses
 	firstPass *firstPass
 	onChange  func()
 	// isTraced is true if traces record when a cache shows a write.

@@ -87,8 +87,8 @@ type Options struct {
 	// changes, when an object begins or ceases to be held back, and when the target begins or ceases to serve the resource. It must
 	// not block.
 	OnChange func()
-	// ObjectStates carries the marked mailbox objects whose [Controller.ObjectState] changed; nil carries nothing.
-	ObjectStates *topic.Topic[ObjectRef]
+	// SyncStatusChanged carries the marked mailbox objects whose [Controller.SyncStatus] changed; nil carries nothing.
+	SyncStatusChanged *topic.Topic[ObjectRef]
 	// AggregateMetrics makes the controller share one series per metric with the other controllers of its SyncTarget, without the
 	// resource label's value.
 	AggregateMetrics bool

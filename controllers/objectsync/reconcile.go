@@ -52,8 +52,8 @@ type outcome struct {
 	// statusReturned is true if the pass wrote a status to the mailbox.
 	statusReturned bool
 	// unreadable is true if the mailbox could not be read.
-	unreadable    bool
-	placementCopy placementCopyOutcome
+	unreadable bool
+	syncStatus syncStatusOutcome
 }
 
 // direction returns the direction of the decision: down or up.
@@ -166,7 +166,7 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 		trace.Planned(planning)
 		var err error
 		down, err = c.executor.executeDown(ctx, p)
-		down.placementCopy = newPlacementCopyOutcome(s, down, err)
+		down.syncStatus = newSyncStatusOutcome(s, down, err)
 		if err != nil || s.Up == nil {
 			return down, err
 		}
@@ -179,6 +179,6 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 		p = c.planner.PlanUp(s)
 	}
 	up, err := c.executor.executeUp(ctx, p)
-	up.placementCopy, up.excluded = down.placementCopy, up.excluded || down.excluded
+	up.syncStatus, up.excluded = down.syncStatus, up.excluded || down.excluded
 	return up, err
 }

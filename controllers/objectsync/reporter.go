@@ -46,7 +46,7 @@ type reporter struct {
 	target     *targetView
 	states     *keyStates
 	changes    *pendingChanges
-	placed     *placementCopies
+	placed     *syncStatuses
 	dropped    *droppedFields
 	metrics    *controllerMetrics
 	journal    *journal.Journal
@@ -57,7 +57,7 @@ type reporter struct {
 	clock    clock.PassiveClock
 }
 
-func newReporter(o *Options, mailbox *mailboxView, target *targetView, states *keyStates, changes *pendingChanges, placed *placementCopies, dropped *droppedFields) *reporter {
+func newReporter(o *Options, mailbox *mailboxView, target *targetView, states *keyStates, changes *pendingChanges, placed *syncStatuses, dropped *droppedFields) *reporter {
 	return &reporter{
 		resource: &o.Resource, syncTarget: o.SyncTarget, mailbox: mailbox, target: target, states: states, changes: changes, placed: placed, dropped: dropped,
 		metrics: newMetrics(o.Owner.SyncTarget, o.Resource, o.AggregateMetrics), tracer: o.Tracer, journal: o.Journal, onChange: o.OnChange, clock: o.Clock,
@@ -113,7 +113,7 @@ func (r *reporter) succeeded(p pass, outcome outcome) {
 	}
 	if verifies {
 		// The failure stays: the deletion, which may fail again, follows when the absence is verified.
-		r.placed.record(p.key, outcome.placementCopy, false)
+		r.placed.record(p.key, outcome.syncStatus, false)
 		return
 	}
 	before, failed := r.states.clearFailure(p.key)
@@ -121,7 +121,7 @@ func (r *reporter) succeeded(p pass, outcome outcome) {
 		r.metrics.failureChanged(before.Reason, "")
 		r.onChange()
 	}
-	r.placed.record(p.key, outcome.placementCopy, failed)
+	r.placed.record(p.key, outcome.syncStatus, failed)
 }
 
 // failed records a pass with an error. It returns the failure, and the number of consecutive failed passes.
@@ -144,7 +144,7 @@ func (r *reporter) failed(ctx context.Context, p pass, outcome outcome, err erro
 		changed = true
 		r.onChange()
 	}
-	r.placed.record(p.key, outcome.placementCopy, changed)
+	r.placed.record(p.key, outcome.syncStatus, changed)
 	return failure, failedPasses
 }
 

@@ -43,7 +43,7 @@ type Status struct {
 	upsynced *upsyncIndex
 	states   *keyStates
 	changes  *pendingChanges
-	placed   *placementCopies
+	placed   *syncStatuses
 	dropped  *droppedFields
 	// pods explains the health of workloads; nil for other resources.
 	pods *podReasons
@@ -88,12 +88,12 @@ func (s *Status) countDown(summaries map[string]*ConfigSummary, source *unstruct
 	}
 	s.addOverruled(summaries, selected.Overruled, key)
 	uid := source.GetUID()
-	state := syncState{}
+	state := summaryState{}
 	if at := slices.IndexFunc(copies, func(copied plan.Copy) bool { return copied.Observed.Mark.Source.UID == uid }); at >= 0 {
-		state = syncState{synced: true, ready: copies[at].Observed.Health.Status == health.Current}
+		state = summaryState{synced: true, ready: copies[at].Observed.Health.Status == health.Current}
 	} else if s.states.isFinished(key) {
 		// The last status is all that is left of the copy.
-		state = syncState{synced: true, ready: s.resource.GetRules().Health.Of(source).Status == health.Current}
+		state = summaryState{synced: true, ready: s.resource.GetRules().Health.Of(source).Status == health.Current}
 	}
 	s.addToSummaries(summaries, selected.Selection, key, state, known)
 }
@@ -116,7 +116,7 @@ func (s *Status) countUp(summaries map[string]*ConfigSummary, matcher *selection
 		return
 	}
 	s.addOverruled(summaries, selected.Overruled, key)
-	s.addToSummaries(summaries, selected.Selection, key, syncState{synced: s.mailbox.isUpsynced(inMailbox)}, known)
+	s.addToSummaries(summaries, selected.Selection, key, summaryState{synced: s.mailbox.isUpsynced(inMailbox)}, known)
 }
 
 // countFormerlyUpsynced counts an object that was upsynced before, and is now denied.
@@ -126,7 +126,7 @@ func (s *Status) countFormerlyUpsynced(summaries map[string]*ConfigSummary, matc
 		return
 	}
 	if selected, ok, _ := s.rules.SelectsUpsynced(matcher, s.target.apiOf(upsyncSourceRef(*mark).Resource), *mark, inMailbox); ok {
-		s.addToSummaries(summaries, selected, keyOf(inMailbox), syncState{}, known)
+		s.addToSummaries(summaries, selected, keyOf(inMailbox), summaryState{}, known)
 	}
 }
 
@@ -157,10 +157,10 @@ func (s *Status) nameOf(key types.NamespacedName) ObjectName {
 	return ObjectName{Resource: s.resource.GroupResource(), Key: key}
 }
 
-// syncState is the state of one object: synced if both sides are in sync, and ready if the copy on the target is healthy.
-type syncState struct{ synced, ready bool }
+// summaryState is the state of one object: synced if both sides are in sync, and ready if the copy on the target is healthy.
+type summaryState struct{ synced, ready bool }
 
-func (s *Status) addToSummaries(summaries map[string]*ConfigSummary, selected selection.Selection, key types.NamespacedName, state syncState, known knownStates) {
+func (s *Status) addToSummaries(summaries map[string]*ConfigSummary, selected selection.Selection, key types.NamespacedName, state summaryState, known knownStates) {
 	failure, failed := known.failures[key]
 	deferred := known.deferred[key]
 	if failure.Reason == plan.ReasonMailboxLimitExceeded {
@@ -248,22 +248,22 @@ func (s *Status) IsServed() bool {
 	return s.target.apis[0].cache.Availability().Reason != targets.ReasonNotServed
 }
 
-// ObjectState returns the state of a version of a marked mailbox object; known is false before the first pass for the object.
-func (s *Status) ObjectState(key types.NamespacedName, version PlacementCopyVersion) (state ObjectState, known bool) {
+// SyncStatus returns the state of a version of a marked mailbox object; known is false before the first pass for the object.
+func (s *Status) SyncStatus(key types.NamespacedName, version CopyVersion) (state SyncStatus, known bool) {
 	state, synced, known := s.syncedState(key)
-	state.Synced = known && synced != PlacementCopyVersion{} && synced == version
+	state.Synced = known && synced != CopyVersion{} && synced == version
 	return state, known
 }
 
 // Copies returns all marked mailbox objects whose state is known, and the stuck copies.
-func (s *Status) Copies() []PlacementCopy {
+func (s *Status) Copies() []PlacedCopy {
 	keys := s.placed.keys()
-	copies := make([]PlacementCopy, 0, len(keys))
+	copies := make([]PlacedCopy, 0, len(keys))
 	for _, key := range keys {
 		if state, synced, known := s.syncedState(key); known {
-			state.Synced = synced != PlacementCopyVersion{}
+			state.Synced = synced != CopyVersion{}
 			marked, _ := s.placed.get(key)
-			copies = append(copies, PlacementCopy{s.resource.GroupVersionResource, key, synced, state, marked.workspace})
+			copies = append(copies, PlacedCopy{s.resource.GroupVersionResource, key, synced, state, marked.workspace})
 		}
 	}
 	return copies
@@ -273,12 +273,12 @@ func (s *Status) Copies() []PlacementCopy {
 func (s *Status) StuckCopies() []ObjectRef { return s.placed.stuck() }
 
 // syncedState returns the state of a marked mailbox object, and the version that the target was last in sync with.
-func (s *Status) syncedState(key types.NamespacedName) (state ObjectState, synced PlacementCopyVersion, known bool) {
+func (s *Status) syncedState(key types.NamespacedName) (state SyncStatus, synced CopyVersion, known bool) {
 	marked, known := s.placed.get(key)
 	if !known {
-		return ObjectState{}, PlacementCopyVersion{}, false
+		return SyncStatus{}, CopyVersion{}, false
 	}
-	state = ObjectState{Excluded: marked.excluded, Failure: s.states.failureOf(key), Health: health.Health{Status: health.InProgress}}
+	state = SyncStatus{Excluded: marked.excluded, Failure: s.states.failureOf(key), Health: health.Health{Status: health.InProgress}}
 	if inMailbox, known := s.mailbox.get(key); known && inMailbox != nil && s.states.isFinished(key) {
 		// The last status is all that is left of the copy.
 		state.Health = s.resource.GetRules().Health.Of(inMailbox)

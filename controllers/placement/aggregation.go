@@ -128,7 +128,7 @@ func evaluateAll(before map[types.UID]*aggregated, placements []*resolvedPlaceme
 		switch {
 		case i >= maxAggregations:
 			results[placement.UID] = &aggregated{expression: placement.Aggregation, err: errAggregationLimit}
-		case input.isBeyondLimit:
+		case input.isOverLimit:
 			results[placement.UID] = &aggregated{expression: placement.Aggregation, err: errWorkspaceLimit}
 		case !input.isPending:
 			results[placement.UID] = former.evaluate(placement.Aggregation, input.objects)
@@ -162,8 +162,8 @@ func (p *placements) aggregates() bool {
 // aggregationInput is what a placement brings into the workspace, as the workspace shows it, in a stable order.
 type aggregationInput struct {
 	objects []*unstructured.Unstructured
-	// isPending is true if some objects are being fetched, and isBeyondLimit if the workspace has more than the hub reads.
-	isPending, isBeyondLimit bool
+	// isPending is true if some objects are being fetched, and isOverLimit if the workspace has more than the hub reads.
+	isPending, isOverLimit bool
 }
 
 // add adds an object with how much of it is cached.
@@ -172,7 +172,7 @@ func (i *aggregationInput) add(object *unstructured.Unstructured, projection mai
 	case mailboxes.FullObject:
 		i.objects = append(i.objects, object)
 	case mailboxes.IdentityOnly:
-		i.isBeyondLimit = true
+		i.isOverLimit = true
 	default:
 		// An event follows when it is there.
 		i.isPending = true

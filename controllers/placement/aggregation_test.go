@@ -95,7 +95,7 @@ func TestAggregationsOfPartsAreNotShown(t *testing.T) {
 	}{
 		"being fetched":     {former, aggregationInput{isPending: true}, `{"all":1}`},
 		"fetched at first":  {nil, aggregationInput{isPending: true}, ""},
-		"beyond the limit":  {former, aggregationInput{isPending: true, isBeyondLimit: true}, rules.ReasonLimitExceeded},
+		"beyond the limit":  {former, aggregationInput{isPending: true, isOverLimit: true}, rules.ReasonLimitExceeded},
 		"all are there now": {former, aggregationInput{}, `{"all":0}`},
 	} {
 		got := ""
@@ -115,7 +115,7 @@ func TestAggregationsComeBackAfterALimit(t *testing.T) {
 	t.Parallel()
 	placements, results := []*resolvedPlacement{aggregating("one", countObjects)}, map[types.UID]*aggregated{}
 	for name, refused := range map[string]*aggregated{
-		"of the workspace":  evaluateAll(nil, placements, map[types.UID]aggregationInput{"one": {isBeyondLimit: true}})["one"],
+		"of the workspace":  evaluateAll(nil, placements, map[types.UID]aggregationInput{"one": {isOverLimit: true}})["one"],
 		"of the placements": {expression: countObjects, err: errAggregationLimit},
 	} {
 		results["one"] = refused
@@ -128,11 +128,11 @@ func TestAggregationsComeBackAfterALimit(t *testing.T) {
 func TestAggregationInput(t *testing.T) {
 	t.Parallel()
 	for projection, want := range map[mailboxes.Projection]aggregationInput{
-		mailboxes.FullObject: {}, mailboxes.MetadataOnly: {isPending: true}, mailboxes.IdentityOnly: {isBeyondLimit: true},
+		mailboxes.FullObject: {}, mailboxes.MetadataOnly: {isPending: true}, mailboxes.IdentityOnly: {isOverLimit: true},
 	} {
 		input := aggregationInput{}
 		input.add(podAt("a", "1"), projection)
-		if isComplete := projection == mailboxes.FullObject; (len(input.objects) == 1) != isComplete || input.isPending != want.isPending || input.isBeyondLimit != want.isBeyondLimit {
+		if isComplete := projection == mailboxes.FullObject; (len(input.objects) == 1) != isComplete || input.isPending != want.isPending || input.isOverLimit != want.isOverLimit {
 			t.Errorf("%v: %+v", projection, input)
 		}
 	}

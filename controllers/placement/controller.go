@@ -90,9 +90,9 @@ type Options struct {
 	Readiness *readiness.Registry
 	// Journal logs withdrawn copies and failures; nil logs none.
 	Journal *journal.Journal
-	// Sync returns the sync status of copies, and ObjectStates publishes the copies whose status changed.
-	Sync         SyncStates
-	ObjectStates *topic.Topic[objectsync.ObjectRef]
+	// Sync returns the sync status of copies, and SyncStatusChanged publishes the copies whose status changed.
+	Sync              SyncStatuses
+	SyncStatusChanged *topic.Topic[objectsync.ObjectRef]
 	// Hub is the UID of the provider workspace's LogicalCluster; Hasher and Sealer have the hub's key.
 	Hub    types.UID
 	Hasher ownership.Hasher
@@ -297,10 +297,10 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 // Start runs the queues of all workspaces until ctx ends.
 func (c *Controller) Start(ctx context.Context) error {
 	// The first pass for each pair reads the state.
-	c.options.ObjectStates.Subscribe(ctx, c.mailboxes.onObjectState)
+	c.options.SyncStatusChanged.Subscribe(ctx, c.mailboxes.onSyncStatus)
 	c.options.History.Changes().Subscribe(ctx, func(struct{}) { c.reportAll() })
 	for _, ref := range c.options.Sync.StuckCopies() {
-		c.mailboxes.onObjectState(ref)
+		c.mailboxes.onSyncStatus(ref)
 	}
 	c.startup.begin()
 	for _, w := range c.workspaces.start(ctx) {

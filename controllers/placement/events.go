@@ -182,8 +182,8 @@ func (o mailboxObserver) OnReset(mailbox logicalcluster.Name) {
 	}
 }
 
-// onObjectState enqueues the pair of a copy whose sync status has changed. The workspace of a stuck copy reports it.
-func (o mailboxObserver) onObjectState(ref objectsync.ObjectRef) {
+// onSyncStatus enqueues the pair of a copy whose sync status has changed. The workspace of a stuck copy reports it.
+func (o mailboxObserver) onSyncStatus(ref objectsync.ObjectRef) {
 	if ref.Workspace != "" {
 		o.stuck.update(ref)
 		if w := o.workspaces.find(ref.Workspace); w != nil {

@@ -123,7 +123,7 @@ func TestWorkloadsWaitForCRDs(t *testing.T) {
 	if wait := crdWait(config, plan.Create); wait != 0 {
 		t.Errorf("a ConfigMap: %s", wait)
 	}
-	for name, state := range map[string]objectsync.ObjectState{
+	for name, state := range map[string]objectsync.SyncStatus{
 		"installed": {Synced: true, Health: health.Health{Status: health.Current}}, "failed": {Failure: &objectsync.Failure{Reason: "Forbidden"}},
 	} {
 		crd.syncStatus = newSyncStatus(state)

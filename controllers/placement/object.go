@@ -39,9 +39,9 @@ type object struct {
 	pairs    map[site]*pair
 	// customization is the customization request of the source.
 	customization customization.Request
-	// isBeyondLimit is true if the object lacks pairs at some destinations, because the workspace has reached
+	// isOverLimit is true if the object lacks pairs at some destinations, because the workspace has reached
 	// its limit of pairs.
-	isBeyondLimit bool
+	isOverLimit bool
 	// contentHash is the hash of the source, see [rules.ContentHash].
 	contentHash uint64
 }

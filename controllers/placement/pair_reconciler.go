@@ -56,7 +56,7 @@ type pairReconciler struct {
 	executor *executor
 	history  *storehistory.Guard
 	hasher   ownership.Hasher
-	sync     SyncStates
+	sync     SyncStatuses
 	// withdrawn and journal record what is withdrawn, and what fails.
 	withdrawn *withdrawn
 	journal   *journal.Journal
@@ -278,14 +278,14 @@ func (r *pairReconciler) succeed(key pairKey, s *pairSnapshot, decision plan.Dec
 	result := passResult{placed: s.desired && (decision.Cause == plan.InSync || decision.Action == plan.Create || decision.Action == plan.Update)}
 	if result.placed {
 		// If this pass has written the copy, the sync controller does not have the new content yet.
-		result.syncStatus = r.syncStatusOf(s.syncTarget.UID, key, objectsync.PlacementCopyVersionOf(s.InMailbox), decision.Action.Writes())
+		result.syncStatus = r.syncStatusOf(s.syncTarget.UID, key, objectsync.CopyVersionOf(s.InMailbox), decision.Action.Writes())
 	}
 	r.pairs.setResult(key, result)
 }
 
 // syncStatusOf returns the sync status of a version of a copy; nil if no sync controller has tried it.
-func (r *pairReconciler) syncStatusOf(syncTarget types.UID, key pairKey, version objectsync.PlacementCopyVersion, isOutdated bool) *syncStatus {
-	state, known := r.sync.ObjectState(syncTarget, r.copies.policy.copyOf(key.resource).GroupResource(), key.copyName(), version)
+func (r *pairReconciler) syncStatusOf(syncTarget types.UID, key pairKey, version objectsync.CopyVersion, isOutdated bool) *syncStatus {
+	state, known := r.sync.SyncStatus(syncTarget, r.copies.policy.copyOf(key.resource).GroupResource(), key.copyName(), version)
 	if !known {
 		return nil
 	}

@@ -89,7 +89,7 @@ func (t *placementCounts) add(key objectKey, object *object, placement *resolved
 	}
 	t.namespaces[key.name.Namespace] = struct{}{}
 	t.fingerprint.Add(object.contentHash)
-	if object.isBeyondLimit {
+	if object.isOverLimit {
 		t.addBeyondLimit(key, object, placement)
 	}
 	for at, found := range object.pairs {

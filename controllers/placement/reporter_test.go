@@ -278,22 +278,22 @@ func TestPlacementCounts(t *testing.T) {
 func TestSyncStatus(t *testing.T) {
 	healthy := health.Health{Status: health.Current}
 	for name, c := range map[string]struct {
-		state objectsync.ObjectState
+		state objectsync.SyncStatus
 		want  syncStatus
 	}{
-		"in sync with this content": {objectsync.ObjectState{Synced: true, Health: healthy}, syncStatus{synced: true, health: healthy}},
-		"in sync with an older one": {objectsync.ObjectState{Health: healthy}, syncStatus{}},
-		"it fails":                  {objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, syncStatus{failure: &failure{"Forbidden", "no"}}},
+		"in sync with this content": {objectsync.SyncStatus{Synced: true, Health: healthy}, syncStatus{synced: true, health: healthy}},
+		"in sync with an older one": {objectsync.SyncStatus{Health: healthy}, syncStatus{}},
+		"it fails":                  {objectsync.SyncStatus{Synced: true, Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, syncStatus{failure: &failure{"Forbidden", "no"}}},
 		"it has drifted from this content": {
-			objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: plan.ReasonDrifted, Message: "m", Differences: differing("1")}, Health: healthy},
+			objectsync.SyncStatus{Synced: true, Failure: &objectsync.Failure{Reason: plan.ReasonDrifted, Message: "m", Differences: differing("1")}, Health: healthy},
 			syncStatus{synced: true, failure: &failure{plan.ReasonDrifted, "m"}, differences: differing("1"), health: healthy},
 		},
 		"it has drifted from an older one": {
-			objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonDrifted, Message: "m"}, Health: healthy},
+			objectsync.SyncStatus{Failure: &objectsync.Failure{Reason: plan.ReasonDrifted, Message: "m"}, Health: healthy},
 			syncStatus{failure: &failure{plan.ReasonDrifted, "m"}, health: healthy},
 		},
 		"it would be taken over": {
-			objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonAdoptionReported, Message: "m"}, Health: healthy},
+			objectsync.SyncStatus{Failure: &objectsync.Failure{Reason: plan.ReasonAdoptionReported, Message: "m"}, Health: healthy},
 			syncStatus{isBlocked: true, failure: &failure{plan.ReasonAdoptionReported, "m"}},
 		},
 	} {
@@ -305,11 +305,11 @@ func TestSyncStatus(t *testing.T) {
 	if one.equal(&other) {
 		t.Error("another value is not the same")
 	}
-	taken := newSyncStatus(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonConflict, Message: "it came from secrets other/password"}})
+	taken := newSyncStatus(objectsync.SyncStatus{Failure: &objectsync.Failure{Reason: plan.ReasonConflict, Message: "it came from secrets other/password"}})
 	if taken.failure.Reason != plan.ReasonConflict || strings.Contains(taken.failure.Message, "password") {
 		t.Errorf("%+v", taken.failure)
 	}
-	if excluded := newSyncStatus(objectsync.ObjectState{Synced: true, Excluded: true}); excluded.synced || excluded.failure.Reason != rules.ReasonExcludedByUpsync {
+	if excluded := newSyncStatus(objectsync.SyncStatus{Synced: true, Excluded: true}); excluded.synced || excluded.failure.Reason != rules.ReasonExcludedByUpsync {
 		t.Errorf("%+v", excluded)
 	}
 }

@@ -170,12 +170,12 @@ func TestBlockedObjectsStopNoRollout(t *testing.T) {
 		t.Errorf("another one has failed: %d", got)
 	}
 	for name, c := range map[string]struct {
-		state objectsync.ObjectState
+		state objectsync.SyncStatus
 		want  bool
 	}{
-		"no right to create it": {objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden}, Health: health.Health{Status: health.InProgress}}, true},
-		"no right to change it": {objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden}, Health: health.Health{Status: health.Current}}, false},
-		"refused by a policy":   {objectsync.ObjectState{Failure: &objectsync.Failure{Reason: "AdmissionDenied"}, Health: health.Health{Status: health.InProgress}}, false},
+		"no right to create it": {objectsync.SyncStatus{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden}, Health: health.Health{Status: health.InProgress}}, true},
+		"no right to change it": {objectsync.SyncStatus{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden}, Health: health.Health{Status: health.Current}}, false},
+		"refused by a policy":   {objectsync.SyncStatus{Failure: &objectsync.Failure{Reason: "AdmissionDenied"}, Health: health.Health{Status: health.InProgress}}, false},
 	} {
 		if got := newSyncStatus(c.state).isBlocked; got != c.want {
 			t.Errorf("%s: %v", name, got)

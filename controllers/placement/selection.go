@@ -119,11 +119,11 @@ func (p *pairs) setSelected(key objectKey, next selectionResult, isVerified func
 // setDesired sets the sites at which an object is desired, and enqueues its pairs: all of them if the
 // object has changed, else the changed ones. At the limit it adds no new pairs. It requires the lock.
 func (p *pairs) setDesired(key objectKey, entry *object, wanted map[site]struct{}, changed bool) {
-	entry.isBeyondLimit = false
+	entry.isOverLimit = false
 	for one := range wanted {
 		at, found := pairKey{key, one}, entry.pairs[one]
 		if p.limit.isReached() && (found == nil || !found.desired && !found.hasCopy) {
-			entry.isBeyondLimit = true
+			entry.isOverLimit = true
 			if !p.limit.isExceeded {
 				p.limit.isExceeded = true
 				// The next resolve schedules a recheck: other pairs may be gone then.

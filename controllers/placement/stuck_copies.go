@@ -34,7 +34,7 @@ import (
 // stuckCopies are the copies that mailboxes do not have any more, and whose objects clusters do not let the hub remove, with the failure
 // of each. No pair exists for them.
 type stuckCopies struct {
-	sync SyncStates
+	sync SyncStatuses
 
 	lock gosync.Mutex
 	of   map[logicalcluster.Name]map[objectsync.ObjectRef]failure
@@ -44,7 +44,7 @@ type stuckCopies struct {
 func (s *stuckCopies) update(ref objectsync.ObjectRef) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	state, _ := s.sync.ObjectState(ref.SyncTarget, ref.Resource.GroupResource(), ref.Key, objectsync.PlacementCopyVersion{})
+	state, _ := s.sync.SyncStatus(ref.SyncTarget, ref.Resource.GroupResource(), ref.Key, objectsync.CopyVersion{})
 	if state.Failure == nil || state.Failure.Reason != plan.ReasonCannotWithdraw {
 		delete(s.of[ref.Workspace], ref)
 		if len(s.of[ref.Workspace]) == 0 {

@@ -27,14 +27,14 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 )
 
-// failingCopies are the sync states of copies that have failed, by the name of the object.
+// failingCopies are the sync statuses of copies that have failed, by the name of the object.
 type failingCopies map[string]string
 
 func (f failingCopies) StuckCopies() []objectsync.ObjectRef { return nil }
 
-func (f failingCopies) ObjectState(_ types.UID, _ schema.GroupResource, key types.NamespacedName, _ objectsync.PlacementCopyVersion) (objectsync.ObjectState, bool) {
+func (f failingCopies) SyncStatus(_ types.UID, _ schema.GroupResource, key types.NamespacedName, _ objectsync.CopyVersion) (objectsync.SyncStatus, bool) {
 	reason, known := f[key.Name]
-	return objectsync.ObjectState{Failure: &objectsync.Failure{Reason: reason, Message: "no"}}, known
+	return objectsync.SyncStatus{Failure: &objectsync.Failure{Reason: reason, Message: "no"}}, known
 }
 
 // A workspace has a copy until the cluster lets the hub remove its object, and no copy of another workspace.

@@ -29,12 +29,12 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/health"
 )
 
-// SyncStates returns the sync status of the copies in mailboxes, as [syncmanager.Manager] does.
-type SyncStates interface {
+// SyncStatuses returns the sync status of the copies in mailboxes, as [syncmanager.Manager] does.
+type SyncStatuses interface {
 	// StuckCopies returns the copies that mailboxes do not have any more, and whose objects clusters do not let the hub remove.
 	StuckCopies() []objectsync.ObjectRef
-	// ObjectState returns the state of a version of a copy; known is false before a sync controller has tried the copy.
-	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool)
+	// SyncStatus returns the state of a version of a copy; known is false before a sync controller has tried the copy.
+	SyncStatus(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.CopyVersion) (state objectsync.SyncStatus, known bool)
 }
 
 // syncStatus is the sync status of one copy at the last pass. It stays while the cluster is disconnected.
@@ -52,7 +52,7 @@ type syncStatus struct {
 }
 
 // newSyncStatus returns the sync status of the present version of a copy.
-func newSyncStatus(state objectsync.ObjectState) *syncStatus {
+func newSyncStatus(state objectsync.SyncStatus) *syncStatus {
 	switch {
 	case state.Excluded:
 		return &syncStatus{isBlocked: true, failure: &failure{rules.ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
@@ -80,7 +80,7 @@ func isDrifted(reason string) bool { return reason == plan.ReasonDrifted }
 
 // isBlocking reports whether a cluster lacks an object, because the API is missing there, the hub has no right to write it, or the hub
 // only reports how it would change an object of that name.
-func isBlocking(state objectsync.ObjectState) bool {
+func isBlocking(state objectsync.SyncStatus) bool {
 	if state.Failure.Reason == plan.ReasonAdoptionReported {
 		return true
 	}

@@ -95,12 +95,12 @@ func (p *pass) startController(resource plan.Resource, resolved resolvedAPIs) {
 			// The delayed reconcile stops a sync controller whose resource is empty.
 			m.enqueueAfter(requeueDelay, target.UID)
 		},
-		ObjectStates:     &m.ObjectStateChanged,
-		AggregateMetrics: !m.settings.Metrics.PerResource,
-		Journal:          m.Journal,
-		Tracer:           m.Tracer,
-		Clock:            m.Clock,
-		Log:              log,
+		SyncStatusChanged: &m.SyncStatusChanged,
+		AggregateMetrics:  !m.settings.Metrics.PerResource,
+		Journal:           m.Journal,
+		Tracer:            m.Tracer,
+		Clock:             m.Clock,
+		Log:               log,
 	}, state.matcher)
 	state.lock.Lock()
 	state.syncControllers[resource.GroupResource()] = &syncController{controller, m.Clock.Now(), p.start(controller.Run, log)}

@@ -129,9 +129,9 @@ func (c counter) isUnpublished(resource plan.Resource) bool {
 	return isDecided && !mayAddFinalizers && len(withFinalizers(c.mailboxes, c.mailbox, []plan.Resource{resource})) == 0
 }
 
-// ObjectState returns the sync status of a version of a copy that a placement made in the mailbox of a
+// SyncStatus returns the sync status of a version of a copy that a placement made in the mailbox of a
 // SyncTarget. known is false before the first pass for the object.
-func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (found objectsync.ObjectState, known bool) {
+func (m *Manager) SyncStatus(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.CopyVersion) (found objectsync.SyncStatus, known bool) {
 	state, ok := m.get(syncTarget)
 	if !ok {
 		return found, false
@@ -140,7 +140,7 @@ func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResourc
 	running := state.syncControllers[resource]
 	state.lock.Unlock()
 	if running != nil {
-		found, known = running.controller.Status.ObjectState(key, version)
+		found, known = running.controller.Status.SyncStatus(key, version)
 	}
 	if !known && version == objectsync.InstalledCRD && resource == objectsync.CRDResource.GroupResource() {
 		return state.installedCRD(key.Name)
@@ -151,7 +151,7 @@ func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResourc
 // Copies returns the sync statuses of all copies that placements made in the mailbox of a SyncTarget. known is
 // false while some copies are not observed yet, as for [FleetCounter.Count]. The mailbox is empty if this
 // process does not sync the SyncTarget.
-func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.PlacementCopy, mailbox logicalcluster.Name, known bool) {
+func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.PlacedCopy, mailbox logicalcluster.Name, known bool) {
 	state, ok := m.get(syncTarget)
 	if !ok {
 		return nil, "", false

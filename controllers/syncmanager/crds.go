@@ -51,7 +51,7 @@ func (p *pass) updateCRDs(wanted []plan.Resource) {
 			Owner:      m.Owner(target.UID),
 			OnChange: func(resource schema.GroupResource) {
 				m.ObjectsChanged.Publish(target.UID)
-				m.ObjectStateChanged.Publish(objectsync.ObjectRef{
+				m.SyncStatusChanged.Publish(objectsync.ObjectRef{
 					SyncTarget: target.UID, Mailbox: target.Mailbox, Resource: objectsync.CRDResource, Key: types.NamespacedName{Name: resource.String()},
 				})
 			},
@@ -92,38 +92,38 @@ func (t *targetState) crdStates() map[schema.GroupResource]crd.State {
 }
 
 // installedCRD returns the state of a CRD that the hub must install on the target; known is false for any other.
-func (t *targetState) installedCRD(name string) (state objectsync.ObjectState, known bool) {
+func (t *targetState) installedCRD(name string) (state objectsync.SyncStatus, known bool) {
 	running := t.crdController.Load()
 	if running == nil {
-		return objectsync.ObjectState{}, false
+		return objectsync.SyncStatus{}, false
 	}
 	found, known := running.State(schema.ParseGroupResource(name))
 	if !known {
-		return objectsync.ObjectState{}, false
+		return objectsync.SyncStatus{}, false
 	}
 	return stateOfInstalledCRD(found), true
 }
 
 // stateOfInstalledCRD returns the state of a CRD in the terms of a copy.
-func stateOfInstalledCRD(found crd.State) objectsync.ObjectState {
+func stateOfInstalledCRD(found crd.State) objectsync.SyncStatus {
 	switch {
 	case found.Ready:
-		return objectsync.ObjectState{Synced: true, Health: health.Health{Status: health.Current, Message: found.Message}}
+		return objectsync.SyncStatus{Synced: true, Health: health.Health{Status: health.Current, Message: found.Message}}
 	case found.IsPending():
-		return objectsync.ObjectState{Health: health.Health{Status: health.InProgress, Message: found.Message}}
+		return objectsync.SyncStatus{Health: health.Health{Status: health.InProgress, Message: found.Message}}
 	default:
-		return objectsync.ObjectState{Failure: &objectsync.Failure{Reason: found.Reason, Message: found.Message}}
+		return objectsync.SyncStatus{Failure: &objectsync.Failure{Reason: found.Reason, Message: found.Message}}
 	}
 }
 
 // installedCRDs returns the CRDs that configs of the mailbox name and the hub must install on the target.
-func (t *targetState) installedCRDs() (all []objectsync.PlacementCopy) {
+func (t *targetState) installedCRDs() (all []objectsync.PlacedCopy) {
 	t.lock.Lock()
 	matcher := t.matcher
 	t.lock.Unlock()
 	for resource, state := range t.crdStates() {
 		if name := resource.String(); matcher.NamesCRD(name) {
-			all = append(all, objectsync.PlacementCopy{
+			all = append(all, objectsync.PlacedCopy{
 				Resource: objectsync.CRDResource, Key: types.NamespacedName{Name: name}, Version: objectsync.InstalledCRD, State: stateOfInstalledCRD(state),
 			})
 		}

@@ -87,8 +87,8 @@ type Dependencies struct {
 	Checker *schemacheck.Checker
 	// CRDs are the CRDs that targets must have; nil means none.
 	CRDs *crd.Store
-	// NameClearer frees names of APIs in mailboxes; with nil, none are freed.
-	NameClearer NameClearer
+	// NameReleaser frees names of APIs in mailboxes; with nil, none are freed.
+	NameReleaser NameReleaser
 	// CachePolicy is the cache policy of the mailboxes.
 	CachePolicy *CachePolicy
 	// Role decides which SyncTargets this replica works for.
@@ -113,9 +113,9 @@ type Manager struct {
 	// StateChanged carries SyncTargets whose configs became known, or whose written resources, resource states or missing APIs
 	// changed. ObjectsChanged carries SyncTargets whose configs, or the objects that they select, changed.
 	StateChanged, ObjectsChanged topic.Topic[types.UID]
-	// ObjectStateChanged carries the copies of placements whose [Manager.ObjectState] changed. A reference
+	// SyncStatusChanged carries the copies of placements whose [Manager.SyncStatus] changed. A reference
 	// without an object means all copies of a SyncTarget that is no longer synced.
-	ObjectStateChanged topic.Topic[objectsync.ObjectRef]
+	SyncStatusChanged topic.Topic[objectsync.ObjectRef]
 
 	catalog catalog
 	// requests carries the SyncTargets to reconcile to the controller.
@@ -361,7 +361,7 @@ func (m *Manager) stop(syncTarget types.UID, stopping *targetState) {
 	}
 	m.CachePolicy.forget(stopping.currentTarget().Mailbox)
 	stopping.stop()
-	m.ObjectStateChanged.Publish(objectsync.ObjectRef{SyncTarget: syncTarget})
+	m.SyncStatusChanged.Publish(objectsync.ObjectRef{SyncTarget: syncTarget})
 }
 
 // Resume reconciles all objects of a target if the target came up since the last call.

@@ -59,17 +59,17 @@ func (a MissingAPIs) equal(other MissingAPIs) bool {
 	return a.Message == other.Message && slices.Equal(a.Resources, other.Resources)
 }
 
-// NameClearer frees names of APIs in mailboxes. [namelock.Clearer] implements it.
-type NameClearer interface {
-	Clear(ctx context.Context, mailbox logicalcluster.Name, missing []schema.GroupResource) (namelock.ClearResult, error)
+// NameReleaser frees names of APIs in mailboxes. [namelock.Releaser] implements it.
+type NameReleaser interface {
+	Release(ctx context.Context, mailbox logicalcluster.Name, missing []schema.GroupResource) (namelock.Result, error)
 	RetryBinding(ctx context.Context, mailbox logicalcluster.Name, binding string, now time.Time) error
 }
 
-var _ NameClearer = &namelock.Clearer{}
+var _ NameReleaser = &namelock.Releaser{}
 
 // nameClearing is the state of the attempts to resolve the naming conflicts of a mailbox.
 type nameClearing struct {
-	finding namelock.ClearResult
+	finding namelock.Result
 	// forbidden is why the hub may not free the names, empty if it may.
 	forbidden string
 	// nextCheck is when to try again to free names, rebindAt when to make kcp bind again, and rebindBackoff the last interval
@@ -97,7 +97,7 @@ func (p *pass) updateMissingAPIs(ctx context.Context) (requeueAfter time.Duratio
 	if len(missing.Resources) == 0 {
 		p.state.nameClearing = nameClearing{}
 	} else {
-		requeueAfter = p.clearNames(ctx, missing.Resources, conflict)
+		requeueAfter = p.releaseNames(ctx, missing.Resources, conflict)
 		missing.Message = missingAPIsMessage(missing.Resources, conflict.Message, p.state.nameClearing)
 	}
 	if p.state.setMissingAPIs(missing) {
@@ -107,9 +107,9 @@ func (p *pass) updateMissingAPIs(ctx context.Context) (requeueAfter time.Duratio
 	return requeueAfter
 }
 
-// clearNames frees names if that is due, and returns when it is due next; zero without a NameClearer.
-func (p *pass) clearNames(ctx context.Context, missing []schema.GroupResource, conflict *mailboxes.NamingConflict) (requeueAfter time.Duration) {
-	names := p.manager.NameClearer
+// releaseNames frees names if that is due, and returns when it is due next; zero without a NameReleaser.
+func (p *pass) releaseNames(ctx context.Context, missing []schema.GroupResource, conflict *mailboxes.NamingConflict) (requeueAfter time.Duration) {
+	names := p.manager.NameReleaser
 	if names == nil {
 		return 0
 	}
@@ -117,7 +117,7 @@ func (p *pass) clearNames(ctx context.Context, missing []schema.GroupResource, c
 	if wait := clearing.nextCheck.Sub(now); wait > 0 {
 		return wait
 	}
-	found, err := names.Clear(ctx, p.target.Mailbox, missing)
+	found, err := names.Release(ctx, p.target.Mailbox, missing)
 	isFree := err == nil && len(found.BlockingCRDs) == 0 && !found.Freed
 	switch wasBlocked := len(clearing.finding.BlockingCRDs) > 0; {
 	case isFree && (wasBlocked || !clearing.rebindAt.IsZero() && !now.Before(clearing.rebindAt)):

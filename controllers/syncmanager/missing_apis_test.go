@@ -33,19 +33,19 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// fakeNameClearer returns given results and records the calls. The end-to-end tests in test/e2e cover the real clearer on kcp.
-type fakeNameClearer struct {
-	finding namelock.ClearResult
+// fakeNameReleaser returns given results and records the calls. The end-to-end tests in test/e2e cover the real releaser on kcp.
+type fakeNameReleaser struct {
+	finding namelock.Result
 	err     error
 	asked   []string
 }
 
-func (n *fakeNameClearer) Clear(context.Context, logicalcluster.Name, []schema.GroupResource) (namelock.ClearResult, error) {
+func (n *fakeNameReleaser) Release(context.Context, logicalcluster.Name, []schema.GroupResource) (namelock.Result, error) {
 	n.asked = append(n.asked, "clear")
 	return n.finding, n.err
 }
 
-func (n *fakeNameClearer) RetryBinding(context.Context, logicalcluster.Name, string, time.Time) error {
+func (n *fakeNameReleaser) RetryBinding(context.Context, logicalcluster.Name, string, time.Time) error {
 	n.asked = append(n.asked, "bind again")
 	return nil
 }
@@ -53,16 +53,16 @@ func (n *fakeNameClearer) RetryBinding(context.Context, logicalcluster.Name, str
 var taken = []schema.GroupResource{{Group: "acme.io", Resource: "gizmos"}}
 
 // clearsAsExpected returns the calls in each interval, if the call of that interval returns the finding at the same index.
-func clearsAsExpected(t *testing.T, findings ...namelock.ClearResult) (asked []string) {
+func clearsAsExpected(t *testing.T, findings ...namelock.Result) (asked []string) {
 	t.Helper()
 	manager, _ := newManager(t)
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	manager.Clock = clock
 	held := &targetState{}
 	for _, finding := range findings {
-		names := &fakeNameClearer{finding: finding}
-		manager.NameClearer = names
-		if again := manager.newPass(held).clearNames(t.Context(), taken, &mailboxes.NamingConflict{}); again != clearNamesInterval {
+		names := &fakeNameReleaser{finding: finding}
+		manager.NameReleaser = names
+		if again := manager.newPass(held).releaseNames(t.Context(), taken, &mailboxes.NamingConflict{}); again != clearNamesInterval {
 			t.Errorf("rechecks after %s", again)
 		}
 		asked = append(asked, strings.Join(names.asked, ", "))
@@ -72,16 +72,16 @@ func clearsAsExpected(t *testing.T, findings ...namelock.ClearResult) (asked []s
 }
 
 func TestClearNames(t *testing.T) {
-	inTheWay, freed, free := namelock.ClearResult{BlockingCRDs: []string{"gizmos.acme.io"}}, namelock.ClearResult{Freed: true}, namelock.ClearResult{}
+	inTheWay, freed, free := namelock.Result{BlockingCRDs: []string{"gizmos.acme.io"}}, namelock.Result{Freed: true}, namelock.Result{}
 	const checks, binds = "clear", "clear, bind again"
 	for name, test := range map[string]struct {
-		findings []namelock.ClearResult
+		findings []namelock.Result
 		want     []string
 	}{
-		"in the way":                 {[]namelock.ClearResult{inTheWay, inTheWay, inTheWay}, []string{checks, checks, checks}},
-		"gone":                       {[]namelock.ClearResult{inTheWay, free}, []string{checks, binds}},
-		"gone, and freed":            {[]namelock.ClearResult{inTheWay, freed}, []string{checks, checks}},
-		"something else, ever rarer": {[]namelock.ClearResult{free, free, free, free, free, free}, []string{checks, binds, binds, checks, binds, checks}},
+		"in the way":                 {[]namelock.Result{inTheWay, inTheWay, inTheWay}, []string{checks, checks, checks}},
+		"gone":                       {[]namelock.Result{inTheWay, free}, []string{checks, binds}},
+		"gone, and freed":            {[]namelock.Result{inTheWay, freed}, []string{checks, checks}},
+		"something else, ever rarer": {[]namelock.Result{free, free, free, free, free, free}, []string{checks, binds, binds, checks, binds, checks}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := clearsAsExpected(t, test.findings...); !slices.Equal(got, test.want) {
@@ -93,20 +93,20 @@ func TestClearNames(t *testing.T) {
 
 func TestClearNamesWaitsForItsInterval(t *testing.T) {
 	manager, _ := newManager(t)
-	names := &fakeNameClearer{}
-	manager.NameClearer = names
+	names := &fakeNameReleaser{}
+	manager.NameReleaser = names
 	held := &targetState{}
 	for range 5 {
-		manager.newPass(held).clearNames(t.Context(), taken, &mailboxes.NamingConflict{})
+		manager.newPass(held).releaseNames(t.Context(), taken, &mailboxes.NamingConflict{})
 	}
 	if len(names.asked) != 1 {
 		t.Errorf("requests to kcp: %q", names.asked)
 	}
 }
 
-func TestClearNamesWithoutClearer(t *testing.T) {
+func TestReleaseNamesWithoutReleaser(t *testing.T) {
 	manager, _ := newManager(t)
-	if again := manager.newPass(&targetState{}).clearNames(t.Context(), taken, &mailboxes.NamingConflict{}); again != 0 {
+	if again := manager.newPass(&targetState{}).releaseNames(t.Context(), taken, &mailboxes.NamingConflict{}); again != 0 {
 		t.Errorf("want no requeue, which could replace the next version poll, got %s", again)
 	}
 }
@@ -117,7 +117,7 @@ func TestMissingAPIsMessage(t *testing.T) {
 		state nameClearing
 		want  []string
 	}{
-		"a definition is in the way": {nameClearing{finding: namelock.ClearResult{BlockingCRDs: []string{"gizmos.acme.io"}}}, []string{"Delete the CustomResourceDefinition gizmos.acme.io"}},
+		"a definition is in the way": {nameClearing{finding: namelock.Result{BlockingCRDs: []string{"gizmos.acme.io"}}}, []string{"Delete the CustomResourceDefinition gizmos.acme.io"}},
 		"something else":             {nameClearing{}, []string{"kcp reports: a conflict. Delete"}},
 		"the hub may not":            {nameClearing{forbidden: forbidden}, []string{"may not free", namelock.Annotation, "LogicalCluster"}},
 	} {

@@ -43,7 +43,7 @@ var reportedConfigFields = map[string]testReference{
 	"status.observedGeneration": testFunc(countedTests, "TestStatus"),
 	"status.selected":           testFunc(countedTests, "TestStatus"),
 	"status.synced":             testFunc(countedTests, "TestStatus"),
-	"status.ready":              endToEnd("test/e2e/placement_status_test.go", "reports the sync state and the health of the objects on each cluster"),
+	"status.ready":              endToEnd("test/e2e/placement_status_test.go", "reports the sync status and the health of the objects on each cluster"),
 	"status.failed":             testFunc(countedTests, "TestStatus"),
 	"status.failures":           testFunc("controllers/objectsync/summary_test.go", "TestSummary"),
 }

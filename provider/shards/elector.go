@@ -79,9 +79,9 @@ type Elector struct {
 	all   [Count]*candidate
 	// leaderShards is the last answer of LeaderShards. Only the goroutine of Start uses it.
 	leaderShards bool
-	// division is the division among the live replicas. Only the goroutine of Start uses both.
-	live     []string
-	division division
+	// assignment is the assignment among the live replicas. Only the goroutine of Start uses both.
+	live       []string
+	assignment assignment
 	// take is [takePeriod], and settle is [settlePeriod], except in tests.
 	take, settle time.Duration
 }
@@ -120,14 +120,14 @@ func (e *Elector) balance(ctx context.Context) {
 	}
 	e.observeLeader(ctx)
 	if slices.Sort(live); !slices.Equal(live, e.live) {
-		e.live, e.division = live, divide(live)
+		e.live, e.assignment = live, assign(live)
 	}
 	now := e.Clock.Now()
 	var ranks [Count]rank
 	for number := range ranks {
 		ranks[number] = rankUnwanted
 		if e.leaderShards {
-			ranks[number] = e.division.rank(number, e.Replica)
+			ranks[number] = e.assignment.rank(number, e.Replica)
 		}
 	}
 	taken := e.takenByFirst(ctx, ranks, now)
@@ -154,7 +154,7 @@ func (e *Elector) takenByFirst(ctx context.Context, ranks [Count]rank, now time.
 	for i := range found.Items {
 		holders[found.Items[i].Name] = ptr.Deref(found.Items[i].Spec.HolderIdentity, "")
 	}
-	for number, first := range e.division.first {
+	for number, first := range e.assignment.first {
 		taken[number] = holders[leaseName(number)] == first
 	}
 	return taken
@@ -215,7 +215,7 @@ func (c *candidate) mayTakeAsSecond(now time.Time) bool {
 
 // observeFirst updates secondTo and secondSince.
 func (c *candidate) observeFirst(own rank, isTakenByFirst bool, now time.Time) {
-	switch first := c.elector.division.first[c.number]; {
+	switch first := c.elector.assignment.first[c.number]; {
 	case own != rankSecond:
 		c.secondTo, c.secondSince = "", time.Time{}
 	case isTakenByFirst:

@@ -158,7 +158,7 @@ func TestGivingUpAShard(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now.Add(-test.ownedFor))
 			s := newSolo(clock)
 			one := s.all[5]
-			s.division.first[5] = first
+			s.assignment.first[5] = first
 			var released chan struct{}
 			one.candidacy, released = runningCandidacy(one)
 			if test.ownedFor > 0 {
@@ -201,7 +201,7 @@ func TestBecomingACandidate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSolo(clocktesting.NewFakeClock(now))
 			one := s.all[5]
-			s.division.first[5] = "b"
+			s.assignment.first[5] = "b"
 			one.follow(t.Context(), test.rank, false, now)
 			if one.candidacy == nil {
 				one.follow(t.Context(), test.rank, test.isTakenByFirst, now.Add(test.after))
@@ -278,8 +278,8 @@ func TestTakenByFirst(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Unix(1_000_000, 0)
 	s := newSolo(clocktesting.NewFakeClock(now))
-	for number := range s.division.first {
-		s.division.first[number] = "b"
+	for number := range s.assignment.first {
+		s.assignment.first[number] = "b"
 	}
 	for number, holder := range map[int]string{4: "b", 5: "c"} {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "hub", Name: leaseName(number)}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}

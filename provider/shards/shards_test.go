@@ -195,10 +195,10 @@ func (f *fleet) expectDivided(replicas ...*replica) {
 			}
 			g.Expect(held[number]).To(Equal(1), "shard %d", number)
 		}
-		division := divide(f.names())
+		assignment := assign(f.names())
 		for _, one := range replicas {
 			for number, shard := range one.all {
-				g.Expect(shard.isOwned()).To(Equal(division.first[number] == one.Replica), "shard %d, %s", number, one.Replica)
+				g.Expect(shard.isOwned()).To(Equal(assignment.first[number] == one.Replica), "shard %d, %s", number, one.Replica)
 			}
 		}
 	}).WithTimeout(3 * time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())

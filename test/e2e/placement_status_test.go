@@ -50,7 +50,7 @@ spec:
 }
 
 var _ = Describe("the status of a placement", Label("placement"), func() {
-	It("reports the sync state and the health of the objects on each cluster", thorough, func(ctx SpecContext) {
+	It("reports the sync status and the health of the objects on each cluster", thorough, func(ctx SpecContext) {
 		const ns = "placement-health"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		for _, name := range []string{"florin", "guilder"} {

@@ -14,16 +14,16 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package namelock frees names of APIs that kcp reserves in a mailbox. The sync manager calls [Clearer.Clear] for APIs that
-// a mailbox does not have, and [Clearer.RetryBinding] to make kcp bind them.
+// Package namelock frees names of APIs that kcp reserves in a mailbox. The sync manager calls [Releaser.Release] for APIs that
+// a mailbox does not have, and [Releaser.RetryBinding] to make kcp bind them.
 //
 // kcp records in an annotation of each LogicalCluster whether a name belongs to an APIBinding or to a CRD. kcp
 // does not bind an API whose name belongs to a CRD, and the name stays reserved after the CRD is deleted. kcp
-// removes such a record only if the record has an expiry in the past and the CRD does not exist. A [Clearer]
+// removes such a record only if the record has an expiry in the past and the CRD does not exist. A [Releaser]
 // therefore writes an expiry. kcp still checks that the CRD is gone.
 //
 // If no name is reserved, kcp retries the binding after up to a quarter of an hour, or at once when the APIBinding changes.
-// A [Clearer] therefore annotates the APIBinding.
+// A [Releaser] therefore annotates the APIBinding.
 //
 // Both use the hub's own rights in the workspace as its creator. The package never deletes a CRD, because kcp
 // would delete the CRD's objects too.

@@ -57,8 +57,8 @@ var (
 // fixture is one kcp with a mailbox that the hub's user created.
 type fixture struct {
 	*servers.KCP
-	clearer *namelock.Clearer
-	mailbox logicalcluster.Name
+	releaser *namelock.Releaser
+	mailbox  logicalcluster.Name
 }
 
 func TestMain(m *testing.M) { suite.Main(m) }
@@ -78,15 +78,15 @@ func (w *fixture) testKept(t *testing.T) {
 	w.export(t, "gizmos", "Gizmo")
 	suite.Eventually(t, func(g Gomega) { g.Expect(w.conflict(t)).To(ContainSubstring("gizmos.acme.io")) })
 
-	states, err := w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{gizmos})
+	states, err := w.releaser.Release(t.Context(), w.mailbox, []schema.GroupResource{gizmos})
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(states).To(Equal(namelock.ClearResult{BlockingCRDs: []string{"gizmos.acme.io"}}))
+	g.Expect(states).To(Equal(namelock.Result{BlockingCRDs: []string{"gizmos.acme.io"}}))
 	g.Expect(w.notes(t)).To(ContainSubstring(`"gizmos.acme.io":{"c":true}`))
 
 	g.Expect(framework.Delete(t.Context(), w.Workspace(mailboxPath), definitions, "", "gizmos.acme.io")).To(Succeed())
 	suite.Eventually(t, func(g Gomega) {
-		g.Expect(w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{gizmos})).To(Equal(namelock.ClearResult{Freed: true}))
+		g.Expect(w.releaser.Release(t.Context(), w.mailbox, []schema.GroupResource{gizmos})).To(Equal(namelock.Result{Freed: true}))
 	})
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(w.conflict(t)).To(BeEmpty())
@@ -102,12 +102,12 @@ func (w *fixture) testBindAgain(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(framework.Delete(t.Context(), w.Workspace(mailboxPath), definitions, "", "squatters.acme.io")).To(Succeed())
 	suite.Eventually(t, func(g Gomega) {
-		g.Expect(w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{{Group: group, Resource: "widgets"}})).To(Equal(namelock.ClearResult{}))
+		g.Expect(w.releaser.Release(t.Context(), w.mailbox, []schema.GroupResource{{Group: group, Resource: "widgets"}})).To(Equal(namelock.Result{}))
 	})
 	// Retry as rarely as the hub does: if the APIBinding keeps changing, kcp never finishes binding.
 	g.Eventually(func(g Gomega) {
 		if bound := w.bound(t); !slices.Contains(bound, any("widgets")) {
-			g.Expect(w.clearer.RetryBinding(t.Context(), w.mailbox, w.binding(t).GetName(), time.Now())).To(Succeed())
+			g.Expect(w.releaser.RetryBinding(t.Context(), w.mailbox, w.binding(t).GetName(), time.Now())).To(Succeed())
 		}
 		g.Expect(w.bound(t)).To(ContainElement("widgets"))
 	}).WithContext(t.Context()).WithPolling(5 * time.Second).Should(Succeed())
@@ -125,7 +125,7 @@ func newFixture(t *testing.T) *fixture {
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 	access := connections.KCP(t, suite.ReadFile(t, w.HubKubeconfig))
-	w.mailbox, w.clearer = logicalcluster.Name(mailbox.Spec.Cluster), &namelock.Clearer{ConfigFor: access.WorkspaceConfig}
+	w.mailbox, w.releaser = logicalcluster.Name(mailbox.Spec.Cluster), &namelock.Releaser{ConfigFor: access.WorkspaceConfig}
 	return w
 }
 

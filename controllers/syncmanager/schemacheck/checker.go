@@ -76,22 +76,22 @@ func NewChecker(clock clock.PassiveClock) *Checker {
 	return &Checker{documents: discovery.NewOpenAPICache(clock), results: lru.New(maxCachedResults)}
 }
 
-// NewSession returns a session for a target. A session does not repeat a request.
-func (c *Checker) NewSession(target *discovery.Client) *Session {
-	return &Session{checker: c, reader: c.documents.NewSchemaReader(target)}
+// NewTargetSchemas returns the schemas of a target. It does not repeat a request.
+func (c *Checker) NewTargetSchemas(target *discovery.Client) *TargetSchemas {
+	return &TargetSchemas{checker: c, reader: c.documents.NewSchemaReader(target)}
 }
 
-// Session is a series of comparisons with one target.
-type Session struct {
+// TargetSchemas compares with the schemas of one target.
+type TargetSchemas struct {
 	checker *Checker
 	reader  *discovery.SchemaReader
 }
 
-// WorkDuration returns how long the session read and compared schemas, without the time that it waited for the target.
-func (s *Session) WorkDuration() time.Duration { return s.reader.WorkDuration() }
+// WorkDuration returns how long the schemas read and compared schemas, without the time that it waited for the target.
+func (s *TargetSchemas) WorkDuration() time.Duration { return s.reader.WorkDuration() }
 
 // Check compares one resource. The error is why the target could not be read.
-func (s *Session) Check(ctx context.Context, desired Resource) (State, error) {
+func (s *TargetSchemas) Check(ctx context.Context, desired Resource) (State, error) {
 	served, err := s.reader.ServedSchema(ctx, desired.Target, desired.Kind)
 	if err != nil {
 		return stateOrError(err, desired.Target.Version)

@@ -75,8 +75,8 @@ type Controller struct {
 
 	lock    sync.Mutex
 	entries map[schema.GroupResource]*entry
-	// session is shared by all resources that are due at once, so that they do not repeat requests. It is nil while none is.
-	session *Session
+	// schemas is shared by all resources that are due at once, so that they do not repeat requests. It is nil while none is.
+	schemas *TargetSchemas
 	// skipped is true if a reconcile was skipped because the target was down.
 	skipped bool
 }
@@ -85,8 +85,8 @@ type Controller struct {
 type entry struct {
 	resource Resource
 	state    State
-	// outdated is the session that may have read the target's schema before the last change. Another one must be used.
-	outdated *Session
+	// outdated is the schemas that may have read the target's schema before the last change. Another one must be used.
+	outdated *TargetSchemas
 	// unblocked is closed when objects may be written, or when the target's schema cannot be read.
 	unblocked   chan struct{}
 	isUnblocked bool
@@ -159,7 +159,7 @@ func (c *Controller) SetResources(desired map[schema.GroupResource]Resource) {
 
 // enqueue enqueues a resource that changed, or whose schema on the target may have changed. The caller holds the lock.
 func (c *Controller) enqueue(resource schema.GroupResource, delay time.Duration) {
-	c.entries[resource].outdated = c.session
+	c.entries[resource].outdated = c.schemas
 	c.queue.AddAfter(delay, resource)
 }
 
@@ -196,10 +196,10 @@ func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResourc
 	if pause := c.budget.spend(0, c.Clock.Now()); pause > 0 {
 		return reconcile.Result{RequeueAfter: pause}, nil
 	}
-	session := c.sessionAfter(outdated)
-	worked := session.WorkDuration()
-	state, err := session.Check(requestclass.With(ctx, requestclass.Background), desired)
-	c.budget.spend(session.WorkDuration()-worked, c.Clock.Now())
+	schemas := c.schemasAfter(outdated)
+	worked := schemas.WorkDuration()
+	state, err := schemas.Check(requestclass.With(ctx, requestclass.Background), desired)
+	c.budget.spend(schemas.WorkDuration()-worked, c.Clock.Now())
 	if errors.Is(ctx.Err(), context.Canceled) {
 		// The controller is being stopped.
 		return reconcile.Result{}, nil
@@ -220,9 +220,9 @@ func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResourc
 	return reconcile.Result{RequeueAfter: time.Duration(jitter * float64(resyncInterval))}, nil
 }
 
-// take returns the resource to compare, and the session that must not be used for it. A trusted resource is no
+// take returns the resource to compare, and the schemas that must not be used for it. A trusted resource is no
 // longer trusted afterwards.
-func (c *Controller) take(resource schema.GroupResource) (desired Resource, outdated *Session, ok bool) {
+func (c *Controller) take(resource schema.GroupResource) (desired Resource, outdated *TargetSchemas, ok bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	found, ok := c.entries[resource]
@@ -254,22 +254,22 @@ func (c *Controller) resume() {
 	}
 }
 
-// sessionAfter returns the current session, or a new one if that is outdated.
-func (c *Controller) sessionAfter(outdated *Session) *Session {
+// schemasAfter returns the schemas in use, or a new one if that is outdated.
+func (c *Controller) schemasAfter(outdated *TargetSchemas) *TargetSchemas {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if c.session == nil || c.session == outdated {
-		c.session = c.Checker.NewSession(c.Connection.Discovery)
+	if c.schemas == nil || c.schemas == outdated {
+		c.schemas = c.Checker.NewTargetSchemas(c.Connection.Discovery)
 	}
-	return c.session
+	return c.schemas
 }
 
-// endSession ends the session unless another resource is due.
+// endSession ends the schemas unless another resource is due.
 func (c *Controller) endSession() {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.queue.Len() == 0 {
-		c.session = nil
+		c.schemas = nil
 	}
 }
 
@@ -295,7 +295,7 @@ func (c *Controller) setResult(resource schema.GroupResource, desired Resource, 
 		return false
 	}
 	if err != nil {
-		found.outdated = c.session
+		found.outdated = c.schemas
 		if found.state.Reason != ReasonPending && found.state.Reason != ReasonNotAnswered {
 			return false
 		}

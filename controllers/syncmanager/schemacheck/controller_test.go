@@ -111,26 +111,26 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A session lasts while a resource waits. It must not be used for a resource that changed since it began.
-func TestSessionsAreSharedUntilTheyAreOutdated(t *testing.T) {
+// A schemas lasts while a resource waits. It must not be used for a resource that changed since it began.
+func TestTargetSchemasAreSharedUntilTheyAreOutdated(t *testing.T) {
 	changed, unchanged := schema.GroupResource{Resource: "widgets"}, schema.GroupResource{Resource: "gadgets"}
 	controller := New(Options{Clock: clock.RealClock{}})
 	controller.SetResources(map[schema.GroupResource]Resource{changed: {Target: changed.WithVersion("v1")}, unchanged: {Target: unchanged.WithVersion("v1")}})
-	shared := &Session{}
-	controller.session = shared
+	shared := &TargetSchemas{}
+	controller.schemas = shared
 	controller.endSession()
-	if controller.session != shared {
-		t.Fatal("the session ended though resources wait")
+	if controller.schemas != shared {
+		t.Fatal("the schemas ended though resources wait")
 	}
 	controller.onCRDChanged(changed)
-	for resource, want := range map[schema.GroupResource]*Session{changed: shared, unchanged: nil} {
+	for resource, want := range map[schema.GroupResource]*TargetSchemas{changed: shared, unchanged: nil} {
 		if _, outdated, ok := controller.take(resource); !ok || outdated != want {
-			t.Errorf("%s: the outdated session is %p, want %p", resource, outdated, want)
+			t.Errorf("%s: the outdated schemas is %p, want %p", resource, outdated, want)
 		}
 	}
 	controller.setResult(unchanged, controller.entries[unchanged].resource, notAnsweredState, errors.New("no answer"))
 	if _, outdated, _ := controller.take(unchanged); outdated != shared {
-		t.Error("a failed comparison is repeated with the session's cached schemas")
+		t.Error("a failed comparison is repeated with the cached schemas")
 	}
 }
 

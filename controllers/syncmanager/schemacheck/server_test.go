@@ -146,9 +146,9 @@ func TestDefaultResourcesAreCompatible(t *testing.T) {
 		append(definitionsOf(all), "/openapi/v3"),
 	} {
 		client, counter := countingClient(t)
-		session := checker.NewSession(client)
+		schemas := checker.NewTargetSchemas(client)
 		for _, desired := range all {
-			state, err := session.Check(t.Context(), desired)
+			state, err := schemas.Check(t.Context(), desired)
 			if err != nil || state.Reason != schemacheck.ReasonCompatible {
 				t.Errorf("%s: %v, %+v", desired.Target, err, state)
 			}
@@ -264,7 +264,7 @@ func TestControllerFollowsTheCRD(t *testing.T) {
 	}
 }
 
-// A controller compares all resources that are due at once with the same requests as one session. It sends no
+// A controller compares all resources that are due at once with the same requests as one schemas. It sends no
 // request while the target is down, and compares changed resources when the target is up again.
 func TestControllerSharesRequests(t *testing.T) {
 	g, target, counted := NewWithT(t), suite.Target(t), &counter{}
@@ -300,7 +300,7 @@ func TestControllerSharesRequests(t *testing.T) {
 		}
 	}
 	g.Eventually(areCompatible).Should(Succeed())
-	// On a busy machine the resources become due one after another. Then there are several sessions, and each reads the index of the
+	// On a busy machine the resources become due one after another. Then there are several TargetSchemas, and each reads the index of the
 	// documents; without sharing it would be read at least once for each resource.
 	indexes := 0
 	asked := slices.DeleteFunc(counted.take(), func(path string) bool {

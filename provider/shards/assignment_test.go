@@ -43,45 +43,45 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestDivide uses the names of Pods, and numbered names. No replica has more than an even share, and most shards stay when a
+// TestAssign uses the names of Pods, and numbered names. No replica has more than an even share, and most shards stay when a
 // replica comes or goes. When the first replica has ended, the second gets the shard.
-func TestDivide(t *testing.T) {
+func TestAssign(t *testing.T) {
 	for _, format := range []string{"synchub-7d9f8b6c5d-x%dk2j", "synchub-%d"} {
 		for replicas := 1; replicas <= 12; replicas++ {
 			var live []string
 			for number := range replicas {
 				live = append(live, fmt.Sprintf(format, number))
 			}
-			division := divide(live)
-			expectEvenShares(t, live, division)
+			assignment := assign(live)
+			expectEvenShares(t, live, assignment)
 			slices.Reverse(live)
-			if divide(live) != division {
+			if assign(live) != assignment {
 				t.Errorf("%d replicas: their order decides", replicas)
 			}
 			if replicas > 1 {
-				expectFewMoves(t, live, division)
+				expectFewMoves(t, live, assignment)
 			}
 		}
 	}
-	if divide(nil).first != [Count]string{} {
-		t.Error("a division without replicas has shards")
+	if assign(nil).first != [Count]string{} {
+		t.Error("an assignment without replicas has shards")
 	}
 }
 
 // expectEvenShares expects a first and a second replica for each shard, and no more than an even share for any replica.
-func expectEvenShares(t *testing.T, live []string, division division) {
+func expectEvenShares(t *testing.T, live []string, assignment assignment) {
 	t.Helper()
 	replicas := len(live)
 	shares := map[string]int{}
-	for shard, first := range division.first {
+	for shard, first := range assignment.first {
 		shares[first]++
-		if division.rank(shard, first) != rankFirst || !slices.Contains(live, first) {
+		if assignment.rank(shard, first) != rankFirst || !slices.Contains(live, first) {
 			t.Errorf("%d replicas, shard %d: the first is %q", replicas, shard, first)
 		}
-		if second := division.second[shard]; replicas > 1 && (second == first || division.rank(shard, second) != rankSecond || !slices.Contains(live, second)) {
+		if second := assignment.second[shard]; replicas > 1 && (second == first || assignment.rank(shard, second) != rankSecond || !slices.Contains(live, second)) {
 			t.Errorf("%d replicas, shard %d: the first is %q, and the second %q", replicas, shard, first, second)
 		}
-		if division.rank(shard, "unknown") != rankOther {
+		if assignment.rank(shard, "unknown") != rankOther {
 			t.Errorf("a replica that does not live has a rank")
 		}
 	}
@@ -92,7 +92,7 @@ func expectEvenShares(t *testing.T, live []string, division division) {
 	}
 }
 
-// The division must stay the same, so that replicas of two releases divide alike while one replaces the other.
+// The assignment must stay the same, so that replicas of two releases divide alike while one replaces the other.
 func TestAssignIsTheSameInEachRelease(t *testing.T) {
 	holders := Assign([]string{"a", "b", "c", "d", "e", "f", "g"})
 	if digest := fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(holders[:], "")))); digest[:16] != "9a8ad0328aca5f10" {
@@ -101,10 +101,10 @@ func TestAssignIsTheSameInEachRelease(t *testing.T) {
 }
 
 // expectFewMoves removes each replica in turn: its shards go to the second ones, and few other shards move.
-func expectFewMoves(t *testing.T, live []string, before division) {
+func expectFewMoves(t *testing.T, live []string, before assignment) {
 	t.Helper()
 	for _, gone := range live {
-		after := divide(slices.DeleteFunc(slices.Clone(live), func(name string) bool { return name == gone }))
+		after := assign(slices.DeleteFunc(slices.Clone(live), func(name string) bool { return name == gone }))
 		moved := 0
 		for shard, first := range before.first {
 			switch {

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package copystates
+package syncstatus
 
 import (
 	"context"
@@ -65,7 +65,7 @@ const (
 type SyncedCopies interface {
 	// Copies returns all copies in the mailbox of a SyncTarget. known is false while some are not observed yet.
 	// The mailbox is empty if this process does not sync the SyncTarget.
-	Copies(syncTarget types.UID) (copies []objectsync.PlacementCopy, mailbox logicalcluster.Name, known bool)
+	Copies(syncTarget types.UID) (copies []objectsync.PlacedCopy, mailbox logicalcluster.Name, known bool)
 	SyncTargets() []types.UID
 }
 
@@ -76,11 +76,11 @@ type WriterOptions struct {
 	Sync       SyncedCopies
 	// Sealer seals the states for the leader.
 	Sealer *ownership.Sealer
-	// ObjectStateChanged notifies about copies whose state changed.
-	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
-	Owner              Owner
-	Clock              clock.Clock
-	Log                logr.Logger
+	// SyncStatusChanged notifies about copies whose state changed.
+	SyncStatusChanged *topic.Topic[objectsync.ObjectRef]
+	Owner             Owner
+	Clock             clock.Clock
+	Log               logr.Logger
 }
 
 // Writer stores the states of copies when they have changed, at most every five seconds for each SyncTarget. It stores nothing for
@@ -112,7 +112,7 @@ func NewWriter(options WriterOptions) *Writer {
 
 // Register adds the writer to a manager. Each replica writes the states of the SyncTargets that it owns.
 func (w *Writer) Register(hosting manager.Manager) error {
-	worker, err := controller.NewTyped("copystates", hosting, controller.TypedOptions[types.UID]{
+	worker, err := controller.NewTyped("syncstatus", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: writers,
 		Reconciler:              w,
 		NeedLeaderElection:      new(false),
@@ -127,7 +127,7 @@ func (w *Writer) Register(hosting manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	changed := topic.Source(w.ObjectStateChanged, func(queue workqueue.TypedRateLimitingInterface[types.UID], ref objectsync.ObjectRef) {
+	changed := topic.Source(w.SyncStatusChanged, func(queue workqueue.TypedRateLimitingInterface[types.UID], ref objectsync.ObjectRef) {
 		queue.AddAfter(ref.SyncTarget, changeDelay)
 	})
 	return worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {

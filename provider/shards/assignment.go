@@ -64,12 +64,12 @@ func SetOf(shard int) Set { return 1 << shard }
 // Has reports whether the shard of a SyncTarget is in the set.
 func (s Set) Has(syncTarget types.UID) bool { return s&SetOf(Of(syncTarget)) != 0 }
 
-// division records which replica should hold each shard, and which replica takes it if the first has ended.
-type division struct{ first, second [Count]string }
+// assignment records which replica should hold each shard, and which replica takes it if the first has ended.
+type assignment struct{ first, second [Count]string }
 
-// divide divides the shards among the live replicas. Replicas with different lists of live replicas may divide the shards
+// assign assigns the shards among the live replicas. Replicas with different lists of live replicas may divide the shards
 // differently.
-func divide(live []string) (made division) {
+func assign(live []string) (made assignment) {
 	made.first = Assign(live)
 	for _, lost := range live {
 		left := Assign(slices.DeleteFunc(slices.Clone(live), func(name string) bool { return name == lost }))
@@ -83,7 +83,7 @@ func divide(live []string) (made division) {
 }
 
 // rank returns the rank of a replica for a shard.
-func (d division) rank(shard int, replica string) rank {
+func (d assignment) rank(shard int, replica string) rank {
 	switch replica {
 	case d.first[shard]:
 		return rankFirst

@@ -53,41 +53,41 @@ var (
 	logicalClusters = corev1alpha1.SchemeGroupVersion.WithResource("logicalclusters")
 )
 
-// Clearer frees names in mailboxes.
-type Clearer struct {
+// Releaser frees names in mailboxes.
+type Releaser struct {
 	// ConfigFor returns a client config for a workspace with the hub's own rights, not through an export.
 	ConfigFor func(workspace string) *rest.Config
 }
 
-// ClearResult contains why a mailbox does not have APIs.
-type ClearResult struct {
+// Result contains why a mailbox does not have APIs.
+type Result struct {
 	// BlockingCRDs are the CRDs in the mailbox that have the name of an API and serve objects. Somebody must delete them.
 	BlockingCRDs []string
 	// Freed is true if this call freed a name that kcp had reserved for a CRD that serves nothing.
 	Freed bool
 }
 
-// Clear frees the names of missing APIs where that is safe, and returns the CRDs that still block an API. It checks at most
+// Release frees the names of missing APIs where that is safe, and returns the CRDs that still block an API. It checks at most
 // maxNames.
-func (c *Clearer) Clear(ctx context.Context, mailbox logicalcluster.Name, missing []schema.GroupResource) (ClearResult, error) {
+func (c *Releaser) Release(ctx context.Context, mailbox logicalcluster.Name, missing []schema.GroupResource) (Result, error) {
 	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Extra), timeout)
 	defer cancel()
 	client, err := dynamic.NewForConfig(c.ConfigFor(mailbox.String()))
 	if err != nil {
-		return ClearResult{}, err
+		return Result{}, err
 	}
 	// Read before the CRDs: creating a CRD in between changes the LogicalCluster, and the patch below fails.
 	cluster, err := client.Resource(logicalClusters).Get(ctx, corev1alpha1.LogicalClusterName, metav1.GetOptions{})
 	if err != nil {
-		return ClearResult{}, fmt.Errorf("cannot get the LogicalCluster of the mailbox: %w", err)
+		return Result{}, fmt.Errorf("cannot get the LogicalCluster of the mailbox: %w", err)
 	}
-	finding := ClearResult{}
+	finding := Result{}
 	states := map[string]crdStatus{}
 	for _, resource := range missing[:min(len(missing), maxNames)] {
 		name := resource.String()
 		definition, err := client.Resource(crds).Get(ctx, name, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return ClearResult{}, fmt.Errorf("cannot get the CustomResourceDefinition %s of the mailbox: %w", name, err)
+			return Result{}, fmt.Errorf("cannot get the CustomResourceDefinition %s of the mailbox: %w", name, err)
 		}
 		if states[name] = crdState(definition, err == nil); states[name] == crdServing {
 			finding.BlockingCRDs = append(finding.BlockingCRDs, name)
@@ -105,7 +105,7 @@ func (c *Clearer) Clear(ctx context.Context, mailbox logicalcluster.Name, missin
 }
 
 // RetryBinding makes kcp retry the APIs that it has not bound in a mailbox.
-func (c *Clearer) RetryBinding(ctx context.Context, mailbox logicalcluster.Name, binding string, now time.Time) error {
+func (c *Releaser) RetryBinding(ctx context.Context, mailbox logicalcluster.Name, binding string, now time.Time) error {
 	ctx, cancel := context.WithTimeout(requestclass.With(ctx, requestclass.Extra), timeout)
 	defer cancel()
 	client, err := dynamic.NewForConfig(c.ConfigFor(mailbox.String()))

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package copystates
+package syncstatus
 
 import (
 	"context"
@@ -42,8 +42,8 @@ type StoreOptions struct {
 	Mailboxes MailboxObjects
 	// Published returns the resources that mailboxes have.
 	Published func() []plan.Resource
-	// ObjectStateChanged receives the copies whose state changed.
-	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
+	// SyncStatusChanged receives the copies whose state changed.
+	SyncStatusChanged *topic.Topic[objectsync.ObjectRef]
 }
 
 // Store contains the last states of the copies of SyncTargets that other replicas sync.
@@ -74,11 +74,11 @@ func (s *Store) Set(syncTarget types.UID, states *States) {
 	}
 	s.publishStuck(before, states)
 	mailbox := logicalcluster.Name(states.Mailbox)
-	publish := func(resource schema.GroupVersionResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) {
+	publish := func(resource schema.GroupVersionResource, key types.NamespacedName, version objectsync.CopyVersion) {
 		was, _ := before.State(resource.GroupResource(), key, version)
 		is, _ := states.State(resource.GroupResource(), key, version)
 		if !was.Equal(is) {
-			s.ObjectStateChanged.Publish(objectsync.ObjectRef{SyncTarget: syncTarget, Mailbox: mailbox, Resource: resource, Key: key})
+			s.SyncStatusChanged.Publish(objectsync.ObjectRef{SyncTarget: syncTarget, Mailbox: mailbox, Resource: resource, Key: key})
 		}
 	}
 	for _, resource := range s.Published() {
@@ -87,8 +87,8 @@ func (s *Store) Set(syncTarget types.UID, states *States) {
 		}
 		objects, _ := s.Mailboxes.List(resource.GroupVersionResource, mailbox)
 		for _, object := range objects {
-			version := objectsync.PlacementCopyVersionOf(object)
-			if version == (objectsync.PlacementCopyVersion{}) {
+			version := objectsync.CopyVersionOf(object)
+			if version == (objectsync.CopyVersion{}) {
 				continue
 			}
 			publish(resource.GroupVersionResource, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, version)
@@ -98,20 +98,20 @@ func (s *Store) Set(syncTarget types.UID, states *States) {
 
 // publishStuck publishes the stuck copies of two states: those that only one of them has, and those with another message.
 func (s *Store) publishStuck(before, after *States) {
-	failures := map[objectsync.ObjectRef]objectsync.ObjectState{}
+	failures := map[objectsync.ObjectRef]objectsync.SyncStatus{}
 	for _, ref := range before.stuckRefs() {
-		failures[ref], _ = before.State(ref.Resource.GroupResource(), ref.Key, objectsync.PlacementCopyVersion{})
+		failures[ref], _ = before.State(ref.Resource.GroupResource(), ref.Key, objectsync.CopyVersion{})
 	}
 	for _, ref := range after.stuckRefs() {
-		state, _ := after.State(ref.Resource.GroupResource(), ref.Key, objectsync.PlacementCopyVersion{})
+		state, _ := after.State(ref.Resource.GroupResource(), ref.Key, objectsync.CopyVersion{})
 		was, known := failures[ref]
 		delete(failures, ref)
 		if !known || !was.Equal(state) {
-			s.ObjectStateChanged.Publish(ref)
+			s.SyncStatusChanged.Publish(ref)
 		}
 	}
 	for ref := range failures {
-		s.ObjectStateChanged.Publish(ref)
+		s.SyncStatusChanged.Publish(ref)
 	}
 }
 
@@ -125,9 +125,9 @@ func (s *Store) StuckCopies() (refs []objectsync.ObjectRef) {
 	return refs
 }
 
-// ObjectState returns the state of a version of a copy. known is false while the store has no states for the
+// SyncStatus returns the state of a version of a copy. known is false while the store has no states for the
 // SyncTarget.
-func (s *Store) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
+func (s *Store) SyncStatus(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.CopyVersion) (state objectsync.SyncStatus, known bool) {
 	s.lock.Lock()
 	found := s.sets[syncTarget]
 	s.lock.Unlock()
@@ -137,7 +137,7 @@ func (s *Store) ObjectState(syncTarget types.UID, resource schema.GroupResource,
 // SyncManager returns the state of copies that are synced in this process, as [syncmanager.Manager] does.
 type SyncManager interface {
 	StuckCopies() []objectsync.ObjectRef
-	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool)
+	SyncStatus(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.CopyVersion) (state objectsync.SyncStatus, known bool)
 }
 
 // Owner reports which SyncTargets this replica syncs, as [leadership.Role] does.
@@ -156,16 +156,16 @@ type Reader struct {
 	Owner Owner
 }
 
-// ObjectState returns the state of a version of a copy. The sync manager of this process comes first. If it
+// SyncStatus returns the state of a version of a copy. The sync manager of this process comes first. If it
 // does not know the copy, the last stored state counts: another replica syncs the SyncTarget, or did until a
 // moment ago.
-func (r Reader) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
+func (r Reader) SyncStatus(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.CopyVersion) (state objectsync.SyncStatus, known bool) {
 	if r.Owner.Owns(syncTarget) {
-		if state, known = r.Sync.ObjectState(syncTarget, resource, key, version); known {
+		if state, known = r.Sync.SyncStatus(syncTarget, resource, key, version); known {
 			return state, true
 		}
 	}
-	return r.Store.ObjectState(syncTarget, resource, key, version)
+	return r.Store.SyncStatus(syncTarget, resource, key, version)
 }
 
 // StuckCopies returns the stuck copies of all SyncTargets, see [objectsync.ObjectRef]. A copy may be there twice.

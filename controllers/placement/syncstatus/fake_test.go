@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package copystates
+package syncstatus
 
 import (
 	"errors"
@@ -93,7 +93,7 @@ func newFakeFixture(t *testing.T, objects ...runtime.Object) *fakeFixture {
 }
 
 // storedFor returns the ConfigMap with the states of a SyncTarget, created at a time.
-func storedFor(t *testing.T, of types.UID, made time.Time, copies ...objectsync.PlacementCopy) *corev1.ConfigMap {
+func storedFor(t *testing.T, of types.UID, made time.Time, copies ...objectsync.PlacedCopy) *corev1.ConfigMap {
 	t.Helper()
 	content := encode(sealer, of, mailbox.String(), copies)
 	return &corev1.ConfigMap{
@@ -166,7 +166,7 @@ func TestSweep(t *testing.T) {
 // States that cannot be read do not replace earlier ones. The states of a deleted ConfigMap are dropped.
 func TestWatcherKeepsTheLastStatesItCouldRead(t *testing.T) {
 	isSyncedNow := func(f *fakeFixture) bool {
-		state, _ := f.store.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{UID: "uid", Mark: "one"})
+		state, _ := f.store.SyncStatus(syncTarget, configMaps.GroupResource(), key, objectsync.CopyVersion{UID: "uid", Mark: "one"})
 		return state.Synced
 	}
 	g := NewWithT(t)
@@ -212,7 +212,7 @@ func TestWriterReplacesOtherStates(t *testing.T) {
 		"forged ones":          {forged, []string{"get", "update"}},
 	} {
 		f := newFakeFixture(t, test.found)
-		f.sync.copies = []objectsync.PlacementCopy{one}
+		f.sync.copies = []objectsync.PlacedCopy{one}
 		if _, err := f.Reconcile(t.Context(), syncTarget); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -234,11 +234,11 @@ func TestWriterWritesOnlyWhenItKnowsAll(t *testing.T) {
 		return f.requests()
 	}
 	g.Expect(reconcile()).To(BeEmpty(), "it has no copies")
-	f.sync.copies, f.sync.incomplete = []objectsync.PlacementCopy{newCopy("one", healthy)}, true
+	f.sync.copies, f.sync.incomplete = []objectsync.PlacedCopy{newCopy("one", healthy)}, true
 	g.Expect(reconcile()).To(BeEmpty(), "some are not known yet")
 	f.sync.incomplete = false
 	g.Expect(reconcile()).To(Equal([]string{"get", "create"}))
-	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
+	f.sync.copies = []objectsync.PlacedCopy{newCopy("two", healthy)}
 	f.clock.Step(minWriteInterval - 1)
 	g.Expect(reconcile()).To(BeEmpty(), "the last write was a moment ago")
 	f.clock.Step(1)
@@ -255,7 +255,7 @@ func TestWriterWritesOnlyWhenItKnowsAll(t *testing.T) {
 func TestWriterAfterAFailedWrite(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeFixture(t)
-	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
+	f.sync.copies = []objectsync.PlacedCopy{newCopy("one", healthy)}
 	failing := true
 	f.client.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return failing, nil, apierrors.NewAlreadyExists(configMapsResource, "x")
@@ -290,7 +290,7 @@ func TestWriterClears(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			f := newFakeFixture(t)
-			f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
+			f.sync.copies = []objectsync.PlacedCopy{newCopy("one", healthy)}
 			_, err := f.Reconcile(t.Context(), syncTarget)
 			g.Expect(err).NotTo(HaveOccurred())
 			f.requests()

@@ -14,11 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package copystates carries the sync status of the copies of placements from each replica of the hub to the
+// Package syncstatus carries the sync status of the copies of placements from each replica of the hub to the
 // leader, which decides about rollouts.
 //
 // Each replica runs a [Writer], which stores the states in a ConfigMap of the provider workspace when they
 // change. The leader has a [Store] with the last states of each SyncTarget that another replica syncs, and a
 // [Watcher] that reads them. [Reader] returns the state from this process's sync manager, if that has it, and
 // else from the Store.
-package copystates
+package syncstatus

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package copystates
+package syncstatus
 
 import (
 	"bytes"
@@ -56,23 +56,23 @@ const (
 var (
 	sealer     = ownership.NewSealer(bytes.Repeat([]byte{1}, 32))
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	healthy    = objectsync.ObjectState{Synced: true, Health: health.Health{Status: health.Current}}
+	healthy    = objectsync.SyncStatus{Synced: true, Health: health.Health{Status: health.Current}}
 	key        = types.NamespacedName{Namespace: "shop", Name: "till"}
 )
 
 // newCopy returns the copy with a mark, in a state.
-func newCopy(mark string, state objectsync.ObjectState) objectsync.PlacementCopy {
-	return objectsync.PlacementCopy{Resource: configMaps, Key: key, Version: objectsync.PlacementCopyVersion{UID: "uid", Mark: mark}, State: state}
+func newCopy(mark string, state objectsync.SyncStatus) objectsync.PlacedCopy {
+	return objectsync.PlacedCopy{Resource: configMaps, Key: key, Version: objectsync.CopyVersion{UID: "uid", Mark: mark}, State: state}
 }
 
 // fakeSync is a sync manager with one SyncTarget.
 type fakeSync struct {
-	copies     []objectsync.PlacementCopy
+	copies     []objectsync.PlacedCopy
 	mailbox    logicalcluster.Name
 	incomplete bool
 }
 
-func (f *fakeSync) Copies(types.UID) ([]objectsync.PlacementCopy, logicalcluster.Name, bool) {
+func (f *fakeSync) Copies(types.UID) ([]objectsync.PlacedCopy, logicalcluster.Name, bool) {
 	return f.copies, f.mailbox, !f.incomplete
 }
 
@@ -80,13 +80,13 @@ func (f *fakeSync) StuckCopies() []objectsync.ObjectRef { return nil }
 
 func (f *fakeSync) SyncTargets() []types.UID { return []types.UID{syncTarget} }
 
-func (f *fakeSync) ObjectState(_ types.UID, _ schema.GroupResource, _ types.NamespacedName, version objectsync.PlacementCopyVersion) (objectsync.ObjectState, bool) {
+func (f *fakeSync) SyncStatus(_ types.UID, _ schema.GroupResource, _ types.NamespacedName, version objectsync.CopyVersion) (objectsync.SyncStatus, bool) {
 	for _, c := range f.copies {
 		if c.Version == version {
 			return c.State, true
 		}
 	}
-	return objectsync.ObjectState{}, false
+	return objectsync.SyncStatus{}, false
 }
 
 func TestMain(m *testing.M) { suite.Main(m) }
@@ -173,7 +173,7 @@ func (f *fixture) stored(t *testing.T) *States {
 }
 
 func isSynced(set *States, mark string) bool {
-	state, _ := set.State(configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{UID: "uid", Mark: mark})
+	state, _ := set.State(configMaps.GroupResource(), key, objectsync.CopyVersion{UID: "uid", Mark: mark})
 	return state.Synced
 }
 
@@ -181,7 +181,7 @@ func isSynced(set *States, mark string) bool {
 func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	f := newFixture(t)
 	f.expect(t, "no copies")
-	f.sync.copies, f.sync.incomplete = []objectsync.PlacementCopy{newCopy("one", healthy)}, true
+	f.sync.copies, f.sync.incomplete = []objectsync.PlacedCopy{newCopy("one", healthy)}, true
 	f.expect(t, "not all copies are known")
 	f.sync.incomplete = false
 	f.expect(t, "the first copy", "GET", "POST")
@@ -191,7 +191,7 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	if f.get(t).Labels[copiesLabel] != "true" {
 		t.Error("the leader cannot decode the states")
 	}
-	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
+	f.sync.copies = []objectsync.PlacedCopy{newCopy("two", healthy)}
 	if methods, result, _ := f.reconcile(t); len(methods) != 0 || result.RequeueAfter != minWriteInterval {
 		t.Errorf("too soon: %v, %+v", methods, result)
 	}
@@ -209,7 +209,7 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	f.expect(t, "the last copy is gone", "PUT")
 
 	f.clock.Step(minWriteInterval)
-	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
+	f.sync.copies = []objectsync.PlacedCopy{newCopy("one", healthy)}
 	f.expect(t, "a copy again", "PUT")
 
 	f.clock.Step(minWriteInterval)
@@ -230,12 +230,12 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 // Another replica may have written the ConfigMap in between.
 func TestWriterReadsAgainAfterAFailure(t *testing.T) {
 	f := newFixture(t)
-	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
+	f.sync.copies = []objectsync.PlacedCopy{newCopy("one", healthy)}
 	f.expect(t, "the first copy", "GET", "POST")
 	if err := f.ConfigMaps.Delete(t.Context(), nameOf(syncTarget), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
+	f.sync.copies = []objectsync.PlacedCopy{newCopy("two", healthy)}
 	f.clock.Step(minWriteInterval)
 	if _, err := f.Reconcile(t.Context(), syncTarget); err == nil {
 		t.Error("a ConfigMap that is gone was updated")
@@ -263,7 +263,7 @@ func (f *fakeMailbox) List(resource schema.GroupVersionResource, of logicalclust
 	return []*unstructured.Unstructured{copied, other}, true
 }
 
-func newSet(t *testing.T, copies ...objectsync.PlacementCopy) *States {
+func newSet(t *testing.T, copies ...objectsync.PlacedCopy) *States {
 	t.Helper()
 	return roundTrip(t, copies)
 }
@@ -273,7 +273,7 @@ func newTestStore(t *testing.T, mark string) (store *Store, published func() int
 	t.Helper()
 	states, count := &topic.Topic[objectsync.ObjectRef]{}, 0
 	store = NewStore(StoreOptions{
-		Mailboxes: &fakeMailbox{mark}, ObjectStateChanged: states,
+		Mailboxes: &fakeMailbox{mark}, SyncStatusChanged: states,
 		Published: func() []plan.Resource {
 			return []plan.Resource{{GroupVersionResource: configMaps}, {GroupVersionResource: schema.GroupVersionResource{Resource: "secrets"}}}
 		},
@@ -293,17 +293,17 @@ func newTestStore(t *testing.T, mark string) (store *Store, published func() int
 // Only copies whose state differs for their present content are published.
 func TestStorePublishesChanges(t *testing.T) {
 	store, published := newTestStore(t, "two")
-	refused := newCopy("", objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden, Message: "no"}})
+	refused := newCopy("", objectsync.SyncStatus{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden, Message: "no"}})
 	for _, step := range []struct {
 		name      string
 		set       *States
 		published int
 	}{
 		{"the first states", newSet(t, newCopy("one", healthy)), 1},
-		{"another version is healthy", newSet(t, newCopy("one", objectsync.ObjectState{Synced: true})), 0},
+		{"another version is healthy", newSet(t, newCopy("one", objectsync.SyncStatus{Synced: true})), 0},
 		{"it is synced", newSet(t, newCopy("two", healthy)), 1},
 		{"the same again", newSet(t, newCopy("two", healthy)), 0},
-		{"its health changes", newSet(t, newCopy("two", objectsync.ObjectState{Synced: true, Health: health.Health{Status: health.Failed, Message: "crashed"}})), 1},
+		{"its health changes", newSet(t, newCopy("two", objectsync.SyncStatus{Synced: true, Health: health.Health{Status: health.Failed, Message: "crashed"}})), 1},
 		{"it fails", newSet(t, refused), 1},
 		{"the SyncTarget is gone", nil, 0},
 	} {
@@ -312,7 +312,7 @@ func TestStorePublishesChanges(t *testing.T) {
 			t.Errorf("%s: %d published", step.name, got)
 		}
 	}
-	if _, known := store.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{}); known {
+	if _, known := store.SyncStatus(syncTarget, configMaps.GroupResource(), key, objectsync.CopyVersion{}); known {
 		t.Error("a SyncTarget that is gone is still known")
 	}
 }
@@ -326,8 +326,8 @@ func (owner) Context(ctx context.Context, _ types.UID) context.Context { return 
 func TestStates(t *testing.T) {
 	store, _ := newTestStore(t, "one")
 	store.Set(syncTarget, newSet(t, newCopy("one", healthy), newCopy("two", healthy)))
-	refused := objectsync.ObjectState{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden}}
-	local := &fakeSync{copies: []objectsync.PlacementCopy{newCopy("one", refused)}}
+	refused := objectsync.SyncStatus{Failure: &objectsync.Failure{Reason: plan.ReasonForbidden}}
+	local := &fakeSync{copies: []objectsync.PlacedCopy{newCopy("one", refused)}}
 	for name, test := range map[string]struct {
 		owner  Owner
 		mark   string
@@ -338,7 +338,7 @@ func TestStates(t *testing.T) {
 		"another replica has taken it over": {owner(false), "one", false},
 	} {
 		states := Reader{Sync: local, Store: store, Owner: test.owner}
-		state, known := states.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{UID: "uid", Mark: test.mark})
+		state, known := states.SyncStatus(syncTarget, configMaps.GroupResource(), key, objectsync.CopyVersion{UID: "uid", Mark: test.mark})
 		if !known || state.Synced == test.failed {
 			t.Errorf("%s: got %+v, %v", name, state, known)
 		}
@@ -349,7 +349,7 @@ func TestStates(t *testing.T) {
 // gone.
 func TestWatcher(t *testing.T) {
 	f := newFixture(t)
-	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
+	f.sync.copies = []objectsync.PlacedCopy{newCopy("one", healthy)}
 	f.expect(t, "the first copy", "GET", "POST")
 	store, _ := newTestStore(t, "one")
 	var known atomic.Pointer[[]types.UID]
@@ -363,13 +363,13 @@ func TestWatcher(t *testing.T) {
 	framework.RunInTest(t, watcher.Start)
 	isHealthy := func(mark string) func() bool {
 		return func() bool {
-			state, _ := store.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{UID: "uid", Mark: mark})
+			state, _ := store.SyncStatus(syncTarget, configMaps.GroupResource(), key, objectsync.CopyVersion{UID: "uid", Mark: mark})
 			return state.Synced
 		}
 	}
 	suite.WaitUntil(t, "the states that were there", isHealthy("one"))
 	f.clock.Step(minWriteInterval)
-	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
+	f.sync.copies = []objectsync.PlacedCopy{newCopy("two", healthy)}
 	f.expect(t, "a change", "PUT")
 	suite.WaitUntil(t, "the change", isHealthy("two"))
 

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package copystates
+package syncstatus
 
 import (
 	"bytes"
@@ -75,7 +75,7 @@ var (
 // validReason matches the reasons that the status of a placement accepts.
 var validReason = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
 
-// States are the sync states of all placed copies in a mailbox. A copy in no group is not synced yet. States are immutable, and safe for
+// States are the sync statuses of all placed copies in a mailbox. A copy in no group is not synced yet. States are immutable, and safe for
 // concurrent use.
 type States struct {
 	// SyncTarget and Mailbox identify where the copies are.
@@ -155,7 +155,7 @@ func (s *States) stuckRefs() (refs []objectsync.ObjectRef) {
 }
 
 // stuckCopiesOf returns the first stuck copies in a stable order.
-func stuckCopiesOf(copies []objectsync.PlacementCopy) (stuck []stuckCopy) {
+func stuckCopiesOf(copies []objectsync.PlacedCopy) (stuck []stuckCopy) {
 	for i := range copies {
 		if one := &copies[i]; one.Workspace != "" {
 			stuck = append(stuck, stuckCopy{one.Workspace.String(), one.Resource.Group, one.Resource.Version, one.Resource.Resource, one.Key.Namespace, one.Key.Name})
@@ -177,7 +177,7 @@ type entry struct {
 
 // encode encodes the states of all copies in a mailbox. Equal states have equal encodings, in any order of the
 // copies.
-func encode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, copies []objectsync.PlacementCopy) string {
+func encode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, copies []objectsync.PlacedCopy) string {
 	fingerprints := newFingerprinter(sealer)
 	entries := make([]entry, 0, len(copies))
 	for i := range copies {
@@ -210,7 +210,7 @@ func encode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, copi
 }
 
 // newEntry returns the entry of a copy; ok is false if the copy is not synced.
-func newEntry(fingerprints *fingerprinter, copied *objectsync.PlacementCopy) (e entry, ok bool) {
+func newEntry(fingerprints *fingerprinter, copied *objectsync.PlacedCopy) (e entry, ok bool) {
 	resource, key := copied.Resource.GroupResource(), copied.Key
 	switch found := &copied.State; {
 	case found.Excluded:
@@ -229,7 +229,7 @@ func newEntry(fingerprints *fingerprinter, copied *objectsync.PlacementCopy) (e 
 	default:
 		return entry{}, false
 	}
-	e.fingerprint = fingerprints.of(resource, key, objectsync.PlacementCopyVersion{})
+	e.fingerprint = fingerprints.of(resource, key, objectsync.CopyVersion{})
 	return e, true
 }
 
@@ -332,15 +332,15 @@ func (g *group) has(wanted fingerprint) bool {
 }
 
 // State returns the state of a version of a copy. known is false if s is nil.
-func (s *States) State(resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (found objectsync.ObjectState, known bool) {
+func (s *States) State(resource schema.GroupResource, key types.NamespacedName, version objectsync.CopyVersion) (found objectsync.SyncStatus, known bool) {
 	if s == nil {
-		return objectsync.ObjectState{}, false
+		return objectsync.SyncStatus{}, false
 	}
 	fingerprints := s.fingerprinters.Get().(*fingerprinter)
 	defer s.fingerprinters.Put(fingerprints)
-	ofObject := fingerprints.of(resource, key, objectsync.PlacementCopyVersion{})
+	ofObject := fingerprints.of(resource, key, objectsync.CopyVersion{})
 	ofVersion := fingerprints.of(resource, key, version)
-	found = objectsync.ObjectState{Health: health.Health{Status: health.InProgress}}
+	found = objectsync.SyncStatus{Health: health.Health{Status: health.InProgress}}
 	for i := range s.Groups {
 		group := &s.Groups[i]
 		switch {
@@ -405,7 +405,7 @@ func newFingerprinter(sealer *ownership.Sealer) *fingerprinter {
 }
 
 // of returns the fingerprint of a version of a copy, or, if version is zero, of the copy in any version.
-func (f *fingerprinter) of(resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) fingerprint {
+func (f *fingerprinter) of(resource schema.GroupResource, key types.NamespacedName, version objectsync.CopyVersion) fingerprint {
 	f.mac.Reset()
 	f.buf = f.buf[:0]
 	for _, part := range []string{resource.Group, resource.Resource, key.Namespace, key.Name, string(version.UID), version.Mark} {

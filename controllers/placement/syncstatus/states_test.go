@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package copystates
+package syncstatus
 
 import (
 	"bytes"
@@ -41,24 +41,24 @@ import (
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
 // newCopyOf returns the copy with a number, in a state.
-func newCopyOf(resource schema.GroupVersionResource, i int, state objectsync.ObjectState) objectsync.PlacementCopy {
-	c := objectsync.PlacementCopy{Resource: resource, Key: types.NamespacedName{Namespace: "shop", Name: fmt.Sprint("copy-", i)}, State: state}
+func newCopyOf(resource schema.GroupVersionResource, i int, state objectsync.SyncStatus) objectsync.PlacedCopy {
+	c := objectsync.PlacedCopy{Resource: resource, Key: types.NamespacedName{Namespace: "shop", Name: fmt.Sprint("copy-", i)}, State: state}
 	if state.Synced {
-		c.Version = objectsync.PlacementCopyVersion{UID: types.UID(fmt.Sprint("uid-", i)), Mark: fmt.Sprint("mark-", i)}
+		c.Version = objectsync.CopyVersion{UID: types.UID(fmt.Sprint("uid-", i)), Mark: fmt.Sprint("mark-", i)}
 	}
 	return c
 }
 
-func failed(reason, message string) objectsync.ObjectState {
-	return objectsync.ObjectState{Failure: &objectsync.Failure{Reason: reason, Message: message}}
+func failed(reason, message string) objectsync.SyncStatus {
+	return objectsync.SyncStatus{Failure: &objectsync.Failure{Reason: reason, Message: message}}
 }
 
-func synced(status health.Status, message string) objectsync.ObjectState {
-	return objectsync.ObjectState{Synced: true, Health: health.Health{Status: status, Message: message}}
+func synced(status health.Status, message string) objectsync.SyncStatus {
+	return objectsync.SyncStatus{Synced: true, Health: health.Health{Status: status, Message: message}}
 }
 
 // roundTrip encodes and decodes states.
-func roundTrip(t testing.TB, copies []objectsync.PlacementCopy) *States {
+func roundTrip(t testing.TB, copies []objectsync.PlacedCopy) *States {
 	t.Helper()
 	content := encode(sealer, syncTarget, mailbox.String(), copies)
 	states, err := decode(sealer, syncTarget, content, sealer.SealText(purpose, content))
@@ -70,20 +70,20 @@ func roundTrip(t testing.TB, copies []objectsync.PlacementCopy) *States {
 
 // want returns the state that placement needs: a failure precedes everything else, and a copy that is not
 // synced has no health.
-func want(state objectsync.ObjectState) objectsync.ObjectState {
+func want(state objectsync.SyncStatus) objectsync.SyncStatus {
 	switch {
 	case state.Excluded:
-		return objectsync.ObjectState{Excluded: true, Health: health.Health{Status: health.InProgress}}
+		return objectsync.SyncStatus{Excluded: true, Health: health.Health{Status: health.InProgress}}
 	case state.Failure != nil:
 		message := redact.Truncate(state.Failure.Message, maxMessage)
 		if state.Failure.Reason == plan.ReasonConflict {
 			message = ""
 		}
-		return objectsync.ObjectState{Failure: &objectsync.Failure{Reason: state.Failure.Reason, Message: message}, Health: health.Health{Status: health.InProgress}}
+		return objectsync.SyncStatus{Failure: &objectsync.Failure{Reason: state.Failure.Reason, Message: message}, Health: health.Health{Status: health.InProgress}}
 	case state.Synced:
-		return objectsync.ObjectState{Synced: true, Health: state.Health}
+		return objectsync.SyncStatus{Synced: true, Health: state.Health}
 	default:
-		return objectsync.ObjectState{Health: health.Health{Status: health.InProgress}}
+		return objectsync.SyncStatus{Health: health.Health{Status: health.InProgress}}
 	}
 }
 
@@ -93,10 +93,10 @@ func TestStatesArriveAsTheyWereSent(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
 	reasons := []string{plan.ReasonConflict, plan.ReasonForbidden, "Invalid", "QuotaExceeded"}
 	for range 200 {
-		var copies []objectsync.PlacementCopy
+		var copies []objectsync.PlacedCopy
 		messages := 0
 		for i := range random.IntN(60) {
-			state := objectsync.ObjectState{Synced: random.IntN(2) == 0, Excluded: random.IntN(10) == 0, Health: health.Health{Status: health.Status(random.IntN(5))}} //nolint:gosec // less than 5
+			state := objectsync.SyncStatus{Synced: random.IntN(2) == 0, Excluded: random.IntN(10) == 0, Health: health.Health{Status: health.Status(random.IntN(5))}} //nolint:gosec // less than 5
 			if random.IntN(4) == 0 && messages < maxDetails {
 				state.Failure = &objectsync.Failure{Reason: reasons[random.IntN(len(reasons))], Message: strings.Repeat("é", random.IntN(300))}
 				messages++
@@ -116,7 +116,7 @@ func TestStatesArriveAsTheyWereSent(t *testing.T) {
 			if got, known := set.State(resource, c.Key, c.Version); !known || !got.Equal(want(c.State)) {
 				t.Fatalf("seed %d: sent %+v %+v, got %+v", seed, c.State, c.State.Failure, got)
 			}
-			for name, other := range map[string]objectsync.PlacementCopyVersion{
+			for name, other := range map[string]objectsync.CopyVersion{
 				"no copy": {}, "an edited copy": {UID: c.Version.UID, Mark: "other"}, "a copy that was made again": {UID: "other", Mark: c.Version.Mark},
 			} {
 				notSynced := c.State
@@ -136,7 +136,7 @@ func TestStatesArriveAsTheyWereSent(t *testing.T) {
 
 func TestNilStatesKnowNoCopy(t *testing.T) {
 	var none *States
-	if _, known := none.State(deployments.GroupResource(), types.NamespacedName{}, objectsync.PlacementCopyVersion{}); known {
+	if _, known := none.State(deployments.GroupResource(), types.NamespacedName{}, objectsync.CopyVersion{}); known {
 		t.Error("a nil States has a state")
 	}
 }
@@ -144,7 +144,7 @@ func TestNilStatesKnowNoCopy(t *testing.T) {
 // Only the first failures have their messages. The length of the content is bounded for all messages,
 // and it never contains a credential.
 func TestFirstMessagesOnly(t *testing.T) {
-	var copies []objectsync.PlacementCopy
+	var copies []objectsync.PlacedCopy
 	for i := range 1000 {
 		copies = append(copies, newCopyOf(deployments, i, failed(plan.ReasonForbidden, strings.Repeat("<\x01>", 400))))
 		copies = append(copies, newCopyOf(configMaps, i, synced(health.Failed, "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U")))
@@ -169,7 +169,7 @@ func TestFirstMessagesOnly(t *testing.T) {
 }
 
 func TestSize(t *testing.T) {
-	copies := make([]objectsync.PlacementCopy, 0, maxCopies+1)
+	copies := make([]objectsync.PlacedCopy, 0, maxCopies+1)
 	for i := range maxCopies {
 		copies = append(copies, newCopyOf(deployments, i, synced(health.Current, "")))
 	}
@@ -181,7 +181,7 @@ func TestSize(t *testing.T) {
 		t.Errorf("a ConfigMap cannot have %d bytes", size)
 	}
 	set := roundTrip(t, append(copies, refused))
-	if got, _ := set.State(configMaps.GroupResource(), refused.Key, objectsync.PlacementCopyVersion{}); got.Failure == nil {
+	if got, _ := set.State(configMaps.GroupResource(), refused.Key, objectsync.CopyVersion{}); got.Failure == nil {
 		t.Error("a failure is dropped at the limit")
 	}
 	left := 0
@@ -198,7 +198,7 @@ func TestSize(t *testing.T) {
 // A copy may fail with a reason that a status would not accept, and copies may have more reasons than can be
 // encoded.
 func TestManyReasons(t *testing.T) {
-	var copies []objectsync.PlacementCopy
+	var copies []objectsync.PlacedCopy
 	for i := range 3 * maxGroups {
 		copies = append(copies, newCopyOf(deployments, i, failed(fmt.Sprint("Reason", i), "no")))
 	}
@@ -209,13 +209,13 @@ func TestManyReasons(t *testing.T) {
 		}
 	}
 	invalid := newCopyOf(configMaps, 0, failed("not a reason", "no"))
-	if got, _ := roundTrip(t, []objectsync.PlacementCopy{invalid}).State(configMaps.GroupResource(), invalid.Key, objectsync.PlacementCopyVersion{}); got.Failure == nil || got.Failure.Reason != plan.ReasonFailed {
+	if got, _ := roundTrip(t, []objectsync.PlacedCopy{invalid}).State(configMaps.GroupResource(), invalid.Key, objectsync.CopyVersion{}); got.Failure == nil || got.Failure.Reason != plan.ReasonFailed {
 		t.Errorf("got %+v", got.Failure)
 	}
 }
 
 func TestForgedStatesAreRefused(t *testing.T) {
-	content := encode(sealer, syncTarget, mailbox.String(), []objectsync.PlacementCopy{newCopyOf(deployments, 1, synced(health.Current, ""))})
+	content := encode(sealer, syncTarget, mailbox.String(), []objectsync.PlacedCopy{newCopyOf(deployments, 1, synced(health.Current, ""))})
 	seal := sealer.SealText(purpose, content)
 	another := ownership.NewSealer(bytes.Repeat([]byte{2}, 32))
 	for name, decoded := range map[string]func() (*States, error){
@@ -264,7 +264,7 @@ func TestMalformedStatesAreRefused(t *testing.T) {
 // Decoding ends for any sealed content, and the result is no larger than the content.
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"syncTarget": "5f1c", "mailbox": "2x7fz9k1", "groups": [{"copies": "AAAAAAAAAQAAAAAAAAI=", "health": 1}, {"copies": "", "reason": "Forbidden"}], "details": [{"fingerprint": "AAAAAAAAAQ==", "message": "no"}]}`)
-	f.Add(encode(sealer, syncTarget, mailbox.String(), []objectsync.PlacementCopy{newCopyOf(deployments, 1, synced(health.Failed, "crashed")), newCopyOf(deployments, 2, objectsync.ObjectState{Excluded: true})}))
+	f.Add(encode(sealer, syncTarget, mailbox.String(), []objectsync.PlacedCopy{newCopyOf(deployments, 1, synced(health.Failed, "crashed")), newCopyOf(deployments, 2, objectsync.SyncStatus{Excluded: true})}))
 	f.Fuzz(func(t *testing.T, content string) {
 		states, err := unmarshal(content)
 		if err != nil {
@@ -283,14 +283,14 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		states.fingerprinters.New = func() any { return newFingerprinter(sealer) }
-		if state, known := states.State(deployments.GroupResource(), types.NamespacedName{Name: "a"}, objectsync.PlacementCopyVersion{}); !known || state.Synced {
+		if state, known := states.State(deployments.GroupResource(), types.NamespacedName{Name: "a"}, objectsync.CopyVersion{}); !known || state.Synced {
 			t.Errorf("got %+v", state)
 		}
 	})
 }
 
 func BenchmarkEncode(b *testing.B) {
-	copies := make([]objectsync.PlacementCopy, 0, 10_000)
+	copies := make([]objectsync.PlacedCopy, 0, 10_000)
 	for i := range cap(copies) {
 		copies = append(copies, newCopyOf(deployments, i, synced(health.Current, "")))
 	}
@@ -300,7 +300,7 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 func BenchmarkState(b *testing.B) {
-	copies := make([]objectsync.PlacementCopy, 0, 10_000)
+	copies := make([]objectsync.PlacedCopy, 0, 10_000)
 	for i := range cap(copies) {
 		copies = append(copies, newCopyOf(deployments, i, synced(health.Current, "")))
 	}
@@ -312,7 +312,7 @@ func BenchmarkState(b *testing.B) {
 
 // The workspaces of stuck copies arrive, in a stable order, and no more than a report has room for.
 func TestStuckCopiesArrive(t *testing.T) {
-	var copies []objectsync.PlacementCopy
+	var copies []objectsync.PlacedCopy
 	for i := range maxDetails + 5 {
 		stuck := newCopyOf(configMaps, i, failed(plan.ReasonCannotWithdraw, "no"))
 		stuck.Workspace = "team"
@@ -337,14 +337,14 @@ func TestChangesOfStuckCopiesArePublished(t *testing.T) {
 	changes := &topic.Topic[objectsync.ObjectRef]{}
 	var published []objectsync.ObjectRef
 	changes.Subscribe(t.Context(), func(ref objectsync.ObjectRef) { published = append(published, ref) })
-	store := NewStore(StoreOptions{Published: func() []plan.Resource { return nil }, ObjectStateChanged: changes})
+	store := NewStore(StoreOptions{Published: func() []plan.Resource { return nil }, SyncStatusChanged: changes})
 	stuck := newCopyOf(configMaps, 1, failed(plan.ReasonCannotWithdraw, "no"))
 	stuck.Workspace = "team"
 	for _, step := range []struct {
 		what   string
-		copies []objectsync.PlacementCopy
+		copies []objectsync.PlacedCopy
 		events int
-	}{{"it becomes stuck", []objectsync.PlacementCopy{stuck}, 1}, {"it stays", []objectsync.PlacementCopy{stuck}, 0}, {"it is removed", nil, 1}} {
+	}{{"it becomes stuck", []objectsync.PlacedCopy{stuck}, 1}, {"it stays", []objectsync.PlacedCopy{stuck}, 0}, {"it is removed", nil, 1}} {
 		published = nil
 		store.Set(syncTarget, roundTrip(t, step.copies))
 		if len(published) != step.events {
@@ -366,12 +366,12 @@ func TestDrift(t *testing.T) {
 	state.Failure = &objectsync.Failure{Reason: plan.ReasonDrifted, Message: "it differs", Differences: &differences}
 	drifted, reported := newCopyOf(deployments, 1, state), newCopyOf(deployments, 2, failed(plan.ReasonAdoptionReported, "it would change"))
 	reported.State.Failure.Differences = &differences
-	states := roundTrip(t, []objectsync.PlacementCopy{drifted, reported, newCopyOf(deployments, 3, synced(health.Current, ""))})
+	states := roundTrip(t, []objectsync.PlacedCopy{drifted, reported, newCopyOf(deployments, 3, synced(health.Current, ""))})
 	got, _ := states.State(deployments.GroupResource(), drifted.Key, drifted.Version)
 	if !got.Synced || got.Health.Status != health.Current || got.Failure == nil || got.Failure.Message != "it differs" || len(got.Failure.FieldDifferences()) != maxDifferences || got.Failure.FieldDifferences()[4].Path != ".data.4" {
 		t.Errorf("%+v, %+v", got, got.Failure)
 	}
-	if got, _ := states.State(deployments.GroupResource(), drifted.Key, objectsync.PlacementCopyVersion{UID: "other", Mark: "other"}); got.Failure != nil || got.Synced {
+	if got, _ := states.State(deployments.GroupResource(), drifted.Key, objectsync.CopyVersion{UID: "other", Mark: "other"}); got.Failure != nil || got.Synced {
 		t.Errorf("another version: %+v", got)
 	}
 	if got, _ := states.State(deployments.GroupResource(), reported.Key, drifted.Version); got.Synced || got.Failure == nil || got.Failure.Reason != plan.ReasonAdoptionReported || len(got.Failure.FieldDifferences()) != maxDifferences {

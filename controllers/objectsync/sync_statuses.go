@@ -45,10 +45,10 @@ type ObjectRef struct {
 	Workspace logicalcluster.Name
 }
 
-// PlacementCopyVersion identifies the content of a marked mailbox object: a copy that a placement made. The mark changes with the
+// CopyVersion identifies the content of a marked mailbox object: a copy that a placement made. The mark changes with the
 // content. The UID differs after a copy was deleted and created again with the same content, when its object may be gone from the
 // target. The zero value belongs to no object.
-type PlacementCopyVersion struct {
+type CopyVersion struct {
 	UID  types.UID
 	Mark string
 }
@@ -57,27 +57,27 @@ type PlacementCopyVersion struct {
 var CRDResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // InstalledCRD is the version of a CustomResourceDefinition that the hub installs on a target for a placement: the mailbox has no copy.
-var InstalledCRD = PlacementCopyVersion{Mark: "installed"}
+var InstalledCRD = CopyVersion{Mark: "installed"}
 
-// PlacementCopyVersionOf returns the version of a mailbox object; zero if it has no mark, or is nil.
-func PlacementCopyVersionOf(object *unstructured.Unstructured) PlacementCopyVersion {
+// CopyVersionOf returns the version of a mailbox object; zero if it has no mark, or is nil.
+func CopyVersionOf(object *unstructured.Unstructured) CopyVersion {
 	if object == nil {
-		return PlacementCopyVersion{}
+		return CopyVersion{}
 	}
 	mark, _ := plan.Annotation(object, ownership.MarkAnnotation)
 	if mark == "" {
-		return PlacementCopyVersion{}
+		return CopyVersion{}
 	}
-	return PlacementCopyVersion{UID: object.GetUID(), Mark: mark}
+	return CopyVersion{UID: object.GetUID(), Mark: mark}
 }
 
 // isPlacedCopy reports whether a mailbox object has the mark of a placement, which need not be valid; false for nil.
 func isPlacedCopy(object *unstructured.Unstructured) bool {
-	return PlacementCopyVersionOf(object) != PlacementCopyVersion{}
+	return CopyVersionOf(object) != CopyVersion{}
 }
 
-// ObjectState is the state on the target of one version of a marked mailbox object.
-type ObjectState struct {
+// SyncStatus is the state on the target of one version of a marked mailbox object.
+type SyncStatus struct {
 	// Synced is true if this is the version that the target was last in sync with.
 	Synced bool
 	// Excluded is true if the object is not downsynced, because a config selects its name on the target for upsync.
@@ -89,64 +89,65 @@ type ObjectState struct {
 }
 
 // Equal reports whether two states are the same.
-func (s ObjectState) Equal(other ObjectState) bool {
+func (s SyncStatus) Equal(other SyncStatus) bool {
 	if (s.Failure == nil) != (other.Failure == nil) || s.Failure != nil && !s.Failure.Equal(*other.Failure) {
 		return false
 	}
 	return s.Synced == other.Synced && s.Excluded == other.Excluded && s.Health == other.Health
 }
 
-// PlacementCopy is a marked mailbox object, or a CustomResourceDefinition that the hub installs for a placement, with the state of the version that the target was last in sync with.
-type PlacementCopy struct {
+// PlacedCopy is a marked mailbox object, or a CustomResourceDefinition that the hub installs for a placement, with the status of the
+// version that the target was last in sync with.
+type PlacedCopy struct {
 	Resource schema.GroupVersionResource
 	Key      types.NamespacedName
 	// Version is zero if the target was never in sync with the object.
-	Version PlacementCopyVersion
-	State   ObjectState
+	Version CopyVersion
+	State   SyncStatus
 	// Workspace is the workload workspace of a stuck copy, see [ObjectRef].
 	Workspace logicalcluster.Name
 }
 
-// placementCopyState is the recorded state of a marked object.
-type placementCopyState struct {
+// recordedStatus is the recorded state of a marked object.
+type recordedStatus struct {
 	// synced is the version of the object when the target was last in sync with it.
-	synced   PlacementCopyVersion
+	synced   CopyVersion
 	excluded bool
 	// workspace is the workload workspace of a stuck copy, see [ObjectRef].
 	workspace logicalcluster.Name
 }
 
-// placementCopies are the states of the copies that placements made in the mailbox, by their keys.
-type placementCopies struct {
+// syncStatuses are the states of the copies that placements made in the mailbox, by their keys.
+type syncStatuses struct {
 	// ref names the mailbox and the resource. topic carries the objects whose state changed; nil carries nothing.
 	ref   ObjectRef
 	topic *topic.Topic[ObjectRef]
 
 	lock   gosync.Mutex
-	states map[types.NamespacedName]placementCopyState
+	states map[types.NamespacedName]recordedStatus
 }
 
-func newPlacementCopies(o *Options) *placementCopies {
-	return &placementCopies{
+func newSyncStatuses(o *Options) *syncStatuses {
+	return &syncStatuses{
 		ref:   ObjectRef{SyncTarget: o.Owner.SyncTarget, Mailbox: o.Mailbox, Resource: o.Resource.GroupVersionResource},
-		topic: o.ObjectStates,
+		topic: o.SyncStatusChanged,
 	}
 }
 
 // record records the result of a pass for an object, and publishes a change of its state.
-func (p *placementCopies) record(key types.NamespacedName, result placementCopyOutcome, failureChanged bool) {
+func (p *syncStatuses) record(key types.NamespacedName, result syncStatusOutcome, failureChanged bool) {
 	before, _ := p.get(key)
-	if changed := p.update(key, result); changed || failureChanged && (result.version != PlacementCopyVersion{} || result.workspace != "") {
+	if changed := p.update(key, result); changed || failureChanged && (result.version != CopyVersion{} || result.workspace != "") {
 		p.publishOne(key, cmp.Or(result.workspace, before.workspace))
 	}
 }
 
 // update records the result of a pass for an object, and reports whether its state has changed.
-func (p *placementCopies) update(key types.NamespacedName, result placementCopyOutcome) (changed bool) {
+func (p *syncStatuses) update(key types.NamespacedName, result syncStatusOutcome) (changed bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	before, known := p.states[key]
-	isGone := result.version == PlacementCopyVersion{}
+	isGone := result.version == CopyVersion{}
 	switch {
 	case isGone && result.isVerifying && before.workspace != "":
 		// Another try to remove the object follows.
@@ -155,22 +156,22 @@ func (p *placementCopies) update(key types.NamespacedName, result placementCopyO
 		delete(p.states, key)
 		return known
 	}
-	now := placementCopyState{synced: before.synced, excluded: result.excluded, workspace: result.workspace}
+	now := recordedStatus{synced: before.synced, excluded: result.excluded, workspace: result.workspace}
 	if isGone {
-		now.synced = PlacementCopyVersion{}
+		now.synced = CopyVersion{}
 	}
 	if result.synced {
 		now.synced = result.version
 	}
 	if p.states == nil {
-		p.states = map[types.NamespacedName]placementCopyState{}
+		p.states = map[types.NamespacedName]recordedStatus{}
 	}
 	p.states[key] = now
 	return !known || now != before
 }
 
 // get returns the state of an object. known is false if no placement made the object, and before its first pass.
-func (p *placementCopies) get(key types.NamespacedName) (state placementCopyState, known bool) {
+func (p *syncStatuses) get(key types.NamespacedName) (state recordedStatus, known bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	state, known = p.states[key]
@@ -178,14 +179,14 @@ func (p *placementCopies) get(key types.NamespacedName) (state placementCopyStat
 }
 
 // keys returns the keys of all objects whose state is known.
-func (p *placementCopies) keys() []types.NamespacedName {
+func (p *syncStatuses) keys() []types.NamespacedName {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	return slices.Collect(maps.Keys(p.states))
 }
 
 // stuck returns the stuck copies.
-func (p *placementCopies) stuck() (refs []ObjectRef) {
+func (p *syncStatuses) stuck() (refs []ObjectRef) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	for key, state := range p.states {
@@ -199,7 +200,7 @@ func (p *placementCopies) stuck() (refs []ObjectRef) {
 }
 
 // publish publishes that the copies of objects have changed on the target.
-func (p *placementCopies) publish(keys []types.NamespacedName) {
+func (p *syncStatuses) publish(keys []types.NamespacedName) {
 	for _, key := range keys {
 		if state, known := p.get(key); known {
 			p.publishOne(key, state.workspace)
@@ -207,16 +208,16 @@ func (p *placementCopies) publish(keys []types.NamespacedName) {
 	}
 }
 
-func (p *placementCopies) publishOne(key types.NamespacedName, workspace logicalcluster.Name) {
+func (p *syncStatuses) publishOne(key types.NamespacedName, workspace logicalcluster.Name) {
 	ref := p.ref
 	ref.Key, ref.Workspace = key, workspace
 	p.topic.Publish(ref)
 }
 
-// placementCopyOutcome is the outcome of one pass for a marked object.
-type placementCopyOutcome struct {
+// syncStatusOutcome is the outcome of one pass for a marked object.
+type syncStatusOutcome struct {
 	// version is the mailbox object's version; zero if a user created the object, or the hub upsynced it.
-	version PlacementCopyVersion
+	version CopyVersion
 	// synced is true if the target has the content of the object. excluded is true if upsync takes precedence.
 	synced, excluded bool
 	// workspace is the workload workspace of a stuck copy, see [ObjectRef]. isVerifying is true if the hub verifies the absence of the
@@ -225,18 +226,18 @@ type placementCopyOutcome struct {
 	isVerifying bool
 }
 
-// newPlacementCopyOutcome returns the outcome for a marked object, given the downsync's outcome and error.
-func newPlacementCopyOutcome(s *plan.Snapshot, down outcome, err error) placementCopyOutcome {
+// newSyncStatusOutcome returns the outcome for a marked object, given the downsync's outcome and error.
+func newSyncStatusOutcome(s *plan.Snapshot, down outcome, err error) syncStatusOutcome {
 	if s.InMailbox == nil {
-		result := placementCopyOutcome{isVerifying: err == nil && down.decision.Action == plan.VerifyAbsence}
+		result := syncStatusOutcome{isVerifying: err == nil && down.decision.Action == plan.VerifyAbsence}
 		if stuck, is := errors.AsType[*cannotWithdrawError](err); is {
 			result.workspace = stuck.workspace
 		}
 		return result
 	}
 	isDone := err == nil || err == down.drift.asError() //nolint:errorlint // the pass has no other error
-	return placementCopyOutcome{
-		version:  PlacementCopyVersionOf(s.InMailbox),
+	return syncStatusOutcome{
+		version:  CopyVersionOf(s.InMailbox),
 		synced:   isDone && !down.outdated && isSynced(s.Down, down.decision),
 		excluded: down.decision.Cause == plan.ExcludedByUpsync,
 	}
