@@ -219,7 +219,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	if !c.Elected.Leads() {
-		return c.follow(ctx, &export.Spec, made)
+		return c.applyExported(ctx, &export.Spec, made)
 	}
 	refused, err := c.updateExport(ctx, &export, made.exportEntries())
 	if err != nil {
@@ -264,9 +264,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return result, errors.Join(errs...)
 }
 
-// follow publishes the resources that the leader has exported, on a replica that is not the leader. It writes
+// applyExported publishes the resources that the leader has exported, on a replica that is not the leader. It writes
 // nothing.
-func (c *Controller) follow(ctx context.Context, export *apisv1alpha2.APIExportSpec, made *exportPlan) (reconcile.Result, error) {
+func (c *Controller) applyExported(ctx context.Context, export *apisv1alpha2.APIExportSpec, made *exportPlan) (reconcile.Result, error) {
 	made.markRefused(missingEntries(export, made.exportEntries()))
 	if err := c.updateSchemas(ctx, made); err != nil {
 		return reconcile.Result{}, err

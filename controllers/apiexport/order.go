@@ -88,9 +88,9 @@ func (o *bindingOrder) isDue(generation int64, now time.Time) (isDue bool, reque
 	return wait <= 0, max(wait, 0)
 }
 
-// observe records the schemas that kcp has not bound, in the order of the export. It returns the delay until
+// record records the schemas that kcp has not bound, in the order of the export. It returns the delay until
 // kcp had time to bind the first schema of each workspace; zero if it had.
-func (o *bindingOrder) observe(unbound map[logicalcluster.Name][]schema.GroupResource, now time.Time) (wait time.Duration) {
+func (o *bindingOrder) record(unbound map[logicalcluster.Name][]schema.GroupResource, now time.Time) (wait time.Duration) {
 	before := o.unbound
 	o.unbound = map[logicalcluster.Name]*unboundWorkspace{}
 	for name, missing := range unbound {
@@ -102,15 +102,15 @@ func (o *bindingOrder) observe(unbound map[logicalcluster.Name][]schema.GroupRes
 			workspace = &unboundWorkspace{trials: map[schema.GroupResource]int{}}
 		}
 		o.unbound[name] = workspace
-		if remaining := workspace.observe(missing, now); remaining > 0 && (wait == 0 || remaining < wait) {
+		if remaining := workspace.record(missing, now); remaining > 0 && (wait == 0 || remaining < wait) {
 			wait = remaining
 		}
 	}
 	return wait
 }
 
-// observe returns the delay until the first schema counts as tried.
-func (w *unboundWorkspace) observe(missing []schema.GroupResource, now time.Time) (wait time.Duration) {
+// record returns the delay until the first schema counts as tried.
+func (w *unboundWorkspace) record(missing []schema.GroupResource, now time.Time) (wait time.Duration) {
 	if len(w.missing) == 0 || w.missing[0] != missing[0] {
 		w.since, w.isAttempted = now, false
 	}
@@ -208,7 +208,7 @@ func (c *Controller) reorderExports(ctx context.Context, mailbox *apisv1alpha2.A
 // reorder reorders one export, which it does not change in memory.
 func (c *Controller) reorder(ctx context.Context, export *apisv1alpha2.APIExport, order *bindingOrder, workspaces UnboundReader) (requeueAfter time.Duration, err error) {
 	now := c.Clock.Now()
-	wait := order.observe(workspaces.UnboundSchemas(export.Spec.Resources), now)
+	wait := order.record(workspaces.UnboundSchemas(export.Spec.Resources), now)
 	if isDue, requeueAfter := order.isDue(export.Generation, now); !isDue {
 		return requeueAfter, nil
 	}

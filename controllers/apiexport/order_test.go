@@ -86,7 +86,7 @@ func (f *fakeBindings) reorder(order *bindingOrder, resources []apisv1alpha2.Res
 	for range 1000 {
 		now = now.Add(time.Second)
 		f.bind(resources, now)
-		order.observe(f.unbound(resources), now)
+		order.record(f.unbound(resources), now)
 		if isDue, _ := order.isDue(int64(writes), now); !isDue {
 			continue
 		}

@@ -207,7 +207,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	c.foreignReported.Delete(request.Name)
 	if !c.Elected.Leads() {
-		return c.follow(ctx, &resource)
+		return c.findCRD(ctx, &resource)
 	}
 	c.startOnce.Do(func() { c.startedAt = c.Clock.Now() })
 	if wait := c.startedAt.Add(startDelay).Sub(c.Clock.Now()); wait > 0 && isUpToDate(&resource) {
@@ -242,8 +242,8 @@ func (c *Controller) report(ctx context.Context, resource *synchubv1alpha1.Publi
 	return reconcile.Result{RequeueAfter: found.requeueAfter}, nil
 }
 
-// follow finds the CRD to install, on a replica that is not the leader. It writes nothing.
-func (c *Controller) follow(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (reconcile.Result, error) {
+// findCRD finds the CRD to install, on a replica that is not the leader. It writes nothing.
+func (c *Controller) findCRD(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (reconcile.Result, error) {
 	if !resource.Spec.InstallCRD {
 		c.forget(resource.Name)
 		return reconcile.Result{}, nil

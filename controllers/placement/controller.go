@@ -168,8 +168,8 @@ func New(options Options) *Controller {
 		mailboxes: options.Mailboxes, workspaces: s.workspaces, requests: s.requests, marks: s.marks, names: s.names, configs: c.configs, stuck: s.stuck,
 		reflections: s.reflections,
 	}
-	options.Workloads.Observe(workloadObserver{options.Workloads, s.workspaces, s.requests, s.startup, s.marks})
-	options.Mailboxes.Observe(c.mailboxes)
+	options.Workloads.SetObserver(workloadObserver{options.Workloads, s.workspaces, s.requests, s.startup, s.marks})
+	options.Mailboxes.SetObserver(c.mailboxes)
 	return c
 }
 

@@ -82,7 +82,7 @@ func (r *reflectionReconciler) reconcile(ctx context.Context, key copyKey) (reco
 	if s == nil {
 		return reconcile.Result{}, err
 	}
-	if !r.reflections.observed(s) {
+	if !r.reflections.record(s) {
 		err = errReflectionLimit
 	}
 	if err != nil {

@@ -169,8 +169,8 @@ func (r *reflections) setInterests(key copyKey, found *reflected, next []objectK
 	found.interests = next
 }
 
-// observed records the observation of a pass. It returns false if the workspace may have no further reflection.
-func (r *reflections) observed(s *reflectionSnapshot) (isWithinLimit bool) {
+// record records the observation of a pass. It returns false if the workspace may have no further reflection.
+func (r *reflections) record(s *reflectionSnapshot) (isWithinLimit bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	isSelected := s.State == plan.Selected

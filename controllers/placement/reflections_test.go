@@ -159,7 +159,7 @@ func TestLimitOfReflections(t *testing.T) {
 		if state == plan.Selected {
 			s.selectedBy = []types.UID{"p"}
 		}
-		return w.reflections.observed(s)
+		return w.reflections.record(s)
 	}
 	for i, step := range []struct {
 		name   string

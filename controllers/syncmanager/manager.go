@@ -367,7 +367,7 @@ func (m *Manager) stop(syncTarget types.UID, stopping *targetState) {
 // Resume reconciles all objects of a target if the target came up since the last call.
 func (m *Manager) Resume(syncTarget types.UID) {
 	found, ok := m.get(syncTarget)
-	if !ok || !found.observeReconnect() {
+	if !ok || !found.takeReconnect() {
 		return
 	}
 	for _, controller := range found.controllers() {

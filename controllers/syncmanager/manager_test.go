@@ -71,7 +71,7 @@ func TestObserveReconnect(t *testing.T) {
 	found, _ := manager.get(florin)
 	rose := func(what string, want bool) {
 		t.Helper()
-		if got := found.observeReconnect(); got != want {
+		if got := found.takeReconnect(); got != want {
 			t.Errorf("%s: the target has come up: want %v, got %v", what, want, got)
 		}
 	}

@@ -185,8 +185,8 @@ func (t *targetState) setMissingAPIs(missing MissingAPIs) (changed bool) {
 	return changed
 }
 
-// observeReconnect reports whether the target came up since the last call.
-func (t *targetState) observeReconnect() bool {
+// takeReconnect reports whether the target came up since the last call.
+func (t *targetState) takeReconnect() bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	now := connectionEpoch{t.target.Connection, t.target.Connection.Health.Epoch()}

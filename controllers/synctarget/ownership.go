@@ -49,7 +49,7 @@ func (c *Controller) reconcileUnowned(ctx context.Context, request mcreconcile.R
 	if !c.OtherOwners {
 		return reconcile.Result{}, c.prepare(ctx, request, inventory, syncTarget)
 	}
-	return c.followOwner(ctx, request, inventory, syncTarget)
+	return c.recordUnowned(ctx, request, inventory, syncTarget)
 }
 
 // prepare connects a SyncTarget and fills its caches, so that this replica can continue at once when it owns
@@ -88,10 +88,10 @@ func mayPrepare(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry) bool {
 		known.Mailbox != "" && known.Cluster != (ledger.Cluster{}) && !known.ClusterConflict
 }
 
-// followOwner stops the work for a SyncTarget of another owner, and records which cluster it stands for, to
+// recordUnowned stops the work for a SyncTarget of another owner, and records which cluster it stands for, to
 // compare that with the clusters of this replica's own SyncTargets. The leader also records from the ledger
 // whether the SyncTarget is Ready, and reports an exceeded quota.
-func (c *Controller) followOwner(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+func (c *Controller) recordUnowned(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	known := c.Ledger.Get(syncTarget.UID)
 	if known.Ready != nil && c.Role.Leads() {
 		c.Readiness.Set(syncTarget.UID, *known.Ready, c.Clock.Now(), readyChangedAt(syncTarget))

@@ -181,7 +181,7 @@ func TestReadinessOfOtherOwners(t *testing.T) {
 	expect := func(when string, ready *bool, wantReady, wantKnown bool) {
 		t.Helper()
 		g.Expect(controller.Ledger.Update(t.Context(), "a", func(entry *ledger.Entry) { entry.Mailbox, entry.Ready = "m", ready })).To(Succeed())
-		_, err := controller.followOwner(t.Context(), mcreconcile.Request{}, nil, syncTarget)
+		_, err := controller.recordUnowned(t.Context(), mcreconcile.Request{}, nil, syncTarget)
 		g.Expect(err).NotTo(HaveOccurred())
 		isReady, _, known := controller.Readiness.Of("a")
 		g.Expect(known).To(Equal(wantKnown), when)

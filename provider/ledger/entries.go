@@ -148,8 +148,8 @@ func (e *Entries) setWritten(changed *record, written Entry, version string) {
 	}
 }
 
-// observe stores an entry that was read, unless the record has a newer one.
-func (e *Entries) observe(syncTarget types.UID, entry Entry, version string) {
+// record stores an entry that was read, unless the record has a newer one.
+func (e *Entries) record(syncTarget types.UID, entry Entry, version string) {
 	found := e.acquire(syncTarget)
 	defer e.release(syncTarget, found)
 	if e.set(found, entry, version) {
@@ -157,11 +157,11 @@ func (e *Entries) observe(syncTarget types.UID, entry Entry, version string) {
 	}
 }
 
-// observeDeleted records that an entry was deleted at a resourceVersion, unless the record has a newer one. The leader deletes
+// recordDeleted records that an entry was deleted at a resourceVersion, unless the record has a newer one. The leader deletes
 // entries that are cleaned up, so these are forgotten. All other entries stay in memory, and the next [Store.Update] writes them
 // again: without them the objects of the hub on a target would be unknown. A record in use stays; its writer notices the deletion
 // by the failed write.
-func (e *Entries) observeDeleted(syncTarget types.UID, version string) {
+func (e *Entries) recordDeleted(syncTarget types.UID, version string) {
 	e.lock.Lock()
 	found := e.records[syncTarget]
 	gone := found != nil && found.version != "" && !isNewer(found.version, version)
@@ -178,8 +178,8 @@ func (e *Entries) observeDeleted(syncTarget types.UID, version string) {
 	}
 }
 
-// observeOnly records that a list of the given resourceVersion contained only the listed entries.
-func (e *Entries) observeOnly(listed map[types.UID]struct{}, version string) {
+// recordOnly records that a list of the given resourceVersion contained only the listed entries.
+func (e *Entries) recordOnly(listed map[types.UID]struct{}, version string) {
 	var missing []types.UID
 	e.Each(func(syncTarget types.UID, _ *Entry) {
 		if _, ok := listed[syncTarget]; !ok {
@@ -187,7 +187,7 @@ func (e *Entries) observeOnly(listed map[types.UID]struct{}, version string) {
 		}
 	})
 	for _, syncTarget := range missing {
-		e.observeDeleted(syncTarget, version)
+		e.recordDeleted(syncTarget, version)
 	}
 }
 

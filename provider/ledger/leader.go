@@ -164,17 +164,17 @@ func (l *Leadership) failWatch(err error) {
 	}
 }
 
-// follow waits until this replica leads, or ctx ends. Before this replica leads, it counts the entries as loaded once the
+// awaitLeadership waits until this replica leads, or ctx ends. Before this replica leads, it counts the entries as loaded once the
 // watch has shown all of them and a leader of this hub works with the provider workspace. A replica must not work while its
 // leader still waits for the end of another hub. The error is [ErrOtherHubActive] if another hub has taken over since.
-func (l *Leadership) follow(ctx context.Context) error {
+func (l *Leadership) awaitLeadership(ctx context.Context) error {
 	identified, logged := false, ""
 	for !l.leads() {
 		failed, retry := l.watchFailed, (<-chan time.Time)(nil)
 		if isClosed(l.followed) {
 			failed = nil
 		}
-		switch err := l.followLeader(ctx, &identified); {
+		switch err := l.compareLeader(ctx, &identified); {
 		case errors.Is(err, ErrOtherHubActive):
 			return err
 		case err != nil:
@@ -197,8 +197,8 @@ func (l *Leadership) follow(ctx context.Context) error {
 	return nil
 }
 
-// followLeader compares the leader with this hub. identified is true once this hub has its identity.
-func (l *Leadership) followLeader(ctx context.Context, identified *bool) (err error) {
+// compareLeader compares the leader with this hub. identified is true once this hub has its identity.
+func (l *Leadership) compareLeader(ctx context.Context, identified *bool) (err error) {
 	l.lock.Lock()
 	leader, watched := l.watchedLeader, l.watched
 	l.lock.Unlock()
@@ -227,16 +227,16 @@ func (l *Leadership) followLeader(ctx context.Context, identified *bool) (err er
 	return nil
 }
 
-// observeLeader notes the leaderConfigMap that the watch has shown.
-func (l *Leadership) observeLeader(leader leaderRecord) {
+// onLeader notes the leaderConfigMap that the watch has shown.
+func (l *Leadership) onLeader(leader leaderRecord) {
 	l.lock.Lock()
 	l.watchedLeader = leader
 	l.lock.Unlock()
 	l.wakeFollower()
 }
 
-// observeAll notes that the watch has shown all entries.
-func (l *Leadership) observeAll() {
+// onAllEntries notes that the watch has shown all entries.
+func (l *Leadership) onAllEntries() {
 	l.lock.Lock()
 	l.watched = true
 	l.lock.Unlock()

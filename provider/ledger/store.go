@@ -100,7 +100,7 @@ func (s *Store) Start(ctx context.Context) error {
 	defer running.Wait()
 	defer cancel()
 	running.Go(func() { s.newReflector().RunWithContext(ctx) })
-	if err := s.follow(ctx); err != nil || ctx.Err() != nil {
+	if err := s.awaitLeadership(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
 	return s.lead(ctx, s.EnsureFresh)

@@ -76,7 +76,7 @@ func (s reflectorStore) Add(object any) error { return s.Update(object) }
 
 // Update implements [cache.ReflectorStore].
 func (s reflectorStore) Update(object any) error {
-	err := s.observeStored(object.(*corev1.ConfigMap))
+	err := s.onStored(object.(*corev1.ConfigMap))
 	if err != nil {
 		s.failWatch(err)
 	}
@@ -87,9 +87,9 @@ func (s reflectorStore) Update(object any) error {
 func (s reflectorStore) Delete(object any) error {
 	stored := object.(*corev1.ConfigMap)
 	if stored.Name == leaderConfigMap {
-		s.observeLeader(leaderRecord{})
+		s.onLeader(leaderRecord{})
 	} else {
-		s.observeDeleted(types.UID(stored.Name), stored.ResourceVersion)
+		s.recordDeleted(types.UID(stored.Name), stored.ResourceVersion)
 	}
 	return nil
 }
@@ -103,28 +103,28 @@ func (s reflectorStore) Replace(objects []any, version string) error {
 		}
 		listed[types.UID(object.(*corev1.ConfigMap).Name)] = struct{}{}
 	}
-	s.observeOnly(listed, version)
+	s.recordOnly(listed, version)
 	if _, ok := listed[leaderConfigMap]; !ok {
-		s.observeLeader(leaderRecord{})
+		s.onLeader(leaderRecord{})
 	}
-	s.observeAll()
+	s.onAllEntries()
 	return nil
 }
 
 // Resync implements [cache.ReflectorStore].
 func (reflectorStore) Resync() error { return nil }
 
-// observeStored stores the entry in a ConfigMap of the ledger.
-func (s *Store) observeStored(stored *corev1.ConfigMap) error {
+// onStored stores the entry in a ConfigMap of the ledger.
+func (s *Store) onStored(stored *corev1.ConfigMap) error {
 	if stored.Name == leaderConfigMap {
-		s.observeLeader(decodeLeader(stored))
+		s.onLeader(decodeLeader(stored))
 		return nil
 	}
 	entry, err := decode(stored)
 	if err != nil {
 		return err
 	}
-	s.observe(types.UID(stored.Name), entry, stored.ResourceVersion)
+	s.record(types.UID(stored.Name), entry, stored.ResourceVersion)
 	return nil
 }
 
@@ -172,13 +172,13 @@ func (s *Store) list(ctx context.Context) error {
 		}
 		version = page.ResourceVersion
 		for i := range page.Items {
-			if err := s.observeStored(&page.Items[i]); err != nil {
+			if err := s.onStored(&page.Items[i]); err != nil {
 				return err
 			}
 			listed[types.UID(page.Items[i].Name)] = struct{}{}
 		}
 	}
-	s.observeOnly(listed, version)
+	s.recordOnly(listed, version)
 	complete = began
 	return nil
 }

@@ -165,7 +165,7 @@ func TestEnsureFreshOnTheNextOwner(t *testing.T) {
 	expectFresh(t, next, Entry{Mailbox: "n", VerifiedGeneration: 3})
 	// An event is quicker than the list.
 	s.Before = func(string, string) error {
-		next.observe("florin", Entry{Mailbox: "o", CleanedUp: true}, "2000")
+		next.record("florin", Entry{Mailbox: "o", CleanedUp: true}, "2000")
 		return nil
 	}
 	expectFresh(t, next, Entry{Mailbox: "o"})
@@ -254,7 +254,7 @@ func TestDeletionDuringAList(t *testing.T) {
 	if err := (reflectorStore{l}).Delete(configMapOf("", "2000")); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.observeStored(&page.Items[0]); err != nil {
+	if err := l.onStored(&page.Items[0]); err != nil {
 		t.Fatal(err)
 	}
 	if l.Has("florin") {

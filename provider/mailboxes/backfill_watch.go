@@ -89,7 +89,7 @@ func (s *backfillWatch) Stop() { s.stop() }
 func (s *backfillWatch) forward() {
 	for event := range s.source.ResultChan() {
 		s.lock.Lock()
-		s.observe(event)
+		s.onEvent(event)
 		s.send(event)
 		s.lock.Unlock()
 	}
@@ -99,8 +99,8 @@ func (s *backfillWatch) forward() {
 	close(s.result)
 }
 
-// observe records the version of an event, and, for a mailbox that is being listed, the changed object. It requires the lock.
-func (s *backfillWatch) observe(event watch.Event) {
+// onEvent records the version of an event, and, for a mailbox that is being listed, the changed object. It requires the lock.
+func (s *backfillWatch) onEvent(event watch.Event) {
 	object, ok := event.Object.(*unstructured.Unstructured)
 	if !ok || event.Type == watch.Error {
 		return

@@ -140,6 +140,6 @@ type Observer interface {
 // observer wraps the interface, so that its pointer can be swapped.
 type observer struct{ Observer }
 
-// Observe calls an observer for all later events, after the subscribers. There is one observer; call Observe before
+// SetObserver calls an observer for all later events, after the subscribers. There is one observer; call Observe before
 // [Mailboxes.Start].
-func (s *Subscriptions) Observe(all Observer) { s.observer.Store(&observer{all}) }
+func (s *Subscriptions) SetObserver(all Observer) { s.observer.Store(&observer{all}) }

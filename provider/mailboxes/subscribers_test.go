@@ -118,7 +118,7 @@ func TestObserver(t *testing.T) {
 	var calls []string
 	mailboxes.Subscribe(configMaps, here, callingSubscriber{"first", func(name, what string) { calls = append(calls, name+": "+what) }})
 	handler.OnAdd(object(here, "early"), false)
-	mailboxes.Observe(callingObserver(func(what string) { calls = append(calls, what) }))
+	mailboxes.SetObserver(callingObserver(func(what string) { calls = append(calls, what) }))
 	handler.OnAdd(object(here, "a"), false)
 	handler.OnAdd(object(there, "b"), false)
 	absenceCache{mailboxes.Caches, mailboxes.Subscriptions}.OnAbsenceDecided(there, missingObject(configMaps, "b"))

@@ -118,7 +118,7 @@ func (e *Elector) balance(ctx context.Context) {
 	if len(live) == 0 || ctx.Err() != nil {
 		return
 	}
-	e.observeLeader(ctx)
+	e.readLeader(ctx)
 	if slices.Sort(live); !slices.Equal(live, e.live) {
 		e.live, e.assignment = live, assign(live)
 	}
@@ -132,7 +132,7 @@ func (e *Elector) balance(ctx context.Context) {
 	}
 	taken := e.takenByFirst(ctx, ranks, now)
 	for _, one := range e.all {
-		one.follow(ctx, ranks[one.number], taken[one.number], now)
+		one.updateCandidacy(ctx, ranks[one.number], taken[one.number], now)
 	}
 }
 
@@ -163,8 +163,8 @@ func (e *Elector) takenByFirst(ctx context.Context, ranks [Count]rank, now time.
 // leaseName is the name of the Lease of a shard.
 func leaseName(number int) string { return fmt.Sprintf("%s-%02d", leasePrefix, number) }
 
-// observeLeader reads whether the leader shards SyncTargets.
-func (e *Elector) observeLeader(ctx context.Context) {
+// readLeader reads whether the leader shards SyncTargets.
+func (e *Elector) readLeader(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, balanceInterval)
 	defer cancel()
 	divides, err := e.LeaderShards(ctx)
@@ -213,8 +213,8 @@ func (c *candidate) mayTakeAsSecond(now time.Time) bool {
 	return c.secondTo != "" && now.Sub(c.secondSince) >= c.elector.take
 }
 
-// observeFirst updates secondTo and secondSince.
-func (c *candidate) observeFirst(own rank, isTakenByFirst bool, now time.Time) {
+// recordFirst updates secondTo and secondSince.
+func (c *candidate) recordFirst(own rank, isTakenByFirst bool, now time.Time) {
 	switch first := c.elector.assignment.first[c.number]; {
 	case own != rankSecond:
 		c.secondTo, c.secondSince = "", time.Time{}
@@ -225,14 +225,14 @@ func (c *candidate) observeFirst(own rank, isTakenByFirst bool, now time.Time) {
 	}
 }
 
-// follow starts or ends this replica's candidacy, by its rank. The first is always a candidate. The second becomes one when
+// updateCandidacy starts or ends this replica's candidacy, by its rank. The first is always a candidate. The second becomes one when
 // the first has taken the shard, or had [takePeriod] to do so: from then on the Lease shows at once that the first has ended.
 // An owner that is not the first gives the shard up after [settlePeriod]: if the first is still listed then, it is alive.
-func (c *candidate) follow(ctx context.Context, own rank, isTakenByFirst bool, now time.Time) {
+func (c *candidate) updateCandidacy(ctx context.Context, own rank, isTakenByFirst bool, now time.Time) {
 	if c.candidacy != nil && c.candidacy.hasEnded() {
 		c.candidacy = nil
 	}
-	c.observeFirst(own, isTakenByFirst, now)
+	c.recordFirst(own, isTakenByFirst, now)
 	if own == rankUnwanted && c.candidacy != nil {
 		c.giveUp()
 		return

@@ -166,15 +166,15 @@ func TestGivingUpAShard(t *testing.T) {
 			}
 			one.secondTo, one.secondSince = first, now.Add(-test.secondFor)
 			clock.SetTime(now)
-			one.follow(t.Context(), test.rank, test.isTakenByFirst, now)
+			one.updateCandidacy(t.Context(), test.rank, test.isTakenByFirst, now)
 			g.Expect(one.candidacy.releasing).To(Equal(test.givesUp))
 			if test.givesUp {
 				g.Eventually(released).WithTimeout(time.Minute).Should(BeClosed())
-				one.follow(t.Context(), test.rank, test.isTakenByFirst, now)
+				one.updateCandidacy(t.Context(), test.rank, test.isTakenByFirst, now)
 				// Then the first replica has its time to take the shard.
 				one.set(false, clock.Now(), always)
 				close(one.candidacy.ended)
-				one.follow(t.Context(), test.rank, test.isTakenByFirst, now.Add(takePeriod-1))
+				one.updateCandidacy(t.Context(), test.rank, test.isTakenByFirst, now.Add(takePeriod-1))
 				g.Expect(one.candidacy).To(BeNil())
 			}
 		})
@@ -202,9 +202,9 @@ func TestBecomingACandidate(t *testing.T) {
 			s := newSolo(clocktesting.NewFakeClock(now))
 			one := s.all[5]
 			s.assignment.first[5] = "b"
-			one.follow(t.Context(), test.rank, false, now)
+			one.updateCandidacy(t.Context(), test.rank, false, now)
 			if one.candidacy == nil {
-				one.follow(t.Context(), test.rank, test.isTakenByFirst, now.Add(test.after))
+				one.updateCandidacy(t.Context(), test.rank, test.isTakenByFirst, now.Add(test.after))
 			}
 			if got := one.candidacy != nil; got != test.want {
 				t.Errorf("it is a candidate: %t", got)

@@ -43,8 +43,8 @@ type healthState struct {
 	downSince time.Time
 }
 
-// observe returns the state after another probe, and the delay until the next one.
-func (h healthState) observe(succeeded bool, now time.Time) (next healthState, wait time.Duration) {
+// record returns the state after another probe, and the delay until the next one.
+func (h healthState) record(succeeded bool, now time.Time) (next healthState, wait time.Duration) {
 	if !succeeded {
 		h.successes = 0
 		h.failures = min(h.failures+1, failuresUntilDown)

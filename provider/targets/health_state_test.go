@@ -49,7 +49,7 @@ func TestHealthState(t *testing.T) {
 					continue
 				}
 				var wait time.Duration
-				state, wait = state.observe(event == 'o', now)
+				state, wait = state.record(event == 'o', now)
 				letter := map[bool]string{true: "U", false: "D"}[state.up]
 				switch wait {
 				case uncertainProbeInterval:
@@ -70,7 +70,7 @@ func TestHealthState(t *testing.T) {
 
 func TestHealthStateAfterTheClockWasSetBack(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	state, _ := healthState{downSince: now.Add(time.Hour), failures: failuresUntilDown}.observe(true, now)
+	state, _ := healthState{downSince: now.Add(time.Hour), failures: failuresUntilDown}.record(true, now)
 	if !state.up {
 		t.Error("it is kept down until the clock has caught up")
 	}

@@ -133,7 +133,7 @@ func (i *informer) newRun(cancel context.CancelFunc) *reflectorRun {
 				return err
 			})
 			if err == nil && options.SendInitialEvents == nil {
-				i.follows()
+				i.markSynced()
 			}
 			if options.SendInitialEvents != nil && apierrors.IsTooManyRequests(err) {
 				// If the reflector recognised the error, it would wait and ignore ctx.
@@ -241,7 +241,7 @@ func (i *reader) Replace(objects []any, resourceVersion string) error {
 	i.position.listed(objects, resourceVersion)
 	err := i.store.Replace(objects, resourceVersion)
 	if err == nil && !byRequest {
-		i.follows()
+		i.markSynced()
 	}
 	return err
 }
@@ -272,7 +272,7 @@ func (i *informer) Delete(object any) error {
 // because the requests report them.
 func (i *informer) RunWithContext(ctx context.Context) {
 	defer i.watches.informers.track(i, &i.watches.size.cached)()
-	defer i.follows()
+	defer i.markSynced()
 	ctx = klog.NewContext(ctx, logr.Discard())
 	// Each run lists everything, and keeps the store in sync until ctx ends or [informer.relist]. The store keeps its objects
 	// until they are listed. A run is not a separate function: this code is on the stack of every idle watch, and with a few

@@ -116,7 +116,7 @@ func (w *NameWatch) Add(key types.NamespacedName) {
 		return
 	}
 	if informer != nil {
-		w.observeStore(informer, key)
+		w.onStore(informer, key)
 	}
 	signal(w.changed)
 }
@@ -203,19 +203,19 @@ func (w *NameWatch) watch(ctx context.Context, which watchKey) {
 	if which.Name != "" {
 		from = from.withName(which.Name)
 	}
-	observe := func(object any) { w.observe(keyFor(object), fingerprintOf(object)) }
+	observe := func(object any) { w.record(keyFor(object), fingerprintOf(object)) }
 	informer := w.watches.newInformer(w.resource, from, nil, toFingerprint, nil, cache.ResourceEventHandlerFuncs{
 		AddFunc:    observe,
 		UpdateFunc: func(_, object any) { observe(object) },
-		DeleteFunc: func(object any) { w.observe(keyFor(object), "") },
+		DeleteFunc: func(object any) { w.record(keyFor(object), "") },
 	})
 	informer.runAndNotify(ctx, func() {
 		if which.Name != "" {
-			w.observeStore(informer, which.NamespacedName)
+			w.onStore(informer, which.NamespacedName)
 			return
 		}
 		for _, key := range w.setFullInformer(ctx, which.Namespace, informer) {
-			w.observeStore(informer, key)
+			w.onStore(informer, key)
 		}
 	})
 }
@@ -239,8 +239,8 @@ func (w *NameWatch) setFullInformer(ctx context.Context, namespace string, synce
 	return keys
 }
 
-// observeStore records the state of a name in a synced informer, unless the handler has recorded an object before.
-func (w *NameWatch) observeStore(informer *informer, key types.NamespacedName) {
+// onStore records the state of a name in a synced informer, unless the handler has recorded an object before.
+func (w *NameWatch) onStore(informer *informer, key types.NamespacedName) {
 	w.lock.Lock()
 	// The store is read under the lock: an earlier read could be older than the recorded state.
 	object, exists, err := informer.GetByKey(storeKey(key))
@@ -258,8 +258,8 @@ func (w *NameWatch) observeStore(informer *informer, key types.NamespacedName) {
 	}
 }
 
-// observe records the state of a name from an event, and calls onChange if it differs.
-func (w *NameWatch) observe(key types.NamespacedName, fingerprint string) {
+// record records the state of a name from an event, and calls onChange if it differs.
+func (w *NameWatch) record(key types.NamespacedName, fingerprint string) {
 	w.lock.Lock()
 	changed := w.recordLocked(key, fingerprint)
 	w.lock.Unlock()

@@ -224,11 +224,11 @@ func TestNameChanges(t *testing.T) {
 			})
 			w.Add(name)
 			for _, version := range tt.versions {
-				w.observe(types.NamespacedName{Name: "other"}, version)
-				w.observe(name, version)
+				w.record(types.NamespacedName{Name: "other"}, version)
+				w.record(name, version)
 			}
 			w.Remove(name)
-			w.observe(name, "9")
+			w.record(name, "9")
 			NewWithT(t).Expect(recorded).To(Equal(tt.recorded))
 		})
 	}

@@ -89,7 +89,7 @@ func (p *prober) run(ctx context.Context) {
 		} else {
 			p.watches.verifyCaches(ctx)
 		}
-		state, wait = state.observe(err == nil, now)
+		state, wait = state.record(err == nil, now)
 		if health.Reason == ReasonClusterChanged {
 			// The hub must not write to another cluster.
 			state.up = false

@@ -67,8 +67,8 @@ func (g *requestGate) endRead(err error) {
 	g.reading.problem = problem
 }
 
-// follows is called when the informer is in sync with the target: its watch is established, and it has all objects.
-func (g *requestGate) follows() {
+// markSynced is called when the informer is in sync with the target: its watch is established, and it has all objects.
+func (g *requestGate) markSynced() {
 	g.lock.Lock()
 	if !g.reading.behindSince.IsZero() {
 		g.watches.informers.behind.Add(-1)

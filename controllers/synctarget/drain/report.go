@@ -89,8 +89,8 @@ func leftObject(item item) edgev2alpha1.LeftObject {
 	return edgev2alpha1.LeftObject{Group: item.Resource.Group, Resource: item.Resource.Resource, Namespace: item.Namespace, Name: item.Name}
 }
 
-// observeAll updates the report with a listing of all objects.
-func (r *report) observeAll(all listing) {
+// recordAll updates the report with a listing of all objects.
+func (r *report) recordAll(all listing) {
 	clear(r.staying)
 	counts := map[waves.Wave]int{}
 	for _, item := range all.items {
@@ -124,9 +124,9 @@ func (r *report) observeAll(all listing) {
 	}
 }
 
-// observeWave updates the report with a listing of one wave. It names terminating objects at once, because they may delay the next
+// recordWave updates the report with a listing of one wave. It names terminating objects at once, because they may delay the next
 // wave for long.
-func (r *report) observeWave(wave waves.Wave, found listing) {
+func (r *report) recordWave(wave waves.Wave, found listing) {
 	maps.DeleteFunc(r.staying, func(object edgev2alpha1.LeftObject, reason string) bool {
 		return reason == ReasonTerminating && waves.Of(schema.GroupResource{Group: object.Group, Resource: object.Resource}) == wave
 	})

@@ -35,7 +35,7 @@ func TestReportNamesPendingDeletions(t *testing.T) {
 		return item{Object: cleanup.Object{Resource: schema.GroupResource{Resource: resource}, PartialObjectMetadata: object}, Decision: cleanup.Decision{Action: action}}
 	}
 	report := newReport(cleanup.ModeDelete, nil)
-	report.observeAll(listing{items: []item{of("configmaps", cleanup.ActionDelete), of("namespaces", cleanup.ActionWait)}})
+	report.recordAll(listing{items: []item{of("configmaps", cleanup.ActionDelete), of("namespaces", cleanup.ActionWait)}})
 	resources := func() (all []string) {
 		for _, left := range report.status().Left {
 			all = append(all, left.Resource+" "+left.Reason)
@@ -43,8 +43,8 @@ func TestReportNamesPendingDeletions(t *testing.T) {
 		return all
 	}
 	g.Expect(resources()).To(ConsistOf("namespaces Terminating"))
-	report.observeWave(waves.Config, listing{items: []item{of("configmaps", cleanup.ActionWait)}})
+	report.recordWave(waves.Config, listing{items: []item{of("configmaps", cleanup.ActionWait)}})
 	g.Expect(resources()).To(ConsistOf("namespaces Terminating", "configmaps Terminating"))
-	report.observeWave(waves.Config, listing{})
+	report.recordWave(waves.Config, listing{})
 	g.Expect(resources()).To(ConsistOf("namespaces Terminating"))
 }

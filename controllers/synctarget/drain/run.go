@@ -149,7 +149,7 @@ func (r *drainer) pass(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r.report.observeAll(all)
+	r.report.recordAll(all)
 	if err := r.storeReport(ctx); err != nil {
 		return false, err
 	}
@@ -181,7 +181,7 @@ func (r *drainer) deleteWave(ctx context.Context, wave waves.Wave, failed *failu
 		if err != nil {
 			return err
 		}
-		r.report.observeWave(wave, found)
+		r.report.recordWave(wave, found)
 		toDelete := failed.without(found.withAction(cleanup.ActionDelete))
 		r.deleteAll(ctx, toDelete, failed)
 		if err := errors.Join(ctx.Err(), failed.fatal()); err != nil {

@@ -183,7 +183,7 @@ func TestAnAPIThatIsNotServedIsWaitedFor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.report.observeAll(found)
+			r.report.recordAll(found)
 			status := r.report.status()
 			if r.report.isDone() != test.done || (status.Remaining != nil) != test.done {
 				t.Errorf("done: %v, with %+v", r.report.isDone(), status)

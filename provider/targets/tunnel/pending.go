@@ -41,8 +41,8 @@ type pendingConnections struct {
 	count     map[string]int
 }
 
-// observe implements ConnState of [http.Server].
-func (p *pendingConnections) observe(connection net.Conn, state http.ConnState) {
+// onState implements ConnState of [http.Server].
+func (p *pendingConnections) onState(connection net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		if !p.add(connection) {

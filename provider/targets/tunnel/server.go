@@ -88,7 +88,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, getCertificat
 			NextProtos: []string{"http/1.1"},
 		},
 		ReadTimeout: protocol.HandshakeTimeout, WriteTimeout: protocol.HandshakeTimeout, MaxHeaderBytes: protocol.MaxHandshakeBytes,
-		ConnState: s.pending.observe,
+		ConnState: s.pending.onState,
 		ErrorLog:  discardLog,
 	}
 	server.SetKeepAlivesEnabled(false)
