@@ -19,7 +19,6 @@ package apiexport
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,10 +93,7 @@ func (c *Controller) updateCounts(candidate *resourcePlan) (requeueAfter time.Du
 
 // setAPIsMissing sets or removes the condition APIsMissing, which names SyncTargets whose mailboxes lack the API.
 func setAPIsMissing(resource *synchubv1alpha1.PublishedResource, groupResource schema.GroupResource, syncTargets []string) {
-	names := strings.Join(syncTargets[:min(len(syncTargets), maxNamed)], ", ")
-	if more := len(syncTargets) - maxNamed; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
+	names := wording.First(maxNamed, syncTargets)
 	status.SetConditionIf(len(syncTargets) > 0, &resource.Status.Conditions, metav1.Condition{
 		Type: synchubv1alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: resource.Generation,
 		Message: fmt.Sprintf("kcp does not bind %s in %s, because a name is taken there. See the condition %[4]s of the SyncTargets %[3]s for the remedy.",

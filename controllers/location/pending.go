@@ -19,7 +19,6 @@ package location
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -66,14 +65,5 @@ func pendingMessage(pending []withdrawals.Pending) string {
 	slices.Sort(from)
 	slices.Sort(workspaces)
 	return status.Truncate(fmt.Sprintf("The hub withdraws %s of objects of %s from %s, because the Location, or a label of a SyncTarget, changed. Undo the change to keep the copies.",
-		wording.Count(copies, "copy", "copies"), joinFirst(workspaces), joinFirst(from)))
-}
-
-// joinFirst joins the first maxNamed names, and appends the number of the remaining ones.
-func joinFirst(names []string) string {
-	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
-	if more := len(names) - maxNamed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+		wording.Count(copies, "copy", "copies"), wording.First(maxNamed, workspaces), wording.First(maxNamed, from)))
 }

@@ -28,6 +28,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 const (
@@ -44,12 +45,8 @@ const (
 
 // setUndeclaredAccess sets or removes the condition UndeclaredAccess. undeclared describes the bindings.
 func setUndeclaredAccess(syncTarget *edgev2alpha1.SyncTarget, undeclared []string) {
-	named := undeclared[:min(len(undeclared), maxNamedBindings)]
 	message := fmt.Sprintf("%d role bindings of the mailbox are not declared by spec.mailboxAccess, and stay when it changes. Delete those that must not exist, or declare them: %s",
-		len(undeclared), strings.Join(named, "; "))
-	if more := len(undeclared) - len(named); more > 0 {
-		message += fmt.Sprintf("; and %d more", more)
-	}
+		len(undeclared), wording.FirstClauses(maxNamedBindings, undeclared))
 	status.SetConditionIf(len(undeclared) > 0, &syncTarget.Status.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionUndeclaredAccess, Reason: ReasonUndeclaredBindings, ObservedGeneration: syncTarget.Generation, Message: status.Truncate(message + "."),
 	})
@@ -148,9 +145,5 @@ func (d declared) appendOthers(undeclared []string, name string, role rbacv1.Rol
 	if len(others) == 0 {
 		return undeclared
 	}
-	text := strings.Join(others[:min(len(others), maxNamedBindings)], ", ")
-	if more := len(others) - maxNamedBindings; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return append(undeclared, fmt.Sprintf("%s (%s %s for %s)", name, role.Kind, role.Name, text))
+	return append(undeclared, fmt.Sprintf("%s (%s %s for %s)", name, role.Kind, role.Name, wording.First(maxNamedBindings, others)))
 }

@@ -77,7 +77,7 @@ func awayMessage(away []string) string {
 	if len(away) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Not Ready, and counted as last observed: %s.", joinFirst(away))
+	return fmt.Sprintf(" Not Ready, and counted as last observed: %s.", wording.First(maxNamed, away))
 }
 
 // unservedMessage names the APIs that destinations lack; it is empty if they have all.
@@ -86,7 +86,7 @@ func unservedMessage(unserved map[string]struct{}) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Some destinations do not serve %s.", joinFirst(names))
+	return fmt.Sprintf(" Some destinations do not serve %s.", wording.First(maxNamed, names))
 }
 
 // firstUnsynced names the first SyncTargets with the number of their objects.
@@ -95,16 +95,7 @@ func firstUnsynced(unsynced map[string]int) string {
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s (%d)", name, unsynced[name])
 	}
-	return joinFirst(names)
-}
-
-// joinFirst joins the first maxNamed names, and appends the number of the remaining ones.
-func joinFirst(names []string) string {
-	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
-	if more := len(names) - maxNamed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return wording.First(maxNamed, names)
 }
 
 // healthyCondition returns the condition Healthy of a placement; an empty Reason means that there is none,
@@ -216,7 +207,7 @@ func storeWentBackCondition(held []string) metav1.Condition {
 	}
 	return condition(edgev2alpha1.ConditionStoreWentBack, metav1.ConditionTrue, rules.ReasonOlderVersions,
 		"kcp went back to an earlier state, as after a restore from a backup. Until the administrators of %s confirm that, "+
-			"the hub withdraws nothing from them, and overwrites nothing there: %s. Put back what is missing here.", wording.Count(len(held), "destination", "destinations"), joinFirst(held))
+			"the hub withdraws nothing from them, and overwrites nothing there: %s. Put back what is missing here.", wording.Count(len(held), "destination", "destinations"), wording.First(maxNamed, held))
 }
 
 const (
@@ -232,14 +223,14 @@ func apisMissingCondition(found outcome) metav1.Condition {
 	if unaccepted := found.missingAPIs.unaccepted; len(unaccepted) > 0 {
 		condition.Reason = rules.ReasonClaimsNotAccepted
 		sentences = append(sentences, fmt.Sprintf("The binding of this workspace does not show the hub %s, so none of these objects is placed. "+
-			"Run `kubectl synchub bind compute` again, which accepts the claims that the export has got since.", joinFirst(unaccepted)))
+			"Run `kubectl synchub bind compute` again, which accepts the claims that the export has got since.", wording.First(maxNamed, unaccepted)))
 	}
 	if unbound := found.missingAPIs.unbound; len(unbound) > 0 {
 		condition.Reason = edgev2alpha1.ReasonNamingConflict
 		sentences = append(sentences, fmt.Sprintf("kcp has not bound %s in this workspace, because a name is taken here, so none of these objects is placed. kcp reports: %s. "+
 			"Save the objects of the CustomResourceDefinition that has the name, and delete it. kcp tries again within a quarter of an hour, and keeps the name of a deleted "+
 			"CustomResourceDefinition until you take it out of the annotation internal.apis.kcp.io/resource-bindings of the LogicalCluster \"cluster\".",
-			joinFirst(unbound), status.Truncate(found.missingAPIs.conflict)))
+			wording.First(maxNamed, unbound), status.Truncate(found.missingAPIs.conflict)))
 	}
 	condition.Message = strings.Join(sentences, " ")
 	return condition

@@ -254,5 +254,5 @@ func withdrawalCondition(counted *placementCounts) metav1.Condition {
 		"An inventory no longer offers these destinations to the placement, so the hub withdraws %s at %s: %s. "+
 			"They were offered by the Location %s, which was changed or deleted, unless a label of a SyncTarget was. "+
 			"The copies stay if an administrator of the inventory undoes the change before.",
-		wording.Count(held.count, "copy", "copies"), held.at.UTC().Format(time.RFC3339), firstUnsynced(held.syncTargets), joinFirst(slices.Sorted(maps.Keys(held.locations))))
+		wording.Count(held.count, "copy", "copies"), held.at.UTC().Format(time.RFC3339), firstUnsynced(held.syncTargets), wording.First(maxNamed, slices.Sorted(maps.Keys(held.locations))))
 }

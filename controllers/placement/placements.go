@@ -377,8 +377,8 @@ func (p *placements) excludeBeyondLimit(added []int, maxPairs int, wasActive map
 	p.exclude(func(i int, one *resolvedPlacement) string {
 		switch {
 		case pairs+added[i] > maxPairs && !wasActive[one.UID]:
-			return fmt.Sprintf("The placement adds %d pairs of an object and a destination to older placements, and the workspace may have %d in all. "+
-				"Nothing new of it is placed: select fewer objects or Locations, or ask the operator of the hub for a larger --max-placed-objects.", added[i], maxPairs)
+			return fmt.Sprintf("The placement adds %s of an object and a destination to older placements, and the workspace may have %d in all. "+
+				"Nothing new of it is placed: select fewer objects or Locations, or ask the operator of the hub for a larger --max-placed-objects.", wording.Count(added[i], "pair", "pairs"), maxPairs)
 		case upsync+len(one.Upsync) > maxUpsync:
 			return fmt.Sprintf("The placements of the workspace have more than %d entries in spec.upsync. Nothing new of this one is placed: remove some.", maxUpsync)
 		}

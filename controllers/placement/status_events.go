@@ -35,6 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // Reasons of events on EdgePlacements.
@@ -168,7 +169,7 @@ func (r *reporter) placedEvents(placement types.UID, before, next *edgev2alpha1.
 	}
 	slices.Sort(gained)
 	return []statusEvent{{Event: status.Event{Type: corev1.EventTypeNormal, Reason: ReasonPlaced, Message: fmt.Sprintf(
-		"%s on %s.", count(int(next.Selected), "object is", "objects are"), joinFirst(gained))}}}
+		"%s on %s.", count(int(next.Selected), "object is", "objects are"), wording.First(maxNamed, gained))}}}
 }
 
 // recordEvents writes events about an EdgePlacement and objects of its workspace. It only logs an error, because the status shows

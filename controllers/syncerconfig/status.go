@@ -148,7 +148,7 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	status.SetConditionIf(overlapping.Reason != "", &next.Conditions, overlapping)
 	status.SetConditionIf(len(summary.Dropped) > 0, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionFieldsDropped, Reason: ReasonNotInSchema, ObservedGeneration: observed.Generation,
-		Message: status.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(summary.Dropped))),
+		Message: status.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", wording.FirstClauses(maxListed, summary.Dropped))),
 	})
 	return next
 }
@@ -197,7 +197,7 @@ func selectsNothingMessage(entries []string) string {
 	if len(entries) == 0 {
 		return "No entry selects anything: " + rule
 	}
-	return fmt.Sprintf("%s: %s", joinFirst(entries), rule)
+	return fmt.Sprintf("%s: %s", wording.FirstClauses(maxListed, entries), rule)
 }
 
 func readyCondition(findings ObservedConfig, summary *objectsync.ConfigSummary) metav1.Condition {
@@ -252,7 +252,7 @@ func leftToTargetMessage(summary *objectsync.ConfigSummary) string {
 	}
 	slices.Sort(objects)
 	return fmt.Sprintf("%d of %d objects are in sync. Of the remaining ones the target keeps fields that ignoreFields no longer names, until the object changes in the mailbox: %s.",
-		summary.Synced, summary.Selected, joinFirst(objects))
+		summary.Synced, summary.Selected, wording.FirstClauses(maxListed, objects))
 }
 
 // limitFailureMessage returns the messages of objects beyond a limit of the mailbox or of their resource; empty if there
@@ -294,7 +294,7 @@ func unavailableReason(shortfalls []UnavailableEntry) (reason, message string) {
 		}
 		if len(entries) > 0 {
 			reason = cmp.Or(reason, kind.reason)
-			sentences = append(sentences, fmt.Sprintf("%s: %s.", kind.text, joinFirst(entries)))
+			sentences = append(sentences, fmt.Sprintf("%s: %s.", kind.text, wording.FirstClauses(maxListed, entries)))
 		}
 	}
 	return reason, strings.Join(sentences, " ")
@@ -315,7 +315,7 @@ func overlappingCondition(summary *objectsync.ConfigSummary, versions []string) 
 	} {
 		if len(kind.things) > 0 {
 			condition.Reason = cmp.Or(condition.Reason, kind.reason)
-			sentences = append(sentences, fmt.Sprintf("%s: %s.", kind.text, joinFirst(kind.things)))
+			sentences = append(sentences, fmt.Sprintf("%s: %s.", kind.text, wording.FirstClauses(maxListed, kind.things)))
 		}
 	}
 	condition.Message = strings.Join(sentences, " ")
@@ -335,12 +335,4 @@ func objectNames(objects []objectsync.ObjectName) []string {
 
 func formatObjectName(object objectsync.ObjectName) string {
 	return fmt.Sprintf("%s %s", object.Resource, strings.TrimPrefix(object.Key.String(), "/"))
-}
-
-// joinFirst joins the first maxListed items and the number of the remaining items.
-func joinFirst(all []string) string {
-	if len(all) <= maxListed {
-		return strings.Join(all, "; ")
-	}
-	return fmt.Sprintf("%s; and %d more", strings.Join(all[:maxListed], "; "), len(all)-maxListed)
 }

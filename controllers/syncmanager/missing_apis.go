@@ -30,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/namelock"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 const (
@@ -150,10 +151,7 @@ func missingAPIsMessage(resources []schema.GroupResource, conflict string, state
 		names = append(names, resource.String())
 	}
 	slices.Sort(names)
-	if more := len(names) - maxNamedAPIs; more > 0 {
-		names = append(names[:maxNamedAPIs], fmt.Sprintf("%d more", more))
-	}
-	text := fmt.Sprintf("The mailbox does not have %s: kcp does not bind an API if one of its names is taken there.", strings.Join(names, ", "))
+	text := fmt.Sprintf("The mailbox does not have %s: kcp does not bind an API if one of its names is taken there.", wording.First(maxNamedAPIs, names))
 	crds := strings.Join(state.finding.BlockingCRDs, ", ")
 	switch {
 	case state.forbidden != "":

@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -250,7 +249,7 @@ func remainingMessage(recorded []ledger.Resource, cleanup *edgev2alpha1.CleanupS
 		resources = append(resources, schema.GroupResource(resource.GroupResource).String())
 	}
 	slices.Sort(resources)
-	text := fmt.Sprintf("Objects of these resources may be left on the target: %s.", joinFirst(resources))
+	text := fmt.Sprintf("Objects of these resources may be left on the target: %s.", wording.First(maxNamed, resources))
 	if cleanup != nil {
 		text = cleanupMessage(*cleanup) + " " + text
 	}
@@ -270,12 +269,5 @@ func cleanupMessage(report edgev2alpha1.CleanupStatus) string {
 	for _, object := range report.Left {
 		remaining = append(remaining, fmt.Sprintf("%s %s (%s)", object.Resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object.Reason))
 	}
-	return fmt.Sprintf("%s %d stay: %s.", text, len(report.Left)+int(report.LeftMore), joinFirst(remaining))
-}
-
-func joinFirst(all []string) string {
-	if len(all) > maxNamed {
-		return strings.Join(all[:maxNamed], ", ") + fmt.Sprintf(" and %d more", len(all)-maxNamed)
-	}
-	return strings.Join(all, ", ")
+	return fmt.Sprintf("%s %d stay: %s.", text, len(report.Left)+int(report.LeftMore), wording.First(maxNamed, remaining))
 }

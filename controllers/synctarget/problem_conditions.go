@@ -32,6 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // setMailboxLimitCondition sets or removes the condition MailboxLimitExceeded. The numbers in its message change with each object
@@ -100,7 +101,7 @@ func (v statusView) unreadableMessage() string {
 		names = append(names, resource.String())
 	}
 	return fmt.Sprintf("The hub cannot list or watch %s on the target, and tries again: %s. It does not see what happens to them there, so it does not count objects.",
-		joinFirst(names), strings.TrimSuffix(v.unreadable[resources[0]], "."))
+		wording.First(maxNamed, names), strings.TrimSuffix(v.unreadable[resources[0]], "."))
 }
 
 // setAPIsMissingCondition sets or removes the condition APIsMissing. It leaves the condition alone while the hub does not know.

@@ -74,10 +74,7 @@ func (c *Credentials) Truncate(text string, limit int) string {
 	return text[:head] + ellipsis + text[tail:]
 }
 
-// SingleLine is [Text] without a maximum length, for texts that are mostly the hub's own. Of a text over 64 KiB it keeps about
-// the first 32 KiB.
-func SingleLine(text string) string { return (*Credentials)(nil).singleLine(text) }
-
+// singleLine returns a text in one line and without credentials. Of a text over 64 KiB it keeps about the first 32 KiB.
 func (c *Credentials) singleLine(text string) string {
 	if len(text) > maxScanned {
 		// The cut may split a credential, which is then not masked. The last maxCredentialLength bytes are dropped too, so

@@ -22,6 +22,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // Explanation is the result of one entry for downsync for an object, for `kubectl synchub explain`.
@@ -98,7 +100,7 @@ func (r *rule) explainNamespace(object Object) string {
 	case r.namespaces.all:
 		return fmt.Sprintf("%q does not include the system namespace %s", All, object.Namespace)
 	default:
-		return "it names the namespaces " + joinNames(r.namespaces.sorted())
+		return "it names the namespaces " + wording.First(maxListedNames, r.namespaces.sorted())
 	}
 }
 
@@ -106,7 +108,7 @@ func (r *rule) explainName(object Object) string {
 	if r.names.all {
 		return fmt.Sprintf("%q does not include what Kubernetes itself makes, such as %s", All, object.Name)
 	}
-	return "it names the objects " + joinNames(r.names.sorted())
+	return "it names the objects " + wording.First(maxListedNames, r.names.sorted())
 }
 
 // missingAnnotation returns the first annotation that the object lacks.
@@ -142,10 +144,3 @@ const (
 	// maxExplanationLength bounds the length of a message.
 	maxExplanationLength = 200
 )
-
-func joinNames(names []string) string {
-	if more := len(names) - maxListedNames; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListedNames], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
