@@ -28,9 +28,8 @@ import (
 	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
-	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/location"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/placement"
@@ -103,8 +102,8 @@ type controller interface {
 // newControllers returns all controllers. Controllers of inventory workspaces add themselves to the manager of these workspaces, too.
 func newControllers(h *hub) ([]controller, error) {
 	locator := newLocator(h)
-	lines := journal.New(h.Log.WithName("journal"), h.clock)
-	readySyncTargets := &readiness.Registry{}
+	lines := status.NewJournal(h.Log.WithName("journal"), h.clock)
+	readySyncTargets := &findings.Readiness{}
 	crds := &crd.Store{}
 	syncManager := newSyncManager(h, crds, lines)
 	syncTargets := newSyncTargets(h, syncManager, locator, readySyncTargets, lines)
@@ -112,7 +111,7 @@ func newControllers(h *hub) ([]controller, error) {
 	fleet := fleetcache.New(fleetcache.Options{
 		Manager: h.inventories.ofLeader, Mailboxes: locator, InventoryConfigFor: h.Access.InventoryConfigFor, Scheme: h.hosting.GetScheme(),
 	})
-	pendingWithdrawals := &withdrawals.Registry{}
+	pendingWithdrawals := &findings.Withdrawals{}
 	placements := newPlacement(h, syncManager, copies, fleet, readySyncTargets, pendingWithdrawals, lines)
 	all := []controller{
 		h,
@@ -162,7 +161,7 @@ func newLocator(h *hub) mailbox.Locator {
 }
 
 // newSyncManager returns the manager that runs the sync controllers of each SyncTarget.
-func newSyncManager(h *hub, crds *crd.Store, lines *journal.Journal) *syncmanager.Manager {
+func newSyncManager(h *hub, crds *crd.Store, lines *status.Journal) *syncmanager.Manager {
 	return syncmanager.New(syncmanager.Dependencies{
 		Mailboxes: h.mailboxes, CachePolicy: h.mailboxPolicy, StoreWrittenResources: syncmanager.StoreWrittenResourcesIn(h.ledger), StoreTenantResources: syncmanager.StoreTenantResourcesIn(h.ledger), CRDs: crds,
 		Hub: h.owner.UID, Hasher: h.hasher, Sealer: h.sealer, Role: h.role, History: h.History, Journal: lines, Tracer: h.Tracer,
@@ -172,7 +171,7 @@ func newSyncManager(h *hub, crds *crd.Store, lines *journal.Journal) *syncmanage
 }
 
 // newSyncTargets returns the controller that connects to targets, and starts and stops their sync.
-func newSyncTargets(h *hub, syncManager *syncmanager.Manager, locator mailbox.Locator, ready *readiness.Registry, lines *journal.Journal) *synctarget.Controller {
+func newSyncTargets(h *hub, syncManager *syncmanager.Manager, locator mailbox.Locator, ready *findings.Readiness, lines *status.Journal) *synctarget.Controller {
 	return synctarget.NewController(synctarget.Options{
 		Manager: h.inventories.ofStandby, Ledger: h.ledger, Mailboxes: locator, Sync: syncManager, Readiness: ready, History: h.History,
 		Registry: h.connections, Role: h.role, OtherOwners: h.isSharded, Replica: h.Replica, Version: h.Version, Tunnel: h.tunnels.status(), Journal: lines,
@@ -181,7 +180,7 @@ func newSyncTargets(h *hub, syncManager *syncmanager.Manager, locator mailbox.Lo
 }
 
 // newPlacement returns the controller that copies objects of workload workspaces into mailboxes.
-func newPlacement(h *hub, syncManager *syncmanager.Manager, copies *syncstatus.Store, fleet *fleetcache.Fleet, ready *readiness.Registry, pending *withdrawals.Registry, lines *journal.Journal) *placement.Controller {
+func newPlacement(h *hub, syncManager *syncmanager.Manager, copies *syncstatus.Store, fleet *fleetcache.Fleet, ready *findings.Readiness, pending *findings.Withdrawals, lines *status.Journal) *placement.Controller {
 	return placement.New(placement.Options{
 		Workloads: h.workloads, CachePolicy: h.workloadPolicy, Mailboxes: h.mailboxes, Fleet: fleet, Paths: h.Access, Readiness: ready, History: h.History,
 		Sync: syncstatus.Reader{Sync: syncManager, Store: copies, Owner: h.role}, SyncStatusChanged: &syncManager.SyncStatusChanged, KnownSyncTargets: h.ledger.SyncTargets,

@@ -43,10 +43,10 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/controllers/internal/queue"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/internal/watch"
-	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/topic"
@@ -62,13 +62,13 @@ const (
 // Controller reconciles the Locations of inventory workspaces, all of a workspace at once.
 type Controller struct {
 	manager     mcmanager.Manager
-	withdrawals *withdrawals.Registry
+	withdrawals *findings.Withdrawals
 	clock       clock.Clock
 }
 
 // NewController returns a controller of the Locations in the inventories of the manager. It shows the pending withdrawals of the
 // registry.
-func NewController(manager mcmanager.Manager, withdrawals *withdrawals.Registry, clock clock.Clock) *Controller {
+func NewController(manager mcmanager.Manager, withdrawals *findings.Withdrawals, clock clock.Clock) *Controller {
 	return &Controller{manager: manager, withdrawals: withdrawals, clock: clock}
 }
 
@@ -135,7 +135,7 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 // updateStatus writes the status of a Location if it differs. location belongs to the cache. A Location that
 // becomes unusable, or whose copies begin to wait for their withdrawal, also gets an event. The event comes first: after a crash
 // the status still differs.
-func (c *Controller) updateStatus(ctx context.Context, inventory client.Client, location *edgev2alpha1.Location, syncTargets []edgev2alpha1.SyncTarget, pending []withdrawals.Pending) (reconcile.Result, error) {
+func (c *Controller) updateStatus(ctx context.Context, inventory client.Client, location *edgev2alpha1.Location, syncTargets []edgev2alpha1.SyncTarget, pending []findings.PendingWithdrawal) (reconcile.Result, error) {
 	if location.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}

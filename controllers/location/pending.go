@@ -25,8 +25,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
-	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
 	"github.com/synchub-dev/synchub/provider/wording"
 )
 
@@ -34,12 +34,12 @@ import (
 const maxNamed = 10
 
 // applyPending sets the condition WithdrawalPending of a Location, or removes it if no copies wait.
-func applyPending(location *edgev2alpha1.Location, pending []withdrawals.Pending, now metav1.Time) {
+func applyPending(location *edgev2alpha1.Location, pending []findings.PendingWithdrawal, now metav1.Time) {
 	if len(pending) == 0 {
 		meta.RemoveStatusCondition(&location.Status.Conditions, edgev2alpha1.ConditionWithdrawalPending)
 		return
 	}
-	first := slices.MinFunc(pending, func(a, b withdrawals.Pending) int { return a.At.Compare(b.At) })
+	first := slices.MinFunc(pending, func(a, b findings.PendingWithdrawal) int { return a.At.Compare(b.At) })
 	meta.SetStatusCondition(&location.Status.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionWithdrawalPending, Status: metav1.ConditionTrue, Reason: edgev2alpha1.ReasonInventoryChanged,
 		Message:            fmt.Sprintf("At %s: %s", first.At.UTC().Format(time.RFC3339), pendingMessage(pending)),
@@ -48,7 +48,7 @@ func applyPending(location *edgev2alpha1.Location, pending []withdrawals.Pending
 }
 
 // pendingMessage describes the copies that wait, without the time.
-func pendingMessage(pending []withdrawals.Pending) string {
+func pendingMessage(pending []findings.PendingWithdrawal) string {
 	copies, bySyncTarget := 0, map[string]int{}
 	var workspaces []string
 	for _, one := range pending {

@@ -25,13 +25,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 )
 
 func TestApplyPending(t *testing.T) {
 	noon := time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC)
 	location := &edgev2alpha1.Location{}
-	pending := []withdrawals.Pending{
+	pending := []findings.PendingWithdrawal{
 		{SyncTarget: "guilder", Workspace: "root:shop", Copies: 3, At: noon.Add(time.Minute)},
 		{SyncTarget: "florin", Workspace: "root:shop", Copies: 3, At: noon},
 		{SyncTarget: "florin", Workspace: "root:annex", Copies: 1, At: noon.Add(time.Minute)},
@@ -43,7 +43,7 @@ func TestApplyPending(t *testing.T) {
 		t.Errorf("got %+v", condition)
 	}
 	before := *condition
-	applyPending(location, []withdrawals.Pending{pending[2], pending[0], pending[1]}, metav1.NewTime(noon.Add(time.Hour)))
+	applyPending(location, []findings.PendingWithdrawal{pending[2], pending[0], pending[1]}, metav1.NewTime(noon.Add(time.Hour)))
 	if after := meta.FindStatusCondition(location.Status.Conditions, edgev2alpha1.ConditionWithdrawalPending); *after != before {
 		t.Errorf("another order writes %+v", after)
 	}

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -93,7 +93,7 @@ func (w *mailboxWriter) write(ctx context.Context, p plan.UpPlan) error {
 	case plan.Delete:
 		err := w.delete(ctx, p.Key, p.InMailbox)
 		if err == nil {
-			w.reporter.removed(journal.RemovedUp, p.Decision.Cause, w.resource.GroupResource(), p.Key)
+			w.reporter.removed(status.JournalRemovedUp, p.Decision.Cause, w.resource.GroupResource(), p.Key)
 		}
 		return err
 	case plan.Release:

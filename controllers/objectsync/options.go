@@ -24,7 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
@@ -93,7 +93,7 @@ type Options struct {
 	// resource label's value.
 	AggregateMetrics bool
 	// Journal logs removed objects and failures; nil logs none.
-	Journal *journal.Journal
+	Journal *status.Journal
 	// Tracer records traces of passes; nil records none.
 	Tracer *tracing.Tracer
 	Clock  clock.Clock

@@ -28,7 +28,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/mutation"
@@ -49,7 +48,7 @@ type reporter struct {
 	placed     *syncStatuses
 	dropped    *droppedFields
 	metrics    *controllerMetrics
-	journal    *journal.Journal
+	journal    *status.Journal
 	// tracer is nil if the hub records no traces.
 	tracer *tracing.Tracer
 	// onChange is called when a summary may have changed.
@@ -132,9 +131,9 @@ func (r *reporter) failed(ctx context.Context, p pass, outcome outcome, err erro
 	if changed {
 		r.metrics.failureChanged(before.Reason, failure.Reason)
 		r.onChange()
-		message := journal.Failing
+		message := status.JournalFailing
 		if failure.Differences != nil {
-			message = journal.Differing
+			message = status.JournalDiffering
 		}
 		r.log(message, failure.Reason, r.resource.GroupResource(), p.key, failure.Message)
 		r.warn(ctx, p.key, failure)
@@ -156,7 +155,7 @@ func (r *reporter) removed(message string, cause plan.Cause, resource schema.Gro
 
 // log records an object in the log.
 func (r *reporter) log(message, reason string, resource schema.GroupResource, key types.NamespacedName, detail string) {
-	r.journal.Record(journal.Entry{
+	r.journal.Record(status.JournalEntry{
 		Message: message, SyncTarget: r.syncTarget, Inventory: targetlabels.Inventory(r.mailbox.owner.SyncTarget), Resource: resource, Reason: reason,
 	}, key, detail)
 }

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -89,9 +89,9 @@ func (w *targetWriter) write(ctx context.Context, o plan.Operation) error {
 	log.FromContext(ctx).V(1).Info("wrote to the target", "decision", o.Decision.String(), "resource", o.Copy.API.GroupResource(), "name", o.Copy.Key)
 	switch o.Decision.Action {
 	case plan.Delete:
-		w.reporter.removed(journal.Removed, o.Decision.Cause, o.Copy.API.GroupResource(), o.Copy.Key)
+		w.reporter.removed(status.JournalRemoved, o.Decision.Cause, o.Copy.API.GroupResource(), o.Copy.Key)
 	case plan.Release:
-		w.reporter.removed(journal.Released, o.Decision.Cause, o.Copy.API.GroupResource(), o.Copy.Key)
+		w.reporter.removed(status.JournalReleased, o.Decision.Cause, o.Copy.API.GroupResource(), o.Copy.Key)
 	default:
 	}
 	w.onChange()

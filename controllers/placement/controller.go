@@ -34,10 +34,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/controllers/internal/queue"
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
-	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
@@ -87,9 +86,9 @@ type Options struct {
 	// History reports which SyncTargets are held because kcp went back to an earlier state. With nil, none is.
 	History *storehistory.Guard
 	// Readiness reports which SyncTargets may be chosen.
-	Readiness *readiness.Registry
+	Readiness *findings.Readiness
 	// Journal logs withdrawn copies and failures; nil logs none.
-	Journal *journal.Journal
+	Journal *status.Journal
 	// Sync returns the sync status of copies, and SyncStatusChanged publishes the copies whose status changed.
 	Sync              SyncStatuses
 	SyncStatusChanged *topic.Topic[objectsync.ObjectRef]
@@ -102,7 +101,7 @@ type Options struct {
 	// WithdrawalGrace is how long copies stay after a change in an inventory; zero withdraws them at once. Withdrawals publishes
 	// which copies wait.
 	WithdrawalGrace time.Duration
-	Withdrawals     *withdrawals.Registry
+	Withdrawals     *findings.Withdrawals
 	// MaxPairs is the largest number of pairs of an object and a destination in one workspace.
 	MaxPairs int
 	// MaxReflections is the largest number of upsynced objects in one workspace.

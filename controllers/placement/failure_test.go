@@ -34,8 +34,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/internal/queue"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/policy"
@@ -76,7 +76,7 @@ func TestReasons(t *testing.T) {
 func journalOf(t *testing.T) (*workspace, func() []string) {
 	t.Helper()
 	var lines []string
-	record := journal.New(funcr.NewJSON(func(line string) { lines = append(lines, line) }, funcr.Options{}), clock.RealClock{})
+	record := status.NewJournal(funcr.NewJSON(func(line string) { lines = append(lines, line) }, funcr.Options{}), clock.RealClock{})
 	w := newWorkspace(newTestShared(func(o *Options) {
 		o.Journal, o.CachePolicy, o.Workloads = record, &CachePolicy{}, mailboxes.New(mailboxes.Options{Clock: clock.RealClock{}})
 	}), "workload")
@@ -120,10 +120,10 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 		}
 		lines := logged()
 		for _, want := range []string{
-			journal.FailingPlacement + `","resource":"configmaps","reason":"MailboxRefused","count":1`,
-			journal.FailingUpsync + `","resource":"configmaps","reason":"WorkspaceRefused","count":1`,
-			journal.FailingStatus + `","resource":"configmaps","reason":"WorkspaceRefused","count":1`,
-			journal.FailingPlacement + `","resource":"configmaps","reason":"Invalid","count":1`,
+			status.JournalFailingPlacement + `","resource":"configmaps","reason":"MailboxRefused","count":1`,
+			status.JournalFailingUpsync + `","resource":"configmaps","reason":"WorkspaceRefused","count":1`,
+			status.JournalFailingStatus + `","resource":"configmaps","reason":"WorkspaceRefused","count":1`,
+			status.JournalFailingPlacement + `","resource":"configmaps","reason":"Invalid","count":1`,
 		} {
 			if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, want) }) {
 				t.Errorf("no line has %s: %s", want, lines)

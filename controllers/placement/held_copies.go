@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/placement/withdrawal"
@@ -224,19 +224,19 @@ func (s *summary) addHeld(entry *object, view *fleet.Snapshot, mailbox logicalcl
 			counted.held.at = former.Until
 		}
 		if !isCounted {
-			s.pendingWithdrawals[withdrawals.Pending{Inventory: former.Inventory, Location: former.Location, SyncTarget: syncTarget.Name, At: former.Until}]++
+			s.pendingWithdrawals[findings.PendingWithdrawal{Inventory: former.Inventory, Location: former.Location, SyncTarget: syncTarget.Name, At: former.Until}]++
 		}
 		isCounted = true
 	}
 }
 
 // publishWithdrawals shows the pending withdrawals of the workspace to the administrators of the inventories.
-func (r *reporter) publishWithdrawals(counts map[withdrawals.Pending]int) {
+func (r *reporter) publishWithdrawals(counts map[findings.PendingWithdrawal]int) {
 	workspace := r.sources.cluster.String()
 	if active := r.active.get(); active != nil && len(active.all) > 0 && active.all[0].workspace.Path != "" {
 		workspace = active.all[0].workspace.Path
 	}
-	var pending []withdrawals.Pending
+	var pending []findings.PendingWithdrawal
 	for one, copies := range counts {
 		one.Workspace, one.Copies = workspace, copies
 		pending = append(pending, one)

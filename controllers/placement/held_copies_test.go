@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/placement/withdrawal"
@@ -113,7 +113,7 @@ func TestHeldCopiesAreCounted(t *testing.T) {
 	view := fleet.NewSnapshot(inventory)
 	shop, annex := &resolvedPlacement{Placement: &rules.Placement{UID: "shop"}}, &resolvedPlacement{Placement: &rules.Placement{UID: "annex"}}
 	summed := summary{
-		counts: map[types.UID]*placementCounts{}, pendingWithdrawals: map[withdrawals.Pending]int{},
+		counts: map[types.UID]*placementCounts{}, pendingWithdrawals: map[findings.PendingWithdrawal]int{},
 		outcomes: map[types.UID]outcome{
 			"shop":  {former: formersOf(formerOf("florin", 2), formerOf("guilder", 1), formerOf("uncertain", 0), formerOf("forged", 1))},
 			"annex": {former: formersOf(formerOf("florin", 2))},
@@ -131,8 +131,8 @@ func TestHeldCopiesAreCounted(t *testing.T) {
 	if counted := summed.counts["annex"].held; counted.count != 2 {
 		t.Errorf("got %+v", counted)
 	}
-	pending := func(syncTarget string, at int64) withdrawals.Pending {
-		return withdrawals.Pending{Inventory: "inventory", Location: "prod", SyncTarget: syncTarget, At: time.Unix(60*at, 0)}
+	pending := func(syncTarget string, at int64) findings.PendingWithdrawal {
+		return findings.PendingWithdrawal{Inventory: "inventory", Location: "prod", SyncTarget: syncTarget, At: time.Unix(60*at, 0)}
 	}
 	if got := summed.pendingWithdrawals; len(got) != 2 || got[pending("florin", 2)] != 3 || got[pending("guilder", 1)] != 2 {
 		t.Errorf("each copy counts once for the inventory: got %v", got)

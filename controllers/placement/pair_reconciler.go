@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
@@ -59,7 +59,7 @@ type pairReconciler struct {
 	sync     SyncStatuses
 	// withdrawn and journal record what is withdrawn, and what fails.
 	withdrawn *withdrawn
-	journal   *journal.Journal
+	journal   *status.Journal
 	clock     clock.PassiveClock
 }
 
@@ -265,7 +265,7 @@ func (r *pairReconciler) fail(ctx context.Context, key pairKey, s *pairSnapshot,
 		}
 	}
 	if isNew {
-		r.journal.Record(r.journalEntry(journal.FailingPlacement, key, s, why.Reason), key.name, why.Message)
+		r.journal.Record(r.journalEntry(status.JournalFailingPlacement, key, s, why.Reason), key.name, why.Message)
 		// A task of its own writes the event, because the workspace may be slow to accept it, and must not
 		// delay the mailbox.
 		r.tasks.add(task{resource: key.resource, name: key.name, warning: why})

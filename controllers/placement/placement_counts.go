@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -239,7 +239,7 @@ type summary struct {
 	// awaitsReflections is true if no pass was made for a reflection yet.
 	awaitsReflections bool
 	// pendingWithdrawals counts the copies of all placements that stay for now. The keys have no workspace and no number.
-	pendingWithdrawals map[withdrawals.Pending]int
+	pendingWithdrawals map[findings.PendingWithdrawal]int
 	// recheck is when another mailbox may count as slow; zero for never.
 	recheck time.Duration
 }
@@ -255,7 +255,7 @@ func (r *reporter) summarize() (summed summary, known bool) {
 			return
 		}
 		summed = summary{
-			recheck: recheck, outcomes: state.placements.outcomes, counts: map[types.UID]*placementCounts{}, pendingWithdrawals: map[withdrawals.Pending]int{},
+			recheck: recheck, outcomes: state.placements.outcomes, counts: map[types.UID]*placementCounts{}, pendingWithdrawals: map[findings.PendingWithdrawal]int{},
 			allSelected: state.allSelected, reselecting: state.isReselecting,
 		}
 		for _, placement := range state.placements.all {

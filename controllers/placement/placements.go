@@ -31,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // outcome is the result of resolving one EdgePlacement. A non-empty reason overrides the reason that

@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/reflection"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -52,7 +52,7 @@ type reflectionReconciler struct {
 	reflections *reflections
 	observer    *reflectionObserver
 	writer      writes.WorkspaceWriter[copyKey]
-	journal     *journal.Journal
+	journal     *status.Journal
 	clock       clock.PassiveClock
 }
 
@@ -253,8 +253,8 @@ func (r *reflectionReconciler) fail(ctx context.Context, s *reflectionSnapshot, 
 		r.reflections.enqueueInterested(objectKey{s.key.resource, s.name})
 	}
 	if isNew {
-		r.journal.Record(journal.Entry{
-			Message: journal.FailingUpsync, SyncTarget: s.syncTarget.Name, Inventory: s.syncTarget.Inventory.String(), Workspace: r.cluster.String(),
+		r.journal.Record(status.JournalEntry{
+			Message: status.JournalFailingUpsync, SyncTarget: s.syncTarget.Name, Inventory: s.syncTarget.Inventory.String(), Workspace: r.cluster.String(),
 			Resource: s.key.resource.GroupResource(), Reason: why.Reason,
 		}, s.name, why.Message)
 	}

@@ -37,9 +37,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
-	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -74,10 +73,10 @@ type reporter struct {
 	writer   *writes.WorkspaceWriter[objectKey]
 	clock    clock.PassiveClock
 	// withdrawals get the copies that wait for their withdrawal. withdrawn are the ones that were withdrawn.
-	withdrawals *withdrawals.Registry
+	withdrawals *findings.Withdrawals
 	withdrawn   *withdrawn
 	// readiness reports which destinations are away.
-	readiness *readiness.Registry
+	readiness *findings.Readiness
 	// announced is what the last event Placed of each placement is about, or would have been before the start.
 	announced map[types.UID]announcedState
 	// stuck are the copies that a cluster does not let the hub withdraw.

@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -47,7 +47,7 @@ type resolver struct {
 	paths     *pathVerifier
 	verifier  verifier
 	marks     marks
-	readiness *readiness.Registry
+	readiness *findings.Readiness
 	maxPairs  int
 	clock     clock.PassiveClock
 	// pairs and grace decide how long copies stay after a change in an inventory.

@@ -31,8 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/internal/queue"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/internal/writes"
 	"github.com/synchub-dev/synchub/controllers/placement/fleetcache"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -57,7 +57,7 @@ type sourceStatus struct {
 	fleet   *fleetcache.Fleet
 	startup *startup
 	marks   marks
-	journal *journal.Journal
+	journal *status.Journal
 	writer  writes.WorkspaceWriter[objectKey]
 	// writes are the writes to objects of the workspace that the caches do not show yet.
 	writes writes.Expectations[objectKey, *unstructured.Unstructured]
@@ -285,8 +285,8 @@ func (s *sourceStatus) setError(key objectKey, message string) (changed bool) {
 // fail reports why an object cannot get a status, once for each message. The status stays as it is.
 func (s *sourceStatus) fail(ctx context.Context, key objectKey, why failure) {
 	if s.setError(key, why.Message) {
-		s.journal.Record(journal.Entry{
-			Message: journal.FailingStatus, Workspace: s.sources.cluster.String(), Resource: key.resource.GroupResource(), Reason: why.Reason,
+		s.journal.Record(status.JournalEntry{
+			Message: status.JournalFailingStatus, Workspace: s.sources.cluster.String(), Resource: key.resource.GroupResource(), Reason: why.Reason,
 		}, key.name, why.Message)
 		warn(ctx, s.sources, key, why)
 	}

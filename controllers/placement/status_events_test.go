@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
@@ -134,7 +134,7 @@ func TestPlacedEvents(t *testing.T) {
 func TestAwayDestinations(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 29, 3, 0, 0, 0, time.UTC)
-	known := &readiness.Registry{}
+	known := &findings.Readiness{}
 	for name, ready := range map[types.UID]bool{"one": true, "two": false, "three": false} {
 		changedAt := at
 		if name == "three" {

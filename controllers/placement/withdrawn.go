@@ -27,7 +27,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/placement/withdrawal"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -204,7 +203,7 @@ func (r *pairReconciler) recordWithdrawal(key pairKey, s *pairSnapshot, decision
 	}
 	cause, placements := r.pairs.withdrawalCause(key, s.syncTarget.UID, decision, r.observer.active.get())
 	return func() {
-		r.journal.Record(r.journalEntry(journal.Withdrawn, key, s, string(cause)), key.name, "")
+		r.journal.Record(r.journalEntry(status.JournalWithdrawn, key, s, string(cause)), key.name, "")
 		if len(placements) > 0 {
 			object := key.resource.GroupResource().String() + " " + strings.TrimPrefix(key.name.String(), "/")
 			r.withdrawn.add(placements, reason, cause, s.syncTarget.Name, object, r.clock.Now())
@@ -214,8 +213,8 @@ func (r *pairReconciler) recordWithdrawal(key pairKey, s *pairSnapshot, decision
 }
 
 // journalEntry returns the entry of the journal for a pair.
-func (r *pairReconciler) journalEntry(message string, key pairKey, s *pairSnapshot, reason string) journal.Entry {
-	return journal.Entry{
+func (r *pairReconciler) journalEntry(message string, key pairKey, s *pairSnapshot, reason string) status.JournalEntry {
+	return status.JournalEntry{
 		Message: message, SyncTarget: s.syncTarget.Name, Inventory: s.syncTarget.Inventory.String(), Workspace: r.pairs.cluster.String(),
 		Resource: key.resource.GroupResource(), Reason: reason,
 	}

@@ -34,9 +34,9 @@ import (
 
 	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/queue"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
@@ -94,7 +94,7 @@ type Dependencies struct {
 	// Role decides which SyncTargets this replica works for.
 	Role leadership.Role
 	// Journal logs removed objects and failures; nil logs none.
-	Journal *journal.Journal
+	Journal *status.Journal
 	// Tracer records traces of changed objects; nil records none.
 	Tracer *tracing.Tracer
 	Clock  clock.Clock

@@ -33,7 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
@@ -57,7 +57,7 @@ const (
 type SyncSummaryWriter struct {
 	sync      *Manager
 	ledger    *ledger.Store
-	readiness *readiness.Registry
+	readiness *findings.Readiness
 	log       logr.Logger
 
 	lock gosync.Mutex
@@ -71,7 +71,7 @@ type heldState struct {
 }
 
 // NewSyncSummaryWriter returns a writer for the SyncTargets that the Role of the sync manager owns.
-func NewSyncSummaryWriter(sync *Manager, entries *ledger.Store, ready *readiness.Registry, log logr.Logger) *SyncSummaryWriter {
+func NewSyncSummaryWriter(sync *Manager, entries *ledger.Store, ready *findings.Readiness, log logr.Logger) *SyncSummaryWriter {
 	return &SyncSummaryWriter{sync: sync, ledger: entries, readiness: ready, log: log, held: map[types.UID]*heldState{}}
 }
 

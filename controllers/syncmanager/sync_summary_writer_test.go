@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/test/framework/configmaps"
@@ -39,14 +39,14 @@ type answering struct {
 	*WithT
 	writer    *SyncSummaryWriter
 	ledger    *ledger.Store
-	readiness *readiness.Registry
+	readiness *findings.Readiness
 	clock     *testclock.FakeClock
 	writes    int
 }
 
 func newAnswering(t *testing.T) *answering {
 	t.Helper()
-	a := &answering{fixture: newFixture(t), WithT: NewWithT(t), readiness: &readiness.Registry{}}
+	a := &answering{fixture: newFixture(t), WithT: NewWithT(t), readiness: &findings.Readiness{}}
 	a.clock = a.manager.Clock.(*testclock.FakeClock)
 	a.manager.Role.Shards = ownedTargets{florin: true}
 	workspace := configmaps.New()

@@ -49,10 +49,9 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/queue"
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/internal/watch"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
@@ -90,7 +89,7 @@ type Options struct {
 	Mailboxes mailbox.Locator
 
 	// Readiness receives which SyncTargets are Ready; it may be nil.
-	Readiness *readiness.Registry
+	Readiness *findings.Readiness
 	// History reports whether kcp went back to an earlier state; nil means that it did not.
 	History *storehistory.Guard
 	// Role is the part of the work that this replica does.
@@ -106,7 +105,7 @@ type Options struct {
 	Tunnel *edgev2alpha1.TunnelStatus
 
 	// Journal logs the objects that are removed from targets; nil logs none.
-	Journal *journal.Journal
+	Journal *status.Journal
 
 	Clock clock.Clock
 	Log   logr.Logger

@@ -36,7 +36,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/journal"
+	"github.com/synchub-dev/synchub/controllers/internal/status"
 	"github.com/synchub-dev/synchub/controllers/plan/cleanup"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
@@ -143,8 +143,8 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 			}
 			return err
 		},
-		OnDeleted:  c.removalRecorder(request, journal.Removed, mode),
-		OnReleased: c.removalRecorder(request, journal.Released, mode),
+		OnDeleted:  c.removalRecorder(request, status.JournalRemoved, mode),
+		OnReleased: c.removalRecorder(request, status.JournalReleased, mode),
 		Clock:      c.Clock,
 		Log:        log.FromContext(ctx).WithValues("syncTarget", request.String(), "mode", mode),
 	}
@@ -161,7 +161,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 // removalRecorder returns a function that logs the objects that a drain removes from the target of a SyncTarget, or releases there.
 func (c *Controller) removalRecorder(request mcreconcile.Request, message string, mode cleanup.Mode) func(schema.GroupResource, types.NamespacedName) {
 	return func(resource schema.GroupResource, object types.NamespacedName) {
-		c.Journal.Record(journal.Entry{
+		c.Journal.Record(status.JournalEntry{
 			Message: message, SyncTarget: request.Name, Inventory: string(request.ClusterName), Resource: resource, Reason: string(mode),
 		}, object, "")
 	}

@@ -21,4 +21,7 @@ limitations under the License.
 // [RecordEvent] and [RecordConditionEvent] record events on PublishedResources in the hosting cluster with client-go's recorder.
 // The recorder would need one broadcaster per workspace, with goroutines and a cache. Events in workspaces are therefore plain
 // objects. [WarnSyncTarget] and [RecordSyncTarget] write each event once, whichever replica leads. All messages are cut by [Truncate].
+//
+// A [Journal] logs what the hub did to objects, and which objects fail. The hub may remove thousands of objects in a moment, so it
+// gathers the objects of a moment into one line, with their number and the first names.
 package status

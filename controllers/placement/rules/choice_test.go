@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
@@ -37,8 +37,8 @@ var choiceTime = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 // notReady are the SyncTargets that are not Ready, and for how long.
 type notReady map[types.UID]time.Duration
 
-func (n notReady) registry() *readiness.Registry {
-	registry := &readiness.Registry{}
+func (n notReady) registry() *findings.Readiness {
+	registry := &findings.Readiness{}
 	for _, first := range "abcdefg" {
 		for second := range 13 {
 			// The names of SyncTargets are a letter, and a number in random tests.
@@ -138,7 +138,7 @@ func TestChoose(t *testing.T) {
 // After a start the hub does not know yet which SyncTargets are Ready.
 func TestChooseUnknown(t *testing.T) {
 	c := chooser(2, nil, "b")
-	c.Readiness = &readiness.Registry{}
+	c.Readiness = &findings.Readiness{}
 	if got := c.Choose(matching("a", "1", "b", "1", "d", "2")); !slices.Equal(namesOf(got.Destinations), []string{"b"}) || !got.RecheckAt.IsZero() {
 		t.Errorf("chosen are %v, again at %s", namesOf(got.Destinations), got.RecheckAt)
 	}

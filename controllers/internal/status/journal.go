@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package journal
+package status
 
 import (
 	"context"
@@ -38,19 +38,19 @@ const (
 
 // Messages of lines.
 const (
-	Removed          = "objects were removed from a cluster"
-	Released         = "objects were released on a cluster, which keeps them"
-	RemovedUp        = "objects that came from a cluster were removed from its mailbox"
-	Withdrawn        = "copies of objects of a workload workspace were withdrawn from a mailbox"
-	Failing          = "objects cannot be synced"
-	Differing        = "objects of a cluster differ, and stay as they are"
-	FailingPlacement = "objects of a workload workspace cannot be placed"
-	FailingUpsync    = "objects that came from a cluster cannot be written to a workload workspace"
-	FailingStatus    = "statuses cannot be returned to objects of a workload workspace"
+	JournalRemoved          = "objects were removed from a cluster"
+	JournalReleased         = "objects were released on a cluster, which keeps them"
+	JournalRemovedUp        = "objects that came from a cluster were removed from its mailbox"
+	JournalWithdrawn        = "copies of objects of a workload workspace were withdrawn from a mailbox"
+	JournalFailing          = "objects cannot be synced"
+	JournalDiffering        = "objects of a cluster differ, and stay as they are"
+	JournalFailingPlacement = "objects of a workload workspace cannot be placed"
+	JournalFailingUpsync    = "objects that came from a cluster cannot be written to a workload workspace"
+	JournalFailingStatus    = "statuses cannot be returned to objects of a workload workspace"
 )
 
-// Entry is what all objects of one line have in common.
-type Entry struct {
+// JournalEntry is what all objects of one line have in common.
+type JournalEntry struct {
 	Message string
 	// SyncTarget is the name of the SyncTarget, and Inventory the logical cluster of its inventory workspace. Workspace is the
 	// logical cluster of the workload workspace; empty if there is none.
@@ -67,7 +67,7 @@ type batch struct {
 	detail  string
 }
 
-// Journal writes one line at the info level for all objects with the same [Entry] within a moment. It is safe for concurrent use, and
+// Journal writes one line at the info level for all objects with the same [JournalEntry] within a moment. It is safe for concurrent use, and
 // a nil Journal records nothing. Nothing runs at rest.
 type Journal struct {
 	log   logr.Logger
@@ -77,17 +77,17 @@ type Journal struct {
 
 	lock sync.Mutex
 	// order are the entries of batches, in the order of their first objects.
-	order   []Entry
-	batches map[Entry]*batch
+	order   []JournalEntry
+	batches map[JournalEntry]*batch
 }
 
-// New returns an empty Journal, which [Journal.Start] writes.
-func New(log logr.Logger, clock clock.Clock) *Journal {
-	return &Journal{log: log, clock: clock, recorded: make(chan struct{}, 1), batches: map[Entry]*batch{}}
+// NewJournal returns an empty Journal, which [Journal.Start] writes.
+func NewJournal(log logr.Logger, clock clock.Clock) *Journal {
+	return &Journal{log: log, clock: clock, recorded: make(chan struct{}, 1), batches: map[JournalEntry]*batch{}}
 }
 
 // Record adds an object to the line of an entry. detail is for people, and may be empty.
-func (j *Journal) Record(entry Entry, object types.NamespacedName, detail string) {
+func (j *Journal) Record(entry JournalEntry, object types.NamespacedName, detail string) {
 	if j == nil {
 		return
 	}
@@ -135,7 +135,7 @@ func (j *Journal) Start(ctx context.Context) error {
 func (j *Journal) flush() {
 	j.lock.Lock()
 	order, batches := j.order, j.batches
-	j.order, j.batches = nil, map[Entry]*batch{}
+	j.order, j.batches = nil, map[JournalEntry]*batch{}
 	j.lock.Unlock()
 	for _, entry := range order {
 		found := batches[entry]

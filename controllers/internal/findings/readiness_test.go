@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package readiness_test
+package findings_test
 
 import (
 	"slices"
@@ -23,12 +23,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 )
 
-func TestRegistry(t *testing.T) {
+func TestReadiness(t *testing.T) {
 	at := func(minute int) time.Time { return time.Unix(int64(minute*60), 0) }
-	registry := &readiness.Registry{}
+	registry := &findings.Readiness{}
 	var published []types.UID
 	registry.Changes().Subscribe(t.Context(), func(syncTarget types.UID) { published = append(published, syncTarget) })
 	expect := func(what string, syncTarget types.UID, ready bool, since time.Time, wantKnown bool, changes ...types.UID) {
@@ -52,8 +52,8 @@ func TestRegistry(t *testing.T) {
 	expect("it is gone", "a", false, time.Time{}, false, "a", "a")
 }
 
-func TestNoRegistry(t *testing.T) {
-	var registry *readiness.Registry
+func TestNoReadiness(t *testing.T) {
+	var registry *findings.Readiness
 	registry.Set("a", true, time.Now(), time.Time{})
 	registry.Forget("a")
 	if _, _, known := registry.Of("a"); known || registry.Changes() != nil {

@@ -14,6 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package withdrawals holds which copies the hub is about to withdraw because an inventory changed. Placement publishes them,
-// and the controller of Locations shows them to the administrators of the inventory.
-package withdrawals
+// Package findings contains what one controller of the hub finds out and other controllers use.
+//
+// [Readiness] contains which SyncTargets are Ready, as this hub has observed since its start. The condition Ready contains the same,
+// but users may write conditions, so the hub must not base decisions on it. [Withdrawals] contains which copies the hub is about to
+// withdraw because an inventory changed: placement publishes them, and the controller of Locations shows them to the administrators
+// of the inventory.
+package findings

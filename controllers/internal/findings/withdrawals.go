@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package withdrawals
+package findings
 
 import (
 	"cmp"
@@ -27,8 +27,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/topic"
 )
 
-// Pending are copies of one workload workspace that are about to leave a SyncTarget.
-type Pending struct {
+// PendingWithdrawal are copies of one workload workspace that are about to leave a SyncTarget.
+type PendingWithdrawal struct {
 	Inventory            logicalcluster.Name
 	Location, SyncTarget string
 	// Workspace is the path of the workload workspace.
@@ -38,38 +38,38 @@ type Pending struct {
 	At time.Time
 }
 
-func compare(a, b Pending) int {
+func compareWithdrawals(a, b PendingWithdrawal) int {
 	return cmp.Or(cmp.Compare(a.Inventory, b.Inventory), cmp.Compare(a.Location, b.Location), cmp.Compare(a.SyncTarget, b.SyncTarget),
 		cmp.Compare(a.Workspace, b.Workspace), a.At.Compare(b.At), cmp.Compare(a.Copies, b.Copies))
 }
 
-// Registry holds the pending withdrawals of all workload workspaces. The zero value has none, and nil always has none.
-type Registry struct {
+// Withdrawals holds the pending withdrawals of all workload workspaces. The zero value has none, and nil always has none.
+type Withdrawals struct {
 	changes topic.Topic[logicalcluster.Name]
 
 	lock sync.Mutex
-	all  map[logicalcluster.Name][]Pending
+	all  map[logicalcluster.Name][]PendingWithdrawal
 }
 
 // Set sets the pending withdrawals of a workload workspace, and publishes the inventories where they changed.
-func (r *Registry) Set(workspace logicalcluster.Name, pending []Pending) {
+func (r *Withdrawals) Set(workspace logicalcluster.Name, pending []PendingWithdrawal) {
 	if r == nil {
 		return
 	}
-	pending = slices.SortedFunc(slices.Values(pending), compare)
+	pending = slices.SortedFunc(slices.Values(pending), compareWithdrawals)
 	r.lock.Lock()
 	before := r.all[workspace]
 	switch {
 	case len(pending) == 0:
 		delete(r.all, workspace)
 	case r.all == nil:
-		r.all = map[logicalcluster.Name][]Pending{workspace: pending}
+		r.all = map[logicalcluster.Name][]PendingWithdrawal{workspace: pending}
 	default:
 		r.all[workspace] = pending
 	}
 	r.lock.Unlock()
 	changed := map[logicalcluster.Name]bool{}
-	for _, lists := range [][2][]Pending{{before, pending}, {pending, before}} {
+	for _, lists := range [][2][]PendingWithdrawal{{before, pending}, {pending, before}} {
 		for _, one := range lists[0] {
 			if !slices.Contains(lists[1], one) {
 				changed[one.Inventory] = true
@@ -82,8 +82,8 @@ func (r *Registry) Set(workspace logicalcluster.Name, pending []Pending) {
 }
 
 // Of returns the pending withdrawals from the SyncTargets of an inventory, sorted, by the Location that had them.
-func (r *Registry) Of(inventory logicalcluster.Name) map[string][]Pending {
-	found := map[string][]Pending{}
+func (r *Withdrawals) Of(inventory logicalcluster.Name) map[string][]PendingWithdrawal {
+	found := map[string][]PendingWithdrawal{}
 	if r == nil {
 		return found
 	}
@@ -97,13 +97,13 @@ func (r *Registry) Of(inventory logicalcluster.Name) map[string][]Pending {
 		}
 	}
 	for _, pending := range found {
-		slices.SortFunc(pending, compare)
+		slices.SortFunc(pending, compareWithdrawals)
 	}
 	return found
 }
 
 // Changes carries the inventories whose pending withdrawals have changed. It is nil for a nil registry.
-func (r *Registry) Changes() *topic.Topic[logicalcluster.Name] {
+func (r *Withdrawals) Changes() *topic.Topic[logicalcluster.Name] {
 	if r == nil {
 		return nil
 	}

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package readiness
+package findings
 
 import (
 	"sync"
@@ -32,9 +32,9 @@ type state struct {
 	changedAt time.Time
 }
 
-// Registry contains the states of SyncTargets. The zero value is ready to use; a nil registry is empty. All
+// Readiness contains the states of SyncTargets. The zero value is ready to use; a nil registry is empty. All
 // methods may be called concurrently.
-type Registry struct {
+type Readiness struct {
 	changes topic.Topic[types.UID]
 
 	lock   sync.RWMutex
@@ -43,7 +43,7 @@ type Registry struct {
 
 // Set records whether a SyncTarget is Ready now, and publishes a change. changedAt is when that changed, by the status of the SyncTarget;
 // zero if that is unknown. Unlike now it stays the same over a restart of the hub.
-func (r *Registry) Set(syncTarget types.UID, ready bool, now, changedAt time.Time) {
+func (r *Readiness) Set(syncTarget types.UID, ready bool, now, changedAt time.Time) {
 	if r == nil {
 		return
 	}
@@ -63,7 +63,7 @@ func (r *Registry) Set(syncTarget types.UID, ready bool, now, changedAt time.Tim
 }
 
 // Forget drops a deleted SyncTarget.
-func (r *Registry) Forget(syncTarget types.UID) {
+func (r *Readiness) Forget(syncTarget types.UID) {
 	if r == nil {
 		return
 	}
@@ -74,7 +74,7 @@ func (r *Registry) Forget(syncTarget types.UID) {
 
 // Of reports whether a SyncTarget is Ready, and since when the hub has observed that. known is false if the hub has not observed the
 // SyncTarget since its start.
-func (r *Registry) Of(syncTarget types.UID) (ready bool, since time.Time, known bool) {
+func (r *Readiness) Of(syncTarget types.UID) (ready bool, since time.Time, known bool) {
 	if r == nil {
 		return false, time.Time{}, false
 	}
@@ -85,7 +85,7 @@ func (r *Registry) Of(syncTarget types.UID) (ready bool, since time.Time, known 
 }
 
 // NotReadySince reports whether a SyncTarget is known not to be Ready, and since when by its status; zero if that is unknown.
-func (r *Registry) NotReadySince(syncTarget types.UID) (since time.Time, notReady bool) {
+func (r *Readiness) NotReadySince(syncTarget types.UID) (since time.Time, notReady bool) {
 	if r == nil {
 		return time.Time{}, false
 	}
@@ -99,7 +99,7 @@ func (r *Registry) NotReadySince(syncTarget types.UID) (since time.Time, notRead
 }
 
 // Changes carries the SyncTargets whose state became known, or changed.
-func (r *Registry) Changes() *topic.Topic[types.UID] {
+func (r *Readiness) Changes() *topic.Topic[types.UID] {
 	if r == nil {
 		return nil
 	}

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package withdrawals_test
+package findings_test
 
 import (
 	"slices"
@@ -23,17 +23,17 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 
-	"github.com/synchub-dev/synchub/controllers/internal/withdrawals"
+	"github.com/synchub-dev/synchub/controllers/internal/findings"
 )
 
-func TestRegistry(t *testing.T) {
-	registry := &withdrawals.Registry{}
+func TestWithdrawals(t *testing.T) {
+	registry := &findings.Withdrawals{}
 	var published []logicalcluster.Name
 	registry.Changes().Subscribe(t.Context(), func(inventory logicalcluster.Name) { published = append(published, inventory) })
-	pending := func(inventory logicalcluster.Name, syncTarget, workspace string) withdrawals.Pending {
-		return withdrawals.Pending{Inventory: inventory, Location: "prod", SyncTarget: syncTarget, Workspace: workspace, Copies: 4, At: time.Unix(60, 0)}
+	pending := func(inventory logicalcluster.Name, syncTarget, workspace string) findings.PendingWithdrawal {
+		return findings.PendingWithdrawal{Inventory: inventory, Location: "prod", SyncTarget: syncTarget, Workspace: workspace, Copies: 4, At: time.Unix(60, 0)}
 	}
-	expect := func(what string, inventory logicalcluster.Name, want []withdrawals.Pending, changed ...logicalcluster.Name) {
+	expect := func(what string, inventory logicalcluster.Name, want []findings.PendingWithdrawal, changed ...logicalcluster.Name) {
 		t.Helper()
 		if got := registry.Of(inventory)["prod"]; !slices.Equal(got, want) {
 			t.Errorf("%s: got %+v", what, got)
@@ -45,23 +45,23 @@ func TestRegistry(t *testing.T) {
 	}
 	shop, annex := pending("one", "guilder", "root:shop"), pending("one", "florin", "root:annex")
 	expect("at first", "one", nil)
-	registry.Set("shop", []withdrawals.Pending{shop})
-	expect("the first workspace", "one", []withdrawals.Pending{shop}, "one")
-	registry.Set("shop", []withdrawals.Pending{shop})
-	expect("nothing has changed", "one", []withdrawals.Pending{shop})
-	registry.Set("annex", []withdrawals.Pending{annex})
-	expect("another workspace", "one", []withdrawals.Pending{annex, shop}, "one")
+	registry.Set("shop", []findings.PendingWithdrawal{shop})
+	expect("the first workspace", "one", []findings.PendingWithdrawal{shop}, "one")
+	registry.Set("shop", []findings.PendingWithdrawal{shop})
+	expect("nothing has changed", "one", []findings.PendingWithdrawal{shop})
+	registry.Set("annex", []findings.PendingWithdrawal{annex})
+	expect("another workspace", "one", []findings.PendingWithdrawal{annex, shop}, "one")
 	expect("another inventory", "two", nil)
 	registry.Set("shop", nil)
-	expect("the first workspace has none", "one", []withdrawals.Pending{annex}, "one")
-	registry.Set("annex", []withdrawals.Pending{pending("two", "florin", "root:annex")})
+	expect("the first workspace has none", "one", []findings.PendingWithdrawal{annex}, "one")
+	registry.Set("annex", []findings.PendingWithdrawal{pending("two", "florin", "root:annex")})
 	slices.Sort(published)
 	expect("it moves", "one", nil, "one", "two")
 }
 
-func TestNoRegistry(t *testing.T) {
-	var registry *withdrawals.Registry
-	registry.Set("shop", []withdrawals.Pending{{}})
+func TestNoWithdrawals(t *testing.T) {
+	var registry *findings.Withdrawals
+	registry.Set("shop", []findings.PendingWithdrawal{{}})
 	if len(registry.Of("one")) > 0 || registry.Changes() != nil {
 		t.Error("it has withdrawals")
 	}

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package journal
+package status
 
 import (
 	"context"
@@ -35,23 +35,23 @@ import (
 func TestObjectsOfAMomentAreOneLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := &written{}
-		j := New(funcr.NewJSON(lines.add, funcr.Options{}), clock.RealClock{})
+		j := NewJournal(funcr.NewJSON(lines.add, funcr.Options{}), clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _ = j.Start(ctx) }()
-		removed := Entry{Message: Removed, SyncTarget: "florin", Inventory: "i", Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Reason: "SourceNotFound"}
+		removed := JournalEntry{Message: JournalRemoved, SyncTarget: "florin", Inventory: "i", Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Reason: "SourceNotFound"}
 		for i := range 500 {
 			j.Record(removed, types.NamespacedName{Namespace: "shop", Name: fmt.Sprintf("web-%d", i)}, "")
 		}
 		failing := removed
-		failing.Message, failing.Reason = Failing, "Forbidden"
+		failing.Message, failing.Reason = JournalFailing, "Forbidden"
 		j.Record(failing, types.NamespacedName{Name: "a"}, "the target refuses it")
 		if synctest.Wait(); lines.count() > 0 {
 			t.Errorf("a line does not wait for further objects: %s", lines.next())
 		}
 		time.Sleep(delay)
 		synctest.Wait()
-		expectLine(t, lines, Removed, `"syncTarget":"florin"`, `"inventory":"i"`, `"resource":"deployments.apps"`, `"reason":"SourceNotFound"`, `"count":500`, `"shop/web-9"]`)
-		expectLine(t, lines, Failing, `"reason":"Forbidden"`, `"count":1`, `"objects":["a"]`, `"message":"the target refuses it"`)
+		expectLine(t, lines, JournalRemoved, `"syncTarget":"florin"`, `"inventory":"i"`, `"resource":"deployments.apps"`, `"reason":"SourceNotFound"`, `"count":500`, `"shop/web-9"]`)
+		expectLine(t, lines, JournalFailing, `"reason":"Forbidden"`, `"count":1`, `"objects":["a"]`, `"message":"the target refuses it"`)
 		// The end of the process writes what is left.
 		j.Record(removed, types.NamespacedName{Name: "last"}, "")
 		cancel()
