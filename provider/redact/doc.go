@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package redact prepares texts from servers for users: short, on one line, without control characters and without
-// credentials. The entry points are [Text], [Truncate], [Error] and the methods of [Credentials].
+// credentials. The entry points are [Text], [Truncate], [Lines], [Error] and the methods of [Credentials].
 //
 // Texts from a connection are cleared of the credentials of that connection. All texts are cleared of registered
 // credentials, but only of values that look random: a user who registers a cluster must not be able to delete words from

@@ -79,6 +79,27 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestLines(t *testing.T) {
+	const key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQ==\n"
+	for name, test := range map[string]struct{ text, want string }{
+		"nothing":            {"", ""},
+		"lines":              {"one\n\ntwo\n", "one\n\ntwo\n"},
+		"a JWT in a line":    {"one\ngot " + jwt + " from you\ntwo", "one\ngot (redacted) from you\ntwo"},
+		"a key":              {"one\n-----BEGIN PRIVATE KEY-----\n" + key + "-----END PRIVATE KEY----- and\ntwo", "one\n(redacted)\n and\ntwo"},
+		"a key without end":  {"-----BEGIN PRIVATE KEY-----\n" + key + "a line of words\ntwo", "(redacted)\na line of words\ntwo"},
+		"a key with headers": {"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,ABC\n\n" + key + "-----END RSA PRIVATE KEY-----\ntwo", "(redacted)\n\ntwo"},
+		"two keys in a line": {"-----BEGIN A-----MIIB-----END A----- and -----BEGIN A-----\n" + key + "-----END A-----\ntwo", "(redacted) and (redacted)\n\ntwo"},
+		"an escaped key":     {`{"key":"-----BEGIN A-----\nMIIB\n-----END A-----"}` + "\ntwo", `{"key":"(redacted)"}` + "\ntwo"},
+		"colours":            {"\x1b[31mred\ntwo", `\x1b[31mred` + "\ntwo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Lines(test.text); got != test.want {
+				t.Errorf("want %q, got %q", test.want, got)
+			}
+		})
+	}
+}
+
 func TestCredentialsAreForgottenWhenReleased(t *testing.T) {
 	for name, register := range map[string]func(...string) func(){"anybody's": Register, "the hub's": RegisterHub} {
 		first, second := register(random), register(random)

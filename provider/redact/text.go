@@ -74,6 +74,38 @@ func (c *Credentials) Truncate(text string, limit int) string {
 	return text[:head] + ellipsis + text[tail:]
 }
 
+// pemBegin and pemEnd are the boundaries of a PEM block, and pemLine is a line between them.
+var (
+	pemBegin = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*-----`)
+	pemEnd   = regexp.MustCompile(`-----END [A-Z0-9 ]*-----`)
+	pemLine  = regexp.MustCompile(`^\s*(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info): .*)\s*$`)
+)
+
+// Lines returns a text with several lines, such as a log, in printable characters and without credentials, also where a PEM block extends
+// over several lines. Of a line over 64 KiB it keeps about the first 32 KiB.
+func Lines(text string) string {
+	var lines []string
+	inBlock := false
+	for line := range strings.SplitSeq(text, "\n") {
+		if inBlock {
+			end := pemEnd.FindStringIndex(line)
+			switch {
+			case end != nil:
+				line, inBlock = line[end[1]:], false
+			case pemLine.MatchString(line):
+				continue
+			default:
+				inBlock = false
+			}
+		}
+		if begins := pemBegin.FindAllStringIndex(line, -1); len(begins) > 0 {
+			inBlock = !pemEnd.MatchString(line[begins[len(begins)-1][1]:])
+		}
+		lines = append(lines, (*Credentials)(nil).singleLine(line))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // singleLine returns a text in one line and without credentials. Of a text over 64 KiB it keeps about the first 32 KiB.
 func (c *Credentials) singleLine(text string) string {
 	if len(text) > maxScanned {

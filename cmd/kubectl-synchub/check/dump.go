@@ -24,6 +24,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,6 +41,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/provider/redact"
 )
 
 const (
@@ -75,14 +78,23 @@ func (d *dump) write(name string, content []byte) error {
 	return os.WriteFile(filepath.Join(d.directory, name), content, 0o600)
 }
 
-// list writes the objects of a list, without the fields that a report does not need. If the list cannot be read, the file has the error.
-func (d *dump) list(ctx context.Context, name string, from client.Reader, list client.ObjectList, options ...client.ListOption) error {
+// list writes the objects of a list that meet a condition, or all if it is nil, without the fields that a report must not have. If the list
+// cannot be read, the file has the error.
+func (d *dump) list(ctx context.Context, name string, from client.Reader, list client.ObjectList, isNeeded func(client.Object) bool, options ...client.ListOption) error {
 	if err := from.List(ctx, list, append(options, client.Limit(maxObjects))...); err != nil {
-		return d.write(name, fmt.Appendf(nil, "# cannot be listed: %s\n", cli.SanitizeLine(err.Error())))
+		return d.write(name, fmt.Appendf(nil, "# cannot be listed: %s\n", redactText(cli.SanitizeLine(err.Error()))))
 	}
 	var content bytes.Buffer
 	err := meta.EachListItem(list, func(item runtime.Object) error {
-		manifest, err := yaml.Marshal(withoutNoise(item.(client.Object)))
+		object := item.(client.Object)
+		if isNeeded != nil && !isNeeded(object) {
+			return nil
+		}
+		fields, err := redactedObject(object)
+		if err != nil {
+			return err
+		}
+		manifest, err := yaml.Marshal(fields)
 		content.WriteString("---\n" + cli.SanitizeLines(string(manifest)))
 		return err
 	})
@@ -92,42 +104,18 @@ func (d *dump) list(ctx context.Context, name string, from client.Reader, list c
 	return errors.Join(err, d.write(name, content.Bytes()))
 }
 
-// withoutNoise removes the managed fields, what kubectl last applied, which may have fields that somebody has removed since, and the values of
-// environment variables.
-func withoutNoise(object client.Object) client.Object {
-	switch object := object.(type) {
-	case *corev1.Pod:
-		hideEnvironment(&object.Spec)
-	case *appsv1.Deployment:
-		hideEnvironment(&object.Spec.Template.Spec)
-	}
-	object.SetManagedFields(nil)
-	annotations := object.GetAnnotations()
-	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	object.SetAnnotations(annotations)
-	return object
-}
-
-// hideEnvironment hides the values of environment variables, which may be secret.
-func hideEnvironment(spec *corev1.PodSpec) {
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			for j := range containers[i].Env {
-				if containers[i].Env[j].Value != "" {
-					containers[i].Env[j].Value = "(hidden)"
-				}
-			}
-		}
-	}
-}
-
 // writeDump writes the files for a bug report.
 func (o *checkOptions) writeDump(ctx context.Context, report *Report, config *rest.Config) error {
 	files, err := newDump(o.dump)
 	if err != nil {
 		return err
 	}
-	content, err := yaml.Marshal(report)
+	defer redact.RegisterHub(config.BearerToken, config.Password)()
+	found, err := redacted(report)
+	if err != nil {
+		return err
+	}
+	content, err := yaml.Marshal(found)
 	if err != nil {
 		return err
 	}
@@ -148,13 +136,16 @@ func (o *checkOptions) writeDump(ctx context.Context, report *Report, config *re
 	return err
 }
 
-// workspace writes lists of a workspace, and its events.
+// hubEvents selects the events that the hub writes. Events of users' programs, and events that come up from clusters, may have any content.
+var hubEvents = client.MatchingFields{"reportingComponent": "synchub"}
+
+// workspace writes lists of a workspace, and the hub's events there.
 func (d *dump) workspace(ctx context.Context, prefix string, from client.Reader, lists ...client.ObjectList) (err error) {
-	for _, list := range append(lists, &corev1.EventList{}) {
+	for _, list := range lists {
 		_, kind, _ := strings.Cut(fmt.Sprintf("%T", list), ".")
-		err = errors.Join(err, d.list(ctx, prefix+"-"+kind+".yaml", from, list))
+		err = errors.Join(err, d.list(ctx, prefix+"-"+kind+".yaml", from, list, nil))
 	}
-	return err
+	return errors.Join(err, d.list(ctx, prefix+"-EventList.yaml", from, &corev1.EventList{}, nil, hubEvents))
 }
 
 // dumpMailboxes writes the configs and events of the first mailboxes.
@@ -186,20 +177,51 @@ func (o *checkOptions) dumpHosting(ctx context.Context, files *dump) error {
 	if err != nil {
 		return err
 	}
-	inHub := client.InNamespace(o.hubNamespace)
+	return files.hub(ctx, hosting, hosting.discovery.RESTClient(), o.hubNamespace)
+}
+
+// hub writes what a namespace has of the chart's objects: other objects there may be of anybody.
+func (d *dump) hub(ctx context.Context, hosting client.Reader, server rest.Interface, namespace string) error {
+	ofChart := client.MatchingLabels{"app.kubernetes.io/name": "synchub"}
+	var deployments appsv1.DeploymentList
 	var pods corev1.PodList
-	err = errors.Join(
-		files.list(ctx, "hosting-PublishedResourceList.yaml", hosting, &synchubv1alpha1.PublishedResourceList{}),
-		files.list(ctx, "hosting-DeploymentList.yaml", hosting, &appsv1.DeploymentList{}, inHub),
-		files.list(ctx, "hosting-PodList.yaml", hosting, &pods, inHub),
-		files.list(ctx, "hosting-EventList.yaml", hosting, &corev1.EventList{}, inHub),
+	err := errors.Join(
+		d.list(ctx, "hosting-PublishedResourceList.yaml", hosting, &synchubv1alpha1.PublishedResourceList{}, nil),
+		d.list(ctx, "hosting-DeploymentList.yaml", hosting, &deployments, nil, client.InNamespace(namespace), ofChart),
+		d.list(ctx, "hosting-PodList.yaml", hosting, &pods, nil, client.InNamespace(namespace), ofChart),
 	)
+	isNeeded := func(object client.Object) bool { return isAboutHub(object.(*corev1.Event), deployments.Items) }
+	err = errors.Join(err, d.list(ctx, "hosting-EventList.yaml", hosting, &corev1.EventList{}, isNeeded, client.InNamespace(namespace)))
 	for i := range pods.Items {
 		for _, container := range pods.Items[i].Spec.Containers {
-			err = errors.Join(err, files.log(ctx, hosting.discovery.RESTClient(), &pods.Items[i], container.Name))
+			if container.Name == hubContainer {
+				err = errors.Join(err, d.log(ctx, server, &pods.Items[i], container.Name))
+			}
 		}
 	}
 	return err
+}
+
+// ofDeployment matches what the names of a Deployment's ReplicaSets and Pods have after its name.
+var ofDeployment = regexp.MustCompile(`^-[bcdfghjklmnpqrstvwxz2456789]{5,10}(?:-[bcdfghjklmnpqrstvwxz2456789]{5})?$`)
+
+// isAboutHub reports whether an event is about the hub's Lease, or about a Deployment of the chart with its ReplicaSets and Pods.
+func isAboutHub(event *corev1.Event, deployments []appsv1.Deployment) bool {
+	about := event.InvolvedObject
+	if about.Kind == "Lease" {
+		return about.Name == leaseName
+	}
+	return slices.ContainsFunc(deployments, func(deployment appsv1.Deployment) bool {
+		suffix, isPrefix := strings.CutPrefix(about.Name, deployment.Name)
+		switch about.Kind {
+		case "Deployment":
+			return isPrefix && suffix == ""
+		case "ReplicaSet", "Pod":
+			return isPrefix && ofDeployment.MatchString(suffix)
+		default:
+			return false
+		}
+	})
 }
 
 // log writes the end of a container's log.
@@ -208,12 +230,12 @@ func (d *dump) log(ctx context.Context, server rest.Interface, pod *corev1.Pod, 
 	stream, err := server.Get().AbsPath("/api/v1/namespaces", pod.Namespace, "pods", pod.Name, "log").
 		Param("container", container).Param("tailLines", strconv.Itoa(logLines)).Param("limitBytes", strconv.Itoa(maxFileBytes)).Stream(ctx)
 	if err != nil {
-		return d.write(name, fmt.Appendf(nil, "cannot be read: %s\n", cli.SanitizeLine(err.Error())))
+		return d.write(name, fmt.Appendf(nil, "cannot be read: %s\n", redactText(cli.SanitizeLine(err.Error()))))
 	}
 	defer func() { _ = stream.Close() }()
 	content, err := io.ReadAll(io.LimitReader(stream, maxFileBytes))
 	if err != nil {
 		return err
 	}
-	return d.write(name, []byte(cli.SanitizeLines(string(content))))
+	return d.write(name, []byte(redactText(string(content))))
 }
