@@ -135,6 +135,7 @@ func (u *uiTest) showsObject(t *testing.T) {
 	g.Expect(u.texts(t, "section[aria-label='Related objects'] tbody tr")).To(Equal([]string{"configmaps Mailbox deployments/settings shop/settings"}))
 	g.Expect(u.texts(t, "section[aria-label=Clusters] tbody tr")).To(HaveExactElements(
 		"guilder ✗ Conflict the cluster has another object of this name", "ducat … Syncing", "florin ✓ Healthy", "krone ✓ Healthy"))
+	g.Expect(u.texts(t, "section[aria-label=Events] tbody tr")).To(HaveExactElements(MatchRegexp(`^Warning Conflict \d+s On guilder: the cluster has another object of this name$`)))
 	g.Expect(u.texts(t, "code")).To(Equal([]string{"kubectl synchub explain florin deployments.apps shop/web"}))
 	u.picture(t, "ui-object.png")
 	u.run(t, chromedp.Click("section[aria-label=Clusters] tbody a"), chromedp.WaitVisible(".result.bad"))
@@ -145,7 +146,7 @@ func (u *uiTest) showsMailboxObject(t *testing.T) {
 	u.open(t, "/targets/"+uiInventory+"/guilder")
 	u.run(t, chromedp.Click("section[aria-label='Failed Objects'] tbody a"), chromedp.WaitVisible(".steps"))
 	g := NewWithT(t)
-	g.Expect(u.texts(t, "h2")).To(Equal([]string{"On guilder"}))
+	g.Expect(u.texts(t, "h2")).To(Equal([]string{"On guilder", "Events"}))
 	g.Expect(u.texts(t, ".steps li")).To(ContainElement(HavePrefix("✓ SyncTarget")))
 }
 
@@ -181,6 +182,7 @@ func (u *uiTest) showsEvents(t *testing.T) {
 	g.Expect(u.texts(t, "tbody tr")).To(ConsistOf(
 		MatchRegexp(`^SyncTarget ducat root:ui-inventory Warning TargetUnreachable \d+s The cluster does not answer\.$`),
 		MatchRegexp(`^SyncTarget florin root:ui-inventory Normal Ready \d+s.* The hub syncs the cluster\.$`),
+		MatchRegexp(`^Deployment shop/web root:ui-shop Warning Conflict \d+s On guilder: the cluster has another object of this name$`),
 		HaveSuffix("<img src=x onerror=alert(1)>")))
 	g.Expect(evaluate[int](t, u.browser, "document.querySelectorAll('main img').length")).To(BeZero(), "texts are escaped")
 }

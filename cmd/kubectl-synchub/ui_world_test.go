@@ -189,6 +189,16 @@ func (w *uiWorld) fill(t testing.TB) {
 			t.Fatal(err)
 		}
 	}
+	conflict := uiEvent("Deployment", "web", "", corev1.EventTypeWarning, "Conflict", "On guilder: the cluster has another object of this name")
+	conflict.Namespace, conflict.InvolvedObject.Namespace, conflict.InvolvedObject.APIVersion = "shop", "shop", "apps/v1"
+	// Anybody may write events.
+	foreign := conflict
+	foreign.ReportingController = "another"
+	for _, event := range []corev1.Event{conflict, foreign} {
+		if err := w.workload.Create(t.Context(), &event); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // sync brings a Deployment of florin's mailbox to the target, with the rules and the credentials that explain reads.
@@ -336,6 +346,6 @@ func uiEvent(kind, name string, uid types.UID, level, reason, message string) co
 	return corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "default", GenerateName: name + "-"},
 		InvolvedObject: corev1.ObjectReference{APIVersion: edgev2alpha1.SchemeGroupVersion.String(), Kind: kind, Name: name, UID: uid},
-		Type:           level, Reason: reason, Message: message, LastTimestamp: metav1.Now(), Count: 1,
+		Type:           level, Reason: reason, Message: message, LastTimestamp: metav1.Now(), Count: 1, ReportingController: "synchub",
 	}
 }

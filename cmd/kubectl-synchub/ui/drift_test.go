@@ -39,11 +39,22 @@ import (
 
 const driftWorkspace = "root:shop"
 
-// driftPage returns the page of the ConfigMap shop/settings on florin, in a workspace with the objects given. No server answers, so the page
-// has no explanation.
-func driftPage(t *testing.T, placement string, objects ...client.Object) *html.Node {
+// absentKubeconfig returns the path of a kubeconfig that does not exist. No server answers, so pages have no explanation.
+func absentKubeconfig(t *testing.T) string { return filepath.Join(t.TempDir(), "absent") }
+
+// objectPageOf returns the page of the ConfigMap shop/settings on florin, in a workspace with the objects given.
+func objectPageOf(t *testing.T, kubeconfig, placement string, objects ...client.Object) *html.Node {
 	t.Helper()
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "absent"))
+	address := objectURL(objectQuery{Workspace: driftWorkspace, Placement: placement, SyncTarget: "florin", Object: placed.Object{
+		GroupResource: schema.GroupResource{Resource: "configmaps"}, NamespacedName: types.NamespacedName{Namespace: "shop", Name: "settings"},
+	}})
+	return pageOf(t, kubeconfig, address, objects...)
+}
+
+// pageOf returns a page about a workspace with the objects given.
+func pageOf(t *testing.T, kubeconfig, address string, objects ...client.Object) *html.Node {
+	t.Helper()
+	t.Setenv("KUBECONFIG", kubeconfig)
 	w := &workspace{
 		name: driftWorkspace, isInventory: true, isWorkload: true, options: cli.NewWorkspaceOptions(genericiooptions.NewTestIOStreamsDiscard()),
 		reader: &cli.Reader{Client: newCountingClient(objects...)},
@@ -52,9 +63,6 @@ func driftPage(t *testing.T, placement string, objects ...client.Object) *html.N
 	if err := watchAll(t.Context(), []*workspace{w}, changed); err != nil {
 		t.Fatal(err)
 	}
-	address := objectURL(objectQuery{Workspace: w.name, Placement: placement, SyncTarget: "florin", Object: placed.Object{
-		GroupResource: schema.GroupResource{Resource: "configmaps"}, NamespacedName: types.NamespacedName{Namespace: "shop", Name: "settings"},
-	}})
 	recorder := httptest.NewRecorder()
 	newServer([]*workspace{w}, changed).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))
 	page, err := html.Parse(recorder.Body)
@@ -163,7 +171,7 @@ func TestObjectPageShowsDrift(t *testing.T) {
 		"another object":     {"", []client.Object{targetFailing("", other)}, nil, nil, nil},
 		"no such SyncTarget": {"", nil, nil, nil, nil},
 	} {
-		section := find(driftPage(t, c.placement, c.objects...), hasAttribute("aria-label", "Drift"))
+		section := find(objectPageOf(t, absentKubeconfig(t), c.placement, c.objects...), hasAttribute("aria-label", "Drift"))
 		if c.rows == nil {
 			if len(section) > 0 {
 				t.Errorf("%s: %s", name, textOf(section[0]))
@@ -206,7 +214,7 @@ func TestDriftIsEscaped(t *testing.T) {
 		Desired: `"</table></section><iframe src=javascript:alert(3)>"`, Observed: "\"\x1b[31m<b>{{.Command}}&lt;\u202e\"",
 	}
 	pair := edgev2alpha1.PlacementPair{SyncTarget: "florin", ObjectFailure: driftFailure(plan.ReasonDrifted, hostile)}
-	page := driftPage(t, "shop", placementFailing(pair))
+	page := objectPageOf(t, absentKubeconfig(t), "shop", placementFailing(pair))
 	for _, element := range find(page, func(node *html.Node) bool {
 		return slices.Contains([]string{"script", "img", "iframe", "b"}, node.Data)
 	}) {

@@ -78,7 +78,8 @@ type objectContent struct {
 	Result  explain.Result
 	Class   string
 	// Drift has the fields that differ on the cluster, if the hub reports that; else nil.
-	Drift *objectDrift
+	Drift  *objectDrift
+	Events objectEvents
 	// Error is the reason why there is no explanation.
 	Error string
 }
@@ -139,9 +140,10 @@ func (s *server) objectPage(ctx context.Context, query url.Values) view {
 	if content.Placement != "" && !s.addClusters(w, &content, query) {
 		return view{}
 	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	content.Events = s.objectEvents(ctx, w, content.objectQuery)
 	if content.SyncTarget != "" {
-		ctx, cancel := context.WithTimeout(ctx, readTimeout)
-		defer cancel()
 		s.addExplanation(ctx, w, &content)
 		content.Drift = driftOf(ctx, w, content.objectQuery)
 	}

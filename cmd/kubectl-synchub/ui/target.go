@@ -44,7 +44,7 @@ func (s *server) targetPage(workspaceName, name string) view {
 	content := targetContent{Row: overview.RowOf(target, now), WorkspaceName: w.name}
 	content.Health = healthNames[content.Row.Health()]
 	var events []corev1.Event
-	for _, event := range w.eventsAbout("SyncTarget", name) {
+	for _, event := range w.eventsAbout(func(about *corev1.ObjectReference) bool { return isKind(about, "SyncTarget") && about.Name == name }) {
 		events = append(events, *event)
 	}
 	content.Sections = sectionsOf(describe.Target(target, events, now), func(row describe.Row) string {

@@ -125,7 +125,7 @@ func TestTabsShareWatches(t *testing.T) {
 		lists, watches, open := from.requests()
 		kinds := slices.Sorted(maps.Keys(watches))
 		want := []string{
-			"*v1.EventList involvedObject.kind=EdgePlacement", "*v1.EventList involvedObject.kind=SyncTarget",
+			"*v1.EventList reportingComponent=synchub",
 			"*v2alpha1.EdgePlacementList ", "*v2alpha1.SinglePlacementSliceList ", "*v2alpha1.SyncTargetList ",
 		}
 		if !slices.Equal(kinds, want) || open != len(want) {
@@ -140,7 +140,7 @@ func TestTabsShareWatches(t *testing.T) {
 		server := newServer([]*workspace{w}, changed)
 		tabs, closeTabs := openTabs(t, server, changed, "/", "/placements", "/events", "/targets/root:fleet/florin", "/", "/")
 		synctest.Wait()
-		if err := from.Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ready"}, InvolvedObject: corev1.ObjectReference{Kind: "SyncTarget", Name: "florin"}}); err != nil {
+		if err := from.Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ready"}, InvolvedObject: corev1.ObjectReference{APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SyncTarget", Name: "florin"}}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -33,6 +33,9 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
+// hubComponent is the reporter of the hub's events.
+const hubComponent = "synchub"
+
 // workspace is a workspace that the page shows: an inventory workspace, a workload workspace, or both.
 type workspace struct {
 	// name is its path or its logical cluster, as the user or their kubeconfig names it.
@@ -45,8 +48,8 @@ type workspace struct {
 	targets    *store[*edgev2alpha1.SyncTarget]
 	placements *store[*edgev2alpha1.EdgePlacement]
 	slices     *store[*edgev2alpha1.SinglePlacementSlice]
-	// events are about SyncTargets, and about EdgePlacements.
-	events []*store[*corev1.Event]
+	// events are the hub's, about all kinds.
+	events *store[*corev1.Event]
 }
 
 // openWorkspace finds out what a workspace serves. Without a path, it is the one of the kubeconfig.
@@ -108,11 +111,10 @@ func watchAll(ctx context.Context, all []*workspace, changed *changes) error {
 
 func (w *workspace) watch(ctx context.Context, changed func()) (err error) {
 	from, everything := w.reader.Client, fields.Everything()
-	if w.isInventory {
+	byHub := fields.OneTermEqualSelector("reportingComponent", hubComponent)
+	w.events, err = watchKind(ctx, from, "Events", &corev1.Event{}, func() client.ObjectList { return &corev1.EventList{} }, byHub, changed)
+	if err == nil && w.isInventory {
 		w.targets, err = watchKind(ctx, from, "SyncTargets", &edgev2alpha1.SyncTarget{}, func() client.ObjectList { return &edgev2alpha1.SyncTargetList{} }, everything, changed)
-		if err == nil {
-			err = w.watchEvents(ctx, "SyncTarget", changed)
-		}
 	}
 	if err != nil || !w.isWorkload {
 		return err
@@ -122,17 +124,6 @@ func (w *workspace) watch(ctx context.Context, changed func()) (err error) {
 		return err
 	}
 	w.slices, err = watchKind(ctx, from, "SinglePlacementSlices", &edgev2alpha1.SinglePlacementSlice{}, func() client.ObjectList { return &edgev2alpha1.SinglePlacementSliceList{} }, everything, changed)
-	if err != nil {
-		return err
-	}
-	return w.watchEvents(ctx, "EdgePlacement", changed)
-}
-
-// watchEvents watches the events about objects of a kind.
-func (w *workspace) watchEvents(ctx context.Context, kind string, changed func()) error {
-	about := fields.OneTermEqualSelector("involvedObject.kind", kind)
-	events, err := watchKind(ctx, w.reader.Client, "Events of "+kind+"s", &corev1.Event{}, func() client.ObjectList { return &corev1.EventList{} }, about, changed)
-	w.events = append(w.events, events)
 	return err
 }
 
@@ -140,9 +131,7 @@ func (w *workspace) awaitReady(ctx context.Context) {
 	w.targets.awaitReady(ctx)
 	w.placements.awaitReady(ctx)
 	w.slices.awaitReady(ctx)
-	for _, events := range w.events {
-		events.awaitReady(ctx)
-	}
+	w.events.awaitReady(ctx)
 }
 
 // problems describe why the content of the watches may be missing or old.
@@ -155,19 +144,15 @@ func (w *workspace) problems() (found []string) {
 	add(w.targets.problem())
 	add(w.placements.problem())
 	add(w.slices.problem())
-	for _, events := range w.events {
-		add(events.problem())
-	}
+	add(w.events.problem())
 	return found
 }
 
-// eventsAbout returns the events about objects of a kind and a name, the newest first. An empty name means all objects.
-func (w *workspace) eventsAbout(kind, name string) (found []*corev1.Event) {
-	for _, events := range w.events {
-		for _, event := range events.list() {
-			if object := event.InvolvedObject; object.Kind == kind && (name == "" || object.Name == name) {
-				found = append(found, event)
-			}
+// eventsAbout returns the events whose subject meets a condition, the newest first.
+func (w *workspace) eventsAbout(isWanted func(*corev1.ObjectReference) bool) (found []*corev1.Event) {
+	for _, event := range w.events.list() {
+		if isWanted(&event.InvolvedObject) {
+			found = append(found, event)
 		}
 	}
 	slices.SortFunc(found, newestFirst)
