@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 )
 
@@ -44,5 +45,34 @@ func TestDesignNamesFilesThatExist(t *testing.T) {
 	}
 	if named == 0 {
 		t.Error("no page names a file")
+	}
+}
+
+// The page of the metrics lists the values of the label cause. Every state but Selected is one, too.
+func TestMetricsPageListsCauses(t *testing.T) {
+	read := func(file string, parts *regexp.Regexp) (found []string) {
+		text, err := os.ReadFile(file) //nolint:gosec // a file of this repository
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range parts.FindAllStringSubmatch(string(text), -1) {
+			found = append(found, match[1])
+		}
+		return found
+	}
+	causes := read("plan/decision.go", regexp.MustCompile(`(?m)^\t\w+ +(?:Cause|State) += "(\w+)"$`))
+	causes = slices.DeleteFunc(causes, func(cause string) bool { return cause == "Selected" })
+	paragraph := read("../docs/metrics.md", regexp.MustCompile("(?s)\n(`cause` is one of .*?)\\. "))
+	if len(causes) < 10 || len(paragraph) != 1 {
+		t.Fatalf("%d causes, and %d paragraphs about them", len(causes), len(paragraph))
+	}
+	var listed []string
+	for _, match := range regexp.MustCompile("`([A-Z]\\w+)`").FindAllStringSubmatch(paragraph[0], -1) {
+		listed = append(listed, match[1])
+	}
+	slices.Sort(causes)
+	slices.Sort(listed)
+	if !slices.Equal(causes, listed) {
+		t.Errorf("docs/metrics.md lists the causes %v, and there are %v", listed, causes)
 	}
 }

@@ -188,7 +188,7 @@ func TestTheListIsValid(t *testing.T) {
 	}
 }
 
-var reasonConstant = regexp.MustCompile(`(?m)^\s*(Reason[A-Z]\w*)\s*(?:\w+\s*)?= "(\w+)"`)
+var reasonConstant = regexp.MustCompile(`(?m)^\s*(?:const )?(Reason[A-Z]\w*)\s*(?:\w+\s*)?= "(\w+)"`)
 
 // A user finds each reason of a condition, an event or a failure on a page.
 func TestReasonsAreExplained(t *testing.T) {
