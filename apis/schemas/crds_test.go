@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
 
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
@@ -54,6 +55,64 @@ func TestCRDsAreAcceptedByAnAPIServer(t *testing.T) {
 				t.Errorf("scope is %s, wanted %s", crd.Spec.Scope, scope)
 			}
 		})
+	}
+}
+
+// A column of a list shows the first item only, which is in the name of the column.
+func TestColumnsOfLists(t *testing.T) {
+	for name, c := range map[string]struct {
+		object string
+		want   []any
+	}{
+		"customizers.edge.kubestellar.io": {
+			`{metadata: {name: settings, annotations: {edge.kubestellar.io/expand-parameters: "true"}}, replacements: [{path: $.data.a}, {path: $.data.b}]}`,
+			[]any{"settings", "$.data.a", "true"},
+		},
+		"singleplacementslices.edge.kubestellar.io": {
+			`{metadata: {name: shop}, destinations: [{syncTargetName: florin}, {syncTargetName: guilder}]}`, []any{"shop", "florin"},
+		},
+	} {
+		crd, err := CRD(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		convertor, err := tableconvertor.New(crd.Spec.Versions[0].AdditionalPrinterColumns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for object, want := range map[string][]any{c.object: c.want, `{metadata: {name: empty}}`: append([]any{"empty"}, make([]any, len(c.want)-1)...)} {
+			table, err := convertor.ConvertToTable(t.Context(), fixtures.Object(t, object), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cells := table.Rows[0].Cells; !slices.Equal(cells[:len(want)], want) {
+				t.Errorf("%s: want %v, got %v", name, want, cells)
+			}
+		}
+		for _, column := range crd.Spec.Versions[0].AdditionalPrinterColumns {
+			if strings.Contains(column.JSONPath, "[0]") && !strings.HasPrefix(column.Name, "First ") {
+				t.Errorf("%s: the column %s shows a first item", name, column.Name)
+			}
+		}
+	}
+}
+
+func TestShortNamesAreDifferent(t *testing.T) {
+	kinds := map[string]string{}
+	for name := range crds() {
+		crd, err := CRD(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, short := range crd.Spec.Names.ShortNames {
+			if other, ok := kinds[short]; ok {
+				t.Errorf("%s and %s have the short name %s", name, other, short)
+			}
+			kinds[short] = name
+		}
+	}
+	if kinds["loc"] == "" || kinds["cust"] == "" {
+		t.Errorf("the short names are %v", kinds)
 	}
 }
 

@@ -27,7 +27,9 @@ import (
 // which are expanded for each destination. The fields are the same as in KubeStellar 0.14.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=synchub
+// +kubebuilder:resource:scope=Namespaced,shortName=cust,categories=synchub
+// +kubebuilder:printcolumn:name="First Path",type=string,JSONPath=`.replacements[0].path`
+// +kubebuilder:printcolumn:name="Parameters",type=string,JSONPath=`.metadata.annotations.edge\.kubestellar\.io/expand-parameters`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Customizer struct {
 	metav1.TypeMeta `json:",inline"`

@@ -28,7 +28,7 @@ const DefaultLocationName = "default"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories=synchub
+// +kubebuilder:resource:scope=Cluster,shortName=loc,categories=synchub
 // +kubebuilder:printcolumn:name="Instances",type=integer,JSONPath=`.status.instances`
 // +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableInstances`
 // +kubebuilder:printcolumn:name="Workspaces",type=string,priority=1,JSONPath=`.spec.availableTo.workspaces`

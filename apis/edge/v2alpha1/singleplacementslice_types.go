@@ -27,6 +27,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=sps,categories=synchub
+// +kubebuilder:printcolumn:name="First Cluster",type=string,JSONPath=`.destinations[0].syncTargetName`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type SinglePlacementSlice struct {
 	metav1.TypeMeta `json:",inline"`
