@@ -17,8 +17,8 @@ limitations under the License.
 package main
 
 import (
+	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -31,8 +31,93 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// foreignExamples have kinds of other projects. test/chart tests their values for the chart.
-var foreignExamples = []string{"argocd.yaml", "flux.yaml"}
+// foreignKind is a kind of another project. Its schema has the fields that the examples use, with their types and rules there. A server refuses
+// all other fields in a server-side apply. test/chart tests the values for the chart.
+type foreignKind struct{ group, version, kind, plural, spec string }
+
+var foreignKinds = []foreignKind{
+	{"argoproj.io", "v1alpha1", "Application", "applications", `
+type: object
+required: [destination, project]
+properties:
+  project: {type: string}
+  destination: {type: object, properties: {server: {type: string}, name: {type: string}, namespace: {type: string}}}
+  source:
+    type: object
+    required: [repoURL]
+    properties:
+      repoURL: {type: string}
+      path: {type: string}
+      targetRevision: {type: string}
+      helm:
+        type: object
+        properties:
+          apiVersions: {type: array, items: {type: string}}
+          valuesObject: {type: object, x-kubernetes-preserve-unknown-fields: true}
+  syncPolicy:
+    type: object
+    properties:
+      automated: {type: object, properties: {prune: {type: boolean}, selfHeal: {type: boolean}}}
+      syncOptions: {type: array, items: {type: string}}
+      retry: {type: object, properties: {limit: {type: integer, format: int64}}}
+`},
+	{"source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories", `
+type: object
+required: [interval, url]
+properties:
+  interval: {type: string, pattern: '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'}
+  url: {type: string, pattern: '^(http|https|ssh)://.*$'}
+  ref: {type: object, properties: {branch: {type: string}}}
+`},
+	{"helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helmreleases", `
+type: object
+required: [interval]
+properties:
+  interval: {type: string, pattern: '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'}
+  chart:
+    type: object
+    required: [spec]
+    properties:
+      spec:
+        type: object
+        required: [chart, sourceRef]
+        properties:
+          chart: {type: string, minLength: 1}
+          sourceRef: {type: object, required: [name], properties: {kind: {type: string, enum: [HelmRepository, GitRepository, Bucket]}, name: {type: string, minLength: 1}}}
+  values: {x-kubernetes-preserve-unknown-fields: true}
+`},
+	{"kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations", `
+type: object
+required: [interval, prune, sourceRef]
+properties:
+  interval: {type: string, pattern: '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'}
+  path: {type: string}
+  prune: {type: boolean}
+  sourceRef: {type: object, required: [kind, name], properties: {kind: {type: string, enum: [OCIRepository, GitRepository, Bucket]}, name: {type: string}}}
+  kubeConfig: {type: object, properties: {secretRef: {type: object, required: [name], properties: {key: {type: string}, name: {type: string}}}}}
+`},
+}
+
+// definition returns the CustomResourceDefinition of the kind.
+func (k foreignKind) definition() string {
+	return fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]s.%[2]s}
+spec:
+  group: %[2]s
+  scope: Namespaced
+  names: {kind: %[3]s, listKind: %[3]sList, plural: %[1]s, singular: %[4]s}
+  versions:
+  - name: %[5]s
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:%[6]s`, k.plural, k.group, k.kind, strings.ToLower(k.kind), k.version, strings.ReplaceAll(k.spec, "\n", "\n            "))
+}
 
 // TestExamples applies the examples to a server that serves the APIs of kcp workspaces and of the hosting cluster. The server is its own: a
 // workspace with these APIs is another one for other tests.
@@ -43,15 +128,17 @@ func TestExamples(t *testing.T) {
 	}
 	files := append(glob(t, "../../examples/*.yaml"), examples+"databases-crd.yaml", examples+"databases.yaml")
 	listed := string(suite.ReadFile(t, "../../examples/README.md"))
-	suite.Apply(t, server.Config, "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
+	for _, kind := range foreignKinds {
+		suite.Apply(t, server.Config, kind.definition())
+	}
+	for _, namespace := range []string{"shop", "argocd", "synchub"} {
+		suite.Apply(t, server.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")
+	}
 	client := suite.Dynamic(t, server.Config)
 	for _, file := range files {
 		name := filepath.Base(file)
 		if filepath.Dir(file) == "../../examples" && !strings.Contains(listed, "]("+name+")") {
 			t.Errorf("the index does not list %s", name)
-		}
-		if slices.Contains(foreignExamples, name) {
-			continue
 		}
 		mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(suite.Discovery(t, server.Config)))
 		for document := range strings.SplitSeq(string(suite.ReadFile(t, file)), "\n---\n") {
