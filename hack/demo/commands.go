@@ -51,7 +51,7 @@ func (c command) String() string {
 // show prints a command and its output.
 func (d *demo) show(ctx context.Context, c command) error {
 	d.screen.Println("$ " + c.String())
-	output, err := d.output(ctx, c)
+	output, err := d.execute(ctx, c)
 	if err == nil && output != "" {
 		d.screen.Println(output)
 	}

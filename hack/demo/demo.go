@@ -53,6 +53,9 @@ type demo struct {
 	teams       []*team
 	log         *timeline.Log
 	fleet       *fleetTable
+	// execute runs a command and returns its output, and await checks until a check succeeds.
+	execute func(context.Context, command) (string, error)
+	await   func(ctx context.Context, check func(context.Context) error) error
 	// recording receives what is shown once everything is up. It may be nil.
 	recording *recording.Recording
 	// pictures is the directory for pictures of the dashboards, with something broken, or "".
@@ -93,6 +96,7 @@ func newDemo(state *state, screen *screen.Screen, hubLogLevel string) *demo {
 	}
 	d.log = timeline.NewLog(routes...)
 	d.fleet = newFleetTable(d.clusters, screen)
+	d.execute, d.await = d.output, eventually
 	return d
 }
 
@@ -116,11 +120,16 @@ func (d *demo) present(ctx context.Context, fail context.CancelCauseFunc, once b
 	if err := d.up(ctx, fail); err != nil {
 		return err
 	}
+	for _, prepare := range []func(context.Context) error{d.offer, d.watch} {
+		if err := prepare(ctx); err != nil {
+			return err
+		}
+	}
 	if d.recording != nil {
 		d.screen.Record(d.recording.Add)
 		defer d.screen.Record(nil)
 	}
-	parts := []func(context.Context) error{d.share, d.follow, d.place, d.ask}
+	parts := d.story()
 	if d.pictures != "" {
 		parts = append(parts, d.breakFleet, d.paint)
 	}
@@ -140,6 +149,11 @@ func (d *demo) present(ctx context.Context, fail context.CancelCauseFunc, once b
 		return cause
 	}
 	return nil
+}
+
+// story returns the parts that show something, in order. They reach servers by execute and await only.
+func (d *demo) story() []func(context.Context) error {
+	return []func(context.Context) error{d.share, d.follow, d.place, d.ask}
 }
 
 // step is a part of the demo that has a title and a time limit.

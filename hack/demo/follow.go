@@ -37,22 +37,23 @@ import (
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// follow lets both teams apply the same manifest, and shows each Deployment until its last status is back.
-func (d *demo) follow(ctx context.Context) error {
+// watch watches the Deployments of all mailboxes and clusters until ctx ends.
+func (d *demo) watch(ctx context.Context) error {
 	watchers := d.watchBothSides(ctx)
-	err := d.take(ctx, step{"wait until mailboxes and clusters can be watched", stepLimit, func(ctx context.Context) error {
+	return d.take(ctx, step{"wait until mailboxes and clusters can be watched", stepLimit, func(ctx context.Context) error {
 		return awaitOpen(ctx, watchers)
 	}})
-	if err != nil {
-		return err
-	}
+}
+
+// follow lets both teams apply the same manifest, and shows each Deployment until its last status is back.
+func (d *demo) follow(ctx context.Context) error {
 	d.screen.Println("\nBoth apply the same manifest, with the same names, in their own workspaces. The table shows when, and\n" +
 		"then how long each leg of the way to each cluster and back took.\n")
 	if err := d.apply(ctx, 1, d.teams...); err != nil {
 		return err
 	}
 	d.redraw()
-	err = d.awaitTimelines(ctx)
+	err := d.awaitTimelines(ctx)
 	d.screen.Draw("")
 	d.screen.Println("\n" + timeline.Table(d.log.Timelines()) + "\n")
 	if err != nil {

@@ -86,7 +86,7 @@ func (d *demo) change(ctx context.Context, team *team, c command, met func(conte
 	d.fleet.show(team.name)
 	err := d.show(ctx, c)
 	if err == nil {
-		err = eventually(ctx, met)
+		err = d.await(ctx, met)
 	}
 	d.fleet.hide()
 	if err != nil {

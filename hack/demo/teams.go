@@ -72,11 +72,13 @@ func (d *demo) createTeam(ctx context.Context, t *team) error {
 	return d.keepWorkspace(t.name, t.workspace())
 }
 
+// offer creates the Location of the fleet, which no workspace may use yet.
+func (d *demo) offer(ctx context.Context) error {
+	return framework.Apply(ctx, d.world.KCP.Workspace(inventoryWorkspace), locationManifest)
+}
+
 // share lets both teams use the fleet.
 func (d *demo) share(ctx context.Context) error {
-	if err := framework.Apply(ctx, d.world.KCP.Workspace(inventoryWorkspace), locationManifest); err != nil {
-		return err
-	}
 	d.screen.Println("\nTwo teams share the fleet. The administrator of the inventory lets them:\n")
 	allow := []string{"synchub", "allow", location, "--yes"}
 	for _, team := range d.teams {

@@ -78,13 +78,20 @@ func (r *Recording) Add(finished, live string) {
 	r.frames = append(r.frames, next)
 }
 
-// wrap breaks lines as a terminal does.
+// wrap breaks lines that are too long between words, and a word that is too long anywhere.
 func (r *Recording) wrap(text string) (lines []string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		runes := []rune(line)
 		for len(runes) > r.columns {
-			lines = append(lines, string(runes[:r.columns]))
-			runes = runes[r.columns:]
+			end, next := r.columns, r.columns
+			for at := r.columns; at > 0; at-- {
+				if runes[at] == ' ' && strings.TrimSpace(string(runes[:at])) != "" {
+					end, next = at, at+1
+					break
+				}
+			}
+			lines = append(lines, string(runes[:end]))
+			runes = runes[next:]
 		}
 		lines = append(lines, string(runes))
 	}

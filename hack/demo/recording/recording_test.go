@@ -43,11 +43,27 @@ func add(finished, live string) func(*Recording) {
 
 func TestAFrameIsTheEndOfWhatWasPrinted(t *testing.T) {
 	r := record(add("one\ntwo", ""), add("", "live"), add("a long line wraps", "live\nlive"))
-	want := [][]string{{"one", "two"}, {"one", "two", "live"}, {"aps", "live", "live"}}
-	want[2][0] = "e wraps"
+	want := [][]string{{"one", "two"}, {"one", "two", "live"}, {"line wraps", "live", "live"}}
 	for i, one := range r.frames {
 		if !slices.Equal(one.lines, want[i]) {
 			t.Errorf("frame %d shows %q, want %q", i, one.lines, want[i])
+		}
+	}
+}
+
+func TestLinesBreakBetweenWords(t *testing.T) {
+	for text, want := range map[string][]string{
+		"ten column":             {"ten column"},
+		"ten column wide":        {"ten column", "wide"},
+		"a long line wraps":      {"a long", "line wraps"},
+		"with averylongwordinit": {"with", "averylongw", "ordinit"},
+		"  indented words":       {"  indented", "words"},
+		"          x":            {"          ", "x"},
+		"größer als größer":      {"größer als", "größer"},
+		"one\n\ntwo":             {"one", "", "two"},
+	} {
+		if got := New(3, 10).wrap(text); !slices.Equal(got, want) {
+			t.Errorf("%q: want %q, got %q", text, want, got)
 		}
 	}
 }
