@@ -47,6 +47,7 @@ func TestDashboards(t *testing.T) {
 	var rules []map[string]string
 	for _, dashboard := range all {
 		checkPlaces(t, dashboard)
+		checkDescriptions(t, dashboard)
 		checkVariables(t, dashboard)
 		checkLinks(t, dashboard)
 		checkColors(t, dashboard)
@@ -87,6 +88,16 @@ func checkPlaces(t *testing.T, dashboard dashboards.Dashboard) {
 				t.Errorf("%s: %q is where %q is, or beyond the edge", dashboard.Title, panel.Title, other)
 			}
 			taken[place] = panel.Title
+		}
+	}
+}
+
+// checkDescriptions checks that each panel has a short description.
+func checkDescriptions(t *testing.T, dashboard dashboards.Dashboard) {
+	t.Helper()
+	for _, panel := range dashboard.Panels {
+		if panel.Type != "row" && (!strings.HasSuffix(panel.Description, ".") || len(panel.Description) > 160) {
+			t.Errorf("%s: %q has the description %q", dashboard.Title, panel.Title, panel.Description)
 		}
 	}
 }

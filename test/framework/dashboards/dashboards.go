@@ -49,10 +49,12 @@ type Variable struct {
 
 // Panel is a panel with its place and its queries.
 type Panel struct {
-	Title   string                   `json:"title"`
-	Type    string                   `json:"type"`
-	GridPos struct{ X, Y, W, H int } `json:"gridPos"`
-	Targets []struct {
+	Title string `json:"title"`
+	// Description is what Grafana shows beside the title on request.
+	Description string                   `json:"description"`
+	Type        string                   `json:"type"`
+	GridPos     struct{ X, Y, W, H int } `json:"gridPos"`
+	Targets     []struct {
 		Expr         string `json:"expr"`
 		LegendFormat string `json:"legendFormat"`
 	} `json:"targets"`
