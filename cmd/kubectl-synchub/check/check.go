@@ -47,7 +47,7 @@ With --dump, the command also writes what a bug report needs into a directory: t
 and configs with their events and, with the kubeconfig of the hosting cluster, the PublishedResources, the Pods and the logs of the hub.
 It writes no Secret, no ConfigMap and no workload, and at most 40 MiB. It hides the values of drifted fields, aggregations,
 annotations and environment variables, and masks credentials in messages and logs. Read the files before you send them: they have
-the names of your workspaces, clusters and objects, and the expressions in your configs.`
+the names of your workspaces, clusters, objects and users, and the expressions in your configs.`
 
 const checkExample = `  # Check as a user of an inventory workspace
   kubectl synchub check
