@@ -47,8 +47,8 @@ func (d *demo) watch(ctx context.Context) error {
 
 // follow lets both teams apply the same manifest, and shows each Deployment until its last status is back.
 func (d *demo) follow(ctx context.Context) error {
-	d.screen.Println("\nBoth apply the same manifest, with the same names, in their own workspaces. The table shows when, and\n" +
-		"then how long each leg of the way to each cluster and back took.\n")
+	d.screen.Println("\nBoth apply the same manifest, with the same names, in their own workspaces. The table shows when,\n" +
+		"and then how long each leg of the way to each cluster and back took.\n")
 	if err := d.apply(ctx, 1, d.teams...); err != nil {
 		return err
 	}
