@@ -59,11 +59,25 @@ func (d *demo) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The workspace has the status a moment after the mailbox.
+	if err := d.awaitHome(ctx, d.teams[0]); err != nil {
+		return err
+	}
 	d.screen.Println("Each has namespaces of its own on the clusters, and its status at home:\n")
 	if err := d.show(ctx, in(d.clusters[0].name, "get", "deployments", "--all-namespaces")); err != nil {
 		return err
 	}
 	return d.show(ctx, in(d.teams[0].name, "get", "deployments", "--namespace", namespace))
+}
+
+// awaitHome waits until the workspace of a team shows that all clusters run its Deployment.
+func (d *demo) awaitHome(ctx context.Context, team *team) error {
+	ctx, cancel := limited(ctx, stepLimit)
+	defer cancel()
+	if err := d.await(ctx, d.runsOn(team, len(d.clusters))); err != nil {
+		return because(ctx, err)
+	}
+	return nil
 }
 
 func (d *demo) awaitTimelines(ctx context.Context) error {
