@@ -93,12 +93,14 @@ func diffLocations(ctx context.Context, o *options, here *cli.Reader, objects []
 	}
 	paths, unread := o.expand(ctx, paths)
 	all.problems = append(all.problems, unread...)
+	known := syncTargetNames{}
+	known.addInventory(self)
 	for _, path := range paths {
-		if err := o.addWorkspace(ctx, all, path, self, next); err != nil {
+		if err := o.addWorkspace(ctx, all, known, path, self, next); err != nil {
 			all.problems = append(all.problems, Remark{Message: fmt.Sprintf("the workspace %s cannot be asked: %v", path, err)})
 		}
 	}
-	return all, nil
+	return all, o.checkSyncTargets(ctx, all, known)
 }
 
 // expand returns paths of workspaces, each once, with the children that paths with a star name.
@@ -122,9 +124,9 @@ func (o *options) expand(ctx context.Context, paths []string) (all []string, unr
 	return slices.Compact(all), unread
 }
 
-// addWorkspace adds the items of one workload workspace, if Locations of an inventory workspace are other ones. A workspace that does not
-// bind compute has none.
-func (o *options) addWorkspace(ctx context.Context, to *scope, path string, inventory logicalcluster.Name, next []edgev2alpha1.Location) error {
+// addWorkspace adds the items and the destinations of one workload workspace, if Locations of an inventory workspace are other ones. A
+// workspace that does not bind compute has none.
+func (o *options) addWorkspace(ctx context.Context, to *scope, known syncTargetNames, path string, inventory logicalcluster.Name, next []edgev2alpha1.Location) error {
 	reader, err := o.ReaderIn(path)
 	if err != nil {
 		return err
@@ -147,6 +149,7 @@ func (o *options) addWorkspace(ctx context.Context, to *scope, path string, inve
 		resolved.destinations, unread = w.resolve(ctx, one.Placement, one.destinations, inventory)
 		after, to.problems = append(after, resolved), append(to.problems, unread...)
 	}
+	known.addWorkspace(w, after)
 	changes, err := w.movesBetween(ctx, w.placements, after)
 	if err != nil {
 		return err

@@ -84,6 +84,9 @@ func (o *options) syncTargetsOf(ctx context.Context, here *cli.Reader) (*cli.Rea
 	if !here.Serves("syncerconfigs") {
 		return nil, nil, errors.New("the current workspace is no workload workspace, no inventory workspace and no mailbox")
 	}
+	if len(o.syncTargets) > 0 {
+		return nil, nil, errors.New("--sync-targets is not for a mailbox, which has one SyncTarget")
+	}
 	logical, err := here.Get(ctx, logicalClusters, types.NamespacedName{Name: "cluster"})
 	if err != nil || logical == nil {
 		return nil, nil, fmt.Errorf("cannot find the SyncTarget of the current mailbox: %w", err)

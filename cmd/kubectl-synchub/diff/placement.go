@@ -84,7 +84,12 @@ func diffPlacements(ctx context.Context, o *options, here *cli.Reader, objects [
 		return nil, err
 	}
 	all := &scope{problems: append(found.problems, problems...)}
-	return all, w.addItems(ctx, all, changes, nil)
+	if err := w.addItems(ctx, all, changes, nil); err != nil {
+		return nil, err
+	}
+	known := syncTargetNames{}
+	known.addWorkspace(w, after)
+	return all, w.checkSyncTargets(ctx, all, known)
 }
 
 // placementsAfter returns the EdgePlacements of the workspace after changes of some. Only changed ones are resolved again.

@@ -227,7 +227,12 @@ func (w *workload) ofManifests(ctx context.Context, objects []*unstructured.Unst
 			all.notes = append(all.notes, Remark{Object: one.object(), Message: "no EdgePlacement places it anywhere"})
 		}
 	}
-	return all, w.addItems(ctx, all, changes, found.namespaces)
+	if err := w.addItems(ctx, all, changes, found.namespaces); err != nil {
+		return nil, err
+	}
+	known := syncTargetNames{}
+	known.addWorkspace(w, nil)
+	return all, w.checkSyncTargets(ctx, all, known)
 }
 
 // addContainers adds the destinations of the objects in a Namespace to the Namespace itself, where each workspace has namespaces of its own.
