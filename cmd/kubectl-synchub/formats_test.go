@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -93,7 +94,7 @@ func TestOutputFormats(t *testing.T) {
 	}
 }
 
-// A letter means the same flag in each command, as in kubectl. Only commands that use a namespace have -n.
+// A letter means the same flag in each command, as in kubectl. Only commands that use a flag have it.
 func TestFlagsMeanOneThing(t *testing.T) {
 	letters := map[string]string{"n": "namespace", "l": "selector", "A": "all-namespaces", "f": "filename", "o": "output", "w": "watch", "y": "yes", "s": "server", "h": "help", "L": "label-columns"}
 	for _, command := range commandsWith("") {
@@ -103,12 +104,29 @@ func TestFlagsMeanOneThing(t *testing.T) {
 			}
 		})
 	}
-	var namespaced []string
-	for name := range commandsWith("namespace") {
-		namespaced = append(namespaced, name)
+	for flag, want := range map[string][]string{
+		"namespace":     {"diff", "explain", "get", "publish", "published-resource render", "register"},
+		"field-manager": {"diff", "diff location", "diff placement"},
+	} {
+		if got := slices.Sorted(maps.Keys(commandsWith(flag))); !slices.Equal(got, want) {
+			t.Errorf("these commands have --%s: %v", flag, got)
+		}
 	}
-	slices.Sort(namespaced)
-	if want := []string{"diff", "explain", "get", "publish", "published-resource render", "register"}; !slices.Equal(namespaced, want) {
-		t.Errorf("these commands have --namespace: %v", namespaced)
+}
+
+// The help of -f names the kind of object that the command expects in the files.
+func TestFilesAreNamed(t *testing.T) {
+	want := map[string]string{
+		"diff": "manifests", "diff location": "Locations", "diff placement": "EdgePlacements", "diff published-resource": "PublishedResources",
+		"explain": "PublishedResources", "publish": "CustomResourceDefinitions", "published-resource render": "PublishedResource",
+	}
+	commands := commandsWith("filename")
+	for name, command := range commands {
+		if usage := command.Flags().Lookup("filename").Usage; want[name] == "" || !strings.HasPrefix(usage, "files with "+want[name]) && !strings.HasPrefix(usage, "files with the "+want[name]) {
+			t.Errorf("the help of %s -f is %q", name, usage)
+		}
+	}
+	if len(commands) != len(want) {
+		t.Errorf("these commands have -f: %v", slices.Sorted(maps.Keys(commands)))
 	}
 }

@@ -75,7 +75,8 @@ type options struct {
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &options{ReadOptions: cli.NewReadOptions(streams)}
 	options.WithNamespace()
-	command := options.newCommand(&cobra.Command{Use: "diff -f FILE", Short: "Show what a change would do to each cluster", Long: diffLong, Example: diffExample}, diffManifests)
+	command := options.newCommand(&cobra.Command{Use: "diff -f FILE", Short: "Show what a change would do to each cluster", Long: diffLong, Example: diffExample}, "manifests", diffManifests)
+	options.addFieldManager(command)
 	flags := command.Flags()
 	flags.StringVar(&options.placement, "placement", "", "only clusters of this EdgePlacement")
 	_ = command.RegisterFlagCompletionFunc("placement", options.CompletePlacement)
@@ -95,13 +96,14 @@ type scope struct {
 	notes, problems []Remark
 }
 
-// newCommand completes a command that asks a question about files.
-func newCommand(streams genericiooptions.IOStreams, command *cobra.Command, ask question) *cobra.Command {
-	return (&options{ReadOptions: cli.NewReadOptions(streams)}).newCommand(command, ask)
+// newCommand completes a command that asks a question about files with a content, and returns its options.
+func newCommand(streams genericiooptions.IOStreams, command *cobra.Command, content string, ask question) (*cobra.Command, *options) {
+	options := &options{ReadOptions: cli.NewReadOptions(streams)}
+	return options.newCommand(command, content, ask), options
 }
 
 // newCommand completes a command with these options.
-func (o *options) newCommand(command *cobra.Command, ask question) *cobra.Command {
+func (o *options) newCommand(command *cobra.Command, content string, ask question) *cobra.Command {
 	o.AddFlags(command)
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	command.Args = func(command *cobra.Command, args []string) error { return failed(cli.NoArguments(command, args)) }
@@ -118,11 +120,15 @@ func (o *options) newCommand(command *cobra.Command, ask question) *cobra.Comman
 	flags := command.Flags()
 	flags.Lookup("target-kubeconfig").Usage = "kubeconfig to ask the clusters with, by contexts of the SyncTargets' names; the default is the hub's"
 	flags.Lookup("target-context").Usage = "context of a single cluster in --target-kubeconfig"
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "files with the manifests; - is standard input (repeatable)")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "files with the "+content+"; - is standard input (repeatable)")
 	flags.StringSliceVar(&o.syncTargets, "sync-targets", nil, "only the clusters of these SyncTargets")
-	flags.StringVar(&o.fieldManager, "field-manager", "kubectl", "the field manager that applies the manifests to the workspace")
 	flags.IntVar(&o.concurrency, "concurrency", 32, "the number of requests in flight")
 	return command
+}
+
+// addFieldManager adds the flag of the commands that ask the workspace for a dry run.
+func (o *options) addFieldManager(command *cobra.Command) {
+	command.Flags().StringVar(&o.fieldManager, "field-manager", "kubectl", "the field manager that applies the files to the workspace")
 }
 
 // failed returns an error with the exit status for errors.

@@ -44,10 +44,11 @@ Output, access to clusters and exit status are as with kubectl synchub diff.`
 const locationExample = `  kubectl synchub diff location -f location.yaml`
 
 func newLocationCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	command := newCommand(streams, &cobra.Command{
+	command, options := newCommand(streams, &cobra.Command{
 		Use: "location -f FILE", Aliases: []string{"loc"},
 		Short: "Show what a change of Locations would do to each cluster", Long: locationLong, Example: locationExample,
-	}, diffLocations)
+	}, "Locations", diffLocations)
+	options.addFieldManager(command)
 	return command
 }
 

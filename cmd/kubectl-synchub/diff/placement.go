@@ -50,10 +50,11 @@ Output, access to clusters and exit status are as with kubectl synchub diff.`
 const placementExample = `  kubectl synchub diff placement -f placement.yaml`
 
 func newPlacementCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	command := newCommand(streams, &cobra.Command{
+	command, options := newCommand(streams, &cobra.Command{
 		Use: "placement -f FILE", Aliases: []string{"edgeplacement", "epl"},
 		Short: "Show what a change of EdgePlacements would do to each cluster", Long: placementLong, Example: placementExample,
-	}, diffPlacements)
+	}, "EdgePlacements", diffPlacements)
+	options.addFieldManager(command)
 	return command
 }
 

@@ -48,10 +48,10 @@ const publishedExample = `  kubectl synchub diff published-resource -f deploymen
   kubectl synchub diff published-resource -f deployments.yaml --sync-targets florin`
 
 func newPublishedResourceCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	command := newCommand(streams, &cobra.Command{
+	command, _ := newCommand(streams, &cobra.Command{
 		Use: "published-resource -f FILE", Aliases: []string{"publishedresource", "pubres"},
 		Short: "Show what a change of PublishedResources would do to each cluster", Long: publishedLong, Example: publishedExample,
-	}, diffPublished)
+	}, "PublishedResources", diffPublished)
 	return command
 }
 
