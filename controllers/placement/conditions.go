@@ -57,8 +57,8 @@ func readyCondition(found outcome, counted *placementCounts) metav1.Condition {
 	case counted.failed > 0:
 		return notReady(rules.ReasonObjectsFailed, "%d of %d pairs of an object and a destination cannot be placed or synced; see status.failures.%s", counted.failed, expected, unservedMessage(counted.unserved))
 	case counted.waiting > 0:
-		return notReady(rules.ReasonWaitingForRollout, "%d of %d pairs of an object and a destination are placed, and %d wait for the rollout; see the condition %s.",
-			counted.placed, expected, counted.waiting, edgev2alpha1.ConditionRolledOut)
+		return notReady(rules.ReasonWaitingForRollout, "%d of %d pairs of an object and a destination are placed, and %s for the rollout; see the condition %s.",
+			counted.placed, expected, wording.Count(counted.waiting, "waits", "wait"), edgev2alpha1.ConditionRolledOut)
 	case counted.placed < expected && len(counted.slow) > 0:
 		return notReady(rules.ReasonMailboxSlow, "%d of %d pairs of an object and a destination are placed. The mailboxes of these SyncTargets take long to accept objects, which an admission webhook there may cause: %s.",
 			counted.placed, expected, firstUnsynced(counted.slow))
@@ -122,8 +122,8 @@ func rolloutCondition(found outcome, counted *placementCounts) metav1.Condition 
 	if status == nil {
 		return metav1.Condition{Type: edgev2alpha1.ConditionRolledOut}
 	}
-	counts := fmt.Sprintf("%d of %d destinations are successful, %d are progressing, %d failed, and %d wait.",
-		status.Succeeded, len(found.resolution.Destinations), status.Progressing, status.Failed, status.Waiting)
+	counts := fmt.Sprintf("%d of %d destinations are successful, %s, %d failed, and %s.",
+		status.Succeeded, len(found.resolution.Destinations), wording.Count(status.Progressing, "is progressing", "are progressing"), status.Failed, wording.Count(status.Waiting, "waits", "wait"))
 	if counted.failed > 0 {
 		counts += fmt.Sprintf(" These failed: %s.", firstFailures(counted.failures))
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // View is a snapshot for computing the status of the configs of one mailbox.
@@ -135,8 +136,8 @@ func beyondLimits(all *mailboxes.Mailboxes, mailbox logicalcluster.Name) (reason
 	}
 	if configs := all.ConfigLimitError(mailbox); configs.IdentityOnly > 0 {
 		reason = cmp.Or(reason, plan.ReasonConfigLimitExceeded)
-		sentences = append(sentences, fmt.Sprintf("Of the configs, the youngest %d are not in force: the hub acts upon %d of a mailbox, which may take %d bytes. "+
-			"Nothing is removed because no config selects it.", configs.IdentityOnly, configs.Limits.Objects, configs.Limits.Bytes))
+		sentences = append(sentences, fmt.Sprintf("Of the configs, the youngest %s not in force: the hub acts upon %d of a mailbox, which may take %d bytes. "+
+			"Nothing is removed because no config selects it.", wording.Count(configs.IdentityOnly, "is", "are"), configs.Limits.Objects, configs.Limits.Bytes))
 	}
 	return reason, strings.Join(sentences, " ")
 }

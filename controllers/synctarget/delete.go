@@ -269,5 +269,5 @@ func cleanupMessage(report edgev2alpha1.CleanupStatus) string {
 	for _, object := range report.Left {
 		remaining = append(remaining, fmt.Sprintf("%s %s (%s)", object.Resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object.Reason))
 	}
-	return fmt.Sprintf("%s %d stay: %s.", text, len(report.Left)+int(report.LeftMore), wording.First(maxNamed, remaining))
+	return fmt.Sprintf("%s %s: %s.", text, wording.Count(len(report.Left)+int(report.LeftMore), "stays", "stay"), wording.First(maxNamed, remaining))
 }

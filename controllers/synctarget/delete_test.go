@@ -41,7 +41,7 @@ func TestCleanupMessage(t *testing.T) {
 	}{
 		"under way":       {edgev2alpha1.CleanupStatus{Remaining: new(int32(3)), Removed: 4}, "3 objects are still to go, 4 gone."},
 		"nobody can tell": {edgev2alpha1.CleanupStatus{}, "The number of remaining objects is unknown."},
-		"with one":        {edgev2alpha1.CleanupStatus{Remaining: new(int32(0)), Left: left(1)}, "0 objects are still to go, 0 gone. 1 stay: configmaps shop/settings (Orphaned)."},
+		"with one":        {edgev2alpha1.CleanupStatus{Remaining: new(int32(0)), Left: left(1)}, "0 objects are still to go, 0 gone. 1 stays: configmaps shop/settings (Orphaned)."},
 	} {
 		if got := cleanupMessage(test.report); got != test.want {
 			t.Errorf("%s: want %q, got %q", name, test.want, got)

@@ -24,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // limited are the limits of secrets.
@@ -55,8 +57,8 @@ func TestResourceLimits(t *testing.T) {
 		}
 		g.Expect(ProjectionOf(held)).To(Equal(want))
 		if number >= 2 {
-			g.Expect(owner.RequireFullObject(secrets, here, held)).To(MatchError("the mailbox has " + fmt.Sprint(number+1) + " secrets, but may have 2: the youngest " + fmt.Sprint(number-1) +
-				" are not synced, and left as they are on the target, until objects are deleted from the mailbox or the limit of its PublishedResource is raised"))
+			g.Expect(owner.RequireFullObject(secrets, here, held)).To(MatchError("the mailbox has " + fmt.Sprint(number+1) + " secrets, but may have 2: the youngest " +
+				wording.Count(number-1, "is not synced, and left as it is", "are not synced, and left as they are") + " on the target, until objects are deleted from the mailbox or the limit of its PublishedResource is raised"))
 		}
 	}
 	usage := owner.parts.usages.of(here, false)

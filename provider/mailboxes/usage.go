@@ -26,6 +26,8 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // Limits bound the cache of one mailbox, or of one resource in it. Zero means no bound.
@@ -94,7 +96,8 @@ func (e *LimitError) Error() string {
 	case e.TotalLimit > 0:
 		limits = fmt.Sprintf("objects that do not fit now, since all mailboxes together have more than the hub's %d bytes", e.TotalLimit)
 	}
-	return fmt.Sprintf("the mailbox has %s: the youngest %d are not synced, and left as they are on the target, until objects are deleted from the mailbox or %s", limits, e.IdentityOnly, e.remedy())
+	return fmt.Sprintf("the mailbox has %s: the youngest %s on the target, until objects are deleted from the mailbox or %s",
+		limits, wording.Count(e.IdentityOnly, "is not synced, and left as it is", "are not synced, and left as they are"), e.remedy())
 }
 
 func (e *LimitError) remedy() string {

@@ -32,8 +32,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// counted matches a number before a plural. "1 of 1 replicas" and limits, which are constants above 1, are right.
-var counted = regexp.MustCompile(`(of|than|most|last|first|has|have) %d|%d (more )?(selected |deleted |other )?(clusters|copies|destinations|mailboxes|namespaces|objects|pairs|problems|replicas|resources|targets|workspaces|[A-Z]\w+s)\b`)
+// counted matches a number before a plural, or before the verb of one. "1 of 1 replicas" and limits, which are constants above 1, are right.
+var counted = regexp.MustCompile(`(of|than|most|last|first|has|have) %d|%d (more )?(selected |deleted |other )?(clusters|copies|destinations|mailboxes|namespaces|objects|pairs|problems|replicas|resources|targets|workspaces|[A-Z]\w+s|are|were|have|do|need|wait|stay|differ|remain)\b`)
 
 func TestMessagesCountWithThisPackage(t *testing.T) {
 	repository := os.DirFS("../..")

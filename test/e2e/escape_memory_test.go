@@ -274,7 +274,7 @@ spec:
 			syncTarget, err := inventory.SyncTarget(ctx, "florin")
 			g.Expect(err).NotTo(HaveOccurred())
 			condition := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxLimitExceeded)
-			g.Expect(condition).To(HaveField("Message", And(ContainSubstring(message), ContainSubstring("gadgets.%s of", group), ContainSubstring("the youngest 1 are"))))
+			g.Expect(condition).To(HaveField("Message", And(ContainSubstring(message), ContainSubstring("gadgets.%s of", group), ContainSubstring("the youngest 1 is"))))
 		}).WithContext(ctx).Should(Succeed())
 		for number := range count {
 			name := fmt.Sprint("widget-", number)

@@ -95,7 +95,7 @@ var _ = Describe("the kubectl plugin", func() {
 		Expect(described).To(MatchRegexp(`(?m)^Token: +ends in `))
 		Expect(described).To(MatchRegexp(`(?m)^ +SyncerAuthorized +True `))
 		Expect(described).To(MatchRegexp(`(?m)^ +configmaps +v1 +Accepted`))
-		Expect(kubectl.succeeds(ctx, "synchub", "status").out).To(ContainSubstring("1 are well"))
+		Expect(kubectl.succeeds(ctx, "synchub", "status").out).To(ContainSubstring("1 is well"))
 
 		By("listing missing rights when more is published, and extending them")
 		widgets := custom(group, "v1", "widgets", "Widget")

@@ -234,7 +234,7 @@ func CleanupText(syncTarget *edgev2alpha1.SyncTarget) string {
 	}
 	parts = append(parts, fmt.Sprintf("%d gone", report.Removed))
 	if stay := len(report.Left) + int(report.LeftMore); stay > 0 {
-		parts = append(parts, fmt.Sprintf("%d stay", stay))
+		parts = append(parts, wording.Count(stay, "stays", "stay"))
 	}
 	return strings.Join(parts, ", ")
 }

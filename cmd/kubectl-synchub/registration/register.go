@@ -168,7 +168,7 @@ func (r *Registrar) setNamespaces(desired *edgev2alpha1.SyncTarget) error {
 		restrictions.Only = slices.Compact(slices.Sorted(slices.Values(r.Namespaces)))
 	}
 	if many := len(restrictions.Only); many > maxNamespaces {
-		return fmt.Errorf("--namespaces: %d are given, and at most %d can be, since the hub watches each resource in each of them: give fewer, or rights in the whole cluster with '%s'", many, maxNamespaces, AllNamespaces)
+		return fmt.Errorf("--namespaces has %d namespaces, and may have at most %d, since the hub watches each resource in each of them: give fewer, or rights in the whole cluster with '%s'", many, maxNamespaces, AllNamespaces)
 	}
 	for _, namespace := range restrictions.Only {
 		if r.IsProtected != nil && r.IsProtected(namespace, restrictions.AllowProtected) {

@@ -324,7 +324,7 @@ func TestManyNamespacesAreRefused(t *testing.T) {
 		}
 		plan.Namespaces = append(plan.Namespaces, fmt.Sprint("b", number))
 	}
-	if err := plan.setNamespaces(&edgev2alpha1.SyncTarget{}); err == nil || !strings.Contains(err.Error(), "--namespaces: 65 are given, and at most 64 can be") {
+	if err := plan.setNamespaces(&edgev2alpha1.SyncTarget{}); err == nil || !strings.Contains(err.Error(), "--namespaces has 65 namespaces, and may have at most 64") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -29,6 +29,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // maxStatusRows is the maximum number of unhealthy clusters in the output. With the surrounding text they fit on a
@@ -113,10 +114,10 @@ func Print(out io.Writer, rows []overview.Row, all bool, now time.Time) error {
 		printFailures(out, shown)
 	}
 	if worseLeft > 0 {
-		fmt.Fprintf(out, "\n%d more need attention; see them with --all.\n", worseLeft)
+		fmt.Fprintf(out, "\n%s attention; see them with --all.\n", wording.Count(worseLeft, "more needs", "more need"))
 	}
 	if wellLeft > 0 {
-		fmt.Fprintf(out, "\n%d are well.\n", wellLeft)
+		fmt.Fprintf(out, "\n%s well.\n", wording.Count(wellLeft, "is", "are"))
 	}
 	return nil
 }
