@@ -241,6 +241,19 @@ func RowsOf(list *edgev2alpha1.SyncTargetList, now time.Time) []Row {
 	return rows
 }
 
+// WithoutAges returns rows with equal texts at any time at which the state of the SyncTargets is the same.
+func WithoutAges(rows []Row) []Row {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		row := &rows[i]
+		row.LastSeen, row.Created, row.Lag = time.Time{}, time.Time{}, min(row.Lag, time.Nanosecond)
+		if row.Reason == ReasonHubSilent {
+			row.Message = ""
+		}
+	}
+	return rows
+}
+
 // Table returns the rows in the form that kubectl prints.
 func Table(rows []Row, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: columns}

@@ -25,6 +25,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
@@ -46,11 +47,12 @@ type statusOptions struct {
 	cli.ReadOptions
 	output     cli.StructuredOutput
 	all, watch bool
+	clock      clock.WithTicker
 }
 
 // NewCommand returns the command status.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &statusOptions{ReadOptions: cli.NewReadOptions(streams)}
+	options := &statusOptions{ReadOptions: cli.NewReadOptions(streams), clock: clock.RealClock{}}
 	command := &cobra.Command{
 		Use:     "status",
 		Short:   "Show the fleet on one screen, the worst first",
@@ -64,7 +66,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options.AddSelector(command)
 	options.output.AddFlag(command)
 	command.Flags().BoolVar(&options.all, "all", false, "show all SyncTargets, healthy ones too")
-	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "show the state again when it changes")
+	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "show the state again when it changes, and on a terminal every 10 seconds")
 	command.MarkFlagsMutuallyExclusive("watch", "output")
 	return command
 }
@@ -81,19 +83,19 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if o.watch {
 		return o.follow(ctx, workspace, list)
 	}
-	rows, now := rowsOf(list)
+	now := o.clock.Now()
+	rows := rowsOf(list, now)
 	if done, err := o.output.Print(o.Out, overview.DocumentOf(rows)); done || err != nil {
 		return err
 	}
 	return Print(o.Out, rows, o.all, now)
 }
 
-// rowsOf returns the rows of the SyncTargets at the present time, the worst first.
-func rowsOf(list *edgev2alpha1.SyncTargetList) ([]overview.Row, time.Time) {
-	now := time.Now()
+// rowsOf returns the rows of the SyncTargets at a time, the worst first.
+func rowsOf(list *edgev2alpha1.SyncTargetList, now time.Time) []overview.Row {
 	rows := overview.RowsOf(list, now)
 	overview.SortWorstFirst(rows)
-	return rows, now
+	return rows
 }
 
 // Print prints rows for people, sorted as they are: all of them, or the first unhealthy ones.

@@ -17,23 +17,30 @@ limitations under the License.
 package status
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
 
 const (
 	// redrawInterval is the least time between two pictures: SyncTargets of a large fleet change all the time.
 	redrawInterval = time.Second
+	// agesInterval is the greatest time between two pictures on a terminal. A dead hub changes no SyncTarget, and then only the ages
+	// in the picture show that.
+	agesInterval = 10 * time.Second
 	// clearScreen makes a terminal forget the last picture.
 	clearScreen = "\x1b[H\x1b[2J"
 )
@@ -61,12 +68,15 @@ func (f *fleet) apply(change watch.EventType, object client.Object) error {
 	return nil
 }
 
-// take returns the SyncTargets if they have changed since the last call.
-func (f *fleet) take() (list *edgev2alpha1.SyncTargetList, changed bool) {
+// take returns the SyncTargets if they have changed since the last call, or if they are due anyway; else nil.
+func (f *fleet) take(isDue bool) *edgev2alpha1.SyncTargetList {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	changed, f.changed = f.changed, false
-	return f.list.DeepCopy(), changed
+	if !f.changed && !isDue {
+		return nil
+	}
+	f.changed = false
+	return f.list.DeepCopy()
 }
 
 // follow shows the state, and shows it again after changes, until the context ends.
@@ -80,28 +90,61 @@ func (o *statusOptions) follow(ctx context.Context, workspace client.WithWatch, 
 	seen := &fleet{list: *list, changed: true}
 	ended := make(chan error, 1)
 	go func() { ended <- cli.Follow(ctx, workspace, list, seen.apply, options) }()
-	for isFirst := true; ; isFirst = false {
-		if current, changed := seen.take(); changed {
-			if err := o.redraw(current, isFirst); err != nil {
+	shown := &picture{out: o.Out, isTerminal: printers.IsTerminal(o.Out), all: o.all, clock: o.clock}
+	return shown.follow(seen, ended)
+}
+
+// picture is what the user sees of the state.
+type picture struct {
+	out        io.Writer
+	isTerminal bool
+	all        bool
+	clock      clock.WithTicker
+
+	// checked is the time at which the state was last compared with the picture. lasting is the text of the picture without ages; it
+	// is empty before the first one.
+	checked time.Time
+	lasting string
+}
+
+// follow shows the state, and shows it again after changes and as time passes, until the watch has ended. It returns the watch's error.
+func (p *picture) follow(seen *fleet, ended <-chan error) error {
+	ticks := p.clock.NewTicker(redrawInterval)
+	defer ticks.Stop()
+	for {
+		if current := seen.take(p.clock.Since(p.checked) >= agesInterval); current != nil {
+			if err := p.update(current); err != nil {
 				return err
 			}
 		}
 		select {
 		case err := <-ended:
 			return err
-		case <-time.After(redrawInterval):
+		case <-ticks.C():
 		}
 	}
 }
 
-// redraw shows the state in place of the last one. Without a terminal, a line with the time separates the two.
-func (o *statusOptions) redraw(list *edgev2alpha1.SyncTargetList, isFirst bool) error {
-	rows, now := rowsOf(list)
-	switch {
-	case printers.IsTerminal(o.Out):
-		fmt.Fprint(o.Out, clearScreen)
-	case !isFirst:
-		fmt.Fprintf(o.Out, "\n%s\n", now.UTC().Format(time.RFC3339))
+// update shows the state in place of the last picture. Without a terminal, it shows nothing if only ages differ; else a line with the
+// time separates the two.
+func (p *picture) update(list *edgev2alpha1.SyncTargetList) error {
+	now := p.clock.Now()
+	p.checked = now
+	rows := rowsOf(list, now)
+	var lasting bytes.Buffer
+	if err := Print(&lasting, overview.WithoutAges(rows), p.all, now); err != nil {
+		return err
 	}
-	return Print(o.Out, rows, o.all, now)
+	isFirst := p.lasting == ""
+	isSame := p.lasting == lasting.String()
+	p.lasting = lasting.String()
+	switch {
+	case p.isTerminal:
+		fmt.Fprint(p.out, clearScreen)
+	case isSame:
+		return nil
+	case !isFirst:
+		fmt.Fprintf(p.out, "\n%s\n", now.UTC().Format(time.RFC3339))
+	}
+	return Print(p.out, rows, p.all, now)
 }
