@@ -270,12 +270,15 @@ func (p *publishTest) waits(t *testing.T) {
 	t.Helper()
 	first, second := crdOf("Widget", 2), crdOf("Widget", 3)
 	files := write(t, map[string]string{"1": first, "2": second})
-	fail(t, "mailboxes did not have widgets.example.com after 1s: the PublishedResource widgets.example.com is not ready: the hub has not reported anything yet", "publish", "-n", "hub", "-f", files[0], "--wait", "--timeout", "1s")
+	fail(t, "the PublishedResource widgets.example.com was not ready after 1s: the hub has not reported anything yet", "publish", "-n", "hub", "-f", files[0], "--wait", "--timeout", "1s")
 	p.reports(t, metav1.ConditionFalse, "")
-	fail(t, "is not ready: Said: so.", "publish", "-n", "hub", "-f", files[0], "--wait", "--timeout", "1s")
+	fail(t, "was not ready after 1s: Said: so.", "publish", "-n", "hub", "-f", files[0], "--wait", "--timeout", "1s")
 	p.reports(t, metav1.ConditionTrue, "first")
-	succeed(t, "publish", "-n", "hub", "-f", files[0], "--wait", "--timeout", "20s")
-	fail(t, "is not ready: the hub has not replaced the former schema yet", "publish", "-n", "hub", "-f", files[1], "--wait", "--timeout", "1s")
+	got := succeed(t, "publish", "-n", "hub", "-f", files[0], "--wait", "--timeout", "20s")
+	if !strings.HasSuffix(got.errs, "the PublishedResource widgets.example.com is ready: mailboxes get the API within seconds\n") {
+		t.Errorf("it prints\n%s", got.errs)
+	}
+	fail(t, "was not ready after 1s: the hub has not replaced the former schema yet", "publish", "-n", "hub", "-f", files[1], "--wait", "--timeout", "1s")
 	p.reports(t, metav1.ConditionTrue, "second")
 	succeed(t, "publish", "-n", "hub", "-f", files[1], "--wait", "--timeout", "20s")
 }

@@ -132,9 +132,9 @@ func (f publishing) awaits(t *testing.T) {
 	t.Helper()
 	f.report(t, metav1.ConditionTrue, append(registration.ReadyConditions, edgev2alpha1.ConditionReady)...)
 	register := []string{"register", "florin", "--target-kubeconfig", f.Kubeconfig, "--hosting-kubeconfig", f.Kubeconfig, "--resources", "jobs.batch", "--yes"}
-	fail(t, "mailboxes did not have jobs.batch after 1s: the PublishedResource jobs.batch is not ready: the hub has not reported anything yet", append(register, "--timeout", "1s")...)
+	fail(t, "the PublishedResource jobs.batch was not ready after 1s: the hub has not reported anything yet", append(register, "--timeout", "1s")...)
 	f.saysOfJobs(t, metav1.ConditionFalse)
-	fail(t, "is not ready: Said: so.", append(register, "--timeout", "1s")...)
+	fail(t, "was not ready after 1s: Said: so.", append(register, "--timeout", "1s")...)
 	f.saysOfJobs(t, metav1.ConditionTrue)
 	succeed(t, append(register, "--timeout", "20s")...)
 

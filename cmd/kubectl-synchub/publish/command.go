@@ -59,7 +59,7 @@ cluster where nothing is published.`
 const publishExample = `  # Publish all definitions of a file
   kubectl synchub publish -f crds.yaml
 
-  # Wait until mailboxes have the APIs. The hub runs in the namespace hub
+  # Wait until the PublishedResources are ready. The hub runs in the namespace hub
   kubectl synchub publish -f crds.yaml -n hub --wait
 
   # Have the hub install the definitions on the targets, too
@@ -100,7 +100,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.Lookup("namespace").Usage = "the namespace of the hub, regardless of the namespace of the context"
 	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with CustomResourceDefinitions, as documents or in Lists; - is standard input (repeatable)")
 	flags.BoolVar(&install, "install-crd", false, "have the hub install the definitions on the targets; =false undoes that, and installed definitions stay")
-	options.AddWait(command, "mailboxes have the APIs", false, 2*time.Minute)
+	options.AddWait(command, "the PublishedResources are ready; mailboxes get the APIs within seconds of that", false, 2*time.Minute)
 	_ = command.MarkFlagRequired("filename")
 	return command
 }

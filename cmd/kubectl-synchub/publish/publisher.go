@@ -212,7 +212,7 @@ func withMissingRight(err error) error {
 		"Without them, give the output of --dry-run=client -o yaml to an administrator of the cluster", err)
 }
 
-// waitReady waits until mailboxes have the APIs of all plans, with the schemas of the new definitions.
+// waitReady waits until the PublishedResources of all plans are ready, with the schemas of the new definitions.
 func (p *publisher) waitReady(ctx context.Context, planned []Definition) error {
 	var publications []Publication
 	for _, definition := range planned {

@@ -42,7 +42,7 @@ type ReadyWait struct {
 	HasOldSchema func(*synchubv1alpha1.PublishedResource) bool
 }
 
-// Run waits until mailboxes have the APIs. After the timeout it returns an error with the reason for each missing API.
+// Run waits until the PublishedResources are ready. After the timeout it returns an error with the reason for each that is not.
 func (w *ReadyWait) Run(ctx context.Context, publications []Publication) error {
 	if len(publications) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func (w *ReadyWait) Run(ctx context.Context, publications []Publication) error {
 	var problems []error
 	for _, found := range publications {
 		if problem, ok := unready[found.Name()]; ok {
-			problems = append(problems, fmt.Errorf("mailboxes did not have %s after %s: the PublishedResource %s is not ready: %s", found.Resource, w.Timeout, found.Name(), problem))
+			problems = append(problems, fmt.Errorf("the PublishedResource %s was not ready after %s: %s", found.Name(), w.Timeout, problem))
 		}
 	}
 	return errors.Join(problems...)
@@ -88,6 +88,6 @@ func (w *ReadyWait) updateUnready(seen *synchubv1alpha1.PublishedResource, unrea
 		unready[seen.Name] = "the hub has not replaced the former schema yet"
 	default:
 		delete(unready, seen.Name)
-		w.Progress("%s: mailboxes have it", seen.Name)
+		w.Progress("the PublishedResource %s is ready: mailboxes get the API within seconds", seen.Name)
 	}
 }

@@ -151,7 +151,7 @@ func (i *publishing) remainingSteps() error {
 	return fmt.Errorf("the target is registered, but the hosting cluster does not let you publish its resources: %w\nHave this applied there, unless it is published already:\n%s", i.forbidden, strings.Join(manifests, "---\n"))
 }
 
-// waitPublished waits until mailboxes have the APIs.
+// waitPublished waits until the PublishedResources are ready.
 func (i *publishing) waitPublished(ctx context.Context) error {
 	wait := publish.ReadyWait{InventoryOptions: i.InventoryOptions, Hosting: i.hosting, WaitFlags: i.WaitFlags}
 	if i.forbidden == nil {
