@@ -141,7 +141,8 @@ revision: 99
 
 		By("undo restores the healthy revision of the last complete rollout")
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "linux"}}}`)
-		Expect(plugin("undo", "shop", "--dry-run=server")).To(ContainSubstring("till restored (server dry run)"))
+		Expect(plugin("undo", "shop", "--dry-run=server")).To(And(ContainSubstring("till restored (server dry run)"),
+			MatchRegexp(`(?m)^- +edition: "3"$`), MatchRegexp(`(?m)^\+ +edition: "?2b"?$`)))
 		Expect(value(ctx, workload.Config, deployments, ns, "till", "metadata", "labels", "edition")).To(Equal("3"))
 		Expect(plugin("undo", "shop", "--wait", "--timeout=2m")).To(And(HavePrefix("Going back to revision 4.\ndeployment.apps/till restored\n"), ContainSubstring("shop is rolled out")))
 		Expect([]string{edition("florin")(), edition("guilder")()}).To(Equal([]string{"2b", "2b"}))

@@ -19,20 +19,16 @@ package diff
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	kubectldiff "k8s.io/kubectl/pkg/cmd/diff"
-	"k8s.io/utils/exec"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/objectdiff"
 )
 
 // Action is what the hub would do with an object of a cluster.
@@ -169,36 +165,14 @@ func changeOf(one outcome) (*Change, string, error) {
 		change.Fields = fieldsOf(one.from, one.to)
 	}
 	key, err := json.Marshal(change)
-	if err != nil || change.Kind != "Secret" || change.APIVersion != "v1" {
-		return change, string(key), err
+	if err != nil {
+		return nil, "", err
 	}
-	if change.from, change.to, err = masked(one.from, one.to); err == nil && one.action != Delete {
+	masked, err := objectdiff.Change{From: one.from, To: one.to}.Masked()
+	if change.from, change.to = masked.From, masked.To; err == nil && one.action != Delete {
 		change.Fields = fieldsOf(change.from, change.to)
 	}
 	return change, string(key), err
-}
-
-// masked returns two contents of a Secret without its values, as kubectl masks them.
-func masked(from, to map[string]any) (maskedFrom, maskedTo map[string]any, err error) {
-	masker, err := kubectldiff.NewMasker(runtimeObject(from), runtimeObject(to))
-	if err != nil {
-		return nil, nil, err
-	}
-	if object, _ := masker.From().(*unstructured.Unstructured); object != nil {
-		maskedFrom = object.Object
-	}
-	if object, _ := masker.To().(*unstructured.Unstructured); object != nil {
-		maskedTo = object.Object
-	}
-	return maskedFrom, maskedTo, nil
-}
-
-// runtimeObject returns an object with a content; nil for none.
-func runtimeObject(content map[string]any) runtime.Object {
-	if content == nil {
-		return nil
-	}
-	return &unstructured.Unstructured{Object: content}
 }
 
 // remarks groups remarks by object and message.
@@ -284,43 +258,9 @@ func printGroup(streams genericiooptions.IOStreams, changes []Change) error {
 		noun = "SyncTarget"
 	}
 	fmt.Fprintf(streams.Out, "# %s %s\n", noun, cli.SanitizeLine(cli.FirstOf(maxNames, changes[0].SyncTargets)))
-	differ, err := kubectldiff.NewDiffer("LIVE", "MERGED")
-	if err != nil {
-		return err
-	}
-	defer differ.TearDown()
+	contents := make([]objectdiff.Change, 0, len(changes))
 	for _, change := range changes {
-		name := strings.ReplaceAll(change.fileName(), "/", "_")
-		if err := printVersion(differ.From, name, change.from); err != nil {
-			return err
-		}
-		if err := printVersion(differ.To, name, change.to); err != nil {
-			return err
-		}
+		contents = append(contents, objectdiff.Change{From: change.from, To: change.to})
 	}
-	err = differ.Run(&kubectldiff.DiffProgram{Exec: exec.New(), IOStreams: streams})
-	if exit, ok := errors.AsType[exec.ExitError](err); ok && exit.ExitStatus() <= 1 {
-		return nil
-	}
-	return err
-}
-
-// printVersion writes a version of an object, unless there is none.
-func printVersion(version *kubectldiff.DiffVersion, name string, content map[string]any) error {
-	if content == nil {
-		return nil
-	}
-	return version.Print(name, &unstructured.Unstructured{Object: content}, kubectldiff.Printer{})
-}
-
-// fileName returns the name that `kubectl diff` gives the object.
-func (o Object) fileName() string {
-	group, version, found := strings.Cut(o.APIVersion, "/")
-	if !found {
-		group, version = "", o.APIVersion
-	}
-	if group != "" {
-		group += "."
-	}
-	return fmt.Sprintf("%s%s.%s.%s.%s", group, version, o.Kind, o.Namespace, o.Name)
+	return objectdiff.Print(streams, contents)
 }

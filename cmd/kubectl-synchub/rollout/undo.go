@@ -34,6 +34,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/objectdiff"
 	"github.com/synchub-dev/synchub/controllers/placement/revision"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
@@ -45,7 +46,9 @@ The command takes the newest revision that differs from the workspace, or the re
 with your own rights. The change then rolls out as any other.
 
 The command creates deleted objects again. Objects that were added since stay. Revisions have no Secrets, so Secrets stay as
-they are.`
+they are.
+
+A dry run changes nothing. It prints how the objects differ from their former content, as kubectl diff does.`
 
 // undoOptions are the flags of rollout undo.
 type undoOptions struct {
@@ -112,11 +115,7 @@ func (o *undoOptions) run(ctx context.Context, name string) error {
 		return fmt.Errorf("the objects are as in revision %d: nothing to undo", restoration.revision)
 	}
 	o.Note(fmt.Sprintf("Going back to revision %d.", restoration.revision))
-	var problems []error
-	for _, one := range restoration.objects {
-		problems = append(problems, o.restore(ctx, one))
-	}
-	if err := errors.Join(problems...); err != nil {
+	if err := o.restoreAll(ctx, restoration.objects); err != nil {
 		return err
 	}
 	return awaitRollout(ctx, o.InventoryOptions, name, o.WaitFlags)
@@ -131,8 +130,8 @@ type restoration struct {
 // restoredObject is an object that has to be created, or changed.
 type restoredObject struct {
 	resource dynamic.ResourceInterface
-	object   *unstructured.Unstructured
-	isNew    bool
+	// object is the object with its former content. present is the object as it is now; nil if there is none.
+	object, present *unstructured.Unstructured
 }
 
 // plan returns what has to be done for the revision that the flags name, or for the newest one that differs from the workspace.
@@ -179,32 +178,57 @@ func differences(ctx context.Context, r *cli.Reader, placement *rules.Placement,
 		present, err := resource.Get(ctx, content.GetName(), metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
-			found = append(found, restoredObject{resource, content, true})
+			found = append(found, restoredObject{resource: resource, object: content})
 		case err != nil:
 			return nil, fmt.Errorf("cannot compare %s %s: %w", kind.Kind, content.GetName(), err)
 		default:
 			if restored := revision.Restore(content, present); restored != nil {
-				found = append(found, restoredObject{resource, restored, false})
+				found = append(found, restoredObject{resource: resource, object: restored, present: present})
 			}
 		}
 	}
 	return found, nil
 }
 
-// restore creates or changes one object. A change since the command compared the object is a conflict.
-func (o *undoOptions) restore(ctx context.Context, one restoredObject) (err error) {
+// restoreAll creates or changes objects. For people, a dry run prints how they differ from the present objects.
+func (o *undoOptions) restoreAll(ctx context.Context, objects []restoredObject) error {
+	var problems []error
+	var changes []objectdiff.Change
+	for _, one := range objects {
+		restored, err := o.restore(ctx, one)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		change := objectdiff.Change{To: revision.Content(restored).Object}
+		if one.present != nil {
+			change.From = revision.Content(one.present).Object
+		}
+		changes = append(changes, change)
+	}
+	if o.DryRun != cli.DryRunNone && *o.Output.OutputFormat == "" && len(changes) > 0 {
+		problems = append(problems, objectdiff.Print(o.IOStreams, changes))
+	}
+	return errors.Join(problems...)
+}
+
+// restore creates or changes one object, and returns it as it is then. A change since the command compared the object is a conflict.
+func (o *undoOptions) restore(ctx context.Context, one restoredObject) (restored *unstructured.Unstructured, err error) {
 	dryRun := cli.DryRunOption(o.DryRun)
 	done := "restored"
+	if one.present == nil {
+		done = "created"
+	}
 	switch {
 	case o.DryRun == cli.DryRunClient:
-	case one.isNew:
-		_, err = one.resource.Create(ctx, one.object, metav1.CreateOptions{DryRun: dryRun, FieldManager: "kubectl-synchub"})
-		done = "created"
+		restored = one.object
+	case one.present == nil:
+		restored, err = one.resource.Create(ctx, one.object, metav1.CreateOptions{DryRun: dryRun, FieldManager: "kubectl-synchub"})
 	default:
-		_, err = one.resource.Update(ctx, one.object, metav1.UpdateOptions{DryRun: dryRun, FieldManager: "kubectl-synchub"})
+		restored, err = one.resource.Update(ctx, one.object, metav1.UpdateOptions{DryRun: dryRun, FieldManager: "kubectl-synchub"})
 	}
 	if err != nil {
-		return fmt.Errorf("cannot restore %s %s: %w", one.object.GetKind(), one.object.GetName(), err)
+		return nil, fmt.Errorf("cannot restore %s %s: %w", one.object.GetKind(), one.object.GetName(), err)
 	}
-	return o.Print(one.object, done)
+	return restored, o.Print(one.object, done)
 }

@@ -158,9 +158,7 @@ func TestUndoRestores(t *testing.T) {
 			undo, out := newUndo(dryRun)
 			found, err := undo.plan(t.Context(), w.Reader, shopPlacement(t), []edgev2alpha1.PlacementRevision{revisionOf(t, 1, pricesBefore, hoursBefore)})
 			g.Expect(err).NotTo(HaveOccurred())
-			for _, one := range found.objects {
-				g.Expect(undo.restore(t.Context(), one)).To(Succeed())
-			}
+			g.Expect(undo.restoreAll(t.Context(), found.objects)).To(Succeed())
 			g.Expect(w.writes()).To(Equal(test.writes))
 			for _, action := range w.objects.Actions() {
 				switch action := action.(type) {
@@ -175,7 +173,52 @@ func TestUndoRestores(t *testing.T) {
 					g.Expect(action.CreateOptions.DryRun).To(Equal(test.dryRun))
 				}
 			}
-			g.Expect(out.String()).To(ContainSubstring("configmap/prices restored"))
+			g.Expect(out.String()).To(And(ContainSubstring("configmap/prices restored"), ContainSubstring("configmap/hours created")))
+		})
+	}
+}
+
+// A dry run shows how the objects would differ, and for a program only the objects.
+func TestUndoShowsDifferences(t *testing.T) {
+	const (
+		present = "{apiVersion: v1, kind: ConfigMap, metadata: {name: prices, namespace: shop, uid: u1, resourceVersion: '7', generation: 3, annotations: {synchub.dev/rollout: x}}, data: {bread: '3'}}"
+		change  = " data:\n-  bread: \"3\"\n+  bread: \"2\"\n"
+		added   = "+  monday: closed\n"
+	)
+	for name, test := range map[string]struct {
+		dryRun, format string
+		parts, not     []string
+	}{
+		"on the client":          {cli.DryRunClient, "", []string{"configmap/prices restored (client dry run)\nconfigmap/hours created (client dry run)\ndiff ", change, added}, []string{"defaulted", "resourceVersion", "u1"}},
+		"on the server":          {cli.DryRunServer, "", []string{"configmap/prices restored (server dry run)\nconfigmap/hours created (server dry run)\ndiff ", change, added, "+  defaulted: "}, []string{"resourceVersion", "u1"}},
+		"on the server, as YAML": {cli.DryRunServer, "yaml", []string{"bread: \"2\"", "monday: closed"}, []string{"diff ", "\n+"}},
+		"names":                  {cli.DryRunServer, "name", []string{"configmap/prices"}, []string{"diff ", "\n+"}},
+		"no dry run":             {cli.DryRunNone, "", []string{"configmap/prices restored\nconfigmap/hours created\n"}, []string{"diff ", "\n+"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newFakeWorkspace(t, present)
+			// The server completes what it is given.
+			w.objects.PrependReactor("*", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				if written, ok := action.(clienttesting.CreateAction); ok {
+					completed := written.GetObject().(*unstructured.Unstructured).DeepCopy()
+					g.Expect(unstructured.SetNestedField(completed.Object, "yes", "data", "defaulted")).To(Succeed())
+					return true, completed, nil
+				}
+				return false, nil, nil
+			})
+			undo, out := newUndo(test.dryRun)
+			*undo.Output.OutputFormat = test.format
+			g.Expect(undo.Complete()).To(Succeed())
+			found, err := undo.plan(t.Context(), w.Reader, shopPlacement(t), []edgev2alpha1.PlacementRevision{revisionOf(t, 1, pricesBefore, hoursBefore)})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(undo.restoreAll(t.Context(), found.objects)).To(Succeed())
+			for _, part := range test.parts {
+				g.Expect(out.String()).To(ContainSubstring(part))
+			}
+			for _, part := range test.not {
+				g.Expect(out.String()).NotTo(ContainSubstring(part))
+			}
 		})
 	}
 }
@@ -231,7 +274,7 @@ func TestUndoReportsAFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := undo.restore(t.Context(), found.objects[0]); err == nil || !strings.Contains(err.Error(), "cannot restore ConfigMap prices: it changed") || out.Len() > 0 {
+	if err := undo.restoreAll(t.Context(), found.objects); err == nil || !strings.Contains(err.Error(), "cannot restore ConfigMap prices: it changed") || out.Len() > 0 {
 		t.Errorf("got %v, and printed %q", err, out)
 	}
 }
