@@ -229,6 +229,7 @@ func TestExplain(t *testing.T) {
 		if got.Result.Step != explain.StepTarget || got.Result.State != explain.Waiting || got.Result.OnTarget != explain.Absent || got.Resource != "configmaps" {
 			t.Errorf("got %+v", got)
 		}
+		exitsWith(t, "the object is waiting at the step Target", ask("cm", "bakery/settings"))
 	})
 	placed := f.bring(t, ducat, "settings")
 	t.Run("it is there", func(t *testing.T) {
@@ -237,6 +238,7 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%s: got %+v", resource, got)
 			}
 		}
+		exitsWith(t, "", ask("cm", "bakery/settings"))
 	})
 	t.Run("for people", func(t *testing.T) { explainsToPeople(t, ask) })
 	t.Run("it drifts", func(t *testing.T) {
@@ -249,12 +251,24 @@ func TestExplain(t *testing.T) {
 		if got := answer(t, ask("cm", "bakery/settings")...); got.Result.State != explain.Unknown || !strings.Contains(got.Result.Text, "does not own .data") {
 			t.Errorf("got %+v", got)
 		}
+		exitsWith(t, "", ask("cm", "bakery/settings"))
 	})
 	t.Run("it is stopped", func(t *testing.T) { tellsWhatStops(t, ask) })
 	t.Run("by the hosting cluster", func(t *testing.T) { asksTheHostingCluster(t, f) })
 	t.Run("by the rules of the workspace", func(t *testing.T) { readsTheRules(t, f) })
 	t.Run("mistakes", func(t *testing.T) { refusesQuestions(t, ask) })
 	t.Run("what cannot be read", func(t *testing.T) { tellsWhatItCannotRead(t, f, ducat, ask) })
+}
+
+// exitsWith runs explain for a script. The command fails with a problem, or succeeds if problem is empty, and explains the object in any case.
+func exitsWith(t *testing.T, problem string, args []string) {
+	t.Helper()
+	for _, format := range [][]string{nil, {"-o", "json"}} {
+		got := plugin(t, slices.Concat([]string{"explain", "--exit-code"}, args, format)...)
+		if (got.err != nil) != (problem != "") || got.err != nil && (got.err.Error() != "exit status 1" || !strings.Contains(got.errs, problem)) || !strings.Contains(got.out, explain.StepMailbox) {
+			t.Errorf("want %q, got %v\n%s%s", problem, got.err, got.out, got.errs)
+		}
+	}
 }
 
 func tellsWhatStops(t *testing.T, ask asker) {
@@ -268,6 +282,7 @@ func tellsWhatStops(t *testing.T, ask asker) {
 		if got := answer(t, ask(strings.Fields(name)...)...); got.Result.Step != step || got.Result.State != explain.Stopped {
 			t.Errorf("%s: got %+v", name, got)
 		}
+		exitsWith(t, "the object is stopped at the step "+step, ask(strings.Fields(name)...))
 	}
 	if got := answer(t, ask("cm", "bakery/notes")...); !strings.Contains(got.Result.Text, "it names the objects absent, settings") {
 		t.Errorf("got %+v", got)
