@@ -47,7 +47,7 @@ func TestBindInventory(t *testing.T) {
 	if got := succeed(t, bind("--dry-run=server")...); !strings.Contains(got.out, "created (server dry run)") || strings.Contains(got.errs, "Register a cluster") {
 		t.Errorf("it prints\n%s%s", got.out, got.errs)
 	}
-	fail(t, "let its administrator grant you the verb bind on this APIExport, for example with `synchub init --inventory-group`", "bind", "inventory", "--provider-workspace", "root:nowhere")
+	fail(t, "let its administrator grant you the verb bind on this APIExport, for example with --inventory-group of `kubectl synchub init`", "bind", "inventory", "--provider-workspace", "root:nowhere")
 
 	made := succeed(t, bind()...)
 	g.Expect(made.out).To(ContainSubstring("apibinding.apis.kcp.io/edge.kubestellar.io created"))

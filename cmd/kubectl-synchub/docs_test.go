@@ -100,12 +100,17 @@ func TestDocumentedCommandsAreUnderstood(t *testing.T) {
 var (
 	quotedCommand = regexp.MustCompile("`kubectl synchub ([^`]*)`|\"kubectl synchub ([^\"]*)\"")
 	verb          = regexp.MustCompile(`%[a-z]`)
+	// otherProgram matches a command of the hub's program.
+	otherProgram = regexp.MustCompile("`synchub [a-z]+")
 )
 
 // Each command that a message, a comment or a page names exists. Commands to run are complete.
 func TestAdvisedCommandsWork(t *testing.T) {
 	advised := 0
 	for name, text := range readTexts(t) {
+		if strings.HasPrefix(name, "cmd/kubectl-synchub/") && otherProgram.MatchString(text) {
+			t.Errorf("%s: %s is no command of the plugin, whose users may not have the hub's program", name, otherProgram.FindString(text))
+		}
 		for _, found := range quotedCommand.FindAllStringSubmatch(text, -1) {
 			advised++
 			if err := isComplete(strings.Fields(verb.ReplaceAllString(found[1]+found[2], "florin"))); err != nil {

@@ -38,7 +38,7 @@ const checkLong = `Inspect an installation and report problems: the version of k
 the current workspace. With the kubeconfig of the hosting cluster, the command also checks the hub and the published APIs.
 
 The command changes nothing. It reports as skipped the parts that your rights do not let it read. It checks the provider
-workspace by a dry run of synchub init, which needs the rights of its administrator. The command fails if it finds a problem.
+workspace by a dry run of kubectl synchub init, which needs the rights of its administrator. The command fails if it finds a problem.
 
 With --pre, the command checks before the installation whether kcp and the hosting cluster have what the hub needs, and whether you
 have the rights to install it.

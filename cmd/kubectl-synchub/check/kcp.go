@@ -72,7 +72,7 @@ func isOldKCP(version string) bool {
 	return err == nil && minor < oldestKCP
 }
 
-// provider checks that the provider workspace is as `synchub init` of this version leaves it: a dry run would change nothing. If
+// provider checks that the provider workspace is as `kubectl synchub init` of this version leaves it: a dry run would change nothing. If
 // hubUser is empty, the rights of the hub's user in kcp are not checked.
 func (r *Report) provider(ctx context.Context, config *rest.Config, workspace, hubUser string) error {
 	missing, outdated, err := dryRunInit(ctx, config, workspace, hubUser)
@@ -88,10 +88,10 @@ func (r *Report) provider(ctx context.Context, config *rest.Config, workspace, h
 		return nil
 	}
 	if len(missing) > 0 {
-		r.add(area, Problem, "%s lacks %s: run `synchub init` of this version", workspace, cli.FirstOf(maxNamed, missing))
+		r.add(area, Problem, "%s lacks %s: run `kubectl synchub init` of this version", workspace, cli.FirstOf(maxNamed, missing))
 	}
 	if len(outdated) > 0 {
-		r.add(area, Problem, "%s differs from what this version needs, in %s: run `synchub init` of this version", workspace, cli.FirstOf(maxNamed, outdated))
+		r.add(area, Problem, "%s differs from what this version needs, in %s: run `kubectl synchub init` of this version", workspace, cli.FirstOf(maxNamed, outdated))
 	}
 	if len(missing)+len(outdated) > 0 {
 		return nil

@@ -43,7 +43,7 @@ type Export struct {
 	// Labels are the labels of the objects that the export needs of a claimed resource. The export needs all objects of other
 	// resources.
 	Labels map[apisv1alpha2.GroupResource]map[string]string
-	// GroupFlag is the flag of synchub init that lets a group bind the export.
+	// GroupFlag is the flag of kubectl synchub init that lets a group bind the export.
 	GroupFlag string
 	// Limited describes, for messages, the work that the hub cannot do while a claim is rejected or limited.
 	Limited string

@@ -80,7 +80,7 @@ func (b *Binder) createBinding(ctx context.Context) (*apisv1alpha2.APIBinding, e
 	err := b.Writer().Create(ctx, binding)
 	switch {
 	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("cannot bind the export %s of the provider workspace %s. If that is the provider workspace of the hub, let its administrator grant you the verb bind on this APIExport, for example with `synchub init %s`; else choose another with --provider-workspace: %w", b.Name, b.ProviderPath, b.GroupFlag, err)
+		return nil, fmt.Errorf("cannot bind the export %s of the provider workspace %s. If that is the provider workspace of the hub, let its administrator grant you the verb bind on this APIExport, for example with %s of `kubectl synchub init`; else choose another with --provider-workspace: %w", b.Name, b.ProviderPath, b.GroupFlag, err)
 	case err != nil:
 		return nil, fmt.Errorf("cannot create the APIBinding %s: %w", binding.Name, err)
 	}

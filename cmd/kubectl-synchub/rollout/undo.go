@@ -78,7 +78,7 @@ func Revisions(ctx context.Context, workspace client.Client, placement *edgev2al
 	var list edgev2alpha1.PlacementRevisionList
 	err := workspace.List(ctx, &list, client.MatchingLabels{edgev2alpha1.LabelPlacement: string(placement.UID)})
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("this workspace has no PlacementRevisions: the operator of the hub runs `synchub init` again: %w", err)
+		return nil, fmt.Errorf("this workspace has no PlacementRevisions: the operator of the hub runs `kubectl synchub init` again: %w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the PlacementRevisions: %w", err)
