@@ -30,7 +30,7 @@ func TestBindComputeRefuses(t *testing.T) {
 		"no inventory":                 {[]string{"bind", "compute"}, "give the path of one inventory workspace; see `kubectl synchub bind compute --help`"},
 		"two inventories":              {[]string{"bind", "compute", "root:a", "root:b"}, "give the path of one inventory workspace"},
 		"an inventory that is no path": {[]string{"bind", "compute", "root:*"}, `INVENTORY_WORKSPACE: "root:*" is not the path of a workspace`},
-		"a workspace that is no path":  {[]string{"bind", "compute", "root:a", "--workspace", "../b"}, `--workspace: "../b" is not`},
+		"a workspace that is no path":  {[]string{"bind", "compute", "root:a", "--workspace", "../b"}, `invalid argument "../b" for "--workspace" flag: "../b" is not the path of a workspace, such as root:teams:web; see`},
 		"a provider that is no path":   {[]string{"bind", "compute", "root:a", "--provider-workspace", ""}, `--provider-workspace: "" is not`},
 		"a name that is none":          {[]string{"bind", "compute", "root:a", "--name", "A_b"}, `--name: "A_b" cannot be the name of an EdgePlacement`},
 		"no selector of Locations":     {[]string{"bind", "compute", "root:a", "--location-selectors", "a=b=c"}, `--location-selectors: "a=b=c" is not a selector`},

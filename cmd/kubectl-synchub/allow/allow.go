@@ -78,7 +78,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: allowExample,
 		RunE:    func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
 	}
-	options.AddFlags(command)
+	options.Cluster.AddFlags(command.Flags())
+	options.AddWriteFlags(command)
 	flags := command.Flags()
 	flags.StringArrayVar(&options.workspaces, "workspace", nil, "path of a workspace that may use the Location; repeat the flag for more (required)")
 	flags.BoolVar(&options.remove, "remove", false, "forbid the workspaces to use the Location")

@@ -193,7 +193,7 @@ func (o *bindOptions) run(ctx context.Context, inventory string) error {
 		o.Note(fmt.Sprintf("See with `kubectl get edgeplacement %s` how many objects are placed, and with `kubectl get singleplacementslice %s -o yaml` on which clusters.", name, name))
 		return nil
 	}
-	config, err := o.workspaceConfig()
+	config, err := o.Config()
 	if err != nil {
 		return err
 	}
@@ -212,11 +212,11 @@ func (o *bindOptions) awaitLocation(ctx context.Context, workspace *bindcompute.
 	return err
 }
 
-// path returns the path of the workspace, or its logical cluster if the current context has only that.
+// path returns the path of the workspace, or its logical cluster if the current context has only that. It is empty without a kubeconfig.
 func (o *bindOptions) path() string {
-	config, err := o.workspaceConfig()
+	config, err := o.Config()
 	if err != nil {
-		return o.workspace
+		return ""
 	}
 	_, path, _ := strings.Cut(config.Host, "/clusters/")
 	return path

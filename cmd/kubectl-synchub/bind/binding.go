@@ -21,10 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
 )
@@ -32,8 +29,8 @@ import (
 // bindingOptions are the flags of commands that change the APIBinding of a workspace.
 type bindingOptions struct {
 	*cli.InventoryOptions
-	// workspace and provider are paths. If workspace is empty, it is the workspace of the current context.
-	workspace, provider string
+	// provider is a path.
+	provider string
 	cli.WaitFlags
 }
 
@@ -44,11 +41,8 @@ func newBindingOptions(streams genericiooptions.IOStreams) bindingOptions {
 func (o *bindingOptions) addFlags(command *cobra.Command) {
 	o.AddFlags(command)
 	flags := command.Flags()
-	flags.StringVar(&o.workspace, "workspace", "", "path of the workspace; the default is the workspace of the current context")
 	flags.StringVar(&o.provider, "provider-workspace", cli.DefaultProvider, "path of the hub's provider workspace")
-	for _, flag := range []string{"workspace", "provider-workspace"} {
-		_ = command.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
-	}
+	_ = command.RegisterFlagCompletionFunc("provider-workspace", cobra.NoFileCompletions)
 	command.ValidArgsFunction = cobra.NoFileCompletions
 }
 
@@ -57,45 +51,24 @@ func (o *bindingOptions) check(inventory string) error {
 	if err := o.Complete(); err != nil {
 		return err
 	}
-	for _, path := range []struct{ what, value string }{{"INVENTORY_WORKSPACE", inventory}, {"--workspace", o.workspace}, {"--provider-workspace", o.provider}} {
+	for _, path := range []struct{ what, value string }{{"INVENTORY_WORKSPACE", inventory}, {"--provider-workspace", o.provider}} {
 		if path.value == "" && path.what != "--provider-workspace" {
 			continue
 		}
-		if err := bindcompute.ValidatePath(path.value); err != nil {
+		if err := cli.ValidatePath(path.value); err != nil {
 			return fmt.Errorf("%s: %w", path.what, err)
 		}
 	}
 	return o.CheckTimeout()
 }
 
-// workspaceConfig returns the client configuration for the workspace.
-func (o *bindingOptions) workspaceConfig() (*rest.Config, error) {
-	config, err := o.Config()
-	if err != nil {
-		return nil, err
-	}
-	if o.workspace == "" {
-		return config, nil
-	}
-	return cli.InWorkspace(config, o.workspace)
-}
-
-// client returns a client for the workspace. It sends no requests.
-func (o *bindingOptions) client() (client.WithWatch, error) {
-	config, err := o.workspaceConfig()
-	if err != nil {
-		return nil, err
-	}
-	return cli.ClientOf(config)
-}
-
 // binder returns what binds an export in the workspace. It sends no requests.
 func (o *bindingOptions) binder() (*exportbinding.Binder, error) {
-	workspace, err := o.client()
+	workspace, err := o.Client()
 	if err != nil {
 		return nil, err
 	}
-	config, err := o.workspaceConfig()
+	config, err := o.Config()
 	if err != nil {
 		return nil, err
 	}

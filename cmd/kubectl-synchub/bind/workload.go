@@ -48,7 +48,7 @@ func (o *workloadOptions) open() (*bindcompute.Workspace, error) {
 
 // completePlacements completes a property of the EdgePlacements that bind compute made.
 func (o *workloadOptions) completePlacements(property func(client.Object) string) cobra.CompletionFunc {
-	return cli.Complete(o.client, &edgev2alpha1.EdgePlacementList{}, func(placement client.Object) string {
+	return cli.Complete(o.Client, &edgev2alpha1.EdgePlacementList{}, func(placement client.Object) string {
 		if bindcompute.InventoryOf(placement) == "" {
 			return ""
 		}

@@ -20,7 +20,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -31,19 +30,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
-
-// maxPathLength is the longest workspace path that an EdgePlacement can have, in bytes.
-const maxPathLength = 512
-
-var workspacePath = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-
-// ValidatePath returns an error unless the text can be the path of a workspace.
-func ValidatePath(path string) error {
-	if len(path) > maxPathLength || !workspacePath.MatchString(path) {
-		return fmt.Errorf("%q is not the path of a workspace, such as root:teams:web", path)
-	}
-	return nil
-}
 
 // SystemNamespaces are the namespaces that an EdgePlacement without a namespace selector leaves out: those that
 // Kubernetes, kcp and synchub make for themselves. The hub protects namespaces of these names on targets anyway.

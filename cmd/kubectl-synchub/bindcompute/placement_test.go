@@ -47,18 +47,6 @@ func TestDefaultName(t *testing.T) {
 	}
 }
 
-func TestValidatePath(t *testing.T) {
-	for path, want := range map[string]bool{
-		"root": true, "root:teams:web": true, "2yz3r9p5": true, "root:a-b": true,
-		"": false, "root:": false, ":root": false, "root:teams:*": false, "Root": false, "root:-a": false, "root/teams": false, "..": false,
-		strings.Repeat("a", maxPathLength): true, strings.Repeat("a", maxPathLength+1): false,
-	} {
-		if err := ValidatePath(path); (err == nil) != want {
-			t.Errorf("%q: %v", path, err)
-		}
-	}
-}
-
 func TestDifferences(t *testing.T) {
 	desired, without := Placement{Inventory: "root:inventory"}, Placement{Inventory: "root:inventory", AggregateStatus: new(false)}
 	narrow := Placement{

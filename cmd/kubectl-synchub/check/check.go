@@ -29,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/provider/wording"
 )
@@ -83,7 +82,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:    func(command *cobra.Command, _ []string) error { return options.run(command.Context()) },
 	}
 	flags := command.Flags()
-	options.Cluster.AddFlags(flags)
+	options.AddFlags(command)
 	options.output.AddFlag(command)
 	flags.StringVar(&options.provider, "provider-workspace", cli.DefaultProvider, "path of the hub's provider workspace")
 	flags.StringVar(&options.hubUser, "hub-user", "", "name of the hub's kcp user, to check its rights")
@@ -98,7 +97,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *checkOptions) run(ctx context.Context) error {
-	if err := bindcompute.ValidatePath(o.provider); err != nil {
+	if err := cli.ValidatePath(o.provider); err != nil {
 		return fmt.Errorf("--provider-workspace: %w", err)
 	}
 	config, err := o.Config()

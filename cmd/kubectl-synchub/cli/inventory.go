@@ -102,7 +102,7 @@ func newScheme() *runtime.Scheme {
 type WorkspaceOptions struct {
 	genericiooptions.IOStreams
 	Cluster *genericclioptions.ConfigFlags
-	// workspace is the path or the logical cluster of a workspace of the same kcp. It is empty for the workspace of the flags.
+	// workspace is the path or the logical cluster of a workspace of the same kcp. It is empty for the workspace of the other flags.
 	workspace string
 }
 
@@ -187,12 +187,17 @@ func NewInventoryOptions(streams genericiooptions.IOStreams) *InventoryOptions {
 
 // AddFlags adds the flags to a command, whose argument is the name of a SyncTarget.
 func (o *InventoryOptions) AddFlags(command *cobra.Command) {
-	o.Cluster.AddFlags(command.Flags())
+	o.WorkspaceOptions.AddFlags(command)
+	o.AddWriteFlags(command)
+	command.Args = OneSyncTarget
+	command.ValidArgsFunction = o.CompleteName
+}
+
+// AddWriteFlags adds the flags of a command that writes, without the ones that select the workspace.
+func (o *InventoryOptions) AddWriteFlags(command *cobra.Command) {
 	o.Output.AddFlags(command)
 	AddDryRun(command, &o.DryRun, "none, client or server: client sends no writes, server sends all writes and stores none")
 	SetFormats(command, o.Output.AllowedFormats())
-	command.Args = OneSyncTarget
-	command.ValidArgsFunction = o.CompleteName
 }
 
 // OneSyncTarget refuses all arguments but one name.

@@ -46,7 +46,7 @@ func NewReadOptions(streams genericiooptions.IOStreams) ReadOptions {
 
 // AddFlags adds the flags to a command, and completes the names of SyncTargets.
 func (o *ReadOptions) AddFlags(command *cobra.Command) {
-	o.Cluster.AddFlags(command.Flags())
+	o.WorkspaceOptions.AddFlags(command)
 	command.ValidArgsFunction = o.CompleteName
 }
 

@@ -76,7 +76,7 @@ func NewPlacementCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Args:    rollout.OneEdgePlacement,
 		RunE:    func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
 	}
-	options.Cluster.AddFlags(command.Flags())
+	options.AddFlags(command)
 	command.Flags().IntVar(&options.limit, "limit", defaultObjects, "maximum number of objects to show; 0 shows all")
 	command.ValidArgsFunction = options.CompletePlacement
 	return command

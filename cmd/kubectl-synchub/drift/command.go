@@ -51,7 +51,6 @@ const driftExample = `  # What differs on the clusters of this workspace
 type options struct {
 	cli.ReadOptions
 	output      cli.StructuredOutput
-	workspace   string
 	syncTargets []string
 	placement   string
 	exitCode    bool
@@ -75,12 +74,10 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options.AddSelector(command)
 	options.output.AddFlag(command, outputWide)
 	flags := command.Flags()
-	flags.StringVar(&options.workspace, "workspace", "", "path of the workspace; the default is the workspace of the current context")
 	flags.StringSliceVar(&options.syncTargets, "sync-targets", nil, "only the clusters of these SyncTargets")
 	flags.StringVar(&options.placement, "placement", "", "only objects of this EdgePlacement")
 	flags.BoolVar(&options.exitCode, "exit-code", false, "exit with 1 if something differs, and with 2 after an error")
 	_ = command.RegisterFlagCompletionFunc("placement", options.CompletePlacement)
-	_ = command.RegisterFlagCompletionFunc("workspace", cobra.NoFileCompletions)
 	command.MarkFlagsMutuallyExclusive("placement", "selector")
 	return command
 }
@@ -115,9 +112,6 @@ func (o *options) print(report *Report) error {
 
 // report reads what the hub has reported in the workspace.
 func (o *options) report(ctx context.Context) (*Report, error) {
-	if o.workspace != "" {
-		o.WorkspaceOptions = o.InWorkspace(o.workspace)
-	}
 	here, err := o.Reader()
 	if err != nil {
 		return nil, err

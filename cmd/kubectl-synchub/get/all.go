@@ -30,7 +30,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/get"
 
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
@@ -91,7 +90,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 
 func (o *getAllOptions) addFlags(command *cobra.Command) {
 	flags := command.Flags()
-	o.Cluster.AddFlags(flags)
+	o.AddFlags(command)
 	o.output.AddFlags(command)
 	cli.SetFormats(command, o.output.AllowedFormats())
 	flags.BoolVar(&o.allMailboxes, "all-mailboxes", false, "list the objects of all mailboxes")
@@ -142,7 +141,7 @@ func (o *getAllOptions) isHuman() bool {
 }
 
 func (o *getAllOptions) run(ctx context.Context, resource string, names []string) error {
-	if err := bindcompute.ValidatePath(o.provider); err != nil {
+	if err := cli.ValidatePath(o.provider); err != nil {
 		return fmt.Errorf("--provider-workspace: %w", err)
 	}
 	filter, err := o.filter(names)

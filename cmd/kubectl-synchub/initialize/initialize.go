@@ -25,7 +25,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/cmd/internal/initcommand"
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
@@ -78,7 +77,7 @@ func (o *initOptions) run(ctx context.Context) error {
 	if err := cli.CheckDryRun(o.dryRun); err != nil {
 		return err
 	}
-	if err := bindcompute.ValidatePath(o.Workspace); err != nil {
+	if err := cli.ValidatePath(o.Workspace); err != nil {
 		return fmt.Errorf("--provider-workspace: %w", err)
 	}
 	config, err := o.Config()

@@ -94,7 +94,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			return options.run(command.Context())
 		},
 	}
-	options.AddFlags(command)
+	options.Cluster.AddFlags(command.Flags())
+	options.AddWriteFlags(command)
 	command.Args, command.ValidArgsFunction = cli.NoArguments, cobra.NoFileCompletions
 	flags := command.Flags()
 	flags.Lookup("namespace").Usage = "the namespace of the hub, regardless of the namespace of the context"

@@ -60,7 +60,7 @@ func newRolloutHistoryCommand(streams genericiooptions.IOStreams) *cobra.Command
 		Args:    OneEdgePlacement,
 		RunE:    func(command *cobra.Command, args []string) error { return options.history(command.Context(), args[0]) },
 	}
-	options.Cluster.AddFlags(command.Flags())
+	options.AddFlags(command)
 	command.Flags().Int64Var(&options.revision, "revision", 0, "list the objects of this revision; 0 lists the revisions")
 	command.ValidArgsFunction = options.CompletePlacement
 	return command

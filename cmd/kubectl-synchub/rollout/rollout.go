@@ -71,7 +71,7 @@ func newRolloutStatusCommand(streams genericiooptions.IOStreams) *cobra.Command 
 			return options.run(command.Context(), args[0])
 		},
 	}
-	options.Cluster.AddFlags(command.Flags())
+	options.AddFlags(command)
 	command.Flags().BoolVarP(&options.watch, "watch", "w", true, "wait until the rollout is complete")
 	options.AddTimeout(command, 0)
 	command.ValidArgsFunction = options.CompletePlacement

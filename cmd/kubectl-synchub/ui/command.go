@@ -28,7 +28,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 )
 
@@ -101,7 +100,7 @@ func (o *uiOptions) open() (all []*workspace, err error) {
 		return []*workspace{current}, err
 	}
 	for _, path := range o.workspaces {
-		if err := bindcompute.ValidatePath(path); err != nil {
+		if err := cli.ValidatePath(path); err != nil {
 			return nil, fmt.Errorf("--workspace: %w", err)
 		}
 		opened, err := openWorkspace(path, o.InWorkspace(path))

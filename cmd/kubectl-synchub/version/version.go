@@ -71,7 +71,7 @@ func NewCommand(streams genericiooptions.IOStreams, build Build) *cobra.Command 
 		Args:    cli.NoArguments,
 		RunE:    func(command *cobra.Command, _ []string) error { return options.run(command.Context()) },
 	}
-	options.Cluster.AddFlags(command.Flags())
+	options.AddFlags(command)
 	options.output.AddFlag(command)
 	command.Flags().BoolVar(&options.pluginOnly, "client", false, "only the version of the plugin")
 	command.ValidArgsFunction = cobra.NoFileCompletions
