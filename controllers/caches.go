@@ -19,9 +19,9 @@ package controllers
 import (
 	"github.com/kcp-dev/logicalcluster/v3"
 
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/placement"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
@@ -49,11 +49,11 @@ func newCaches(r *replica) caches {
 	}
 	return caches{
 		mailboxes: newMailboxes(r, "mailboxes", mailboxes.Options{
-			Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources, Owns: owns, Policy: mailboxPolicy, MaxBytes: settings.TotalBytes,
+			Export: synchubv1alpha1.MailboxExport, Resources: syncmanager.ConfigResources, Owns: owns, Policy: mailboxPolicy, MaxBytes: settings.TotalBytes,
 		}),
 		mailboxPolicy: mailboxPolicy,
 		workloads: newMailboxes(r, "workloads", mailboxes.Options{
-			Export: bootstrap.WorkloadExport, Resources: placement.Resources, Owns: ownsWorkload, Policy: workloadPolicy, MaxBytes: settings.TotalBytes / 2,
+			Export: synchubv1alpha1.WorkloadExport, Resources: placement.Resources, Owns: ownsWorkload, Policy: workloadPolicy, MaxBytes: settings.TotalBytes / 2,
 			BindLater: true,
 		}),
 		workloadPolicy: workloadPolicy,

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/controllers/internal/findings"
@@ -42,7 +43,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncrules"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/leases"
@@ -117,7 +117,7 @@ func newControllers(h *hub) ([]controller, error) {
 		h,
 		lines,
 		mailbox.NewController(mailbox.Dependencies{
-			Inventories: h.inventories.ofLeader, Locator: locator, Export: bootstrap.MailboxExport, Ledger: h.ledger, Workspaces: h.workspaces,
+			Inventories: h.inventories.ofLeader, Locator: locator, Export: synchubv1alpha1.MailboxExport, Ledger: h.ledger, Workspaces: h.workspaces,
 			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, Clock: h.clock,
 		}),
 		syncTargets,
@@ -205,7 +205,7 @@ func newSchemas(h *hub, syncTargets *synctarget.Controller, crds *crd.Store) *ap
 // newExports returns the controller of the APIExports that mailboxes and workload workspaces bind.
 func newExports(h *hub, syncManager *syncmanager.Manager, placements *placement.Controller) *apiexportcontroller.Controller {
 	return apiexportcontroller.NewController(apiexportcontroller.Options{
-		Hub: h.owner, Hosting: h.hosting.GetClient(), Provider: h.Provider, Export: bootstrap.MailboxExport, WorkloadExport: bootstrap.WorkloadExport,
+		Hub: h.owner, Hosting: h.hosting.GetClient(), Provider: h.Provider, Export: synchubv1alpha1.MailboxExport, WorkloadExport: synchubv1alpha1.WorkloadExport,
 		Mailboxes: h.mailboxes, Sync: syncManager, Counter: syncmanager.NewFleetCounter(syncManager, h.ledger), Workloads: h.workloads, Placement: placements,
 		Elected: h.role.Elected, LeaderOnly: h.isColdStandby, Recorder: h.hosting.GetEventRecorder(recorderName), Clock: h.clock,
 	})

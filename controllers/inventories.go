@@ -22,7 +22,7 @@ import (
 
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/inventories"
 )
 
@@ -39,7 +39,7 @@ type inventoryWorkspaces struct {
 
 func newInventoryWorkspaces(r *replica) (*inventoryWorkspaces, error) {
 	provider, err := inventories.New(inventories.Options{
-		KCP: r.Access, Workspace: r.owner.Workspace, Export: bootstrap.InventoryExport, Scheme: r.hosting.GetScheme(), Log: r.Log.WithName("inventory"),
+		KCP: r.Access, Workspace: r.owner.Workspace, Export: synchubv1alpha1.InventoryExport, Scheme: r.hosting.GetScheme(), Log: r.Log.WithName("inventory"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch the inventory workspaces: %w", err)

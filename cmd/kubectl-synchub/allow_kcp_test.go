@@ -30,8 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"
@@ -73,7 +73,7 @@ func TestAllow(t *testing.T) {
 		return workspace
 	}
 	fail(t, "the current workspace serves no Locations", "allow", "prod", "--workspace", "root:allow-shop")
-	inventory := bind(b.path, bootstrap.InventoryExport, &edgev2alpha1.LocationList{})
+	inventory := bind(b.path, synchubv1alpha1.InventoryExport, &edgev2alpha1.LocationList{})
 	_, err := framework.CreateWorkspace(t.Context(), b.kcp.Config, "root", "allow-shop", "")
 	g.Expect(err).NotTo(HaveOccurred())
 	shop := bind("root:allow-shop", bindcompute.Export, &edgev2alpha1.EdgePlacementList{})

@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"
 )
@@ -40,7 +40,7 @@ func TestBindInventory(t *testing.T) {
 	}
 	binding := func() *apisv1alpha2.APIBinding {
 		binding := &apisv1alpha2.APIBinding{}
-		g.Expect(b.workspace.Get(t.Context(), types.NamespacedName{Name: bootstrap.InventoryExport}, binding)).To(Succeed())
+		g.Expect(b.workspace.Get(t.Context(), types.NamespacedName{Name: synchubv1alpha1.InventoryExport}, binding)).To(Succeed())
 		return binding
 	}
 

@@ -38,6 +38,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/apis/schemas"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/bindcompute"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -557,7 +558,7 @@ func TestBindComputeInAnInventory(t *testing.T) {
 	tier.Thorough(t)
 	b := newBindTest(t, "bind-inventory")
 	b.allowBind(t)
-	suite.Apply(t, b.kcp.Workspace(b.path), fmt.Sprintf("apiVersion: apis.kcp.io/v1alpha2\nkind: APIBinding\nmetadata: {name: synchub}\nspec: {reference: {export: {path: %q, name: %s}}}\n", bindProvider, bootstrap.InventoryExport))
+	suite.Apply(t, b.kcp.Workspace(b.path), fmt.Sprintf("apiVersion: apis.kcp.io/v1alpha2\nkind: APIBinding\nmetadata: {name: synchub}\nspec: {reference: {export: {path: %q, name: %s}}}\n", bindProvider, synchubv1alpha1.InventoryExport))
 	suite.WaitUntil(t, "SyncTargets are served", func() bool { return b.workspace.List(t.Context(), &edgev2alpha1.SyncTargetList{}) == nil })
 	succeed(t, "bind", "compute", b.path, "--provider-workspace", bindProvider, "--wait=false")
 	if b.placement(t, "root.bind-inventory") == nil {

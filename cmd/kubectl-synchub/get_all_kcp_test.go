@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -72,7 +73,7 @@ func newAllMailboxesTest(t *testing.T) *allMailboxesTest {
 		t.Fatal(err)
 	}
 	a := &allMailboxesTest{kcp: kcp, provider: provider, clusters: map[string]string{}}
-	publishAPIs(t, kcp, allProvider, bootstrap.MailboxExport)
+	publishAPIs(t, kcp, allProvider, synchubv1alpha1.MailboxExport)
 	for _, name := range []string{"mb-a", "mb-b"} {
 		a.createMailbox(t, name)
 	}
@@ -126,7 +127,7 @@ func (a *allMailboxesTest) createMailbox(t *testing.T, name string) {
 	}
 	a.clusters[name] = created.Spec.Cluster
 	mailbox := a.kcp.Workspace(allProvider + ":" + name)
-	suite.Apply(t, mailbox, bindingOf(allProvider, bootstrap.MailboxExport, "configmaps", "namespaces"))
+	suite.Apply(t, mailbox, bindingOf(allProvider, synchubv1alpha1.MailboxExport, "configmaps", "namespaces"))
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(framework.Apply(t.Context(), mailbox, "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"+
 			a.configMap("settings", "default", "app: web")+a.configMap("settings", "shop", "app: db")+
@@ -246,7 +247,7 @@ func (a *allMailboxesTest) showsSyncTargets(t *testing.T) {
 	if _, err := framework.CreateWorkspace(t.Context(), a.kcp.Config, "root", "all-inventory", ""); err != nil {
 		t.Fatal(err)
 	}
-	suite.Apply(t, a.kcp.Workspace(allInventory), bindingOf(allProvider, bootstrap.InventoryExport)+
+	suite.Apply(t, a.kcp.Workspace(allInventory), bindingOf(allProvider, synchubv1alpha1.InventoryExport)+
 		rightsOf("admin", "cluster-admin")+rightsOf("access", "system:kcp:workspace:access"))
 	inventory, err := cli.ClientOf(a.kcp.Workspace(allInventory))
 	if err != nil {
@@ -389,7 +390,7 @@ func (a *allMailboxesTest) writesNothing(t *testing.T) {
 	slice := &unstructured.Unstructured{}
 	slice.SetAPIVersion("apis.kcp.io/v1alpha1")
 	slice.SetKind("APIExportEndpointSlice")
-	if err := user.Get(t.Context(), types.NamespacedName{Name: bootstrap.MailboxExport}, slice); err != nil {
+	if err := user.Get(t.Context(), types.NamespacedName{Name: synchubv1alpha1.MailboxExport}, slice); err != nil {
 		t.Fatal(err)
 	}
 	endpoints, _, _ := unstructured.NestedSlice(slice.Object, "status", "endpoints")

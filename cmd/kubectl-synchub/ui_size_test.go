@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"
@@ -47,8 +47,8 @@ const (
 func largeWorld(t *testing.T) *uiWorld {
 	t.Helper()
 	w := &uiWorld{kcp: newUIWorld(t).kcp}
-	w.inventory, w.inventoryCluster = w.create(t, "root", "ui-large-inventory", bindingOf(uiProvider, bootstrap.InventoryExport))
-	w.workload, _ = w.create(t, "root", "ui-large", bindingOf(uiProvider, bootstrap.WorkloadExport, "configmaps", "namespaces"))
+	w.inventory, w.inventoryCluster = w.create(t, "root", "ui-large-inventory", bindingOf(uiProvider, synchubv1alpha1.InventoryExport))
+	w.workload, _ = w.create(t, "root", "ui-large", bindingOf(uiProvider, synchubv1alpha1.WorkloadExport, "configmaps", "namespaces"))
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(w.inventory.List(t.Context(), &edgev2alpha1.SyncTargetList{})).To(Succeed())
 		g.Expect(w.workload.List(t.Context(), &edgev2alpha1.EdgePlacementList{})).To(Succeed())

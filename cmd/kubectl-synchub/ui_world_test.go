@@ -79,11 +79,11 @@ var newUIWorld = suite.Shared(func(t testing.TB) *uiWorld {
 		t.Fatal(err)
 	}
 	ensureWorkloadExport(t, provider)
-	publishAPIs(t, kcp, uiProvider, bootstrap.MailboxExport, bootstrap.WorkloadExport)
+	publishAPIs(t, kcp, uiProvider, synchubv1alpha1.MailboxExport, synchubv1alpha1.WorkloadExport)
 	w := &uiWorld{kcp: kcp}
-	w.inventory, w.inventoryCluster = w.create(t, "root", "ui-inventory", bindingOf(uiProvider, bootstrap.InventoryExport))
-	w.workload, _ = w.create(t, "root", "ui-shop", bindingOf(uiProvider, bootstrap.WorkloadExport, "configmaps", "namespaces"))
-	_, w.mailbox = w.create(t, uiProvider, "mb-florin", bindingOf(uiProvider, bootstrap.MailboxExport, "configmaps", "namespaces"))
+	w.inventory, w.inventoryCluster = w.create(t, "root", "ui-inventory", bindingOf(uiProvider, synchubv1alpha1.InventoryExport))
+	w.workload, _ = w.create(t, "root", "ui-shop", bindingOf(uiProvider, synchubv1alpha1.WorkloadExport, "configmaps", "namespaces"))
+	_, w.mailbox = w.create(t, uiProvider, "mb-florin", bindingOf(uiProvider, synchubv1alpha1.MailboxExport, "configmaps", "namespaces"))
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(w.inventory.List(t.Context(), &edgev2alpha1.SyncTargetList{})).To(Succeed())
 		g.Expect(w.workload.List(t.Context(), &edgev2alpha1.EdgePlacementList{})).To(Succeed())

@@ -39,7 +39,6 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"
@@ -78,7 +77,7 @@ func (w *testEnv) becomes(t *testing.T, name, conditionType, reason, part string
 
 // inExport returns the entries of the mailbox export.
 func (w *testEnv) inExport(ctx context.Context, g Gomega) []string {
-	return w.entries(ctx, g, bootstrap.MailboxExport)
+	return w.entries(ctx, g, synchubv1alpha1.MailboxExport)
 }
 
 // entries returns the entries of an export: schemas without their hash, and claims.
@@ -204,7 +203,7 @@ func (w *testEnv) testExport(t *testing.T) {
 	// If a user removes an entry from the export, the controller adds the entry again.
 	suite.Eventually(t, func(g Gomega) {
 		var export apisv1alpha2.APIExport
-		g.Expect(w.provider.Get(t.Context(), types.NamespacedName{Name: bootstrap.MailboxExport}, &export)).To(Succeed())
+		g.Expect(w.provider.Get(t.Context(), types.NamespacedName{Name: synchubv1alpha1.MailboxExport}, &export)).To(Succeed())
 		export.Spec.PermissionClaims = slices.DeleteFunc(export.Spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool { return claim.Resource == "configmaps" })
 		g.Expect(w.provider.Update(t.Context(), &export)).To(Succeed())
 	})
@@ -242,7 +241,7 @@ func (w *testEnv) testClaimRetries(t *testing.T) {
 		var all apisv1alpha2.APIBindingList
 		g.Expect(mailbox.List(t.Context(), &all)).To(Succeed())
 		at := slices.IndexFunc(all.Items, func(one apisv1alpha2.APIBinding) bool {
-			return one.Spec.Reference.Export.Name == bootstrap.MailboxExport
+			return one.Spec.Reference.Export.Name == synchubv1alpha1.MailboxExport
 		})
 		g.Expect(at).To(BeNumerically(">=", 0))
 		return &all.Items[at]

@@ -50,7 +50,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/crd"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -120,7 +119,7 @@ func (w *testEnv) prepare(t *testing.T) error {
 		return err
 	}
 	suite.Apply(t, w.kcp.Workspace(hostingPath), string(definition))
-	mailbox, err := framework.CreateWorkspace(ctx, w.kcp.Config, providerPath, "mailbox", providerPath+":"+bootstrap.WorkspaceType)
+	mailbox, err := framework.CreateWorkspace(ctx, w.kcp.Config, providerPath, "mailbox", providerPath+":"+synchubv1alpha1.WorkspaceType)
 	if err != nil {
 		return err
 	}
@@ -151,7 +150,7 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 		return err
 	}
 	w.boxes = mailboxes.New(mailboxes.Options{
-		Access: access, Workspace: providerPath, Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Access: access, Workspace: providerPath, Export: synchubv1alpha1.MailboxExport, Resources: syncmanager.ConfigResources, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	w.sync = syncmanager.New(syncmanager.Dependencies{Mailboxes: w.boxes, Clock: clock.RealClock{}, Log: logr.Discard()}, &configv1alpha1.HubConfiguration{})
 	recorder := manager.GetEventRecorder("synchub")
@@ -162,7 +161,7 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 			CRDs: &crd.Store{}, Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
 		apiexport.NewController(apiexport.Options{
-			Hosting: manager.GetClient(), Provider: provider, Export: bootstrap.MailboxExport, WorkloadExport: bootstrap.WorkloadExport,
+			Hosting: manager.GetClient(), Provider: provider, Export: synchubv1alpha1.MailboxExport, WorkloadExport: synchubv1alpha1.WorkloadExport,
 			Mailboxes: w.boxes, Sync: w.sync, Counter: syncmanager.NewFleetCounter(w.sync, noEntries{}), Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
 	)

@@ -41,7 +41,6 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/apiexport"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/suite"
@@ -71,7 +70,7 @@ func (w *testEnv) testWorkloadExport(t *testing.T) {
 	w.becomes(t, "placed", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
 	w.becomes(t, "approved", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
 	w.becomesMirror(t)
-	g.Expect(w.entriesOf(ctx, g, bootstrap.WorkloadExport)).To(And(
+	g.Expect(w.entriesOf(ctx, g, synchubv1alpha1.WorkloadExport)).To(And(
 		ContainElements("gadgets.place.example.com", "configmaps", "namespaces", "edgeplacements.edge.kubestellar.io", "singleplacementslices.edge.kubestellar.io", "customizers.edge.kubestellar.io", "placementrevisions.edge.kubestellar.io"),
 		Not(ContainElement(ContainSubstring("syncconfigs"))), Not(ContainElement(ContainSubstring("syncerconfigs"))),
 	))
@@ -87,7 +86,7 @@ func (w *testEnv) testWorkloadExport(t *testing.T) {
 // entriesOf returns the entries of an export as inExport does, without the kinds of mailboxes.
 func (w *testEnv) entriesOf(ctx context.Context, g Gomega, name string) (found []string) {
 	for _, entry := range w.entries(ctx, g, name) {
-		if entry != "syncerconfigs.edge.kubestellar.io" && entry != "edgesyncconfigs.edge.kubestellar.io" || name == bootstrap.WorkloadExport {
+		if entry != "syncerconfigs.edge.kubestellar.io" && entry != "edgesyncconfigs.edge.kubestellar.io" || name == synchubv1alpha1.WorkloadExport {
 			found = append(found, entry)
 		}
 	}
@@ -98,8 +97,8 @@ func (w *testEnv) entriesOf(ctx context.Context, g Gomega, name string) (found [
 func (w *testEnv) becomesMirror(t *testing.T) {
 	t.Helper()
 	suite.Eventually(t, func(g Gomega) {
-		want := append(w.entriesOf(t.Context(), g, bootstrap.MailboxExport), "edgeplacements.edge.kubestellar.io", "singleplacementslices.edge.kubestellar.io", "customizers.edge.kubestellar.io", "placementrevisions.edge.kubestellar.io")
-		g.Expect(w.entriesOf(t.Context(), g, bootstrap.WorkloadExport)).To(ConsistOf(want))
+		want := append(w.entriesOf(t.Context(), g, synchubv1alpha1.MailboxExport), "edgeplacements.edge.kubestellar.io", "singleplacementslices.edge.kubestellar.io", "customizers.edge.kubestellar.io", "placementrevisions.edge.kubestellar.io")
+		g.Expect(w.entriesOf(t.Context(), g, synchubv1alpha1.WorkloadExport)).To(ConsistOf(want))
 	})
 }
 
@@ -117,7 +116,7 @@ spec:
   reference: {export: {path: '%s', name: %s}}
   permissionClaims:
   - {group: "", resource: configmaps, verbs: ["*"], state: Accepted, selector: {matchAll: true}}
-`, providerPath, bootstrap.WorkloadExport))
+`, providerPath, synchubv1alpha1.WorkloadExport))
 }
 
 // wildcard returns the hub's config for all workspaces that bind an export.
@@ -145,7 +144,7 @@ func observed(ctx context.Context, config *rest.Config, resource schema.GroupVer
 // A workload workspace has the published APIs. The hub observes their objects, and the objects of accepted
 // claims.
 func (w *testEnv) testPublishedInWorkload(t *testing.T) {
-	workloads := w.wildcard(t, bootstrap.WorkloadExport)
+	workloads := w.wildcard(t, synchubv1alpha1.WorkloadExport)
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(framework.Apply(t.Context(), w.kcp.Workspace(workloadPath), `
 {apiVersion: v1, kind: Namespace, metadata: {name: default}}
@@ -168,7 +167,7 @@ func (w *testEnv) testPublishedInWorkload(t *testing.T) {
 // without the objects of the workspace, and the conditions of the binding report no problem.
 func (w *testEnv) testNewClaim(t *testing.T) {
 	ctx := t.Context()
-	workloads := w.wildcard(t, bootstrap.WorkloadExport)
+	workloads := w.wildcard(t, synchubv1alpha1.WorkloadExport)
 	w.apply(t, workloadPath, `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: written-once, namespace: default}}`)
 	w.publish(t, map[string]string{"leases": "{resource: {group: coordination.k8s.io, resource: leases}}"})
 	w.becomes(t, "leases", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
@@ -194,7 +193,7 @@ func (w *testEnv) testNewClaim(t *testing.T) {
 
 // The controller undoes changes of the workload export by other writers at once.
 func (w *testEnv) testMirrorIsRepaired(t *testing.T) {
-	w.changeExport(t, bootstrap.WorkloadExport, func(spec *apisv1alpha2.APIExportSpec) {
+	w.changeExport(t, synchubv1alpha1.WorkloadExport, func(spec *apisv1alpha2.APIExportSpec) {
 		spec.PermissionClaims = slices.DeleteFunc(spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool { return claim.Resource == configMaps.Resource })
 		spec.PermissionClaims = append(spec.PermissionClaims, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, Verbs: []string{"*"}})
 	})
@@ -207,15 +206,15 @@ func (w *testEnv) testWithdrawal(t *testing.T) {
 	ctx := t.Context()
 	NewWithT(t).Expect(w.hosting.Delete(ctx, &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "placed"}})).To(Succeed())
 	w.hasEvent(t, "placed", apiexport.ReasonUnpublished, "gadgets.place.example.com is no longer published")
-	NewWithT(t).Expect(w.entriesOf(ctx, NewWithT(t), bootstrap.WorkloadExport)).To(ContainElement("gadgets.place.example.com"))
+	NewWithT(t).Expect(w.entriesOf(ctx, NewWithT(t), synchubv1alpha1.WorkloadExport)).To(ContainElement("gadgets.place.example.com"))
 
-	w.changeExport(t, bootstrap.MailboxExport, func(spec *apisv1alpha2.APIExportSpec) {
+	w.changeExport(t, synchubv1alpha1.MailboxExport, func(spec *apisv1alpha2.APIExportSpec) {
 		spec.Resources = slices.DeleteFunc(spec.Resources, func(exported apisv1alpha2.ResourceSchema) bool { return exported.Group == placedGadgets.Group })
 	})
 	w.becomesMirror(t)
-	NewWithT(t).Expect(w.entriesOf(ctx, NewWithT(t), bootstrap.WorkloadExport)).NotTo(ContainElement("gadgets.place.example.com"))
+	NewWithT(t).Expect(w.entriesOf(ctx, NewWithT(t), synchubv1alpha1.WorkloadExport)).NotTo(ContainElement("gadgets.place.example.com"))
 	suite.Eventually(t, func(g Gomega) {
-		for _, export := range []string{bootstrap.MailboxExport, bootstrap.WorkloadExport} {
+		for _, export := range []string{synchubv1alpha1.MailboxExport, synchubv1alpha1.WorkloadExport} {
 			_, err := observed(ctx, w.wildcard(t, export), placedGadgets)
 			g.Expect(err).To(Satisfy(apierrors.IsNotFound), export)
 		}
@@ -233,7 +232,7 @@ func (w *testEnv) testRefusedMirror(t *testing.T) {
 		g.Expect(w.provider.Get(ctx, types.NamespacedName{Name: "synchub:hub"}, role)).To(Succeed())
 		for i := range role.Rules {
 			if slices.Contains(role.Rules[i].Verbs, "patch") {
-				role.Rules[i].ResourceNames = slices.DeleteFunc(role.Rules[i].ResourceNames, func(name string) bool { return name == bootstrap.WorkloadExport })
+				role.Rules[i].ResourceNames = slices.DeleteFunc(role.Rules[i].ResourceNames, func(name string) bool { return name == synchubv1alpha1.WorkloadExport })
 			}
 		}
 		g.Expect(w.provider.Update(ctx, role)).To(Succeed())
@@ -242,7 +241,7 @@ func (w *testEnv) testRefusedMirror(t *testing.T) {
 	w.publish(t, map[string]string{"roles": "{resource: {group: rbac.authorization.k8s.io, resource: roles}}"})
 	w.becomes(t, "roles", synchubv1alpha1.ConditionNotPlaceable, apiexport.ReasonRefused, "kcp refuses the claim on roles.rbac.authorization.k8s.io in the workload export: ")
 	w.becomes(t, "roles", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
-	NewWithT(t).Expect(w.entriesOf(ctx, NewWithT(t), bootstrap.MailboxExport)).To(ContainElement("roles.rbac.authorization.k8s.io"))
+	NewWithT(t).Expect(w.entriesOf(ctx, NewWithT(t), synchubv1alpha1.MailboxExport)).To(ContainElement("roles.rbac.authorization.k8s.io"))
 
 	connections.Bootstrap(t, w.kcp, providerPath)
 	w.mayPatchWorkloadExport(t, true)
@@ -264,7 +263,7 @@ func (w *testEnv) mayPatchWorkloadExport(t *testing.T, allowed bool) {
 		t.Fatal(err)
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-		Verb: "patch", Group: apisv1alpha2.SchemeGroupVersion.Group, Resource: "apiexports", Name: bootstrap.WorkloadExport,
+		Verb: "patch", Group: apisv1alpha2.SchemeGroupVersion.Group, Resource: "apiexports", Name: synchubv1alpha1.WorkloadExport,
 	}}}
 	suite.Eventually(t, func(g Gomega) {
 		answer, err := hub.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
@@ -277,14 +276,14 @@ func (w *testEnv) mayPatchWorkloadExport(t *testing.T, allowed bool) {
 // created it again.
 func (w *testEnv) testWithoutWorkloadExport(t *testing.T) {
 	ctx := t.Context()
-	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: bootstrap.WorkloadExport}}
+	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: synchubv1alpha1.WorkloadExport}}
 	NewWithT(t).Expect(w.provider.Delete(ctx, export)).To(Succeed())
 	suite.Eventually(t, func(g Gomega) {
 		g.Expect(apierrors.IsNotFound(w.provider.Get(ctx, client.ObjectKeyFromObject(export), export))).To(BeTrue())
 	})
 	w.publish(t, map[string]string{"rolebindings": "{resource: {group: rbac.authorization.k8s.io, resource: rolebindings}}"})
 	w.becomes(t, "rolebindings", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
-	NewWithT(t).Expect(w.entriesOf(ctx, NewWithT(t), bootstrap.MailboxExport)).To(ContainElement("rolebindings.rbac.authorization.k8s.io"))
+	NewWithT(t).Expect(w.entriesOf(ctx, NewWithT(t), synchubv1alpha1.MailboxExport)).To(ContainElement("rolebindings.rbac.authorization.k8s.io"))
 
 	connections.Bootstrap(t, w.kcp, providerPath)
 	w.becomesMirror(t)

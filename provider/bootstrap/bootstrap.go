@@ -45,6 +45,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/synchub-dev/synchub/apis/schemas"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
@@ -283,15 +284,15 @@ func (s *bootstrapper) ensureSchema(ctx context.Context, schema *apisv1alpha1.AP
 }
 
 func (s *bootstrapper) ensureInventoryExport(ctx context.Context) error {
-	return s.ensureExport(ctx, InventoryExport, schemas.InventorySchemas(), secrets, events, logicalClusters)
+	return s.ensureExport(ctx, synchubv1alpha1.InventoryExport, schemas.InventorySchemas(), secrets, events, logicalClusters)
 }
 
 func (s *bootstrapper) ensureMailboxExport(ctx context.Context) error {
-	return s.ensureExport(ctx, MailboxExport, schemas.MailboxSchemas(), namespaces, events, logicalClusters)
+	return s.ensureExport(ctx, synchubv1alpha1.MailboxExport, schemas.MailboxSchemas(), namespaces, events, logicalClusters)
 }
 
 func (s *bootstrapper) ensureWorkloadExport(ctx context.Context) error {
-	return s.ensureExport(ctx, WorkloadExport, schemas.WorkloadSchemas(), WorkloadClaims()...)
+	return s.ensureExport(ctx, synchubv1alpha1.WorkloadExport, schemas.WorkloadSchemas(), WorkloadClaims()...)
 }
 
 func (s *bootstrapper) ensureExport(ctx context.Context, name string, own []*apisv1alpha1.APIResourceSchema, claims ...schema.GroupResource) error {

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/apis/schemas"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
@@ -88,21 +89,21 @@ func TestDryRun(t *testing.T) {
 	delete(report, "Workspace root:dry")
 	g.Expect(workspace).To(Equal("unchanged"))
 	g.Expect(maps.Values(report)).To(HaveEach("created"))
-	g.Expect(client.IgnoreNotFound(provider.admin(t).Get(t.Context(), named(bootstrap.InventoryExport), &apisv1alpha2.APIExport{}))).To(Succeed())
+	g.Expect(client.IgnoreNotFound(provider.admin(t).Get(t.Context(), named(synchubv1alpha1.InventoryExport), &apisv1alpha2.APIExport{}))).To(Succeed())
 
 	provider.dryRun = false
 	provider = provider.bootstrapped(t)
 	export := &apisv1alpha2.APIExport{}
-	provider.read(t, export, named(bootstrap.MailboxExport))
+	provider.read(t, export, named(synchubv1alpha1.MailboxExport))
 	claims := export.Spec.PermissionClaims
 	export.Spec.PermissionClaims = nil
 	g.Expect(provider.admin(t).Update(t.Context(), export)).To(Succeed())
 	provider.dryRun = true
 	report, err = provider.run(t, provider.Config)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(report["APIExport "+bootstrap.MailboxExport]).To(Equal("updated"))
+	g.Expect(report["APIExport "+synchubv1alpha1.MailboxExport]).To(Equal("updated"))
 	g.Expect(report["Secret "+bootstrap.HashKeySecret]).To(Equal("unchanged"))
-	provider.read(t, export, named(bootstrap.MailboxExport))
+	provider.read(t, export, named(synchubv1alpha1.MailboxExport))
 	g.Expect(export.Spec.PermissionClaims).To(BeEmpty())
 	g.Expect(claims).NotTo(BeEmpty())
 }
@@ -111,7 +112,7 @@ func TestDryRun(t *testing.T) {
 func (p provider) state(t *testing.T) map[string]any {
 	t.Helper()
 	state := map[string]any{}
-	for _, name := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport, bootstrap.WorkloadExport} {
+	for _, name := range []string{synchubv1alpha1.InventoryExport, synchubv1alpha1.MailboxExport, synchubv1alpha1.WorkloadExport} {
 		export := &apisv1alpha2.APIExport{}
 		p.read(t, export, named(name))
 		state["export "+name] = []any{export.UID, export.Spec.Resources, export.Spec.PermissionClaims}
@@ -127,7 +128,7 @@ func (p provider) state(t *testing.T) map[string]any {
 		state["role "+name] = []any{role.UID, role.Rules}
 	}
 	workspaceType, secret := &tenancyv1alpha1.WorkspaceType{}, &corev1.Secret{}
-	p.read(t, workspaceType, named(bootstrap.WorkspaceType))
+	p.read(t, workspaceType, named(synchubv1alpha1.WorkspaceType))
 	p.read(t, secret, hashKeySecret)
 	state["type"] = []any{workspaceType.UID, workspaceType.Spec}
 	state["key"] = []any{secret.UID, secret.Data}
@@ -186,7 +187,7 @@ metadata: {name: other}
 	}
 	configMaps := apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"*"}}
 	export := &apisv1alpha2.APIExport{}
-	for _, name := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport, bootstrap.WorkloadExport} {
+	for _, name := range []string{synchubv1alpha1.InventoryExport, synchubv1alpha1.MailboxExport, synchubv1alpha1.WorkloadExport} {
 		provider.change(t, export, named(name), func() {
 			export.Spec.Resources = append([]apisv1alpha2.ResourceSchema{widgets}, export.Spec.Resources...)
 			// Entries that another user added stay, and missing entries of the hub are restored.
@@ -197,7 +198,7 @@ metadata: {name: other}
 	}
 	other := tenancyv1alpha1.APIExportReference{Path: provider.path, Export: "other"}
 	workspaceType := &tenancyv1alpha1.WorkspaceType{}
-	provider.change(t, workspaceType, named(bootstrap.WorkspaceType), func() {
+	provider.change(t, workspaceType, named(synchubv1alpha1.WorkspaceType), func() {
 		workspaceType.Spec.DefaultAPIBindings = append(workspaceType.Spec.DefaultAPIBindings, other)
 	})
 	user := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "somebody"}
@@ -222,9 +223,9 @@ metadata: {name: other}
 		own    []*apisv1alpha1.APIResourceSchema
 		claims []string
 	}{
-		bootstrap.InventoryExport: {schemas.InventorySchemas(), []string{"configmaps", "secrets", "events", "logicalclusters"}},
-		bootstrap.MailboxExport:   {schemas.MailboxSchemas(), []string{"configmaps", "namespaces", "events", "logicalclusters"}},
-		bootstrap.WorkloadExport:  {schemas.WorkloadSchemas(), []string{"configmaps", "namespaces", "events", "logicalclusters"}},
+		synchubv1alpha1.InventoryExport: {schemas.InventorySchemas(), []string{"configmaps", "secrets", "events", "logicalclusters"}},
+		synchubv1alpha1.MailboxExport:   {schemas.MailboxSchemas(), []string{"configmaps", "namespaces", "events", "logicalclusters"}},
+		synchubv1alpha1.WorkloadExport:  {schemas.WorkloadSchemas(), []string{"configmaps", "namespaces", "events", "logicalclusters"}},
 	} {
 		provider.read(t, export, named(name))
 		g.Expect(export.Spec.Resources).To(ContainElement(widgets))
@@ -237,8 +238,8 @@ metadata: {name: other}
 		}
 		g.Expect(claimed).To(ConsistOf(want.claims))
 	}
-	provider.read(t, workspaceType, named(bootstrap.WorkspaceType))
-	g.Expect(workspaceType.Spec.DefaultAPIBindings).To(ConsistOf(other, tenancyv1alpha1.APIExportReference{Path: provider.path, Export: bootstrap.MailboxExport}))
+	provider.read(t, workspaceType, named(synchubv1alpha1.WorkspaceType))
+	g.Expect(workspaceType.Spec.DefaultAPIBindings).To(ConsistOf(other, tenancyv1alpha1.APIExportReference{Path: provider.path, Export: synchubv1alpha1.MailboxExport}))
 	provider.read(t, secret, hashKeySecret)
 	g.Expect(secret.Data).To(Equal(map[string][]byte{bootstrap.HashKey: key, "note": []byte("ours")}))
 	for name, subject := range map[string]rbacv1.Subject{
@@ -264,7 +265,7 @@ func TestRunReplacesItsOwnSchemas(t *testing.T) {
 	g.Expect(provider.admin(t).Create(t.Context(), &apisv1alpha1.APIResourceSchema{ObjectMeta: older.ObjectMeta, Spec: older.Spec})).To(Succeed())
 	export := &apisv1alpha2.APIExport{}
 	schemaInUse := func() string {
-		provider.read(t, export, named(bootstrap.MailboxExport))
+		provider.read(t, export, named(synchubv1alpha1.MailboxExport))
 		for _, resource := range export.Spec.Resources {
 			if resource.Name == older.Spec.Names.Plural && resource.Group == older.Spec.Group {
 				return resource.Schema
@@ -272,7 +273,7 @@ func TestRunReplacesItsOwnSchemas(t *testing.T) {
 		}
 		return ""
 	}
-	provider.change(t, export, named(bootstrap.MailboxExport), func() {
+	provider.change(t, export, named(synchubv1alpha1.MailboxExport), func() {
 		for i := range export.Spec.Resources {
 			if export.Spec.Resources[i].Schema == current {
 				export.Spec.Resources[i].Schema = older.Name

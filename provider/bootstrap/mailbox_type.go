@@ -27,6 +27,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
 // universalType is kcp's workspace type for users: it binds kcp's tenancy and topology APIs, and allows any children.
@@ -41,7 +43,7 @@ func (s *bootstrapper) ensureWorkspaceType(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	workspaceType := &tenancyv1alpha1.WorkspaceType{ObjectMeta: metav1.ObjectMeta{Name: WorkspaceType}}
+	workspaceType := &tenancyv1alpha1.WorkspaceType{ObjectMeta: metav1.ObjectMeta{Name: synchubv1alpha1.WorkspaceType}}
 	return createOrUpdate(ctx, s, "WorkspaceType", workspaceType, func(workspaceType *tenancyv1alpha1.WorkspaceType) {
 		maintain := tenancyv1alpha1.APIBindingLifecycleModeMaintain
 		spec := &workspaceType.Spec
@@ -51,7 +53,7 @@ func (s *bootstrapper) ensureWorkspaceType(ctx context.Context) error {
 			spec.Extend.With = slices.DeleteFunc(spec.Extend.With, func(base tenancyv1alpha1.WorkspaceTypeReference) bool { return base == universalType })
 		}
 		spec.LimitAllowedChildren = &tenancyv1alpha1.WorkspaceTypeSelector{None: true}
-		spec.DefaultAPIBindings = appendIfMissing(spec.DefaultAPIBindings, tenancyv1alpha1.APIExportReference{Path: s.Workspace, Export: MailboxExport})
+		spec.DefaultAPIBindings = appendIfMissing(spec.DefaultAPIBindings, tenancyv1alpha1.APIExportReference{Path: s.Workspace, Export: synchubv1alpha1.MailboxExport})
 		spec.DefaultAPIBindingLifecycle = &maintain
 	})
 }
@@ -79,7 +81,7 @@ func (s *bootstrapper) restrictsChildTypes(ctx context.Context) (bool, error) {
 			return true, nil
 		}
 		if err != nil {
-			return false, describeError(err, "get", "the WorkspaceType "+next+", which is the type of", s.Workspace)
+			return false, describeError(err, "get", "the synchubv1alpha1.WorkspaceType "+next+", which is the type of", s.Workspace)
 		}
 		if limit := parent.Spec.LimitAllowedChildren; limit != nil && len(limit.Types) > 0 {
 			return true, nil

@@ -30,7 +30,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
@@ -56,7 +56,7 @@ func TestMailboxesAreLean(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			provider.bootstrapped(t)
 			workspaceType := &tenancyv1alpha1.WorkspaceType{}
-			provider.change(t, workspaceType, named(bootstrap.WorkspaceType), func() {
+			provider.change(t, workspaceType, named(synchubv1alpha1.WorkspaceType), func() {
 				workspaceType.Spec.Extend.With = []tenancyv1alpha1.WorkspaceTypeReference{universal}
 				workspaceType.Spec.LimitAllowedChildren = nil
 			})
@@ -67,7 +67,7 @@ func TestMailboxesAreLean(t *testing.T) {
 			report, err := provider.run(t, provider.Config)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(report).To(HaveKeyWithValue("WorkspaceType mailbox", "updated"))
-			provider.read(t, workspaceType, named(bootstrap.WorkspaceType))
+			provider.read(t, workspaceType, named(synchubv1alpha1.WorkspaceType))
 			g.Expect(workspaceType.Spec.Extend.With).To(ConsistOf(extends))
 			report, err = provider.run(t, provider.Config)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -89,7 +89,7 @@ spec: {reference: {export: {path: root, name: tenancy.kcp.io}}}
 			suite.Eventually(t, func(g Gomega) { g.Expect(fresh.makesChild(t)).To(refused) })
 
 			export := &apisv1alpha2.APIExport{}
-			provider.change(t, export, named(bootstrap.MailboxExport), func() {
+			provider.change(t, export, named(synchubv1alpha1.MailboxExport), func() {
 				export.Spec.PermissionClaims = append(export.Spec.PermissionClaims,
 					apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"*"}})
 			})
@@ -112,13 +112,13 @@ func TestRetryInitialization(t *testing.T) {
 	provider := newProvider(t, "initialization")
 	provider.bootstrapped(t, "operators")
 	workspaceType := &tenancyv1alpha1.WorkspaceType{}
-	provider.change(t, workspaceType, named(bootstrap.WorkspaceType), func() { workspaceType.Spec.Initializer = true })
+	provider.change(t, workspaceType, named(synchubv1alpha1.WorkspaceType), func() { workspaceType.Spec.Initializer = true })
 	workspace, attempt := &tenancyv1alpha1.Workspace{}, 0
 	// The hub's rights and the type take a moment to take effect in kcp.
 	suite.Eventually(t, func(g Gomega) {
 		attempt++
 		workspace = &tenancyv1alpha1.Workspace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("stuck-", attempt)}}
-		workspace.Spec.Type = &tenancyv1alpha1.WorkspaceTypeReference{Path: provider.path, Name: bootstrap.WorkspaceType}
+		workspace.Spec.Type = &tenancyv1alpha1.WorkspaceTypeReference{Path: provider.path, Name: synchubv1alpha1.WorkspaceType}
 		g.Expect(provider.client(t, provider.HubConfig, provider.path).Create(t.Context(), workspace)).To(Succeed())
 		suite.Eventually(t, func(g Gomega) {
 			provider.read(t, workspace, named(workspace.Name))
@@ -130,7 +130,7 @@ func TestRetryInitialization(t *testing.T) {
 	stuck := mailbox{provider, workspace.Name, provider.path + ":" + workspace.Name}
 	clients, err := kcpapisclient.NewForConfig(provider.HubConfig)
 	g.Expect(err).NotTo(HaveOccurred())
-	export := apisv1alpha2.ExportBindingReference{Path: provider.path, Name: bootstrap.MailboxExport}
+	export := apisv1alpha2.ExportBindingReference{Path: provider.path, Name: synchubv1alpha1.MailboxExport}
 	now := time.Now()
 	retry := func() (missing string, err error) {
 		return kcp.RetryInitialization(t.Context(), clients, logicalcluster.Name(workspace.Spec.Cluster), export, now)
@@ -163,7 +163,7 @@ func (p provider) mailbox(t *testing.T, name string) mailbox {
 	t.Helper()
 	// The hub's rights and the type take a moment to take effect in kcp.
 	suite.Eventually(t, func(g Gomega) {
-		_, err := framework.CreateWorkspace(t.Context(), p.HubConfig, p.path, name, p.path+":"+bootstrap.WorkspaceType)
+		_, err := framework.CreateWorkspace(t.Context(), p.HubConfig, p.path, name, p.path+":"+synchubv1alpha1.WorkspaceType)
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 	return mailbox{p, name, p.path + ":" + name}

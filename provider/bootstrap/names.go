@@ -17,14 +17,6 @@ limitations under the License.
 package bootstrap
 
 const (
-	// InventoryExport is the export that inventory workspaces bind. It has the SyncTargets.
-	InventoryExport = "edge.kubestellar.io"
-	// MailboxExport is the export that mailboxes bind. It has the configs and every published API.
-	MailboxExport = "mailbox.edge.kubestellar.io"
-	// WorkloadExport is the export that workload workspaces bind. It has the placements and every published API.
-	WorkloadExport = "workload.edge.kubestellar.io"
-	// WorkspaceType is the type of mailbox workspaces.
-	WorkspaceType = "mailbox"
 	// HashKeySecret and HashKeyNamespace name the Secret with the key of the hashes in marks; HashKey is the key in the
 	// Secret's data.
 	HashKeySecret    = "synchub-hash-key" //nolint:gosec // the name of a Secret is no secret

@@ -22,15 +22,16 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 // hubPolicyRules returns the rules for the hub in the provider workspace. In mailboxes and inventory workspaces the hub uses
 // the virtual workspaces of the exports, which the rule on apiexports/content allows.
 func hubPolicyRules() []rbacv1.PolicyRule {
-	exports := []string{InventoryExport, MailboxExport, WorkloadExport}
+	exports := []string{synchubv1alpha1.InventoryExport, synchubv1alpha1.MailboxExport, synchubv1alpha1.WorkloadExport}
 	// kcp binds the mailbox export in the name of the hub's user, who owns the mailboxes.
-	bound := []string{InventoryExport, MailboxExport}
+	bound := []string{synchubv1alpha1.InventoryExport, synchubv1alpha1.MailboxExport}
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, ResourceNames: exports, Verbs: []string{"update", "patch"}},
@@ -39,7 +40,7 @@ func hubPolicyRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexportendpointslices"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiresourceschemas"}, Verbs: []string{"create", "get", "list", "watch"}},
 		{APIGroups: []string{"tenancy.kcp.io"}, Resources: []string{"workspaces"}, Verbs: []string{"create", "get", "list", "watch", "delete"}},
-		{APIGroups: []string{"tenancy.kcp.io"}, Resources: []string{"workspacetypes"}, ResourceNames: []string{WorkspaceType}, Verbs: []string{"use"}},
+		{APIGroups: []string{"tenancy.kcp.io"}, Resources: []string{"workspacetypes"}, ResourceNames: []string{synchubv1alpha1.WorkspaceType}, Verbs: []string{"use"}},
 		{APIGroups: []string{"core.kcp.io"}, Resources: []string{"logicalclusters"}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{HashKeySecret}, Verbs: []string{"get"}},
 	}
@@ -79,11 +80,11 @@ func (s *bootstrapper) ensureLedgerRBAC(ctx context.Context, user rbacv1.Subject
 }
 
 func (s *bootstrapper) ensureInventoryRBAC(ctx context.Context) error {
-	return s.ensureBindRBAC(ctx, inventoryRole, InventoryExport, s.InventoryGroups)
+	return s.ensureBindRBAC(ctx, inventoryRole, synchubv1alpha1.InventoryExport, s.InventoryGroups)
 }
 
 func (s *bootstrapper) ensureWorkloadRBAC(ctx context.Context) error {
-	return s.ensureBindRBAC(ctx, workloadRole, WorkloadExport, s.WorkloadGroups)
+	return s.ensureBindRBAC(ctx, workloadRole, synchubv1alpha1.WorkloadExport, s.WorkloadGroups)
 }
 
 // ensureBindRBAC lets the groups bind the export, by the role.

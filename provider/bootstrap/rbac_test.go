@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -51,16 +52,16 @@ type permission struct{ verbs, group, resource, name string }
 // The hub uses each of these permissions.
 var granted = []permission{
 	{"get list watch", "apis.kcp.io", "apiexports", ""},
-	{"get update patch bind", "apis.kcp.io", "apiexports", bootstrap.InventoryExport},
-	{"get update patch bind", "apis.kcp.io", "apiexports", bootstrap.MailboxExport},
-	{"get update patch", "apis.kcp.io", "apiexports", bootstrap.WorkloadExport},
-	{"get list watch create update patch delete", "apis.kcp.io", "apiexports/content", bootstrap.InventoryExport},
-	{"get list watch create update patch delete", "apis.kcp.io", "apiexports/content", bootstrap.WorkloadExport},
-	{"get list watch create update patch delete", "apis.kcp.io", "apiexports/content", bootstrap.MailboxExport},
+	{"get update patch bind", "apis.kcp.io", "apiexports", synchubv1alpha1.InventoryExport},
+	{"get update patch bind", "apis.kcp.io", "apiexports", synchubv1alpha1.MailboxExport},
+	{"get update patch", "apis.kcp.io", "apiexports", synchubv1alpha1.WorkloadExport},
+	{"get list watch create update patch delete", "apis.kcp.io", "apiexports/content", synchubv1alpha1.InventoryExport},
+	{"get list watch create update patch delete", "apis.kcp.io", "apiexports/content", synchubv1alpha1.WorkloadExport},
+	{"get list watch create update patch delete", "apis.kcp.io", "apiexports/content", synchubv1alpha1.MailboxExport},
 	{"get list watch", "apis.kcp.io", "apiexportendpointslices", ""},
 	{"create get list watch", "apis.kcp.io", "apiresourceschemas", ""},
 	{"create get list watch delete", "tenancy.kcp.io", "workspaces", ""},
-	{"use", "tenancy.kcp.io", "workspacetypes", bootstrap.WorkspaceType},
+	{"use", "tenancy.kcp.io", "workspacetypes", synchubv1alpha1.WorkspaceType},
 	{"get", "core.kcp.io", "logicalclusters", "cluster"},
 	{"get", "", "secrets", bootstrap.HashKeySecret},
 }
@@ -72,15 +73,15 @@ var denied = []permission{
 	{"get list create", "", "configmaps", ""},
 	{"create", "", "serviceaccounts/token", "default"},
 	{"create delete", "apis.kcp.io", "apiexports", ""},
-	{"delete", "apis.kcp.io", "apiexports", bootstrap.MailboxExport},
+	{"delete", "apis.kcp.io", "apiexports", synchubv1alpha1.MailboxExport},
 	{"update patch bind", "apis.kcp.io", "apiexports", "another"},
-	{"bind delete", "apis.kcp.io", "apiexports", bootstrap.WorkloadExport},
+	{"bind delete", "apis.kcp.io", "apiexports", synchubv1alpha1.WorkloadExport},
 	{"get list create", "apis.kcp.io", "apiexports/content", "another"},
 	{"create list", "apis.kcp.io", "apibindings", ""},
 	{"update patch delete", "apis.kcp.io", "apiresourceschemas", ""},
 	{"update patch", "tenancy.kcp.io", "workspaces", ""},
 	{"use", "tenancy.kcp.io", "workspacetypes", "another"},
-	{"get update patch delete create", "tenancy.kcp.io", "workspacetypes", bootstrap.WorkspaceType},
+	{"get update patch delete create", "tenancy.kcp.io", "workspacetypes", synchubv1alpha1.WorkspaceType},
 	{"update patch delete", "core.kcp.io", "logicalclusters", "cluster"},
 	{"create update bind escalate", "rbac.authorization.k8s.io", "clusterroles", ""},
 	{"create update delete", "rbac.authorization.k8s.io", "clusterrolebindings", ""},
@@ -127,13 +128,13 @@ func accessReviewsFor(rights []permission) (all []authorizationv1.ResourceAttrib
 func TestInventoryGroupsMayBind(t *testing.T) {
 	tier.Thorough(t)
 	t.Parallel()
-	testGroupsMayBind(t, "inventories", bootstrap.InventoryExport, func(*provider) []string { return []string{"administrators", servers.HubGroup} })
+	testGroupsMayBind(t, "inventories", synchubv1alpha1.InventoryExport, func(*provider) []string { return []string{"administrators", servers.HubGroup} })
 }
 
 // Members of the workload groups may bind the workload export in their workspaces, and nothing else of the hub's.
 func TestWorkloadGroupsMayBind(t *testing.T) {
 	t.Parallel()
-	testGroupsMayBind(t, "workloads", bootstrap.WorkloadExport, func(provider *provider) []string {
+	testGroupsMayBind(t, "workloads", synchubv1alpha1.WorkloadExport, func(provider *provider) []string {
 		provider.workloadGroups = []string{"administrators", servers.HubGroup}
 		return nil
 	})
@@ -166,7 +167,7 @@ func testGroupsMayBind(t *testing.T, name, export string, allow func(provider *p
 	groups := allow(&provider)
 	provider.bootstrapped(t, groups...)
 	suite.Eventually(t, func(g Gomega) { g.Expect(bind(export)).To(Succeed()) })
-	for _, other := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport, bootstrap.WorkloadExport} {
+	for _, other := range []string{synchubv1alpha1.InventoryExport, synchubv1alpha1.MailboxExport, synchubv1alpha1.WorkloadExport} {
 		if other != export {
 			g.Expect(bind(other)).To(MatchError(ContainSubstring("no permission to bind")), other)
 		}
@@ -199,7 +200,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	var mailbox *tenancyv1alpha1.Workspace
 	suite.Eventually(t, func(g Gomega) {
 		var err error
-		mailbox, err = framework.CreateWorkspace(ctx, provider.HubConfig, provider.path, "one", provider.path+":"+bootstrap.WorkspaceType)
+		mailbox, err = framework.CreateWorkspace(ctx, provider.HubConfig, provider.path, "one", provider.path+":"+synchubv1alpha1.WorkspaceType)
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 
@@ -210,13 +211,13 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	g.Expect(mailbox.Annotations[tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey]).To(ContainSubstring(fmt.Sprintf("{%q:%q", "username", provider.hubUser)))
 
 	export := &apisv1alpha2.APIExport{}
-	provider.read(t, export, named(bootstrap.MailboxExport))
+	provider.read(t, export, named(synchubv1alpha1.MailboxExport))
 	g.Expect(claimsOf(export.Spec.PermissionClaims)).To(ConsistOf("namespaces.", "events.", "logicalclusters.core.kcp.io"))
 	inMailbox := provider.client(t, provider.Config, mailbox.Spec.Cluster)
 	expectClaims := func(export *apisv1alpha2.APIExport) {
 		t.Helper()
 		suite.Eventually(t, func(g Gomega) {
-			binding := bindingOf(ctx, g, inMailbox, bootstrap.MailboxExport)
+			binding := bindingOf(ctx, g, inMailbox, synchubv1alpha1.MailboxExport)
 			g.Expect(binding.Status.Phase).To(Equal(apisv1alpha2.APIBindingPhaseBound))
 			g.Expect(conditions.IsTrue(binding, apisv1alpha2.PermissionClaimsApplied)).To(BeTrue())
 			g.Expect(conditions.IsTrue(binding, apisv1alpha2.PermissionClaimsValid)).To(BeTrue())
@@ -268,7 +269,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 
 	// Existing mailboxes accept a claim that the hub adds later, and the hub can use it at once.
 	suite.Eventually(t, func(g Gomega) {
-		g.Expect(hub.Get(ctx, named(bootstrap.MailboxExport), export)).To(Succeed())
+		g.Expect(hub.Get(ctx, named(synchubv1alpha1.MailboxExport), export)).To(Succeed())
 		export.Spec.PermissionClaims = append(export.Spec.PermissionClaims, apisv1alpha2.PermissionClaim{
 			GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"*"},
 		})
@@ -304,7 +305,7 @@ func endpointOf(t *testing.T, provider provider) (url string) {
 	t.Helper()
 	slice := &apisv1alpha1.APIExportEndpointSlice{}
 	suite.Eventually(t, func(g Gomega) {
-		g.Expect(provider.hub(t).Get(t.Context(), named(bootstrap.MailboxExport), slice)).To(Succeed())
+		g.Expect(provider.hub(t).Get(t.Context(), named(synchubv1alpha1.MailboxExport), slice)).To(Succeed())
 		g.Expect(slice.Status.APIExportEndpoints).To(HaveLen(1))
 		url = slice.Status.APIExportEndpoints[0].URL
 	})

@@ -38,7 +38,6 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/apis/schemas"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
@@ -120,7 +119,7 @@ func newKinds(t *testing.T, name string) kinds {
 	provider := newProvider(t, name).bootstrapped(t)
 	path := newProvider(t, name+"-user").create(t).path
 	config := framework.InWorkspace(provider.Config, path)
-	for _, export := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport, bootstrap.WorkloadExport} {
+	for _, export := range []string{synchubv1alpha1.InventoryExport, synchubv1alpha1.MailboxExport, synchubv1alpha1.WorkloadExport} {
 		bind(t, config, provider.path, export)
 	}
 	crd, err := yaml.Marshal(schemas.PublishedResourceCRD())

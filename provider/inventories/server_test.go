@@ -39,7 +39,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -103,7 +103,7 @@ func startProvider(t *testing.T, server *servers.KCP, workspace string, scheme *
 	// kcp may know the hub's rights a moment after they were granted.
 	suite.Eventually(t, func(g Gomega) {
 		var err error
-		provider, err = New(Options{KCP: access, Workspace: workspace, Export: bootstrap.InventoryExport, Scheme: scheme, Log: logr.Discard()})
+		provider, err = New(Options{KCP: access, Workspace: workspace, Export: synchubv1alpha1.InventoryExport, Scheme: scheme, Log: logr.Discard()})
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 	found := &engaged{provider: provider, access: access, all: map[multicluster.ClusterName]cluster.Cluster{}}
@@ -117,7 +117,7 @@ func newInventory(t *testing.T, server *servers.KCP, name, providerWorkspace str
 	made, err := framework.CreateWorkspace(ctx, server.Config, "root", name, "root:universal")
 	g.Expect(err).NotTo(HaveOccurred())
 	config := server.Workspace("root:" + name)
-	manifest := fmt.Sprintf(workspaceContent, providerWorkspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
+	manifest := fmt.Sprintf(workspaceContent, providerWorkspace, synchubv1alpha1.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
 	// kcp may know the rights in a new workspace a moment later.
 	g.Eventually(framework.Apply).WithContext(ctx).WithArguments(config, manifest).Should(Succeed())
 	g.Eventually(framework.List).WithContext(ctx).WithArguments(config, edgev2alpha1.GroupVersion.WithResource("synctargets"), "", "").Should(BeEmpty())

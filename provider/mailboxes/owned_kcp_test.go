@@ -35,7 +35,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -254,7 +254,7 @@ func TestManyMailboxesAreAcquired(t *testing.T) {
 	f := newNeedingHub(t, func(first *kcpShard) []logicalcluster.Name { return []logicalcluster.Name{first.own} })
 	all := []logicalcluster.Name{f.first.own, twin}
 	for number := range 5 {
-		made, err := framework.CreateWorkspace(t.Context(), f.first.Config, providerWorkspace, fmt.Sprint("owned-", number), providerWorkspace+":"+bootstrap.WorkspaceType)
+		made, err := framework.CreateWorkspace(t.Context(), f.first.Config, providerWorkspace, fmt.Sprint("owned-", number), providerWorkspace+":"+synchubv1alpha1.WorkspaceType)
 		f.Expect(err).NotTo(HaveOccurred())
 		all = append(all, logicalcluster.Name(made.Spec.Cluster))
 		f.Expect(f.first.furnish(t.Context(), all[len(all)-1])).To(Succeed())

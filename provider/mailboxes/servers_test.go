@@ -37,6 +37,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -49,7 +50,7 @@ import (
 
 const (
 	providerWorkspace = "root:synchub"
-	exportName        = bootstrap.MailboxExport
+	exportName        = synchubv1alpha1.MailboxExport
 
 	// twin is a mailbox of the same name on both shards.
 	twin logicalcluster.Name = "twinofthetwoshards"
@@ -102,7 +103,7 @@ func (s *kcpShard) prepare(ctx context.Context) error {
 	if err := s.claim(ctx, configMaps.GroupResource(), ""); err != nil {
 		return err
 	}
-	own, err := framework.CreateWorkspace(ctx, s.Config, providerWorkspace, "own", providerWorkspace+":"+bootstrap.WorkspaceType)
+	own, err := framework.CreateWorkspace(ctx, s.Config, providerWorkspace, "own", providerWorkspace+":"+synchubv1alpha1.WorkspaceType)
 	if err != nil {
 		return err
 	}
@@ -156,12 +157,12 @@ func (s *kcpShard) createMailbox(ctx context.Context, name string, cluster logic
 	}
 	workspace := &tenancyv1alpha1.Workspace{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"internal.tenancy.kcp.io/cluster": cluster.String()}},
-		Spec:       tenancyv1alpha1.WorkspaceSpec{Type: &tenancyv1alpha1.WorkspaceTypeReference{Path: providerWorkspace, Name: bootstrap.WorkspaceType}},
+		Spec:       tenancyv1alpha1.WorkspaceSpec{Type: &tenancyv1alpha1.WorkspaceTypeReference{Path: providerWorkspace, Name: synchubv1alpha1.WorkspaceType}},
 	}
 	if err := provider.Create(ctx, workspace); err != nil {
 		return err
 	}
-	workspace, err = framework.CreateWorkspace(ctx, s.Config, providerWorkspace, name, providerWorkspace+":"+bootstrap.WorkspaceType)
+	workspace, err = framework.CreateWorkspace(ctx, s.Config, providerWorkspace, name, providerWorkspace+":"+synchubv1alpha1.WorkspaceType)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
@@ -319,7 +319,7 @@ func mailboxesForBenchmark(b *testing.B) (*Mailboxes, *endpoint) {
 		b.Fatal(err)
 	}
 	mailboxes := New(Options{
-		Access: access, Workspace: "root:synchub", Export: bootstrap.MailboxExport, Resources: []schema.GroupVersionResource{configMaps},
+		Access: access, Workspace: "root:synchub", Export: synchubv1alpha1.MailboxExport, Resources: []schema.GroupVersionResource{configMaps},
 		Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(b.Context())

@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -63,13 +63,13 @@ var _ = Describe("mailboxes with faults", thorough, Label("faults"), func() {
 
 		By("emptying the list of endpoints, as kcp does for a partition that is not there")
 		provider := synchub.InWorkspace(synchub.Workspace)
-		endpoints := readerOf(ctx, provider)(endpointSlices, "", bootstrap.MailboxExport, "status", "endpoints")
-		patch(ctx, provider, endpointSlices, "", bootstrap.MailboxExport, `{"spec": {"partition": "nowhere"}}`)
-		DeferCleanup(patch, provider, endpointSlices, "", bootstrap.MailboxExport, `{"spec": {"partition": null}}`)
+		endpoints := readerOf(ctx, provider)(endpointSlices, "", synchubv1alpha1.MailboxExport, "status", "endpoints")
+		patch(ctx, provider, endpointSlices, "", synchubv1alpha1.MailboxExport, `{"spec": {"partition": "nowhere"}}`)
+		DeferCleanup(patch, provider, endpointSlices, "", synchubv1alpha1.MailboxExport, `{"spec": {"partition": null}}`)
 		Eventually(endpoints).WithContext(ctx).Should(Or(BeEmpty(), Equal("[]")))
 		patch(ctx, mailbox, configMaps, ns, "item-1", `{"data": {"number": "unseen"}}`)
 		remove(ctx, mailbox, configMaps, ns, "item-2")
-		patch(ctx, provider, endpointSlices, "", bootstrap.MailboxExport, `{"spec": {"partition": null}}`)
+		patch(ctx, provider, endpointSlices, "", synchubv1alpha1.MailboxExport, `{"spec": {"partition": null}}`)
 		Eventually(endpoints).WithContext(ctx).ShouldNot(Or(BeEmpty(), Equal("[]")))
 		restored := time.Now()
 		Eventually(entry("item-1")).WithContext(ctx).Should(Equal("unseen"))

@@ -32,8 +32,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework/fleet"
 )
 
@@ -46,7 +46,7 @@ var _ = Describe("a rollout over twenty clusters", thorough, Label("requests"), 
 		members, err := fleet.New(ctx, suite.KCP, ns+"-targets", fleet.IdleRequests{})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(members.Close()).To(Succeed()) })
-		Expect(members.Serve(ctx, synchub.Workspace, bootstrap.MailboxExport, "apps", "deployments")).To(Succeed())
+		Expect(members.Serve(ctx, synchub.Workspace, synchubv1alpha1.MailboxExport, "apps", "deployments")).To(Succeed())
 		made, err := members.Grow(ctx, clusterCount)
 		Expect(err).NotTo(HaveOccurred())
 

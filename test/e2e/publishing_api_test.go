@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
@@ -189,7 +189,7 @@ var _ = Describe("mailboxes get an API", func() {
 		By("moving the export to the new schema, and keeping the old schema and other managers' entries")
 		schemaName := func() string { return value(ctx, hosting, publishedResources, "", "scales", "status", "schemaName") }
 		exported := func() string {
-			return value(ctx, provider, apiExports, "", bootstrap.MailboxExport, "spec", "resources")
+			return value(ctx, provider, apiExports, "", synchubv1alpha1.MailboxExport, "spec", "resources")
 		}
 		before, placed := schemaName(), identities(ctx, florin, gvr, ns, "")
 		Expect(exported()).To(ContainSubstring(before))
@@ -207,7 +207,7 @@ apiVersion: apis.kcp.io/v1alpha2
 kind: APIExport
 metadata: {name: %s}
 spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.strangers.versions.example.org, storage: {crd: {}}}]}
-`, bootstrap.MailboxExport))
+`, synchubv1alpha1.MailboxExport))
 		apply(ctx, hosting, second.withSpec(grown, "v1", "v2"))
 		Eventually(schemaName).WithContext(ctx).ShouldNot(Equal(before))
 		Eventually(exported).WithContext(ctx).Should(And(ContainSubstring(schemaName()), Not(ContainSubstring(before)), ContainSubstring("v1.strangers.versions.example.org")))

@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -125,11 +125,11 @@ func bindingOf(ctx context.Context, mailbox *rest.Config) unstructured.Unstructu
 	bindings, err := framework.List(ctx, mailbox, apiBindings, "", "")
 	Expect(err).NotTo(HaveOccurred())
 	for _, binding := range bindings {
-		if name, _, _ := unstructured.NestedString(binding.Object, "spec", "reference", "export", "name"); name == bootstrap.MailboxExport {
+		if name, _, _ := unstructured.NestedString(binding.Object, "spec", "reference", "export", "name"); name == synchubv1alpha1.MailboxExport {
 			return binding
 		}
 	}
-	Fail("the mailbox has no binding of " + bootstrap.MailboxExport)
+	Fail("the mailbox has no binding of " + synchubv1alpha1.MailboxExport)
 	return unstructured.Unstructured{}
 }
 

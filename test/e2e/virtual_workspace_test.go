@@ -31,7 +31,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -77,7 +77,7 @@ var _ = Describe("kcp's virtual workspace", func() {
 // throughVirtualWorkspace returns a client for a mailbox with the hub's rights, through the virtual workspace.
 func throughVirtualWorkspace(ctx context.Context, cluster string) dynamic.Interface {
 	GinkgoHelper()
-	slice, err := framework.Get(ctx, synchub.InWorkspace(synchub.Workspace), endpointSlices, "", bootstrap.MailboxExport)
+	slice, err := framework.Get(ctx, synchub.InWorkspace(synchub.Workspace), endpointSlices, "", synchubv1alpha1.MailboxExport)
 	Expect(err).NotTo(HaveOccurred())
 	endpoints, _, err := unstructured.NestedSlice(slice.Object, "status", "endpoints")
 	Expect(err).NotTo(HaveOccurred())

@@ -33,7 +33,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 	"github.com/synchub-dev/synchub/test/framework/servers"
@@ -200,7 +200,7 @@ func (h *hub) startHub(t *testing.T) {
 // expectBothEndpoints expects that kcp publishes an endpoint for each shard.
 func (h *hub) expectBothEndpoints(t *testing.T) {
 	t.Helper()
-	slice, err := framework.Get(t.Context(), h.install.InWorkspace(h.install.Workspace), endpointSlices, "", bootstrap.MailboxExport)
+	slice, err := framework.Get(t.Context(), h.install.InWorkspace(h.install.Workspace), endpointSlices, "", synchubv1alpha1.MailboxExport)
 	h.Expect(err).NotTo(HaveOccurred())
 	endpoints, _, err := unstructured.NestedSlice(slice.Object, "status", "endpoints")
 	h.Expect(err).NotTo(HaveOccurred())
@@ -272,7 +272,7 @@ func (h *hub) endpoints(t *testing.T) map[string]float64 {
 	h.Expect(err).NotTo(HaveOccurred())
 	found := map[string]float64{}
 	for sample, up := range samples {
-		if strings.HasPrefix(sample, "synchub_mailbox_endpoint_up{") && strings.Contains(sample, "/"+bootstrap.MailboxExport+`"`) {
+		if strings.HasPrefix(sample, "synchub_mailbox_endpoint_up{") && strings.Contains(sample, "/"+synchubv1alpha1.MailboxExport+`"`) {
 			found[sample] = up
 		}
 	}

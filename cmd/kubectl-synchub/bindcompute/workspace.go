@@ -25,12 +25,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
 )
 
 // Export is the APIExport that workload workspaces bind, and the name of a new APIBinding.
-const Export = bootstrap.WorkloadExport
+const Export = synchubv1alpha1.WorkloadExport
 
 // Workspace is a workspace that is, or becomes, a workload workspace.
 type Workspace struct{ exportbinding.Binder }

@@ -21,13 +21,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
 // Inventory returns the export that inventory workspaces bind. It needs only the Secrets with the label of credentials.
 func Inventory() Export {
 	return Export{
-		Name: bootstrap.InventoryExport, Command: "kubectl synchub bind inventory",
+		Name: synchubv1alpha1.InventoryExport, Command: "kubectl synchub bind inventory",
 		Kinds: "SyncTargets", NewList: func() client.ObjectList { return &edgev2alpha1.SyncTargetList{} },
 		Labels: map[apisv1alpha2.GroupResource]map[string]string{
 			{Resource: "secrets"}: {edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig},
@@ -39,7 +39,7 @@ func Inventory() Export {
 // Workload returns the export that workload workspaces bind.
 func Workload() Export {
 	return Export{
-		Name: bootstrap.WorkloadExport, Command: "kubectl synchub bind compute",
+		Name: synchubv1alpha1.WorkloadExport, Command: "kubectl synchub bind compute",
 		Kinds: "EdgePlacements", NewList: func() client.ObjectList { return &edgev2alpha1.EdgePlacementList{} },
 		GroupFlag: "--workload-group", Limited: "the hub places no objects that it may not read",
 	}

@@ -36,8 +36,8 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
 
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -126,7 +126,7 @@ func (o *getAllOptions) mailboxesReader(ctx context.Context, provider *cli.Reade
 	for _, text := range urls {
 		endpoint, err := newMailboxesEndpoint(provider.Config, text)
 		if err != nil {
-			return nil, fmt.Errorf("the endpoint %q of the export %s: %w", text, bootstrap.MailboxExport, err)
+			return nil, fmt.Errorf("the endpoint %q of the export %s: %w", text, synchubv1alpha1.MailboxExport, err)
 		}
 		made.endpoints = append(made.endpoints, endpoint)
 	}
@@ -164,12 +164,12 @@ func (r *mailboxesReader) find(ctx context.Context, name string, provider *cli.R
 
 // endpointURLs returns the URLs of the mailbox export's endpoints.
 func (o *getAllOptions) endpointURLs(ctx context.Context, provider *cli.Reader) (urls []string, err error) {
-	slice, err := provider.Get(ctx, endpointSlicesResource, types.NamespacedName{Name: bootstrap.MailboxExport})
+	slice, err := provider.Get(ctx, endpointSlicesResource, types.NamespacedName{Name: synchubv1alpha1.MailboxExport})
 	switch {
 	case err != nil:
-		return nil, o.explainForbidden(err, "read the endpoints of the export "+bootstrap.MailboxExport)
+		return nil, o.explainForbidden(err, "read the endpoints of the export "+synchubv1alpha1.MailboxExport)
 	case slice == nil:
-		return nil, fmt.Errorf("the workspace %s has no export %s: name the hub's provider workspace with --provider-workspace", o.provider, bootstrap.MailboxExport)
+		return nil, fmt.Errorf("the workspace %s has no export %s: name the hub's provider workspace with --provider-workspace", o.provider, synchubv1alpha1.MailboxExport)
 	}
 	endpoints, _, err := unstructured.NestedSlice(slice.Object, "status", "endpoints")
 	if err != nil {
@@ -182,7 +182,7 @@ func (o *getAllOptions) endpointURLs(ctx context.Context, provider *cli.Reader) 
 		}
 	}
 	if len(urls) == 0 {
-		return nil, fmt.Errorf("the export %s of the workspace %s has no endpoint: there is no mailbox yet", bootstrap.MailboxExport, o.provider)
+		return nil, fmt.Errorf("the export %s of the workspace %s has no endpoint: there is no mailbox yet", synchubv1alpha1.MailboxExport, o.provider)
 	}
 	return urls, nil
 }

@@ -32,8 +32,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager/namelock"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/servers"
@@ -121,7 +121,7 @@ func newFixture(t *testing.T) *fixture {
 	suite.Eventually(t, func(g Gomega) {
 		// The new RBAC takes a moment to take effect in kcp.
 		var err error
-		mailbox, err = framework.CreateWorkspace(t.Context(), w.HubConfig, providerPath, "mailbox", providerPath+":"+bootstrap.WorkspaceType)
+		mailbox, err = framework.CreateWorkspace(t.Context(), w.HubConfig, providerPath, "mailbox", providerPath+":"+synchubv1alpha1.WorkspaceType)
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 	access := connections.KCP(t, suite.ReadFile(t, w.HubKubeconfig))
@@ -157,7 +157,7 @@ spec:
 `, plural, group, kind, strings.ToLower(kind)))
 	client := suite.Dynamic(t, w.Workspace(providerPath))
 	patch := fmt.Sprintf(`[{"op": "add", "path": "/spec/resources/-", "value": {"group": %q, "name": %q, "schema": "v1.%[2]s.%[1]s", "storage": {"crd": {}}}}]`, group, plural)
-	if _, err := client.Resource(exports).Patch(t.Context(), bootstrap.MailboxExport, types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := client.Resource(exports).Patch(t.Context(), synchubv1alpha1.MailboxExport, types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -169,7 +169,7 @@ func (w *fixture) binding(t *testing.T) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	for i := range all {
-		if export, _, _ := unstructured.NestedString(all[i].Object, "spec", "reference", "export", "name"); export == bootstrap.MailboxExport {
+		if export, _, _ := unstructured.NestedString(all[i].Object, "spec", "reference", "export", "name"); export == synchubv1alpha1.MailboxExport {
 			return &all[i]
 		}
 	}

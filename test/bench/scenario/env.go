@@ -33,7 +33,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/bench/baseline"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/benchenv"
@@ -168,7 +168,7 @@ func (w *Env) startBaseline(ctx context.Context, also ...baseline.Lists) error {
 	if err := w.stopBaseline(); err != nil {
 		return err
 	}
-	endpoint, err := w.endpoint(ctx, bootstrap.MailboxExport)
+	endpoint, err := w.endpoint(ctx, synchubv1alpha1.MailboxExport)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
@@ -131,14 +131,14 @@ func (w *placementEnv) newRelay(ctx context.Context, name string) (*relay, error
 	if err := create(ctx, w.fleet[0].mailbox, configMaps, object); err != nil {
 		return nil, err
 	}
-	asHub, err := w.asHub(ctx, bootstrap.WorkloadExport, logicalcluster.From(source).String())
+	asHub, err := w.asHub(ctx, synchubv1alpha1.WorkloadExport, logicalcluster.From(source).String())
 	if err != nil {
 		return nil, err
 	}
 	if made.source.arrivals, err = newWatcher(ctx, asHub, configMaps, name); err != nil {
 		return nil, err
 	}
-	if asHub, err = w.asHub(ctx, bootstrap.MailboxExport, w.fleet[0].cluster); err == nil {
+	if asHub, err = w.asHub(ctx, synchubv1alpha1.MailboxExport, w.fleet[0].cluster); err == nil {
 		made.copied.from = asHub.Resource(configMaps).Namespace(name)
 		made.copied.arrivals, err = newWatcher(ctx, w.fleet[0].mailbox, configMaps, name)
 	}

@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/bench/baseline"
 	"github.com/synchub-dev/synchub/test/bench/report"
 )
@@ -120,10 +120,10 @@ func (w *Env) lists(ctx context.Context) ([]baseline.Lists, error) {
 		}
 	}
 	inventories := baseline.Lists{Resources: []schema.GroupVersionResource{syncTargets, secrets}}
-	if mailboxes.Endpoint, err = w.endpoint(ctx, bootstrap.MailboxExport); err != nil {
+	if mailboxes.Endpoint, err = w.endpoint(ctx, synchubv1alpha1.MailboxExport); err != nil {
 		return nil, err
 	}
-	inventories.Endpoint, err = w.endpoint(ctx, bootstrap.InventoryExport)
+	inventories.Endpoint, err = w.endpoint(ctx, synchubv1alpha1.InventoryExport)
 	return []baseline.Lists{mailboxes, inventories}, err
 }
 

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
@@ -85,7 +85,7 @@ func (i *Installation) NewInventory(ctx context.Context, name string) (*Inventor
 		return nil, err
 	}
 	inventory := &Inventory{installation: i, Path: "root:" + name, Config: i.InWorkspace("root:" + name)}
-	manifest := fmt.Sprintf(inventoryContent, i.Workspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
+	manifest := fmt.Sprintf(inventoryContent, i.Workspace, synchubv1alpha1.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
 	return inventory, framework.Apply(ctx, inventory.Config, manifest)
 }
 

@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -60,7 +60,7 @@ func (i *Installation) NewWorkload(ctx context.Context, name string, before ...s
 
 // Bind binds the workload export, or accepts the claims that it has got since.
 func (w *Workload) Bind(ctx context.Context) error {
-	object, err := framework.Get(ctx, w.installation.InWorkspace(w.installation.Workspace), APIExports, "", bootstrap.WorkloadExport)
+	object, err := framework.Get(ctx, w.installation.InWorkspace(w.installation.Workspace), APIExports, "", synchubv1alpha1.WorkloadExport)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (w *Workload) Bind(ctx context.Context) error {
 		"apiVersion": apisv1alpha2.SchemeGroupVersion.String(), "kind": "APIBinding",
 		"metadata": map[string]any{"name": "workload"},
 		"spec": map[string]any{
-			"reference":        map[string]any{"export": map[string]any{"path": w.installation.Workspace, "name": bootstrap.WorkloadExport}},
+			"reference":        map[string]any{"export": map[string]any{"path": w.installation.Workspace, "name": synchubv1alpha1.WorkloadExport}},
 			"permissionClaims": claims,
 		},
 	})

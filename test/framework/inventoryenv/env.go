@@ -40,7 +40,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/bootstrap"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -139,7 +139,7 @@ func (e *Env) newHub(t testing.TB) (*Hub, error) {
 	// kcp may know the hub's rights a moment after they were granted.
 	suite.Eventually(t, func(g gomega.Gomega) {
 		provider, err = inventories.New(inventories.Options{
-			KCP: hub.Access, Workspace: Workspace, Export: bootstrap.InventoryExport, Scheme: Scheme(), Log: logr.Discard(),
+			KCP: hub.Access, Workspace: Workspace, Export: synchubv1alpha1.InventoryExport, Scheme: Scheme(), Log: logr.Discard(),
 		})
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 	})
@@ -167,7 +167,7 @@ func (e *Env) NewInventory(t testing.TB, name string) *Inventory {
 	made, err := framework.CreateWorkspace(t.Context(), e.Server.Config, "root", name, "root:universal")
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	inventory := &Inventory{Name: logicalcluster.Name(made.Spec.Cluster), Path: "root:" + name, Config: e.Server.Workspace("root:" + name)}
-	manifest := fmt.Sprintf(content, Workspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
+	manifest := fmt.Sprintf(content, Workspace, synchubv1alpha1.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
 	// kcp may know the rights in a new workspace a moment later.
 	suite.Eventually(t, func(g gomega.Gomega) {
 		g.Expect(framework.Apply(t.Context(), inventory.Config, manifest)).To(gomega.Succeed())
