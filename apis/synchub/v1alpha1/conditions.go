@@ -18,7 +18,7 @@ package v1alpha1
 
 // Condition types of a PublishedResource.
 const (
-	// ConditionReady is True when mailboxes have the API and the hub can sync its objects.
+	// ConditionReady is True when the API is exported to mailboxes and the hub can sync its objects.
 	ConditionReady = "Ready"
 
 	// ConditionSchemaReady is True when the hub has found and converted the schema, or needs none because it claims

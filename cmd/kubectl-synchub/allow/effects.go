@@ -213,7 +213,7 @@ func countNames(names []string, kind string) string {
 // joinNames joins the first names as in a sentence.
 func joinNames(names []string) string {
 	if len(names) < 2 || len(names) > maxNames {
-		return cli.FirstOf(maxNames, names)
+		return wording.First(maxNames, names)
 	}
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " and " + names[last]

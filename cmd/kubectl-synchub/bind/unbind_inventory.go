@@ -121,7 +121,7 @@ func checkNoSyncTargets(ctx context.Context, binder *exportbinding.Binder) error
 		names = append(names, list.Items[i].Name)
 	}
 	return fmt.Errorf("nothing was changed: the workspace has SyncTargets (%s), which kcp would delete with the APIBinding; remove each with `kubectl synchub unregister` first",
-		cli.FirstOf(maxSyncTargetNames, names))
+		wording.First(maxSyncTargetNames, names))
 }
 
 // describeUnbinding describes the effect of deleting the APIBinding.

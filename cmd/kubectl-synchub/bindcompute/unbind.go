@@ -163,7 +163,7 @@ func namesOf(placements []edgev2alpha1.EdgePlacement) string {
 	for i := range placements {
 		names = append(names, placements[i].Name)
 	}
-	return cli.FirstOf(maxNames, names)
+	return wording.First(maxNames, names)
 }
 
 // describePlacement describes the effect of deleting an EdgePlacement.
@@ -179,7 +179,7 @@ func (w *Workspace) describePlacement(ctx context.Context, placement *edgev2alph
 		for _, destination := range slice.Destinations {
 			names = append(names, destination.SyncTargetName)
 		}
-		where = cli.FirstOf(maxNames, names)
+		where = wording.First(maxNames, names)
 	}
 	if placement.Spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan {
 		return fmt.Sprintf("The EdgePlacement %s goes. On %[3]s stays %[2]s of its objects, since its deletionPolicy is Orphan.", placement.Name, wording.Count(status.Placed, "copy", "copies"), where)

@@ -137,7 +137,7 @@ func (r *Report) publishedResources(ctx context.Context, c client.Reader) {
 	case len(list.Items) == 0:
 		r.add(area, Warning, "there is no PublishedResource: mailboxes have no API to sync")
 	case len(notReady) > 0:
-		r.add(area, Problem, "%d of %d PublishedResources are not ready: %s", len(notReady), len(list.Items), cli.FirstOf(maxNamed, notReady))
+		r.add(area, Problem, "%d of %d PublishedResources are not ready: %s", len(notReady), len(list.Items), wording.First(maxNamed, notReady))
 	default:
 		r.add(area, OK, "%s", wording.Of(len(list.Items), "the PublishedResource is ready", fmt.Sprintf("all PublishedResources (%d) are ready", len(list.Items))))
 	}

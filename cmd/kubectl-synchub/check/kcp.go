@@ -34,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/exportbinding"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // oldestKCP is the oldest minor version of kcp 0 with which the hub was tested.
@@ -88,10 +89,10 @@ func (r *Report) provider(ctx context.Context, config *rest.Config, workspace, h
 		return nil
 	}
 	if len(missing) > 0 {
-		r.add(area, Problem, "%s lacks %s: run `kubectl synchub init` of this version", workspace, cli.FirstOf(maxNamed, missing))
+		r.add(area, Problem, "%s lacks %s: run `kubectl synchub init` of this version", workspace, wording.First(maxNamed, missing))
 	}
 	if len(outdated) > 0 {
-		r.add(area, Problem, "%s differs from what this version needs, in %s: run `kubectl synchub init` of this version", workspace, cli.FirstOf(maxNamed, outdated))
+		r.add(area, Problem, "%s differs from what this version needs, in %s: run `kubectl synchub init` of this version", workspace, wording.First(maxNamed, outdated))
 	}
 	if len(missing)+len(outdated) > 0 {
 		return nil

@@ -79,7 +79,7 @@ func (r *Report) preHosting(ctx context.Context, c client.Client, versions disco
 		}
 	}
 	if len(missing) > 0 {
-		r.add(hostingArea, Problem, "to install the chart into the namespace %s you lack the rights %s", namespace, cli.FirstOf(len(installRights), missing))
+		r.add(hostingArea, Problem, "to install the chart into the namespace %s you lack the rights %s", namespace, wording.First(len(installRights), missing))
 		return
 	}
 	r.add(hostingArea, OK, "the hosting cluster has version %s, and you may install the chart into the namespace %s", found, namespace)

@@ -46,10 +46,10 @@ func (r *Report) targets(syncTargets []edgev2alpha1.SyncTarget, now time.Time) {
 	case len(silent) == len(syncTargets):
 		r.add(area, Problem, "no hub has written to any SyncTarget (%d) for minutes: is one running, and does it serve this provider workspace?", len(silent))
 	case len(silent) > 0:
-		r.add(area, Problem, "no hub has written to %d of %d SyncTargets for minutes: %s", len(silent), len(syncTargets), cli.FirstOf(maxNamed, silent))
+		r.add(area, Problem, "no hub has written to %d of %d SyncTargets for minutes: %s", len(silent), len(syncTargets), wording.First(maxNamed, silent))
 	}
 	if len(notReady) > 0 {
-		r.add(area, Problem, "%d of %d SyncTargets are not ready: %s", len(notReady), len(syncTargets), cli.FirstOf(maxNamed, notReady))
+		r.add(area, Problem, "%d of %d SyncTargets are not ready: %s", len(notReady), len(syncTargets), wording.First(maxNamed, notReady))
 	}
 	if ready := len(syncTargets) - len(silent) - len(notReady); ready > 0 && len(notReady)+len(silent) == 0 {
 		r.add(area, OK, "%s", wording.Of(ready, "the SyncTarget is ready", fmt.Sprintf("all SyncTargets (%d) are ready", ready)))

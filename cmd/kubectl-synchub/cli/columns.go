@@ -19,7 +19,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 )
 
@@ -34,12 +33,4 @@ func NewColumns(out io.Writer) Columns {
 // Line prints one line, which is safe for a terminal.
 func (c Columns) Line(format string, values ...any) {
 	fmt.Fprintln(c, SanitizeLine(fmt.Sprintf(format, values...)))
-}
-
-// FirstOf lists the first items, and the number of the other ones.
-func FirstOf(maxItems int, items []string) string {
-	if more := len(items) - maxItems; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(items[:maxItems], ", "), more)
-	}
-	return strings.Join(items, ", ")
 }

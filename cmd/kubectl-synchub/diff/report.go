@@ -29,6 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/objectdiff"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // Action is what the hub would do with an object of a cluster.
@@ -243,7 +244,7 @@ func (r *Report) print(streams genericiooptions.IOStreams) error {
 
 func printRemark(out io.Writer, severity string, remark Remark) {
 	about := []string{severity}
-	for _, text := range []string{cli.FirstOf(maxNames, remark.SyncTargets), remark.String()} {
+	for _, text := range []string{wording.First(maxNames, remark.SyncTargets), remark.String()} {
 		if text != "" {
 			about = append(about, text)
 		}
@@ -257,7 +258,7 @@ func printGroup(streams genericiooptions.IOStreams, changes []Change) error {
 	if len(changes[0].SyncTargets) == 1 {
 		noun = "SyncTarget"
 	}
-	fmt.Fprintf(streams.Out, "# %s %s\n", noun, cli.SanitizeLine(cli.FirstOf(maxNames, changes[0].SyncTargets)))
+	fmt.Fprintf(streams.Out, "# %s %s\n", noun, cli.SanitizeLine(wording.First(maxNames, changes[0].SyncTargets)))
 	contents := make([]objectdiff.Change, 0, len(changes))
 	for _, change := range changes {
 		contents = append(contents, objectdiff.Change{From: change.from, To: change.to})

@@ -175,4 +175,3 @@ func inOneLine(err error) string { return sentence(err.Error()) }
 // maxListed is the maximum number of names in a message.
 const maxListed = 3
 
-func joinFirst(names []string) string { return cli.FirstOf(maxListed, names) }

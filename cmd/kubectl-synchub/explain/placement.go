@@ -35,6 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/tenancy"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // PlacementFacts are all inputs of FromWorkload.
@@ -237,7 +238,7 @@ func namesOf(placements []selecting) string {
 	for _, one := range placements {
 		names = append(names, one.Name)
 	}
-	return joinFirst(names)
+	return wording.First(maxListed, names)
 }
 
 // explainDestination explains whether the cluster is a destination of an EdgePlacement that selects the object.

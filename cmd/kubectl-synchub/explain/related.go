@@ -27,6 +27,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/cli"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // Related describes the objects that an entry of spec.related selects for the object. The hub syncs them together with it.
@@ -86,15 +87,15 @@ func queryText(query related.Query) string {
 	}
 	where := "in selected namespaces"
 	if query.NamespaceSelector == nil {
-		where = "in " + joinFirst(query.Namespaces)
+		where = "in " + wording.First(maxListed, query.Namespaces)
 	}
 	switch {
 	case query.IsEmpty():
 		return "none"
 	case len(names) > 0:
-		return joinFirst(names)
+		return wording.First(maxListed, names)
 	case len(query.NamesInSelectedNamespaces) > 0:
-		return joinFirst(query.NamesInSelectedNamespaces) + " " + where
+		return wording.First(maxListed, query.NamesInSelectedNamespaces) + " " + where
 	case query.Owner != "":
 		return "objects that it owns, " + where
 	default:

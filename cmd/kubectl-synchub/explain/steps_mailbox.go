@@ -31,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/related"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // explainSyncTarget explains the settings of the SyncTarget that stop a sync, such as suspend.
@@ -173,7 +174,7 @@ func (o *observation) relations() string {
 		}
 	}
 	slices.Sort(names)
-	return joinFirst(names)
+	return wording.First(maxListed, names)
 }
 
 // explainObject explains whether the object is in the mailbox.
@@ -229,7 +230,7 @@ func explainSelected(o *observation) *Step {
 	case o.noDownsync == plan.NoDownsyncEnsured:
 		return newStep(Stopped, "", "the hub created this namespace only for upsynced objects; it does not go down")
 	case o.isSelected && o.selected.Suspended:
-		return newStep(Stopped, "Suspended", "all configs that select it are suspended: %s", joinFirst(o.selected.Configs)).advise("set spec.suspend of one of them to false")
+		return newStep(Stopped, "Suspended", "all configs that select it are suspended: %s", wording.First(maxListed, o.selected.Configs)).advise("set spec.suspend of one of them to false")
 	case o.isSelected:
 		return explainSelection(o)
 	case o.Configs.Err != nil:
@@ -249,12 +250,12 @@ func explainSelection(o *observation) *Step {
 			entries = append(entries, reading.Config+" "+reading.Field)
 		}
 	}
-	step := newStep(OK, "", "selected by %s", joinFirst(entries))
+	step := newStep(OK, "", "selected by %s", wording.First(maxListed, entries))
 	switch {
 	case len(entries) == 0:
 		step.What = "the PublishedResource selects all objects of it"
 	case len(o.selected.Overruled) > 0:
-		step.What += "; an older one decides its name, not " + joinFirst(o.selected.Overruled)
+		step.What += "; an older one decides its name, not " + wording.First(maxListed, o.selected.Overruled)
 	}
 	return step
 }

@@ -36,6 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan"
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
 // explainCompatibility explains whether the target accepts objects of the resource.
@@ -291,17 +292,17 @@ func explainContent(o *observation) *Step {
 // explainDifferences explains how the copy on the target differs from the desired object.
 func explainDifferences(o *observation) *Step {
 	decision, desired, beyond := o.planned.Decision, o.planned.Desired, o.beyondLimits()
-	differing, deferred := joinFirst(transform.DifferingPaths(desired.Object.Object, o.Target.Value.Object)), joinFirst(deferredFields(o, desired))
+	differing, deferred := wording.First(maxListed, transform.DifferingPaths(desired.Object.Object, o.Target.Value.Object)), wording.First(maxListed, deferredFields(o, desired))
 	switch isChanged := decision.Cause == plan.Changed || decision.Cause == plan.Restored; {
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
 		return newStep(OK, "", "it was to be created once, and is left alone since then")
 	case decision.Action == plan.Report && differing == "":
-		return newStep(OK, "", "another client has set %s there, to the values of the mailbox", joinFirst(decision.Fields))
+		return newStep(OK, "", "another client has set %s there, to the values of the mailbox", wording.First(maxListed, decision.Fields))
 	case decision.Action == plan.Report:
 		return newStep(Stopped, plan.ReasonDrifted, "values differ at %s; another client changed them, and drift is Report, so the hub leaves them as they are", differing).
 			advise("to undo that, set drift to Repair, or change the object in the mailbox")
 	case decision.Cause == plan.Drifted:
-		return newStep(Unknown, "Drifted", "the hub does not own %s there; it repairs changes by other writers, and keeps fields that the cluster does not store", joinFirst(decision.Fields))
+		return newStep(Unknown, "Drifted", "the hub does not own %s there; it repairs changes by other writers, and keeps fields that the cluster does not store", wording.First(maxListed, decision.Fields))
 	case beyond != nil && isChanged:
 		return newStep(Stopped, beyond.Reason, "it may be among the objects beyond a limit, and is left as it is: %s", sentence(beyond.Message))
 	case beyond != nil && differing != "":
