@@ -372,7 +372,7 @@ func TestStateOutlastsAnUnreadableMailbox(t *testing.T) {
 		t.Errorf("the failures are %v, the former keys %v, with %d reports", r.enqueuer.states.failures(), r.enqueuer.states.formerKeys(), r.reported)
 	}
 	r.NamespacesChanged()
-	r.expectEnqueued("failed", "former", "excluded")
+	r.expectEnqueued("excluded", "failed", "former")
 }
 
 // The end of the first pass changes no object, but the configs' status must report it.
