@@ -173,4 +173,3 @@ func inOneLine(err error) string { return sentence(err.Error()) }
 
 // maxListed is the maximum number of names in a message.
 const maxListed = 3
-
