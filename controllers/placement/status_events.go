@@ -223,9 +223,20 @@ func (r *reporter) recordWithdrawn(ctx context.Context) (again time.Duration) {
 		about.SetGroupVersionKind(edgev2alpha1.SchemeGroupVersion.WithKind("EdgePlacement"))
 		about.SetName(key.placement.name)
 		about.SetUID(key.placement.uid)
-		r.recordEvent(ctx, about, copies.event(key), fmt.Sprint(key.cause, r.clock.Now().UnixNano()))
+		r.recordEvent(ctx, about, copies.event(key, r.awayOf(copies)), fmt.Sprint(key.cause, r.clock.Now().UnixNano()))
 	}
 	return again
+}
+
+// awayOf returns the SyncTargets of withdrawn copies that are not Ready, sorted by name.
+func (r *reporter) awayOf(copies *withdrawnCopies) (away []string) {
+	for name, uid := range copies.uids {
+		if _, isAway := r.readiness.NotReadySince(uid); isAway {
+			away = append(away, name)
+		}
+	}
+	slices.Sort(away)
+	return away
 }
 
 // awayDestinations returns the destinations of a placement that are not Ready, sorted by name, with the time since when.

@@ -28,11 +28,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/internal/status"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/withdrawal"
 	"github.com/synchub-dev/synchub/controllers/plan"
+	"github.com/synchub-dev/synchub/provider/wording"
 )
 
-// ReasonWithdrawn is the reason of the event about copies that were removed from destinations, and ReasonReleased of the one about
+// ReasonWithdrawn is the reason of the event about copies that were withdrawn from destinations, and ReasonReleased of the one about
 // copies that the clusters keep.
 const (
 	ReasonWithdrawn = "Withdrawn"
@@ -113,10 +115,12 @@ type withdrawnKey struct {
 	cause     withdrawal.Cause
 }
 
-// withdrawnCopies are the copies of one event. objects are the first of them.
+// withdrawnCopies are the copies of one event. syncTargets counts them by the name of the SyncTarget, with the UIDs in uids, and objects
+// are the first of them.
 type withdrawnCopies struct {
 	count       int
 	syncTargets map[string]int
+	uids        map[string]types.UID
 	objects     []string
 }
 
@@ -129,7 +133,7 @@ type withdrawn struct {
 }
 
 // add adds a copy for each of its placements.
-func (w *withdrawn) add(placements []placementRef, reason string, cause withdrawal.Cause, syncTarget, object string, now time.Time) {
+func (w *withdrawn) add(placements []placementRef, reason string, cause withdrawal.Cause, syncTarget *fleet.SyncTarget, object string, now time.Time) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	for _, placement := range placements {
@@ -139,11 +143,12 @@ func (w *withdrawn) add(placements []placementRef, reason string, cause withdraw
 		key := withdrawnKey{placement, reason, cause}
 		found := w.all[key]
 		if found == nil {
-			found = &withdrawnCopies{syncTargets: map[string]int{}}
+			found = &withdrawnCopies{syncTargets: map[string]int{}, uids: map[string]types.UID{}}
 			w.all[key] = found
 		}
 		found.count++
-		found.syncTargets[syncTarget]++
+		found.syncTargets[syncTarget.Name]++
+		found.uids[syncTarget.Name] = syncTarget.UID
 		if len(found.objects) < maxNamed && !slices.Contains(found.objects, object) {
 			found.objects = append(found.objects, object)
 		}
@@ -169,17 +174,20 @@ func (w *withdrawn) take(now time.Time) (due map[withdrawnKey]*withdrawnCopies, 
 	return due, 0
 }
 
-// event returns the event about the copies.
-func (w *withdrawnCopies) event(key withdrawnKey) status.Event {
-	eventType, done := corev1.EventTypeNormal, count(w.count, "copy was removed from", "copies were removed from")
+// event returns the event about the copies. away are the SyncTargets that are not Ready: their clusters still have what the hub has
+// withdrawn from the mailbox.
+func (w *withdrawnCopies) event(key withdrawnKey, away []string) status.Event {
+	eventType, done, later := corev1.EventTypeNormal, count(w.count, "copy was withdrawn from", "copies were withdrawn from"), ""
 	if !key.cause.IsDeliberate() {
 		eventType = corev1.EventTypeWarning
 	}
 	if key.reason == ReasonReleased {
 		done = count(w.count, "copy was released, and stays on", "copies were released, and stay on")
+	} else if len(away) > 0 {
+		later = fmt.Sprintf(" Not Ready, so that their clusters remove them later: %s.", wording.First(maxNamed, away))
 	}
-	return status.Event{Type: eventType, Reason: key.reason, Message: fmt.Sprintf("%s %s, because %s. Objects: %s.",
-		done, firstUnsynced(w.syncTargets), key.cause, strings.Join(w.objects, ", "))}
+	return status.Event{Type: eventType, Reason: key.reason, Message: fmt.Sprintf("%s %s, because %s.%s Objects: %s.",
+		done, firstUnsynced(w.syncTargets), key.cause, later, strings.Join(w.objects, ", "))}
 }
 
 // count returns a number with its noun.
@@ -206,7 +214,7 @@ func (r *pairReconciler) recordWithdrawal(key pairKey, s *pairSnapshot, decision
 		r.journal.Record(r.journalEntry(status.JournalWithdrawn, key, s, string(cause)), key.name, "")
 		if len(placements) > 0 {
 			object := key.resource.GroupResource().String() + " " + strings.TrimPrefix(key.name.String(), "/")
-			r.withdrawn.add(placements, reason, cause, s.syncTarget.Name, object, r.clock.Now())
+			r.withdrawn.add(placements, reason, cause, &s.syncTarget, object, r.clock.Now())
 			r.pairs.reports.request()
 		}
 	}

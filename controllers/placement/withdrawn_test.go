@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/controllers/placement/withdrawal"
 	"github.com/synchub-dev/synchub/controllers/plan"
@@ -39,9 +40,9 @@ func TestWithdrawnCopiesAreOneEvent(t *testing.T) {
 	}
 	shop := []placementRef{{"shop", "u"}}
 	for i := range 1000 {
-		w.add(shop, ReasonWithdrawn, withdrawal.InventoryChanged, []string{"florin", "guilder"}[i%2], fmt.Sprintf("configmaps shop/%d", i/2), start)
+		w.add(shop, ReasonWithdrawn, withdrawal.InventoryChanged, &fleet.SyncTarget{Name: []string{"florin", "guilder"}[i%2]}, fmt.Sprintf("configmaps shop/%d", i/2), start)
 	}
-	w.add(shop, ReasonReleased, withdrawal.PlacementDeleted, "florin", "configmaps shop/a", start.Add(time.Second))
+	w.add(shop, ReasonReleased, withdrawal.PlacementDeleted, &fleet.SyncTarget{Name: "florin"}, "configmaps shop/a", start.Add(time.Second))
 	if due, again := w.take(start.Add(time.Second)); due != nil || again != withdrawnDelay {
 		t.Fatalf("further copies may follow: %v, %v", due, again)
 	}
@@ -50,9 +51,9 @@ func TestWithdrawnCopiesAreOneEvent(t *testing.T) {
 		t.Fatalf("%d events", len(due))
 	}
 	for key, copies := range due {
-		event := copies.event(key)
+		event := copies.event(key, []string{"guilder"})
 		want := map[string][3]string{
-			ReasonWithdrawn: {"Warning", "1000 copies were removed from florin (500), guilder (500), because the inventory no longer offers", "configmaps shop/9."},
+			ReasonWithdrawn: {"Warning", "1000 copies were withdrawn from florin (500), guilder (500), because the inventory no longer offers", " Not Ready, so that their clusters remove them later: guilder. Objects: configmaps shop/0, configmaps shop/1, configmaps shop/2, configmaps shop/3, configmaps shop/4, configmaps shop/5, configmaps shop/6, configmaps shop/7, configmaps shop/8, configmaps shop/9."},
 			ReasonReleased:  {"Normal", "1 copy was released, and stays on florin (1), because the EdgePlacement was deleted. Objects: ", "configmaps shop/a."},
 		}[event.Reason]
 		if event.Type != want[0] || !strings.HasPrefix(event.Message, want[1]) || !strings.HasSuffix(event.Message, want[2]) {
@@ -76,7 +77,7 @@ func TestWithdrawnCopiesDoNotWaitForEver(t *testing.T) {
 			}
 			return
 		}
-		w.add([]placementRef{{"shop", "u"}}, ReasonWithdrawn, withdrawal.Deselected, "florin", "configmaps a", now)
+		w.add([]placementRef{{"shop", "u"}}, ReasonWithdrawn, withdrawal.Deselected, &fleet.SyncTarget{Name: "florin"}, "configmaps a", now)
 	}
 	t.Error("no event")
 }

@@ -57,7 +57,7 @@ type Row struct {
 	Failed  *int32 `json:"failed"`
 	// Failures are the first of the failed objects.
 	Failures []edgev2alpha1.ObjectFailure `json:"failures,omitempty"`
-	// Lag is the time since the oldest pending change.
+	// Lag is how long the oldest pending change has waited. For a Ready SyncTarget it is the lag when the hub counted.
 	Lag time.Duration `json:"-"`
 	// Version is the Kubernetes version of the cluster. LastSeen is the time of its last answer, or zero.
 	Version  string    `json:"version,omitempty"`
@@ -106,7 +106,7 @@ func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 		row.Failures = status.Failures
 	}
 	if status.PendingSince != nil {
-		row.Lag = max(now.Sub(status.PendingSince.Time), 0)
+		row.Lag = max(lagAt(&row, now).Sub(status.PendingSince.Time), 0)
 	}
 	if status.Versions != nil {
 		row.Version = status.Versions.Kubernetes
@@ -325,9 +325,18 @@ func Summary(rows []Row, now time.Time) string {
 	text := fmt.Sprintf("%s: %s. %s synced, %d failed%s.",
 		wording.Count(len(rows), "cluster", "clusters"), strings.Join(parts, ", "), wording.Count(objects, "object", "objects"), failed, countAge(rows, now))
 	if oldest > 0 {
-		text += " The oldest change has been waiting for " + FormatDuration(oldest) + "."
+		text += " The oldest pending change waited for " + FormatDuration(oldest) + "."
 	}
 	return text + division(rows)
+}
+
+// lagAt returns the time for which the lag of a SyncTarget is known: while it is not Ready, its changes are still pending now. The changes
+// of a Ready one may have been synced since the hub has written the status.
+func lagAt(row *Row, now time.Time) time.Time {
+	if row.Ready == metav1.ConditionTrue && !row.LastSeen.IsZero() {
+		return row.LastSeen
+	}
+	return now
 }
 
 // countAge describes the age of the oldest count of a ready cluster. It is empty if there is none.

@@ -44,6 +44,19 @@ func syncTarget(name string, age time.Duration, ready metav1.ConditionStatus, re
 	return made
 }
 
+// A change of a Ready SyncTarget may have been synced since the hub has counted, so only the lag at that time is known.
+func TestLag(t *testing.T) {
+	pending := func(s *edgev2alpha1.SyncTarget) { s.Status.PendingSince = &metav1.Time{Time: now.Add(-40 * time.Second)} }
+	for ready, want := range map[metav1.ConditionStatus]time.Duration{"True": 10 * time.Second, "False": 40 * time.Second, "Unknown": 40 * time.Second} {
+		if got := overview.RowOf(syncTarget("a", 30*time.Second, ready, "Reason", pending), now).Lag; got != want {
+			t.Errorf("Ready %s: the lag is %v, want %v", ready, got, want)
+		}
+	}
+	if got := overview.RowOf(syncTarget("a", 50*time.Second, "True", "Ready", pending), now).Lag; got != 0 {
+		t.Errorf("a change after the count: the lag is %v", got)
+	}
+}
+
 func TestRowOf(t *testing.T) {
 	for name, test := range map[string]struct {
 		of            *edgev2alpha1.SyncTarget
@@ -157,7 +170,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	want := "7 clusters: 4 ready, 1 not ready, 1 unknown, 1 set aside. 84 objects synced, 9 failed, counted up to 10s ago. The oldest change has been waiting for 90s."
+	want := "7 clusters: 4 ready, 1 not ready, 1 unknown, 1 set aside. 84 objects synced, 9 failed, counted up to 10s ago. The oldest pending change waited for 90s."
 	if got := overview.Summary(rows(), now); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
