@@ -46,7 +46,9 @@ func syncTarget(name string, age time.Duration, ready metav1.ConditionStatus, re
 
 // A change of a Ready SyncTarget may have been synced since the hub has counted, so only the lag at that time is known.
 func TestLag(t *testing.T) {
-	pending := func(s *edgev2alpha1.SyncTarget) { s.Status.PendingSince = &metav1.Time{Time: now.Add(-40 * time.Second)} }
+	pending := func(s *edgev2alpha1.SyncTarget) {
+		s.Status.PendingSince = &metav1.Time{Time: now.Add(-40 * time.Second)}
+	}
 	for ready, want := range map[metav1.ConditionStatus]time.Duration{"True": 10 * time.Second, "False": 40 * time.Second, "Unknown": 40 * time.Second} {
 		if got := overview.RowOf(syncTarget("a", 30*time.Second, ready, "Reason", pending), now).Lag; got != want {
 			t.Errorf("Ready %s: the lag is %v, want %v", ready, got, want)
