@@ -156,6 +156,8 @@ func TestDayOfCutsBehindAProxy(t *testing.T) {
 		proxy.lose(1)
 		proxy.cut()
 		writing.Wait()
+		// Until the hub has noticed the cut, it would count the former session as open again.
+		g.Eventually(h.current, patience).Should(BeNil())
 		clock.Step(outage)
 		proxy.lose(0.3)
 		open()
