@@ -75,6 +75,9 @@ func (p pendingChange) firstChange() (at time.Time, origin string) {
 type pendingChanges struct {
 	lock gosync.Mutex
 	keys map[types.NamespacedName]changeTimes
+	// passes are the first changes that the passes under way cover. They count for the age of the oldest change: a pass may wait long for a
+	// cluster that hangs.
+	passes map[types.NamespacedName]relativeTime
 	// namespaces are the numbers of keys, by namespace of the mailbox.
 	namespaces map[string]int
 	// epoch is the time of the first change; other times of changes are relative to it.
@@ -82,7 +85,7 @@ type pendingChanges struct {
 }
 
 func newPendingChanges() *pendingChanges {
-	return &pendingChanges{keys: map[types.NamespacedName]changeTimes{}, namespaces: map[string]int{}}
+	return &pendingChanges{keys: map[types.NamespacedName]changeTimes{}, passes: map[types.NamespacedName]relativeTime{}, namespaces: map[string]int{}}
 }
 
 // add records changes. It does not change the times of earlier pending changes.
@@ -115,14 +118,24 @@ func (c *changeTimes) record(from changeOrigin, at relativeTime) (changed bool) 
 	return changed
 }
 
-// take returns the pending changes of a key and removes them: the pass that begins now covers them. hasPending is
+// take returns the pending changes of a key and removes them: the pass that begins now covers them, until endPass. hasPending is
 // false if none were pending.
 func (p *pendingChanges) take(key types.NamespacedName) (pending pendingChange, hasPending bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	taken := p.keys[key]
 	p.set(key, changeTimes{})
+	if taken.first != 0 {
+		p.passes[key] = taken.first
+	}
 	return pendingChange{since: p.absolute(taken.first), mailbox: p.absolute(taken.mailbox), target: p.absolute(taken.target)}, taken.first != 0
+}
+
+// endPass is called at the end of a pass, after what it did not complete is pending again.
+func (p *pendingChanges) endPass(key types.NamespacedName) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	delete(p.passes, key)
 }
 
 // set requires the lock.
@@ -178,21 +191,27 @@ func (p *pendingChanges) all() []types.NamespacedName {
 	return slices.Collect(maps.Keys(p.keys))
 }
 
-// count returns the number of keys with pending changes, and when the oldest change was observed; zero if there is none.
+// count returns the number of keys with pending changes, and when the oldest change was observed that is pending or that a pass under way
+// covers; zero if there is none.
 func (p *pendingChanges) count() (objects int, since time.Time) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	first := relativeTime(0)
-	for _, changes := range p.keys {
-		if changes.first == 0 {
-			continue
-		}
-		objects++
-		if first == 0 || changes.first < first {
-			first = changes.first
+	oldest := relativeTime(0)
+	older := func(first relativeTime) {
+		if oldest == 0 || first < oldest {
+			oldest = first
 		}
 	}
-	return objects, p.absolute(first)
+	for _, changes := range p.keys {
+		if changes.first != 0 {
+			objects++
+			older(changes.first)
+		}
+	}
+	for _, first := range p.passes {
+		older(first)
+	}
+	return objects, p.absolute(oldest)
 }
 
 // relative returns a time relative to the epoch, and absolute does the reverse; both require the lock.

@@ -40,18 +40,20 @@ func TestPendingChanges(t *testing.T) {
 	if !waits || !one.since.Equal(at(1)) {
 		t.Errorf("the first is pending since %v, %v", one, waits)
 	}
-	expect("one is tried", at(1))
-	p.take(shop("two"))
-	expect("two are tried", at(2))
-	p.restore(shop("one"), one)
-	expect("one failed", at(1))
-	p.add(at(3), originOther, shop("one"))
-	expect("and changed once more", at(1))
-	p.take(shop("one"))
 	p.add(at(4), originOther, shop("one"))
-	p.take(shop("three"))
-	expect("and once more while it was tried", at(4))
-	p.take(shop("one"))
+	expect("one is tried, and changed once more", at(1))
+	p.endPass(shop("one"))
+	expect("that pass has ended", at(1)) // two
+	two, _ := p.take(shop("two"))
+	expect("two is tried", at(1))
+	p.restore(shop("two"), two)
+	p.endPass(shop("two"))
+	expect("two failed", at(1))
+	for i, name := range []string{"two", "three", "one"} {
+		p.take(shop(name))
+		p.endPass(shop(name))
+		expect(name+" is in sync", []time.Time{at(2), at(4), {}}[i])
+	}
 	if _, waits := p.take(shop("one")); waits {
 		t.Error("a taken change is pending")
 	}
@@ -129,6 +131,7 @@ func TestAbsenceToBeVerifiedIsNotPending(t *testing.T) {
 	p.add(now, originMailbox, shop("one"))
 	taken, _ := p.take(shop("one"))
 	p.keepTimes(shop("one"), taken)
+	p.endPass(shop("one"))
 	if count, since := p.count(); count != 0 || !since.IsZero() {
 		t.Errorf("%d are pending since %v", count, since)
 	}

@@ -75,6 +75,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	c.activeReconciles.Add(1)
 	defer c.activeReconciles.Add(-1)
 	ctx, pass := c.reporter.begin(requestclass.With(ctx, requestclass.Object), key)
+	defer c.enqueuer.changes.endPass(key)
 	outcome, err := c.runPass(ctx, key)
 	c.reporter.end(pass, outcome, err)
 	defer c.tried(key, !outcome.unreadable)
