@@ -116,19 +116,19 @@ func newControllers(h *hub) ([]controller, error) {
 	all := []controller{
 		h,
 		lines,
-		mailbox.NewController(mailbox.Dependencies{
+		mailbox.New(mailbox.Options{
 			Inventories: h.inventories.ofLeader, Locator: locator, Export: synchubv1alpha1.MailboxExport, Ledger: h.ledger, Workspaces: h.workspaces,
 			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, Clock: h.clock,
 		}),
 		syncTargets,
-		location.NewController(h.inventories.ofLeader, pendingWithdrawals, h.clock),
+		location.New(location.Options{Inventories: h.inventories.ofLeader, Withdrawals: pendingWithdrawals, Clock: h.clock}),
 		fleet,
 		placements,
 		newSchemas(h, syncTargets, crds),
 		newExports(h, syncManager, placements),
 		newSyncRules(h),
 		syncManager,
-		syncerconfig.NewController(h.mailboxes, syncManager, !h.isSharded, h.clock, h.Log.WithName("syncerconfig")),
+		syncerconfig.New(syncerconfig.Options{Mailboxes: h.mailboxes, Sync: syncManager, LeaderOnly: !h.isSharded, Clock: h.clock, Log: h.Log.WithName("syncerconfig")}),
 		h.tunnels,
 		cachesReadyCheck{syncManager, h.mailboxes, h.role, h.isColdStandby},
 	}
@@ -172,7 +172,7 @@ func newSyncManager(h *hub, crds *crd.Store, lines *status.Journal) *syncmanager
 
 // newSyncTargets returns the controller that connects to targets, and starts and stops their sync.
 func newSyncTargets(h *hub, syncManager *syncmanager.Manager, locator mailbox.Locator, ready *findings.Readiness, lines *status.Journal) *synctarget.Controller {
-	return synctarget.NewController(synctarget.Options{
+	return synctarget.New(synctarget.Options{
 		Manager: h.inventories.ofStandby, Ledger: h.ledger, Mailboxes: locator, Sync: syncManager, Readiness: ready, History: h.History,
 		Registry: h.connections, Role: h.role, OtherOwners: h.isSharded, Replica: h.Replica, Version: h.Version, Tunnel: h.tunnels.status(), Journal: lines,
 		Clock: h.clock, Log: h.Log.WithName("synctarget"),
@@ -192,7 +192,7 @@ func newPlacement(h *hub, syncManager *syncmanager.Manager, copies *syncstatus.S
 
 // newSchemas returns the controller of the schemas that mailboxes get. It also finds the CRDs that targets must have.
 func newSchemas(h *hub, syncTargets *synctarget.Controller, crds *crd.Store) *apiresourceschema.Controller {
-	return apiresourceschema.NewController(apiresourceschema.Options{
+	return apiresourceschema.New(apiresourceschema.Options{
 		Hub: h.owner, Hosting: h.hosting.GetClient(), HostingDiscovery: h.hostingDiscovery, Namespace: h.settings.Namespace, Provider: h.Provider,
 		Targets: &apiresourceschema.SyncTargets{
 			Inventories: h.inventories.ofLeader, ResolvePath: h.Access.LogicalClusterOf, Registry: h.connections, Connect: syncTargets.ConnectForSchemas,
@@ -204,7 +204,7 @@ func newSchemas(h *hub, syncTargets *synctarget.Controller, crds *crd.Store) *ap
 
 // newExports returns the controller of the APIExports that mailboxes and workload workspaces bind.
 func newExports(h *hub, syncManager *syncmanager.Manager, placements *placement.Controller) *apiexportcontroller.Controller {
-	return apiexportcontroller.NewController(apiexportcontroller.Options{
+	return apiexportcontroller.New(apiexportcontroller.Options{
 		Hub: h.owner, Hosting: h.hosting.GetClient(), Provider: h.Provider, Export: synchubv1alpha1.MailboxExport, WorkloadExport: synchubv1alpha1.WorkloadExport,
 		Mailboxes: h.mailboxes, Sync: syncManager, Counter: syncmanager.NewFleetCounter(syncManager, h.ledger), Workloads: h.workloads, Placement: placements,
 		Elected: h.role.Elected, LeaderOnly: h.isColdStandby, Recorder: h.hosting.GetEventRecorder(recorderName), Clock: h.clock,
@@ -213,7 +213,7 @@ func newExports(h *hub, syncManager *syncmanager.Manager, placements *placement.
 
 // newSyncRules returns the controller that publishes the rules to mailboxes and workload workspaces.
 func newSyncRules(h *hub) *syncrules.Controller {
-	return syncrules.NewController(syncrules.Options{
+	return syncrules.New(syncrules.Options{
 		Hosting: h.hosting.GetClient(), Hub: h.owner, ProtectedNamespaces: h.settings.Targets.ProtectedNamespaces,
 		Workspaces: []syncrules.Workspaces{h.mailboxes, h.workloads}, Clock: h.clock,
 	})

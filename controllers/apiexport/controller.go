@@ -155,8 +155,8 @@ type Controller struct {
 	order, workloadOrder bindingOrder
 }
 
-// NewController returns a controller for one export and its mirror.
-func NewController(options Options) *Controller {
+// New returns a controller for one export and its mirror.
+func New(options Options) *Controller {
 	c := &Controller{Options: options}
 	c.planner = &planner{compiler: publishedresource.NewCompiler(), getSchema: c.getSchema, discover: c.discover, previous: map[types.UID]publishedState{}}
 	return c

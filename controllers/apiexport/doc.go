@@ -20,7 +20,7 @@ limitations under the License.
 // that the sync manager syncs. It also writes the conditions Exported and Ready, and the counts, into the
 // status of each PublishedResource.
 //
-// [NewController] returns the controller, which has one request for the whole export. The planner computes one
+// [New] returns the controller, which has one request for the whole export. The planner computes one
 // plan over all PublishedResources and only reads. The controller executes the plan. An invalid
 // PublishedResource does not affect other ones: mailboxes keep its API, and the hub does not sync its objects
 // until it is fixed.

@@ -156,11 +156,11 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 	recorder := manager.GetEventRecorder("synchub")
 	err = errors.Join(
 		manager.Add(provider), manager.Add(w.boxes),
-		apiresourceschema.NewController(apiresourceschema.Options{
+		apiresourceschema.New(apiresourceschema.Options{
 			Hosting: manager.GetClient(), HostingDiscovery: hostingDiscovery, Namespace: metav1.NamespaceDefault, Provider: provider,
 			CRDs: &crd.Store{}, Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
-		apiexport.NewController(apiexport.Options{
+		apiexport.New(apiexport.Options{
 			Hosting: manager.GetClient(), Provider: provider, Export: synchubv1alpha1.MailboxExport, WorkloadExport: synchubv1alpha1.WorkloadExport,
 			Mailboxes: w.boxes, Sync: w.sync, Counter: syncmanager.NewFleetCounter(w.sync, noEntries{}), Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),

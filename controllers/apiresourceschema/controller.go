@@ -96,8 +96,8 @@ type Controller struct {
 	startedAt time.Time
 }
 
-// NewController returns a controller that makes schemas in the provider workspace.
-func NewController(options Options) *Controller {
+// New returns a controller that makes schemas in the provider workspace.
+func New(options Options) *Controller {
 	return &Controller{Options: options, watches: definitionWatches{clock: options.Clock, byName: map[string]*definitionWatch{}}}
 }
 

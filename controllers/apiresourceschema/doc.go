@@ -19,7 +19,7 @@ limitations under the License.
 // immutable and named by their content: a changed CRD causes a new schema, and the controller never deletes
 // one.
 //
-// [NewController] returns the controller. It reads the CRD from the hosting cluster, from the target of a
+// [New] returns the controller. It reads the CRD from the hosting cluster, from the target of a
 // SyncTarget, or from a ConfigMap. It watches CRDs, ConfigMaps and targets. Built-in kinds change without an
 // event, so the controller also reads the source every few minutes. If the CRD cannot be read, mailboxes keep
 // their schema, and the condition SchemaReady reports why the schema may be outdated. For PublishedResources

@@ -32,7 +32,7 @@ import (
 // newTestController returns a controller without clients.
 func newTestController(t *testing.T) *Controller {
 	t.Helper()
-	return NewController(Options{
+	return New(Options{
 		Clock: clocktesting.NewFakeClock(now),
 		CRDs:  &crd.Store{},
 	})

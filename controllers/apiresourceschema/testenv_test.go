@@ -170,5 +170,5 @@ func (w *testEnv) newReplica(found *installations) (*replica, error) {
 
 // register makes the controller part of the manager, which the caller runs.
 func (r *replica) register() error {
-	return apiresourceschema.NewController(r.Options).Register(r.manager)
+	return apiresourceschema.New(r.Options).Register(r.manager)
 }

@@ -60,23 +60,25 @@ const (
 )
 
 // Controller reconciles the Locations of inventory workspaces, all of a workspace at once.
-type Controller struct {
-	manager     mcmanager.Manager
-	withdrawals *findings.Withdrawals
-	clock       clock.Clock
+type Controller struct{ options Options }
+
+// Options are the dependencies of a [Controller].
+type Options struct {
+	// Inventories runs the controller for each inventory workspace.
+	Inventories mcmanager.Manager
+	// Withdrawals are the pending withdrawals that Locations show; nil has none.
+	Withdrawals *findings.Withdrawals
+	Clock       clock.Clock
 }
 
-// NewController returns a controller of the Locations in the inventories of the manager. It shows the pending withdrawals of the
-// registry.
-func NewController(manager mcmanager.Manager, withdrawals *findings.Withdrawals, clock clock.Clock) *Controller {
-	return &Controller{manager: manager, withdrawals: withdrawals, clock: clock}
-}
+// New returns a controller of the Locations in inventory workspaces.
+func New(options Options) *Controller { return &Controller{options} }
 
 // Register adds the controller to the manager of the inventory workspaces.
 func (c *Controller) Register(hosting manager.Manager) error {
 	// A workspace's admission webhook can delay the hub's events.
-	slow := queue.LanePerKey(mcreconcile.NewClusterNotFoundWrapper(c), reconcileTimeout, c.clock)
-	controller, err := mcbuilder.ControllerManagedBy(c.manager).
+	slow := queue.LanePerKey(mcreconcile.NewClusterNotFoundWrapper(c), reconcileTimeout, c.options.Clock)
+	controller, err := mcbuilder.ControllerManagedBy(c.options.Inventories).
 		Named("location").
 		Watches(&edgev2alpha1.Location{}, watch.EnqueueInventory).
 		Watches(&edgev2alpha1.SyncTarget{}, watch.EnqueueInventory, mcbuilder.WithPredicates(watch.PlacementChanges())).
@@ -84,10 +86,10 @@ func (c *Controller) Register(hosting manager.Manager) error {
 			MaxConcurrentReconciles: workers,
 			// The options of the manager have no effect on multicluster controllers.
 			UsePriorityQueue:   new(false),
-			SkipNameValidation: c.manager.GetControllerOptions().SkipNameValidation,
+			SkipNameValidation: c.options.Inventories.GetControllerOptions().SkipNameValidation,
 		}).
 		WatchesRawSource(slow.Source()).
-		WatchesRawSource(topic.Source(c.withdrawals.Changes(), func(requests workqueue.TypedRateLimitingInterface[mcreconcile.Request], inventory logicalcluster.Name) {
+		WatchesRawSource(topic.Source(c.options.Withdrawals.Changes(), func(requests workqueue.TypedRateLimitingInterface[mcreconcile.Request], inventory logicalcluster.Name) {
 			requests.Add(watch.InventoryRequest(multicluster.ClusterName(inventory)))
 		})).
 		Build(slow)
@@ -100,7 +102,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 // Reconcile creates the default Location of a workspace if it has none, and writes the status of all Locations that
 // changed. It does nothing until the Locations are cached; [watch.Engagement] then causes another reconcile.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
-	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
+	inventory, err := c.options.Inventories.GetCluster(ctx, request.ClusterName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -121,7 +123,7 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	}
 	var result reconcile.Result
 	var errs []error
-	pending := c.withdrawals.Of(logicalcluster.Name(request.ClusterName))
+	pending := c.options.Withdrawals.Of(logicalcluster.Name(request.ClusterName))
 	for i := range locations.Items {
 		written, err := c.updateStatus(ctx, inventory.GetClient(), &locations.Items[i], syncTargets.Items, pending[locations.Items[i].Name])
 		errs = append(errs, err)
@@ -139,7 +141,7 @@ func (c *Controller) updateStatus(ctx context.Context, inventory client.Client, 
 	if location.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}
-	now := c.clock.Now()
+	now := c.options.Clock.Now()
 	changed := location.DeepCopy()
 	applyStatus(changed, syncTargets, metav1.NewTime(now))
 	applyPending(changed, pending, metav1.NewTime(now))

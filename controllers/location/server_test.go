@@ -130,7 +130,7 @@ func TestAgainstKCP(t *testing.T) {
 	var manager mcmanager.Manager
 	register := func(hub *inventoryenv.Hub) error {
 		manager = hub.Manager
-		return NewController(hub.Manager, nil, clock.RealClock{}).Register(hub.Manager.GetLocalManager())
+		return New(Options{Inventories: hub.Manager, Clock: clock.RealClock{}}).Register(hub.Manager.GetLocalManager())
 	}
 	stop := env.Start(t, register)
 	in := func(t *testing.T, name string) workspace {

@@ -106,7 +106,7 @@ const (
 
 // Controller reconciles the mailbox workspaces of SyncTargets.
 type Controller struct {
-	Dependencies
+	Options
 	creationLimiter *creationLimiter
 	// initializationRetries is when to have kcp try again to initialize mailboxes.
 	initializationRetries *initializationRetries
@@ -116,8 +116,8 @@ type Controller struct {
 	accessRetries workqueue.TypedRateLimiter[types.UID]
 }
 
-// Dependencies are the dependencies of a [Controller].
-type Dependencies struct {
+// Options are the dependencies of a [Controller].
+type Options struct {
 	// Locator locates the mailboxes in the provider workspace, in which the controller creates them, and has their Quota.
 	Locator
 	// Export is the name of the APIExport that mailboxes bind, in the provider workspace.
@@ -137,13 +137,13 @@ type Dependencies struct {
 	Clock      clock.Clock
 }
 
-// NewController returns a controller that creates mailboxes and records them in the ledger.
-func NewController(dependencies Dependencies) *Controller {
+// New returns a controller that creates mailboxes and records them in the ledger.
+func New(options Options) *Controller {
 	c := &Controller{
-		Dependencies: dependencies, creationLimiter: newCreationLimiter(dependencies.Clock), initializationRetries: newInitializationRetries(dependencies.Clock),
+		Options: options, creationLimiter: newCreationLimiter(options.Clock), initializationRetries: newInitializationRetries(options.Clock),
 		accessRetries: workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](requeueInterval, accessResyncInterval),
 	}
-	c.lanes = queue.LanePerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, dependencies.Clock)
+	c.lanes = queue.LanePerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, options.Clock)
 	return c
 }
 

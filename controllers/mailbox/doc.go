@@ -16,7 +16,7 @@ limitations under the License.
 
 // Package mailbox reconciles the mailbox workspace of every SyncTarget: it creates the workspace and its
 // default namespace, grants users access to the mailbox, and deletes the workspace with the SyncTarget.
-// [NewController] returns the controller. [Locator] returns the mailbox of a SyncTarget to other packages, and
+// [New] returns the controller. [Locator] returns the mailbox of a SyncTarget to other packages, and
 // [Quota] limits the mailboxes of one inventory workspace. Package syncmanager syncs the objects in mailboxes.
 //
 // The controller deletes a mailbox only for a SyncTarget that it observes terminating with the hub's finalizer, never because a

@@ -133,7 +133,7 @@ func TestDesiredWorkspaceIsAMailbox(t *testing.T) {
 	memory := ledger.New(ledger.Options{})
 	requests := 0
 	self := authenticationv1.UserInfo{Username: "former"}
-	controller := &Controller{Dependencies: Dependencies{Locator: Locator{Workspace: "root:synchub", OwnerChecker: &OwnerChecker{Ledger: memory, WhoAmI: func(context.Context) (authenticationv1.UserInfo, error) {
+	controller := &Controller{Options: Options{Locator: Locator{Workspace: "root:synchub", OwnerChecker: &OwnerChecker{Ledger: memory, WhoAmI: func(context.Context) (authenticationv1.UserInfo, error) {
 		requests++
 		return self, nil
 	}}}}}

@@ -101,10 +101,20 @@ type writeSchedule struct {
 	initialSyncSince time.Time
 }
 
-// NewController returns a controller that reports the state of the manager's sync controllers. leaderOnly is false if other replicas own
-// SyncTargets, too.
-func NewController(mailboxes *mailboxes.Mailboxes, manager *syncmanager.Manager, leaderOnly bool, clock clock.Clock, log logr.Logger) *Controller {
-	return &Controller{mailboxes: mailboxes, manager: manager, leaderOnly: leaderOnly, clock: clock, log: log, schedules: map[types.UID]writeSchedule{}}
+// Options are the dependencies of a [Controller].
+type Options struct {
+	Mailboxes *mailboxes.Mailboxes
+	// Sync is the manager whose sync controllers are reported.
+	Sync *syncmanager.Manager
+	// LeaderOnly is true if no other replica owns SyncTargets.
+	LeaderOnly bool
+	Clock      clock.Clock
+	Log        logr.Logger
+}
+
+// New returns a controller that reports the state of sync controllers.
+func New(options Options) *Controller {
+	return &Controller{mailboxes: options.Mailboxes, manager: options.Sync, leaderOnly: options.LeaderOnly, clock: options.Clock, log: options.Log, schedules: map[types.UID]writeSchedule{}}
 }
 
 // Register adds the controller to the manager of the hosting cluster.

@@ -66,7 +66,7 @@ func TestBusyMailboxesTakeTurns(t *testing.T) {
 		"one by chance": {otherCount: 1, first: busyWriteSpacing, then: busyWriteInterval},
 	} {
 		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-		c := NewController(nil, nil, true, clock, logr.Discard())
+		c := New(Options{LeaderOnly: true, Clock: clock, Log: logr.Discard()})
 		for i := range test.otherCount {
 			c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
 		}
@@ -90,7 +90,7 @@ func TestBusyMailboxesTakeTurns(t *testing.T) {
 // A mailbox that becomes busy again and again is not written more often.
 func TestBusyAgain(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-	c := NewController(nil, nil, true, clock, logr.Discard())
+	c := New(Options{LeaderOnly: true, Clock: clock, Log: logr.Discard()})
 	if c.scheduleWriteWith("this", true, true) != 0 {
 		t.Fatal("the first of all was put off")
 	}
@@ -104,7 +104,7 @@ func TestBusyAgain(t *testing.T) {
 // A mailbox that alternates between busy and not busy waits no longer than other mailboxes.
 func TestIntermittentlyBusy(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-	c := NewController(nil, nil, true, clock, logr.Discard())
+	c := New(Options{LeaderOnly: true, Clock: clock, Log: logr.Discard()})
 	for i := range 30 {
 		c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
 	}
@@ -124,7 +124,7 @@ func TestIntermittentlyBusy(t *testing.T) {
 func TestNoLongerBusy(t *testing.T) {
 	for otherCount, want := range map[int]time.Duration{0: 0, 1: busyWriteSpacing, 4: 2 * time.Second, 99: writeInterval} {
 		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-		c := NewController(nil, nil, true, clock, logr.Discard())
+		c := New(Options{LeaderOnly: true, Clock: clock, Log: logr.Discard()})
 		c.scheduleWriteWith("this", true, true)
 		for i := range otherCount {
 			c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
@@ -145,7 +145,7 @@ func TestNoLongerBusy(t *testing.T) {
 func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 	const mailboxes, duration = 100, 5 * time.Minute
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-	c := NewController(nil, nil, true, clock, logr.Discard())
+	c := New(Options{LeaderOnly: true, Clock: clock, Log: logr.Discard()})
 	next, written := map[types.UID]time.Time{}, 0
 	for start := clock.Now(); clock.Since(start) < duration; clock.Step(100 * time.Millisecond) {
 		for i := range mailboxes {
@@ -177,7 +177,7 @@ func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 // The counts from before a start may stay while objects are untried, but not forever.
 func TestInitialSyncIsLimited(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-	c := NewController(nil, nil, true, clock, logr.Discard())
+	c := New(Options{LeaderOnly: true, Clock: clock, Log: logr.Discard()})
 	within := func(want bool) {
 		t.Helper()
 		if got := c.isWithinInitialSync("this"); got != want {

@@ -18,7 +18,7 @@ limitations under the License.
 // synced and failed objects, and the first failures by name. The status also lists the entries that cannot work, with the
 // reason, and the entries that another rule overrides.
 //
-// [NewController] returns the controller. The sync manager calls its Changed method for a mailbox. The
+// [New] returns the controller. The sync manager calls its Changed method for a mailbox. The
 // controller then writes the status of all configs of that mailbox together, with a few seconds between two
 // writes. [NextStatus] is the pure part: it computes a status from an [ObservedConfig]. The package makes no
 // decisions about sync; packages selection and objectsync do.

@@ -99,8 +99,8 @@ type published struct {
 // hash is the hash of a status.
 type hash [sha256.Size]byte
 
-// NewController returns a controller.
-func NewController(options Options) *Controller {
+// New returns a controller.
+func New(options Options) *Controller {
 	c := &Controller{Options: options}
 	for _, workspaces := range options.Workspaces {
 		c.published = append(c.published, &published{Workspaces: workspaces, hashes: map[logicalcluster.Name]hash{}})

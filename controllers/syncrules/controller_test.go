@@ -93,7 +93,7 @@ func newHarness(t *testing.T, published ...synchubv1alpha1.PublishedResource) *h
 // restart makes a new controller with these PublishedResources.
 func (h *harness) restart(published ...synchubv1alpha1.PublishedResource) {
 	h.Helper()
-	h.Controller = NewController(Options{Hub: publishedresource.Hub{UID: "hub"}, ProtectedNamespaces: []string{"kube-*"}, Workspaces: []Workspaces{h.mailboxes}, Clock: sleepless{h.clock}})
+	h.Controller = New(Options{Hub: publishedresource.Hub{UID: "hub"}, ProtectedNamespaces: []string{"kube-*"}, Workspaces: []Workspaces{h.mailboxes}, Clock: sleepless{h.clock}})
 	h.publish(published...)
 }
 

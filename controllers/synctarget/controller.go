@@ -120,8 +120,8 @@ type Controller struct {
 	prefetch   *secretPrefetch
 }
 
-// NewController returns a controller that connects SyncTargets through options.Registry and assigns them to options.Sync.
-func NewController(options Options) *Controller {
+// New returns a controller that connects SyncTargets through options.Registry and assigns them to options.Sync.
+func New(options Options) *Controller {
 	c := &Controller{Options: options, store: newStore(options.Clock), readSecret: inventories.GetSecret}
 	c.prefetch = newSecretPrefetch(options.Clock, c.unreadSecrets)
 	return c

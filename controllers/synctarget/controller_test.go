@@ -160,7 +160,7 @@ func TestTargetFor(t *testing.T) {
 // A SyncTarget that is recreated under its name, or vanishes, is disconnected. The other SyncTargets stay connected.
 func TestTrackAndUntrack(t *testing.T) {
 	registry := startRegistry(t)
-	controller := NewController(Options{Registry: registry, Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	controller := New(Options{Registry: registry, Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
 	t.Cleanup(queue.ShutDown)
 	controller.store.queue = queue

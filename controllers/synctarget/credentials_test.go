@@ -73,7 +73,7 @@ func version(resourceVersion string) *corev1.Secret {
 
 // A SyncTarget gets the content of a Secret only while the Secret lists the SyncTarget. Every reconcile checks that.
 func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
-	controller := NewController(Options{Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	controller := New(Options{Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: "one"}}
 	syncTarget.Spec.KubeconfigSecretRef = &edgev2alpha1.SecretReference{Name: "s"}
 	const command = "`kubectl annotate secret s --namespace default synchub.dev/allowed-sync-targets=florin/one`"
@@ -115,7 +115,7 @@ func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
 
 // The hub reads a Secret when the cache shows another version, and once after each refusal of the credentials by the target.
 func TestWhenASecretIsRead(t *testing.T) {
-	controller := NewController(Options{Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	controller := New(Options{Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	controller.track(mcreconcile.Request{}, "florin")
 	state := controller.store.stateOf("florin")
 	inventory := &fakeCluster{secret: version("1")}

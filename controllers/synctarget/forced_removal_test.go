@@ -134,7 +134,7 @@ func newRemovalFixture(t *testing.T, forced bool) *removalFixture {
 	now := testclock.NewFakeClock(time.Unix(2000, 0))
 	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: now, Log: logr.Discard()})
 	f := &removalFixture{
-		Controller: NewController(Options{
+		Controller: New(Options{
 			Registry: connections.NewRegistry(t, targets.Options{Clock: clock.RealClock{}}), Sync: newSyncManager(), Ledger: entries, Clock: now, Log: logr.Discard(),
 		}),
 		inventory: inventory, syncTarget: &edgev2alpha1.SyncTarget{}, clock: now, hangs: hangs,

@@ -37,7 +37,7 @@ import (
 func TestInfo(t *testing.T) {
 	info.Reset()
 	defer info.Reset()
-	controller := NewController(Options{Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	controller := New(Options{Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	named := func(name string) (request mcreconcile.Request) {
 		request.ClusterName, request.NamespacedName = multicluster.ClusterName("workspace"), types.NamespacedName{Name: name}
 		return request
@@ -70,7 +70,7 @@ func TestInfo(t *testing.T) {
 
 // The metric has only the hub's own conditions, and none that users add to the status.
 func TestConditionStates(t *testing.T) {
-	controller := NewController(Options{Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	controller := New(Options{Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	defer runningControllers.Add(controller)()
 	targetlabels.Set("uid", "florin", "workspace")
 	defer targetlabels.Forget("uid")

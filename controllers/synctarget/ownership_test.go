@@ -83,7 +83,7 @@ func TestShardsChange(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	own := shards.Of("a")
 	role := leadership.Role{Elected: make(chan struct{}), Shards: ownedShard(own)}
-	controller := NewController(Options{
+	controller := New(Options{
 		Role: role, Clock: clock, Sync: syncmanager.New(syncmanager.Dependencies{Role: role, Clock: clock}, &configv1alpha1.HubConfiguration{}),
 		Registry: targets.NewRegistry(targets.Options{Clock: clock, Log: logr.Discard()}),
 	})
@@ -149,7 +149,7 @@ func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
 	g := NewWithT(t)
 	elected := make(chan struct{})
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
-	controller := NewController(Options{Role: leadership.OfLeader(elected, nil), Clock: clock})
+	controller := New(Options{Role: leadership.OfLeader(elected, nil), Clock: clock})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
 	t.Cleanup(queue.ShutDown)
 	controller.store.queue = queue
@@ -173,7 +173,7 @@ func TestReadinessOfOtherOwners(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.UID, syncTarget.Name = "a", "florin"
-	controller := NewController(Options{
+	controller := New(Options{
 		Role: leadership.Role{Elected: elected, Shards: ownedShard(shards.Of("a") + 1)}, OtherOwners: true, Readiness: &findings.Readiness{},
 		Registry: startRegistry(t), Sync: newSyncManager(), Clock: clock,
 		Ledger: ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: clock, Log: logr.Discard()}),
@@ -199,7 +199,7 @@ func TestReadinessOfOtherOwners(t *testing.T) {
 func TestWhoIsServedKeepsItsPlace(t *testing.T) {
 	g := NewWithT(t)
 	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard()})
-	controller := NewController(Options{Ledger: entries, Mailboxes: mailbox.Locator{Quota: mailbox.NewQuota(nil, logr.Discard(), configv1alpha1.MailboxesConfiguration{MaxPerInventory: 1})}})
+	controller := New(Options{Ledger: entries, Mailboxes: mailbox.Locator{Quota: mailbox.NewQuota(nil, logr.Discard(), configv1alpha1.MailboxesConfiguration{MaxPerInventory: 1})}})
 	state := func(syncTarget types.UID) mailbox.QuotaState {
 		return controller.quotaState(mcreconcile.Request{}, syncTarget)
 	}
@@ -221,7 +221,7 @@ func TestRepeatCleanedUp(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	scope := leadership.Role{Elected: make(chan struct{}), Shards: ownedShard(shards.Of("a"))}
 	entries := ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: clock, Log: logr.Discard()})
-	controller := NewController(Options{Role: scope, OtherOwners: true, Clock: clock, Ledger: entries})
+	controller := New(Options{Role: scope, OtherOwners: true, Clock: clock, Ledger: entries})
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.UID, syncTarget.Name = "a", "florin"
 	controller.track(mcreconcile.Request{ClusterName: "i"}, "a")

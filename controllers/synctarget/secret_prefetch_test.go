@@ -70,7 +70,7 @@ func newPrefetchFixture(t *testing.T, count int) *prefetchFixture {
 	f := &prefetchFixture{secrets: map[types.NamespacedName]*corev1.Secret{}}
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	f.clock = clock
-	f.Controller = NewController(Options{
+	f.Controller = New(Options{
 		Registry: startRegistry(t), Sync: newSyncManager(), Clock: clock,
 		Ledger: ledger.New(ledger.Options{ConfigMaps: configmaps.New(), Clock: clock, Log: logr.Discard()}),
 	})

@@ -152,7 +152,7 @@ func (w *testEnv) secret(name string) *corev1.Secret {
 func TestRenewal(t *testing.T) {
 	w := newTestEnv(t)
 	now := testclock.NewFakeClock(time.Now())
-	controller := NewController(Options{Registry: w.registry, Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: now})
+	controller := New(Options{Registry: w.registry, Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: now})
 	t.Run("writes another token into the Secret in time", func(t *testing.T) { w.renewsInTime(t, controller, now) })
 	t.Run("overwrites nobody's change", func(t *testing.T) { w.overwritesNothing(t, controller, now) })
 	t.Run("says what right is missing", func(t *testing.T) { w.saysWhatIsMissing(t, controller, now) })
@@ -169,7 +169,7 @@ func (w *testEnv) goesByTheTargetsClock(t *testing.T) {
 			syncTarget, connection := there.account(name, true)
 			token, _ := connection.Token.Claims()
 			now := testclock.NewFakeClock(token.IssuedAt.Add(off + 5*time.Minute))
-			controller := NewController(Options{Registry: there.registry, Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: now})
+			controller := New(Options{Registry: there.registry, Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: now})
 			before, state := there.secret(name), &syncTargetState{}
 			controller.renewToken(t.Context(), there, syncTarget, connection, state)
 			g.Expect(there.secret(name).ResourceVersion).To(Equal(before.ResourceVersion), "it is not due")

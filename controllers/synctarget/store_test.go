@@ -32,7 +32,7 @@ import (
 // The state of a deleted SyncTarget is dropped, in any order of the events.
 func TestMemoryOfSyncTargetsThatAreGone(t *testing.T) {
 	g := NewWithT(t)
-	controller := NewController(Options{
+	controller := New(Options{
 		Registry: startRegistry(t), Sync: newSyncManager(), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0)),
 	})
 	request := mcreconcile.Request{ClusterName: "i", Request: reconcile.Request{NamespacedName: types.NamespacedName{Name: "florin"}}}
