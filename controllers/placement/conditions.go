@@ -136,7 +136,7 @@ func rolloutCondition(found outcome, counted *placementCounts) metav1.Condition 
 		return notYet(rules.ReasonObjectsFailed, "All destinations (%d) have all objects that can be placed, and these are healthy. %s: %s; see status.failures.",
 			status.Succeeded, wording.Count(counted.failed, "pair of an object and a destination cannot be placed", "pairs of an object and a destination cannot be placed"), firstFailures(counted.failures))
 	case isComplete:
-		complete := condition(edgev2alpha1.ConditionRolledOut, metav1.ConditionTrue, rules.ReasonComplete, "All destinations (%d) have all objects, and these are healthy.", status.Succeeded)
+		complete := condition(edgev2alpha1.ConditionRolledOut, metav1.ConditionTrue, rules.ReasonComplete, "All destinations (%d) have all objects, and these are healthy.%s", status.Succeeded, awayMessage(counted.away))
 		if why := counted.rollout.notKept; why != "" {
 			complete.Message += " No PlacementRevision keeps these objects, so no undo can bring them back: " + why + "."
 		}

@@ -150,8 +150,8 @@ func TestAwayDestinations(t *testing.T) {
 	if want := []string{"cluster-1 since 2026-11-29T03:00:00Z", "cluster-2"}; !slices.Equal(away, want) {
 		t.Fatalf("want %q, got %q", want, away)
 	}
-	counted := &placementCounts{selected: 1, placed: 4, synced: 4, healthy: 4, away: away}
-	for _, condition := range []metav1.Condition{readyCondition(found, counted), healthyCondition(found, counted)} {
+	counted := &placementCounts{selected: 1, placed: 4, synced: 4, healthy: 4, away: away, rollout: &rolloutSummary{counts: [4]int{0, 0, 4, 0}}}
+	for _, condition := range []metav1.Condition{readyCondition(found, counted), healthyCondition(found, counted), rolloutCondition(found, counted)} {
 		if condition.Status != metav1.ConditionTrue || !strings.Contains(condition.Message, "Not Ready, and counted as last observed: cluster-1 since 2026-11-29T03:00:00Z, cluster-2.") {
 			t.Errorf("%s: %s", condition.Type, condition.Message)
 		}
