@@ -35,6 +35,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -222,8 +223,8 @@ func newInventory(ctx context.Context, name string) *installation.Inventory {
 		syncTargets, err := framework.List(ctx, inventory.Config, installation.SyncTargets, "", "")
 		Expect(err).NotTo(HaveOccurred())
 		for _, syncTarget := range syncTargets {
-			// The target may be gone.
-			patch(ctx, inventory.Config, installation.SyncTargets, "", syncTarget.GetName(), `{"metadata": {"annotations": {"synchub.dev/force-removal": "true"}}}`)
+			// The target may be gone, and the SyncTarget too if the spec has deleted it.
+			Expect(client.IgnoreNotFound(framework.Patch(ctx, inventory.Config, installation.SyncTargets, "", syncTarget.GetName(), `{"metadata": {"annotations": {"synchub.dev/force-removal": "true"}}}`))).To(Succeed())
 			Expect(framework.Delete(ctx, inventory.Config, installation.SyncTargets, "", syncTarget.GetName())).To(Succeed())
 		}
 		Eventually(framework.List).WithContext(ctx).WithArguments(inventory.Config, installation.SyncTargets, "", "").Should(BeEmpty())
