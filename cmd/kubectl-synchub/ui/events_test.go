@@ -39,13 +39,13 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
-// eventOn returns an event of the hub that is some minutes old.
+// eventOn returns an event of the hub that is some minutes and a half old. From ten minutes on, a page shows its age without seconds.
 func eventOn(apiVersion, kind, namespace, name, reason, message string, minutes int) *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("%s.%s.%d", name, strings.ToLower(kind), minutes)},
 		InvolvedObject: corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name},
 		Type:           corev1.EventTypeWarning, Reason: reason, Message: message, ReportingController: hubComponent,
-		LastTimestamp: metav1.NewTime(time.Now().Add(-time.Duration(minutes) * time.Minute)),
+		LastTimestamp: metav1.NewTime(time.Now().Add(-time.Duration(minutes)*time.Minute - 30*time.Second)),
 	}
 }
 
@@ -63,15 +63,15 @@ func TestObjectPageShowsEvents(t *testing.T) {
 	const hostile = `On guilder: </td><script>alert(1)</script>` + "\x1b[31m"
 	objects := []client.Object{
 		placementFailing(),
-		eventOn("v1", "ConfigMap", "shop", "settings", "Conflict", hostile, 5),
-		eventOn("v1", "ConfigMap", "shop", "settings", rules.ReasonWaitingForRollout, "The rollout is stopped.", 2),
-		eventOn("v1", "Secret", "shop", "settings", "AnotherKind", "", 1),
-		eventOn("example.com/v1", "ConfigMap", "shop", "settings", "AnotherGroup", "", 3),
-		eventOn("v1", "ConfigMap", "bank", "settings", "AnotherNamespace", "", 4),
-		eventOn("v1", "ConfigMap", "shop", "other", "AnotherName", "", 1),
+		eventOn("v1", "ConfigMap", "shop", "settings", "Conflict", hostile, 15),
+		eventOn("v1", "ConfigMap", "shop", "settings", rules.ReasonWaitingForRollout, "The rollout is stopped.", 12),
+		eventOn("v1", "Secret", "shop", "settings", "AnotherKind", "", 11),
+		eventOn("example.com/v1", "ConfigMap", "shop", "settings", "AnotherGroup", "", 13),
+		eventOn("v1", "ConfigMap", "bank", "settings", "AnotherNamespace", "", 14),
+		eventOn("v1", "ConfigMap", "shop", "other", "AnotherName", "", 11),
 	}
 	section := eventSection(t, objectPageOf(t, absentKubeconfig(t), "shop", objects...))
-	want := []string{"Warning|" + rules.ReasonWaitingForRollout + "|2m|The rollout is stopped.", `Warning|Conflict|5m|On guilder: </td><script>alert(1)</script>\x1b[31m`}
+	want := []string{"Warning|" + rules.ReasonWaitingForRollout + "|12m|The rollout is stopped.", `Warning|Conflict|15m|On guilder: </td><script>alert(1)</script>\x1b[31m`}
 	if rows := rowsOf(section); !slices.Equal(rows, want) {
 		t.Errorf("want %q\ngot  %q", want, rows)
 	}
@@ -80,7 +80,7 @@ func TestObjectPageShowsEvents(t *testing.T) {
 	}
 
 	for i := range maxObjectEvents {
-		objects = append(objects, eventOn("v1", "ConfigMap", "shop", "settings", "Repeated", "", 10+i))
+		objects = append(objects, eventOn("v1", "ConfigMap", "shop", "settings", "Repeated", "", 20+i))
 	}
 	section = eventSection(t, objectPageOf(t, absentKubeconfig(t), "shop", objects...))
 	if rows := rowsOf(section); len(rows) != maxObjectEvents || !strings.Contains(rows[0], rules.ReasonWaitingForRollout) || !strings.Contains(textOf(section), "2 older events are not shown.") {
@@ -115,7 +115,7 @@ func TestObjectPageShowsEventsOfTheMailbox(t *testing.T) {
 			{Name: "events", Kind: "Event", Namespaced: true, Verbs: metav1.Verbs{"list"}},
 		}},
 		"/api/v1/namespaces/shop/events": corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}, Items: []corev1.Event{
-			*eventOn("v1", "Secret", "shop", "settings", "AnotherKind", "", 1), *eventOn("v1", "ConfigMap", "shop", "settings", "Invalid", "no", 2),
+			*eventOn("v1", "Secret", "shop", "settings", "AnotherKind", "", 11), *eventOn("v1", "ConfigMap", "shop", "settings", "Invalid", "no", 12),
 		}},
 	}
 	mayList, query := true, url.Values{}
@@ -135,7 +135,7 @@ func TestObjectPageShowsEventsOfTheMailbox(t *testing.T) {
 	t.Cleanup(server.Close)
 	kubeconfig := kubeconfigOf(t, server.URL)
 	section := eventSection(t, objectPageOf(t, kubeconfig, "", targetFailing("mb")))
-	if rows := rowsOf(section); !slices.Equal(rows, []string{"Warning|Invalid|2m|no"}) {
+	if rows := rowsOf(section); !slices.Equal(rows, []string{"Warning|Invalid|12m|no"}) {
 		t.Errorf("got %q in %s", rows, textOf(section))
 	}
 	if got := query.Get("fieldSelector"); !strings.Contains(got, "involvedObject.name=settings") || !strings.Contains(got, "reportingComponent=synchub") || query.Get("limit") != "500" {
