@@ -44,7 +44,7 @@ func newOwnedMailboxes(role leadership.Role) *ownedMailboxes {
 	return &ownedMailboxes{role: role, syncTargets: map[logicalcluster.Name]types.UID{}, mailboxes: map[types.UID]logicalcluster.Name{}}
 }
 
-// needs reports whether this replica needs the objects of a mailbox. Only the leader needs a mailbox that is
+// owns reports whether this replica needs the objects of a mailbox. Only the leader needs a mailbox that is
 // not in the ledger yet.
 func (n *ownedMailboxes) owns(mailbox logicalcluster.Name) bool {
 	if n.role.Leads() {

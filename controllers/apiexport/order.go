@@ -109,7 +109,7 @@ func (o *bindingOrder) record(unbound map[logicalcluster.Name][]schema.GroupReso
 	return wait
 }
 
-// record returns the delay until the first schema counts as tried.
+// record returns the delay until the first schema counts as attempted.
 func (w *unboundWorkspace) record(missing []schema.GroupResource, now time.Time) (wait time.Duration) {
 	if len(w.missing) == 0 || w.missing[0] != missing[0] {
 		w.since, w.isAttempted = now, false

@@ -230,7 +230,7 @@ func (r *reporter) recordWithdrawn(ctx context.Context) (again time.Duration) {
 
 // awayOf returns the SyncTargets of withdrawn copies that are not Ready, sorted by name.
 func (r *reporter) awayOf(copies *withdrawnCopies) (away []string) {
-	for name, uid := range copies.uids {
+	for uid, name := range copies.names {
 		if _, isAway := r.readiness.NotReadySince(uid); isAway {
 			away = append(away, name)
 		}

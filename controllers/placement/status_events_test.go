@@ -150,6 +150,10 @@ func TestAwayDestinations(t *testing.T) {
 	if want := []string{"cluster-1 since 2026-11-29T03:00:00Z", "cluster-2"}; !slices.Equal(away, want) {
 		t.Fatalf("want %q, got %q", want, away)
 	}
+	copies := &withdrawnCopies{names: map[types.UID]string{"one": "florin", "two": "florin", "three": "guilder", "unknown": "krona"}}
+	if away, want := (&reporter{readiness: known}).awayOf(copies), []string{"florin", "guilder"}; !slices.Equal(away, want) {
+		t.Errorf("want %q without their copies later, got %q", want, away)
+	}
 	counted := &placementCounts{selected: 1, placed: 4, synced: 4, healthy: 4, away: away, rollout: &rolloutSummary{counts: [4]int{0, 0, 4, 0}}}
 	for _, condition := range []metav1.Condition{readyCondition(found, counted), healthyCondition(found, counted), rolloutCondition(found, counted)} {
 		if condition.Status != metav1.ConditionTrue || !strings.Contains(condition.Message, "Not Ready, and counted as last observed: cluster-1 since 2026-11-29T03:00:00Z, cluster-2.") {

@@ -115,12 +115,12 @@ type withdrawnKey struct {
 	cause     withdrawal.Cause
 }
 
-// withdrawnCopies are the copies of one event. syncTargets counts them by the name of the SyncTarget, with the UIDs in uids, and objects
-// are the first of them.
+// withdrawnCopies are the copies of one event. syncTargets counts them by the name of the SyncTarget, names has these names by UID, since
+// two inventories may have the same name, and objects are the first of the copies.
 type withdrawnCopies struct {
 	count       int
 	syncTargets map[string]int
-	uids        map[string]types.UID
+	names       map[types.UID]string
 	objects     []string
 }
 
@@ -143,12 +143,12 @@ func (w *withdrawn) add(placements []placementRef, reason string, cause withdraw
 		key := withdrawnKey{placement, reason, cause}
 		found := w.all[key]
 		if found == nil {
-			found = &withdrawnCopies{syncTargets: map[string]int{}, uids: map[string]types.UID{}}
+			found = &withdrawnCopies{syncTargets: map[string]int{}, names: map[types.UID]string{}}
 			w.all[key] = found
 		}
 		found.count++
 		found.syncTargets[syncTarget.Name]++
-		found.uids[syncTarget.Name] = syncTarget.UID
+		found.names[syncTarget.UID] = syncTarget.Name
 		if len(found.objects) < maxNamed && !slices.Contains(found.objects, object) {
 			found.objects = append(found.objects, object)
 		}

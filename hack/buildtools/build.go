@@ -32,7 +32,7 @@ import (
 
 const failureLines = 30
 
-// buildsAtATime limits the memory of builds: one that links a large program takes up to 2 GB.
+// buildsAtATime limits the memory of builds: the linker takes 1.8 GB for kcp.
 const buildsAtATime = 2
 
 // compilerFlags omit what the linker flags of all tools drop, which takes a fifth of the time to compile.

@@ -31,7 +31,7 @@ import (
 // backfillWatch is a watch into which the objects of acquired mailboxes are backfilled. An informer handles its watch in order, so that an
 // object that was listed cannot overtake an event.
 //
-// An object is backfilled in only if the watch has sent no event of it since the list began: such events are as new as the list,
+// An object is backfilled only if the watch has sent no event of it since the list began: such events are as new as the list,
 // or newer ones follow. This holds for one watch only. If the watch ends, the mailbox is listed again.
 type backfillWatch struct {
 	source watch.Interface
@@ -49,7 +49,7 @@ type backfillWatch struct {
 	awaitsInitial bool
 	// changed holds, for each mailbox that is being listed, the objects that events have named since, up to maxChanged of them.
 	changed map[logicalcluster.Name]map[types.NamespacedName]struct{}
-	// completed holds the relist number of each mailbox whose list was backfilled in.
+	// completed holds the relist number of each mailbox whose list was backfilled.
 	completed map[logicalcluster.Name]uint64
 }
 
@@ -79,7 +79,7 @@ func backfilled(source watch.Interface, options metav1.ListOptions) *backfillWat
 	return s
 }
 
-// ResultChan returns the events and the objects that are backfilled in.
+// ResultChan returns the events and the objects that are backfilled.
 func (s *backfillWatch) ResultChan() <-chan watch.Event { return s.result }
 
 // Stop ends the watch.
@@ -136,8 +136,8 @@ func (s *backfillWatch) send(event watch.Event) bool {
 	}
 }
 
-// begin is called before the objects of a mailbox are listed. It returns false if objects cannot be backfilled in now, or all of
-// them were backfilled in already.
+// begin is called before the objects of a mailbox are listed. It returns false if objects cannot be backfilled now, or all of
+// them were backfilled already.
 func (s *backfillWatch) begin(mailbox logicalcluster.Name, relistNumber uint64) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -160,7 +160,7 @@ func (s *backfillWatch) backfill(listed *unstructured.Unstructured) bool {
 	return s.send(watch.Event{Type: watch.Added, Object: s.atVersion(listed)})
 }
 
-// complete is called when all objects of a mailbox were backfilled in, and sends the marker. It returns errWatchEnded, or errManyChanges.
+// complete is called when all objects of a mailbox were backfilled, and sends the marker. It returns errWatchEnded, or errManyChanges.
 func (s *backfillWatch) complete(mailbox logicalcluster.Name, relistNumber uint64) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -183,7 +183,7 @@ func (s *backfillWatch) end(listed map[logicalcluster.Name]uint64) {
 	}
 }
 
-// listedVersion is the resource version of an object that was backfilled in. No object from a server can hold a value of this type.
+// listedVersion is the resource version of an object that was backfilled. No object from a server can hold a value of this type.
 type listedVersion string
 
 // listedVersionField is the field of an object that holds its listedVersion.
@@ -197,7 +197,7 @@ func (s *backfillWatch) atVersion(object *unstructured.Unstructured) *unstructur
 	return object
 }
 
-// restoreVersion gives an object that was backfilled in its own version, and returns false for other objects.
+// restoreVersion gives an object that was backfilled its own version, and returns false for other objects.
 func restoreVersion(object *unstructured.Unstructured) bool {
 	version, ok := object.Object[listedVersionField].(listedVersion)
 	if ok {

@@ -491,7 +491,7 @@ func TestManyChangesWhileSplicing(t *testing.T) {
 	g.Expect(s.begin(here, 1)).To(BeTrue(), "it is listed again")
 }
 
-// No object is backfilled in while a watch sends its initial events, and a watch without readers ends.
+// No object is backfilled while a watch sends its initial events, and a watch without readers ends.
 func TestBackfillWatchOfInitialEvents(t *testing.T) {
 	g := NewWithT(t)
 	source := watch.NewFake()

@@ -257,15 +257,15 @@ func (r *mailboxesReader) watch(ctx context.Context, versions []string, show fun
 			return nil
 		case event := <-events:
 			// The end of the context ends the watches too.
-			if err := r.observe(event, show); err != nil && ctx.Err() == nil {
+			if err := r.show(event, show); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}
 	}
 }
 
-// observe calls show with the objects of an event that the filter selects.
-func (r *mailboxesReader) observe(event endpointEvent, show func(mailboxObject) error) error {
+// show calls the function with the objects of an event that the filter selects.
+func (r *mailboxesReader) show(event endpointEvent, show func(mailboxObject) error) error {
 	switch {
 	case event.ended:
 		return errors.New("the server has ended the watch; run the command again")

@@ -47,8 +47,8 @@ func Wait(ctx context.Context, config *rest.Config, out io.Writer, name string, 
 	return (&follower{Reader: reader, out: out}).wait(ctx, name, flags)
 }
 
-// observe prints the progress at a state of the EdgePlacement, if it has changed. The error is the reason why the rollout cannot end.
-func (f *follower) observe(ctx context.Context, seen *edgev2alpha1.EdgePlacement) (done bool, err error) {
+// report prints the progress at a state of the EdgePlacement, if it has changed. The error is the reason why the rollout cannot end.
+func (f *follower) report(ctx context.Context, seen *edgev2alpha1.EdgePlacement) (done bool, err error) {
 	objects, fingerprint, err := PlacedObjects(ctx, f.Reader, seen)
 	if err != nil {
 		return false, fmt.Errorf("cannot compare the objects with the hub's status: %w", err)
@@ -75,7 +75,7 @@ func (f *follower) wait(ctx context.Context, name string, flags cli.WaitFlags) e
 		if seen == nil {
 			return false, fmt.Errorf("the EdgePlacement %s was deleted", name)
 		}
-		return f.observe(ctx, seen)
+		return f.report(ctx, seen)
 	})
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return cause

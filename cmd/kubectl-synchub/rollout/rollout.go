@@ -100,7 +100,7 @@ func (o *rolloutOptions) run(ctx context.Context, name string) error {
 	}
 	follower := &follower{Reader: reader, out: o.Out}
 	if !o.watch {
-		_, err := follower.observe(ctx, found)
+		_, err := follower.report(ctx, found)
 		return err
 	}
 	return follower.wait(ctx, name, o.WaitFlags)

@@ -32,7 +32,7 @@ type state struct {
 	changedAt time.Time
 }
 
-// Readiness contains the states of SyncTargets. The zero value is ready to use; a nil registry is empty. All
+// Readiness contains the states of SyncTargets. The zero value is ready to use; a nil Readiness is empty. All
 // methods may be called concurrently.
 type Readiness struct {
 	changes topic.Topic[types.UID]

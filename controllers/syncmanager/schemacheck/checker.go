@@ -76,18 +76,18 @@ func NewChecker(clock clock.PassiveClock) *Checker {
 	return &Checker{documents: discovery.NewOpenAPICache(clock), results: lru.New(maxCachedResults)}
 }
 
-// NewTargetSchemas returns the schemas of a target. It does not repeat a request.
+// NewTargetSchemas returns the schemas of a target, which it has not read yet.
 func (c *Checker) NewTargetSchemas(target *discovery.Client) *TargetSchemas {
 	return &TargetSchemas{checker: c, reader: c.documents.NewSchemaReader(target)}
 }
 
-// TargetSchemas compares with the schemas of one target.
+// TargetSchemas compares resources with the schemas of one target. It reads each schema once.
 type TargetSchemas struct {
 	checker *Checker
 	reader  *discovery.SchemaReader
 }
 
-// WorkDuration returns how long the schemas read and compared schemas, without the time that it waited for the target.
+// WorkDuration returns the time spent on reading and comparing schemas, without the time spent waiting for the target.
 func (s *TargetSchemas) WorkDuration() time.Duration { return s.reader.WorkDuration() }
 
 // Check compares one resource. The error is why the target could not be read.

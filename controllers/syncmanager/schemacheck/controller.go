@@ -85,7 +85,7 @@ type Controller struct {
 type entry struct {
 	resource Resource
 	state    State
-	// outdated is the schemas that may have read the target's schema before the last change. Another one must be used.
+	// outdated may have read the target's schema before the last change. Other TargetSchemas must be used.
 	outdated *TargetSchemas
 	// unblocked is closed when objects may be written, or when the target's schema cannot be read.
 	unblocked   chan struct{}
@@ -188,7 +188,7 @@ func (c *Controller) Unblocked(resource schema.GroupResource) <-chan struct{} {
 
 // Reconcile compares one resource. While the target is down it does nothing; resume enqueues the resource again.
 func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResource) (reconcile.Result, error) {
-	defer c.endSession()
+	defer c.dropSchemas()
 	desired, outdated, ok := c.take(resource)
 	if !ok || c.skipIfDown() {
 		return reconcile.Result{}, nil
@@ -254,7 +254,7 @@ func (c *Controller) resume() {
 	}
 }
 
-// schemasAfter returns the schemas in use, or a new one if that is outdated.
+// schemasAfter returns the schemas in use, or new ones if these are outdated.
 func (c *Controller) schemasAfter(outdated *TargetSchemas) *TargetSchemas {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -264,8 +264,8 @@ func (c *Controller) schemasAfter(outdated *TargetSchemas) *TargetSchemas {
 	return c.schemas
 }
 
-// endSession ends the schemas unless another resource is due.
-func (c *Controller) endSession() {
+// dropSchemas drops the schemas in use unless another resource is due.
+func (c *Controller) dropSchemas() {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.queue.Len() == 0 {

@@ -118,7 +118,7 @@ func TestTargetSchemasAreSharedUntilTheyAreOutdated(t *testing.T) {
 	controller.SetResources(map[schema.GroupResource]Resource{changed: {Target: changed.WithVersion("v1")}, unchanged: {Target: unchanged.WithVersion("v1")}})
 	shared := &TargetSchemas{}
 	controller.schemas = shared
-	controller.endSession()
+	controller.dropSchemas()
 	if controller.schemas != shared {
 		t.Fatal("the schemas ended though resources wait")
 	}
