@@ -152,7 +152,7 @@ func TestAwayDestinations(t *testing.T) {
 	}
 	copies := &withdrawnCopies{names: map[types.UID]string{"one": "florin", "two": "florin", "three": "guilder", "unknown": "krona"}}
 	if away, want := (&reporter{readiness: known}).awayOf(copies), []string{"florin", "guilder"}; !slices.Equal(away, want) {
-		t.Errorf("want %q without their copies later, got %q", want, away)
+		t.Errorf("want %q as SyncTargets that are not Ready, got %q", want, away)
 	}
 	counted := &placementCounts{selected: 1, placed: 4, synced: 4, healthy: 4, away: away, rollout: &rolloutSummary{counts: [4]int{0, 0, 4, 0}}}
 	for _, condition := range []metav1.Condition{readyCondition(found, counted), healthyCondition(found, counted), rolloutCondition(found, counted)} {
