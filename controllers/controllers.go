@@ -143,7 +143,7 @@ func newControllers(h *hub) ([]controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	updater := ownedUpdater{h.owned, h.ledger, h.mailboxes.RecheckOwned, h.workloads.RecheckOwned}
+	updater := ownedUpdater{h.owned, h.ledger, h.mailboxes.Ownership.RecheckOwned, h.workloads.Ownership.RecheckOwned}
 	return append(all,
 		runnables{elector, onEachReplica(updater.run), setReady(h, syncManager), copiesOfOthers},
 		syncmanager.NewSyncSummaryWriter(syncManager, h.ledger, readySyncTargets, h.Log.WithName("syncsummary")),
@@ -206,7 +206,7 @@ func newSchemas(h *hub, syncTargets *synctarget.Controller, crds *crd.Store) *ap
 func newExports(h *hub, syncManager *syncmanager.Manager, placements *placement.Controller) *apiexportcontroller.Controller {
 	return apiexportcontroller.New(apiexportcontroller.Options{
 		Hub: h.owner, Hosting: h.hosting.GetClient(), Provider: h.Provider, Export: synchubv1alpha1.MailboxExport, WorkloadExport: synchubv1alpha1.WorkloadExport,
-		Mailboxes: h.mailboxes, Sync: syncManager, Counter: syncmanager.NewFleetCounter(syncManager, h.ledger), Workloads: h.workloads, Placement: placements,
+		Mailboxes: h.mailboxes, CacheLimits: h.mailboxes.Limits, Sync: syncManager, Counter: syncmanager.NewFleetCounter(syncManager, h.ledger), Workloads: h.workloads, Placement: placements,
 		Elected: h.role.Elected, LeaderOnly: h.isColdStandby, Recorder: h.hosting.GetEventRecorder(recorderName), Clock: h.clock,
 	})
 }

@@ -66,8 +66,6 @@ var exportRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name:
 
 // Mailboxes is the part of [mailboxes.Mailboxes] that the controller uses.
 type Mailboxes interface {
-	// SetResourceLimits sets limits of single resources for the cache of each mailbox.
-	SetResourceLimits(limits map[schema.GroupVersionResource]mailboxes.Limits)
 	// SetResources replaces the list of watched resources.
 	SetResources(all []schema.GroupVersionResource)
 	// Discover returns the API resource that mailboxes serve. The error may be [mailboxes.ErrNotServed].
@@ -75,6 +73,12 @@ type Mailboxes interface {
 	// CountPendingClaims returns how many mailboxes have one of these claims neither accepted nor rejected.
 	CountPendingClaims(claims []apisv1alpha2.PermissionClaim) int
 	UnboundReader
+}
+
+// CacheLimits is the part of [mailboxes.CacheLimits] that the controller uses.
+type CacheLimits interface {
+	// SetResourceLimits sets limits of single resources for the cache of each mailbox.
+	SetResourceLimits(limits map[schema.GroupVersionResource]mailboxes.Limits)
 }
 
 // Workloads is the part of [mailboxes.Mailboxes] that the controller uses of workload workspaces.
@@ -131,6 +135,7 @@ type Options struct {
 	Export         string
 	WorkloadExport string
 	Mailboxes      Mailboxes
+	CacheLimits    CacheLimits
 	Sync           Syncer
 	Counter        Counter
 	// Workloads and Placement receive the published resources too; nil without placement.
@@ -320,7 +325,7 @@ func isRefusal(err error) bool {
 
 // applyPlan sets the watched resources of the mailboxes and publishes the synced resources.
 func (c *Controller) applyPlan(made *exportPlan) {
-	c.Mailboxes.SetResourceLimits(made.resourceLimits())
+	c.CacheLimits.SetResourceLimits(made.resourceLimits())
 	c.Mailboxes.SetResources(made.watchedResources())
 	if c.Workloads != nil {
 		c.Workloads.SetResources(made.workloadResources())

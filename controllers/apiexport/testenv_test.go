@@ -162,7 +162,7 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 		}).Register(manager),
 		apiexport.New(apiexport.Options{
 			Hosting: manager.GetClient(), Provider: provider, Export: synchubv1alpha1.MailboxExport, WorkloadExport: synchubv1alpha1.WorkloadExport,
-			Mailboxes: w.boxes, Sync: w.sync, Counter: syncmanager.NewFleetCounter(w.sync, noEntries{}), Recorder: recorder, Clock: clock.RealClock{},
+			Mailboxes: w.boxes, CacheLimits: w.boxes.Limits, Sync: w.sync, Counter: syncmanager.NewFleetCounter(w.sync, noEntries{}), Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
 	)
 	if err != nil {

@@ -126,30 +126,30 @@ func (m *mailboxView) absenceCandidate(key types.NamespacedName, state plan.Stat
 
 // hasVerifiedAbsence reports whether kcp has verified an absence.
 func (m *mailboxView) hasVerifiedAbsence(key types.NamespacedName, state plan.State) bool {
-	return m.mailboxes.HasVerifiedAbsence(m.name, m.absenceCandidate(key, state))
+	return m.mailboxes.Absences.HasVerifiedAbsence(m.name, m.absenceCandidate(key, state))
 }
 
 // request makes the requests of a pass for facts about the mailbox. Their results enqueue the key.
 func (m *mailboxView) request(key types.NamespacedName, object *unstructured.Unstructured, wants plan.Wants) {
 	resource, taken, unverified := m.resource.GroupVersionResource, m.absenceCandidate(key, wants.TakeAbsence), m.absenceCandidate(key, wants.VerifyAbsence)
 	if wants.FullObject {
-		_ = m.mailboxes.RequireFullObject(resource, m.name, object)
+		_ = m.mailboxes.Limits.RequireFullObject(resource, m.name, object)
 	}
 	if wants.TakeAbsence != "" {
-		m.mailboxes.TakeVerifiedAbsence(m.name, taken)
+		m.mailboxes.Absences.TakeVerifiedAbsence(m.name, taken)
 	}
 	if wants.VerifyVersion > 0 {
-		m.mailboxes.VerifyVersion(m.name, resource, key, wants.VerifyVersion)
+		m.mailboxes.Versions.VerifyVersion(m.name, resource, key, wants.VerifyVersion)
 	}
 	if wants.VerifyAbsence != "" {
-		m.mailboxes.NoteVersion(m.name, resource, key, wants.Witness)
-		m.mailboxes.VerifyAbsence(m.name, unverified)
+		m.mailboxes.Versions.NoteVersion(m.name, resource, key, wants.Witness)
+		m.mailboxes.Absences.VerifyAbsence(m.name, unverified)
 	}
 }
 
 // takeVerifiedAbsence reports whether kcp has verified an absence, and consumes the verification.
 func (m *mailboxView) takeVerifiedAbsence(key types.NamespacedName, state plan.State) bool {
-	return m.mailboxes.TakeVerifiedAbsence(m.name, m.absenceCandidate(key, state))
+	return m.mailboxes.Absences.TakeVerifiedAbsence(m.name, m.absenceCandidate(key, state))
 }
 
 // NamespaceLabels implements [observe.Mailbox].
@@ -176,7 +176,7 @@ func (*mailboxView) PartOf(object *unstructured.Unstructured) observe.Part {
 // LimitError implements [observe.Mailbox].
 func (m *mailboxView) LimitError(object *unstructured.Unstructured) error {
 	if mailboxes.ProjectionOf(object) == mailboxes.IdentityOnly {
-		return m.mailboxes.ObjectLimitError(m.resource.GroupVersionResource, m.name, object)
+		return m.mailboxes.Limits.ObjectLimitError(m.resource.GroupVersionResource, m.name, object)
 	}
 	return nil
 }

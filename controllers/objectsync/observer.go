@@ -91,7 +91,7 @@ func (o *observer) observeAbsence(s *plan.Snapshot, d *plan.DownSnapshot) {
 	if relevant == "" {
 		return
 	}
-	d.Rebound = o.mailbox.mailboxes.WasRebound(o.mailbox.name)
+	d.Rebound = o.mailbox.mailboxes.Absences.WasRebound(o.mailbox.name)
 	if d.AbsenceVerified = o.mailbox.hasVerifiedAbsence(s.Key, relevant); d.AbsenceVerified {
 		d.Wants.TakeAbsence = relevant
 	}

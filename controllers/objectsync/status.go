@@ -166,7 +166,7 @@ func (s *Status) addToSummaries(summaries map[string]*ConfigSummary, selected se
 	if failure.Reason == plan.ReasonMailboxLimitExceeded {
 		// The mailbox's usage and limits change without an event for this object.
 		inMailbox, _ := s.mailbox.cached(key)
-		failure = newFailure(s.mailbox.mailboxes.ObjectLimitError(s.resource.GroupVersionResource, s.mailbox.name, inMailbox))
+		failure = newFailure(s.mailbox.mailboxes.Limits.ObjectLimitError(s.resource.GroupVersionResource, s.mailbox.name, inMailbox))
 	}
 	for _, config := range selected.Configs {
 		summary := summaryOf(summaries, config)

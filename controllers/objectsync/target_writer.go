@@ -228,7 +228,7 @@ func (w *targetWriter) applyInPlace(ctx context.Context, current plan.Copy, desi
 // makes sure that the target accepts the new object.
 func (w *targetWriter) replace(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refused *immutableError) error {
 	// A mailbox that was bound again has lost its former objects although no user deleted them.
-	superseded := plan.Supersedes(desired, current.Observed) && !w.mailbox.mailboxes.WasRebound(w.mailbox.name)
+	superseded := plan.Supersedes(desired, current.Observed) && !w.mailbox.mailboxes.Absences.WasRebound(w.mailbox.name)
 	if !w.resource.Replace && !superseded || w.resource.DeletesContents {
 		return refused
 	}

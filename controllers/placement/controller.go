@@ -316,7 +316,7 @@ func (c *Controller) Start(ctx context.Context) error {
 // SetResources sets the resources that workspaces and mailboxes have, and enqueues the resolve of all workspaces.
 func (c *Controller) SetResources(resources []plan.Resource) {
 	c.options.CachePolicy.publish(resources)
-	c.options.Workloads.EnqueueAllCacheReviews()
+	c.options.Workloads.Reviews.EnqueueAllCacheReviews()
 	for _, w := range c.workspaces.list() {
 		w.active.requireReselect()
 	}

@@ -52,7 +52,7 @@ func (e *executor) executeOrReplace(ctx context.Context, key pairKey, s *pairSna
 func (e *executor) execute(ctx context.Context, key pairKey, s *pairSnapshot, p plan.UpPlan) error {
 	switch p.Decision.Action {
 	case plan.VerifyAbsence:
-		e.sources.workloads.VerifyAbsence(e.sources.cluster, key.candidate(plan.State(p.Decision.Cause)))
+		e.sources.workloads.Absences.VerifyAbsence(e.sources.cluster, key.candidate(plan.State(p.Decision.Cause)))
 		return nil
 	case plan.Create:
 		return e.create(ctx, key, s, p.Desired)

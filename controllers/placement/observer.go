@@ -162,7 +162,7 @@ func (o *observer) observeSource(s *pairSnapshot, source *unstructured.Unstructu
 	case mailboxes.MetadataOnly:
 		// An event follows when the rest has been fetched. The review that the placement's activation requested does not fetch a version that
 		// the cache received before, and stored after.
-		o.sources.workloads.EnqueueCacheReview(o.sources.cluster)
+		o.sources.workloads.Reviews.EnqueueCacheReview(o.sources.cluster)
 		u.State = plan.Unknown
 		return nil
 	case mailboxes.IdentityOnly:

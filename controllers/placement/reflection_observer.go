@@ -171,7 +171,7 @@ func (o *reflectionObserver) observeOrigin(ctx context.Context, s *reflectionSna
 		return nil, nil
 	case state == mailboxes.Absent:
 		s.State = plan.SourceNotFound
-		s.AbsenceVerified = s.name.Name != "" && o.mailboxes.TakeVerifiedAbsence(s.key.mailbox, s.key.candidate())
+		s.AbsenceVerified = s.name.Name != "" && o.mailboxes.Absences.TakeVerifiedAbsence(s.key.mailbox, s.key.candidate())
 		return nil, nil
 	case namespaceState != ownNamespace, inMailbox.GetDeletionTimestamp() != nil, !o.isOriginOf(s, inMailbox):
 		// An event follows when the object is gone. An object without the hub's mark is not what came up.

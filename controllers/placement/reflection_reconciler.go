@@ -155,7 +155,7 @@ func (r *reflectionReconciler) execute(ctx context.Context, s *reflectionSnapsho
 	object = s.Object
 	switch planned.Action {
 	case plan.VerifyAbsence:
-		r.observer.mailboxes.VerifyAbsence(s.key.mailbox, s.key.candidate())
+		r.observer.mailboxes.Absences.VerifyAbsence(s.key.mailbox, s.key.candidate())
 	case plan.Conflict:
 		return nil, errReflectionConflict
 	case plan.Delete:

@@ -104,10 +104,10 @@ func (r *resolver) observe() (observed []*unstructured.Unstructured, known bool)
 	workloads, cluster := r.sources.workloads, r.sources.cluster
 	for _, object := range r.observed {
 		candidate := absence.Candidate{Resource: edgePlacements, Key: types.NamespacedName{Name: object.GetName()}, Missing: true}
-		if names[object.GetName()] || workloads.TakeVerifiedAbsence(cluster, candidate) {
+		if names[object.GetName()] || workloads.Absences.TakeVerifiedAbsence(cluster, candidate) {
 			continue
 		}
-		workloads.VerifyAbsence(cluster, candidate)
+		workloads.Absences.VerifyAbsence(cluster, candidate)
 		observed = append(observed, object)
 	}
 	r.observed = observed

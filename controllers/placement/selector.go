@@ -102,7 +102,7 @@ func (s *selector) trySelectObject(key objectKey, changed bool) (done bool) {
 		next.selectedBy, next.absent, decided = s.selectPresent(observed.placements, resource, source)
 	}
 	isVerified := func() bool {
-		return observed.placements.withdrawAll || s.sources.workloads.TakeVerifiedAbsence(s.sources.cluster, key.candidate(next.absent))
+		return observed.placements.withdrawAll || s.sources.workloads.Absences.TakeVerifiedAbsence(s.sources.cluster, key.candidate(next.absent))
 	}
 	done = true
 	s.pairs.ifOpen(func() {
@@ -173,7 +173,7 @@ func (s *selector) activate(next *placements) {
 	s.sources.policy.set(s.sources.cluster, next)
 	s.reports.request()
 	if changed || isBelowLimit {
-		s.sources.workloads.EnqueueCacheReview(s.sources.cluster)
+		s.sources.workloads.Reviews.EnqueueCacheReview(s.sources.cluster)
 		s.selectAll(all)
 	}
 	for mailbox := range before.mailboxesWithOtherTenancy(next) {

@@ -133,8 +133,8 @@ func (s *sources) areListed() bool {
 
 // areRead reports whether the hub knows the labels of all objects of the workspace.
 func (s *sources) areRead() bool {
-	limit := s.workloads.MailboxLimitError(s.cluster)
-	return limit.IdentityOnly == 0 && !limit.Evicted && len(s.workloads.ResourceLimitErrors(s.cluster)) == 0
+	limit := s.workloads.Limits.MailboxLimitError(s.cluster)
+	return limit.IdentityOnly == 0 && !limit.Evicted && len(s.workloads.Limits.ResourceLimitErrors(s.cluster)) == 0
 }
 
 // missingAPIs are the published resources that a placement can select and that its workspace does not show to

@@ -160,14 +160,16 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 	}
 	view, ok := c.manager.View(syncTarget)
 	if !ok {
-		c.forget(syncTarget)
+		if !c.manager.IsSynced(syncTarget) {
+			c.forget(syncTarget)
+		}
 		return reconcile.Result{}, nil
 	}
 	if requeueAfter := c.scheduleWrite(syncTarget, view); requeueAfter > 0 {
 		return reconcile.Result{RequeueAfter: requeueAfter}, nil
 	}
 	report := newReport(view, c.isWithinInitialSync(syncTarget))
-	if limits := c.mailboxes.MailboxLimitError(view.Mailbox); limits.Evicted {
+	if limits := c.mailboxes.Limits.MailboxLimitError(view.Mailbox); limits.Evicted {
 		report.evictedReason = limits.Error()
 	}
 	var errs []error

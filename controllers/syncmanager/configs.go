@@ -38,14 +38,11 @@ type configLister interface {
 	List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool)
 }
 
-// configSource is the part of [mailboxes.Mailboxes] through which the manager reads configs.
-type configSource interface {
-	configLister
+// absenceVerifier is the part of [mailboxes.Absences] that verifies that a config is gone.
+type absenceVerifier interface {
 	VerifyAbsence(mailbox logicalcluster.Name, candidate absence.Candidate)
 	TakeVerifiedAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) bool
 }
-
-var _ configSource = &mailboxes.Mailboxes{}
 
 // ConfigLimits bound the active configs of one mailbox, and so the cost of compiling them. The largest config
 // that kcp stores is within the limits.
@@ -77,8 +74,8 @@ func listConfigs(cached configLister, mailbox logicalcluster.Name) (listed confi
 // observe returns the configs that are active now, given the active ones before. With verify, it requests
 // verification of the absence of each config that is missing from the cache. It returns false if the mailbox
 // cannot be observed.
-func (c configs) observe(view configSource, mailbox logicalcluster.Name, verify bool) (next configs, ok bool) {
-	observed, known := listConfigs(view, mailbox)
+func (c configs) observe(cached configLister, absences absenceVerifier, mailbox logicalcluster.Name, verify bool) (next configs, ok bool) {
+	observed, known := listConfigs(cached, mailbox)
 	if !known {
 		return nil, false
 	}
@@ -88,11 +85,11 @@ func (c configs) observe(view configSource, mailbox logicalcluster.Name, verify 
 		candidate := func(key types.NamespacedName) absence.Candidate {
 			return absence.Candidate{Resource: resource, Key: key, Missing: true}
 		}
-		active, unverified := retainUnverified(c[resource], objects, func(key types.NamespacedName) bool { return view.TakeVerifiedAbsence(mailbox, candidate(key)) })
+		active, unverified := retainUnverified(c[resource], objects, func(key types.NamespacedName) bool { return absences.TakeVerifiedAbsence(mailbox, candidate(key)) })
 		next[resource] = active
 		for _, key := range unverified {
 			if verify {
-				view.VerifyAbsence(mailbox, candidate(key))
+				absences.VerifyAbsence(mailbox, candidate(key))
 			}
 		}
 	}
@@ -204,7 +201,7 @@ func (p *pass) updateConfigs() bool {
 	if !stale {
 		return state.configsKnown
 	}
-	configs, ok := state.configs.observe(m.Mailboxes, p.target.Mailbox, verify)
+	configs, ok := state.configs.observe(m.Mailboxes, m.Mailboxes.Absences, p.target.Mailbox, verify)
 	if !ok {
 		return state.configsKnown
 	}

@@ -97,7 +97,7 @@ func TestRetainUnverifiedTakesTheNewest(t *testing.T) {
 	}
 }
 
-// fakeMailbox is a configSource whose content a test controls.
+// fakeMailbox is a mailbox whose content a test controls.
 type fakeMailbox struct {
 	shown  map[string]string // by the resource's name; absent if it cannot be seen
 	proofs map[string]bool   // by resource and name
@@ -132,7 +132,7 @@ func TestObserveConfigs(t *testing.T) {
 	var current configs
 	observe := func(ask, ok bool, want string, asked ...string) {
 		t.Helper()
-		next, seen := current.observe(view, "m", ask)
+		next, seen := current.observe(view, view, "m", ask)
 		if seen != ok {
 			t.Fatalf("the mailbox is seen: %v, want %v", seen, ok)
 		}

@@ -95,6 +95,33 @@ func TestNothingRunsForAnUnknownMailbox(t *testing.T) {
 	}
 }
 
+// The configs of a mailbox would be reported as unpublished, or as selecting nothing.
+func TestThereIsNoViewUntilThePublishedResourcesTakeEffect(t *testing.T) {
+	manager, store := newManager(t)
+	f := &fixture{t, manager, store, Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t)}}
+	manager.StartSync(f.target)
+	setMatcher(manager, selecting("configmaps"))
+	f.expectReconciled([]string{})
+	if _, ok := manager.View(florin); ok {
+		t.Error("there is a view before the first publication")
+	}
+	events := 0
+	manager.ObjectsChanged.Subscribe(t.Context(), func(types.UID) { events++ })
+	for _, names := range [][]string{{"configmaps"}, {"configmaps", "secrets"}} {
+		manager.Publish(resources(names...))
+		if _, ok := manager.View(florin); ok {
+			t.Errorf("there is a view before the published resources %v have taken effect", names)
+		}
+		before := events
+		if _, err := manager.Reconcile(t.Context(), florin); err != nil {
+			t.Fatal(err)
+		}
+		if view, ok := manager.View(florin); !ok || len(view.Published) != len(names) || events == before {
+			t.Errorf("with %v published, the view is %+v, %v, and %d events came", names, view, ok, events-before)
+		}
+	}
+}
+
 // A resource must be among the stored written resources before its controller starts.
 func TestNothingRunsBeforeItIsRecorded(t *testing.T) {
 	f := newFixture(t)

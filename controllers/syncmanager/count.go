@@ -95,17 +95,12 @@ func (c counter) isKnownLocked(resource schema.GroupResource) bool {
 	if c.state.isPreparing() {
 		return false
 	}
-	isApplied := c.isAppliedLocked() && c.state.missingAPIsKnown && !slices.Contains(c.state.unstarted, resource)
+	isApplied := c.state.isAppliedLocked(c.publication) && c.state.missingAPIsKnown && !slices.Contains(c.state.unstarted, resource)
 	if !isApplied && !c.isTimedOutLocked() {
 		return false
 	}
 	running, ok := c.state.syncControllers[resource]
 	return !ok || running.controller.HasSynced() && running.controller.HasCompletedFirstPass() || !c.now.Before(running.startedAt.Add(countTimeout))
-}
-
-// isAppliedLocked reports whether the controllers run that the configs and the publication need.
-func (c counter) isAppliedLocked() bool {
-	return c.state.configsKnown && c.state.appliedMatcher == c.state.matcher && c.state.appliedPublication == c.publication
 }
 
 func (c counter) isTimedOutLocked() bool {
@@ -122,7 +117,7 @@ func (c counter) isUnpublished(resource plan.Resource) bool {
 	// A mailbox that this replica has just begun to need is listed later than its configs.
 	_, isListed := c.mailboxes.List(resource.GroupVersionResource, c.mailbox)
 	c.state.lock.Lock()
-	isDecided := isListed && c.isAppliedLocked() || c.isTimedOutLocked()
+	isDecided := isListed && c.state.isAppliedLocked(c.publication) || c.isTimedOutLocked()
 	running, runs := c.state.syncControllers[resource.GroupResource()]
 	c.state.lock.Unlock()
 	mayAddFinalizers := runs && !running.controller.Resource.Unpublishing

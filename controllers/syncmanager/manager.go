@@ -218,7 +218,7 @@ func (m *Manager) stopAll() {
 func (m *Manager) Publish(resources []plan.Resource) {
 	m.catalog.publish(resources)
 	m.CachePolicy.publish(resources)
-	m.Mailboxes.EnqueueAllCacheReviews()
+	m.Mailboxes.Reviews.EnqueueAllCacheReviews()
 	m.enqueueAll()
 }
 
@@ -329,7 +329,7 @@ func (m *Manager) updateCachePolicy(state *targetState) {
 	state.lock.Unlock()
 	if known {
 		m.CachePolicy.set(mailbox, matcher, limits)
-		m.Mailboxes.EnqueueCacheReview(mailbox)
+		m.Mailboxes.Reviews.EnqueueCacheReview(mailbox)
 	}
 }
 
@@ -408,6 +408,12 @@ func (m *Manager) SyncTargets() (synced []types.UID) {
 		}
 	}
 	return synced
+}
+
+// IsSynced reports whether a SyncTarget is synced, or about to be.
+func (m *Manager) IsSynced(syncTarget types.UID) bool {
+	_, ok := m.get(syncTarget)
+	return ok
 }
 
 func (m *Manager) get(syncTarget types.UID) (*targetState, bool) {

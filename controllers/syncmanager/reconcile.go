@@ -147,7 +147,7 @@ func (p *pass) resolveTargetAPIs() (map[schema.GroupResource]resolvedAPIs, error
 // updateRebound publishes StateChanged when Status.Rebound has changed.
 func (p *pass) updateRebound() {
 	before := p.state.rebound
-	p.state.rebound = p.manager.Mailboxes.WasRebound(p.target.Mailbox)
+	p.state.rebound = p.manager.Mailboxes.Absences.WasRebound(p.target.Mailbox)
 	if p.state.rebound != before {
 		p.manager.StateChanged.Publish(p.target.UID)
 	}

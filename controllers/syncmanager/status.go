@@ -61,21 +61,23 @@ type View struct {
 	Compatibility map[schema.GroupResource]schemacheck.State
 }
 
-// View returns the view of a SyncTarget. ok is false if the SyncTarget is not synced, or its configs have not taken effect yet.
+// View returns the view of a SyncTarget. ok is false if the SyncTarget is not synced, or its configs or the published resources have not
+// taken effect yet: the resources would seem to be unpublished, or without objects.
 func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	found, ok := m.get(syncTarget)
 	if !ok || found.isPreparing() {
 		return View{}, false
 	}
-	view = View{Controllers: found.controllers(), Namespaces: found.rules.namespaces.Load(), Held: m.History.Holds(syncTarget)}
-	published := m.Published()
+	view = View{Namespaces: found.rules.namespaces.Load(), Held: m.History.Holds(syncTarget)}
+	published, publication := m.catalog.published()
+	// Under one lock, so that the controllers are the ones that are applied.
 	found.lock.Lock()
 	defer found.lock.Unlock()
-	view.Published = withVersions(published, found.chosenVersions)
+	view.Controllers, view.Published = found.controllersLocked(), withVersions(published, found.chosenVersions)
 	view.Mailbox, view.Matcher, view.CRDs = found.target.Mailbox, found.matcher, found.crdStates()
 	view.Unstarted = slices.Clone(found.unstarted)
 	view.Incompatible, view.MissingAPIs, view.Compatibility = found.incompatibleResources(view.Published, &m.catalog), found.missingAPIs, maps.Clone(found.compatibilityStates)
-	return view, found.configsKnown && found.appliedMatcher == found.matcher
+	return view, found.isAppliedLocked(publication)
 }
 
 // Status contains the mailbox's part of a SyncTarget's status. The zero value means that the SyncTarget is not
@@ -113,18 +115,18 @@ func (m *Manager) Status(syncTarget types.UID) (status Status) {
 	status.ConfigsKnown, status.MissingAPIs, status.MissingAPIsKnown = found.configsKnown, found.missingAPIs, found.missingAPIsKnown
 	found.lock.Unlock()
 	status.BeyondLimitsReason, status.BeyondLimits = beyondLimits(m.Mailboxes, mailbox)
-	status.Evicted = m.Mailboxes.MailboxLimitError(mailbox).Evicted || m.Mailboxes.ConfigLimitError(mailbox).Evicted
-	status.Rebound, status.Hidden = m.Mailboxes.WasRebound(mailbox), m.Mailboxes.HiddenObjects(mailbox)
+	status.Evicted = m.Mailboxes.Limits.MailboxLimitError(mailbox).Evicted || m.Mailboxes.Limits.ConfigLimitError(mailbox).Evicted
+	status.Rebound, status.Hidden = m.Mailboxes.Absences.WasRebound(mailbox), m.Mailboxes.Absences.HiddenObjects(mailbox)
 	return status
 }
 
 // beyondLimits returns a message about the objects of a mailbox that are not synced because of limits, and which limit is exceeded first.
 func beyondLimits(all *mailboxes.Mailboxes, mailbox logicalcluster.Name) (reason, message string) {
 	var sentences []string
-	objects := all.MailboxLimitError(mailbox)
+	objects := all.Limits.MailboxLimitError(mailbox)
 	beyond := []*mailboxes.LimitError{objects}
 	if !objects.Evicted {
-		beyond = append(beyond, all.ResourceLimitErrors(mailbox)...)
+		beyond = append(beyond, all.Limits.ResourceLimitErrors(mailbox)...)
 	}
 	for _, one := range beyond {
 		if one.IdentityOnly > 0 {
@@ -134,7 +136,7 @@ func beyondLimits(all *mailboxes.Mailboxes, mailbox logicalcluster.Name) (reason
 			sentences = append(sentences, strings.ToUpper(text[:1])+text[1:]+".")
 		}
 	}
-	if configs := all.ConfigLimitError(mailbox); configs.IdentityOnly > 0 {
+	if configs := all.Limits.ConfigLimitError(mailbox); configs.IdentityOnly > 0 {
 		reason = cmp.Or(reason, plan.ReasonConfigLimitExceeded)
 		sentences = append(sentences, fmt.Sprintf("Of the configs, the youngest %s not in force: the hub acts upon %d of a mailbox, which may take %d bytes. "+
 			"Nothing is removed because no config selects it.", wording.Count(configs.IdentityOnly, "is", "are"), configs.Limits.Objects, configs.Limits.Bytes))

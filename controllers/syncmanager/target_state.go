@@ -214,13 +214,19 @@ func (t *targetState) awaitAPIsLocked(await bool) {
 	}
 }
 
-// markApplied records that the controllers run that the matcher and the publication need. It reports whether the matcher is new.
+// markApplied records that the controllers run that the matcher and the publication need. It reports whether either is new.
 func (t *targetState) markApplied(publication int, unstarted []schema.GroupResource) (changed bool) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	changed = t.appliedMatcher != t.matcher
+	changed = t.appliedMatcher != t.matcher || t.appliedPublication != publication
 	t.appliedMatcher, t.appliedPublication, t.unstarted = t.matcher, publication, unstarted
 	return changed
+}
+
+// isAppliedLocked reports whether the controllers run that the configs and the current publication need. Before the first publication
+// none are known to be needed. The caller holds the lock.
+func (t *targetState) isAppliedLocked(publication int) bool {
+	return publication > 0 && t.appliedPublication == publication && t.configsKnown && t.appliedMatcher == t.matcher
 }
 
 func (t *targetState) currentTarget() Target {
@@ -232,6 +238,11 @@ func (t *targetState) currentTarget() Target {
 func (t *targetState) controllers() []*objectsync.Controller {
 	t.lock.Lock()
 	defer t.lock.Unlock()
+	return t.controllersLocked()
+}
+
+// controllersLocked is controllers for a caller that holds the lock.
+func (t *targetState) controllersLocked() []*objectsync.Controller {
 	controllers := make([]*objectsync.Controller, 0, len(t.syncControllers))
 	for _, running := range t.syncControllers {
 		controllers = append(controllers, running.controller)

@@ -332,7 +332,7 @@ func TestProjections(t *testing.T) {
 	g.Expect(mailboxOf(identityOnly)).To(BeEquivalentTo(here))
 	g.Expect(c.owner.parts.reviews.queue.Len()).To(BeZero(), "no review before an object is deleted")
 
-	failure := c.owner.MailboxLimitError(here)
+	failure := c.owner.Limits.MailboxLimitError(here)
 	g.Expect(failure.Objects).To(BeEquivalentTo(3))
 	g.Expect(failure.IdentityOnly).To(BeEquivalentTo(1))
 	g.Expect(failure).To(MatchError(ContainSubstring("but may have 50000")))
@@ -353,7 +353,7 @@ func expectUsageFollowsTheCache(t *testing.T, own Limits) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test that can be repeated
 	policy := &labelPolicy{limits: Limits{Objects: 6, Bytes: 30_000}}
 	c := newTestInformer(t, policy)
-	c.owner.SetResourceLimits(map[schema.GroupVersionResource]Limits{configMaps: own})
+	c.owner.Limits.SetResourceLimits(map[schema.GroupVersionResource]Limits{configMaps: own})
 	expect := func(when string) {
 		var objects, identityOnly, exceeded, identities, all int64
 		for _, entry := range c.shared.GetIndexer().List() {

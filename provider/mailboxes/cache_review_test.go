@@ -95,23 +95,23 @@ func TestReview(t *testing.T) {
 	f.Expect(whole()).To(BeZero())
 
 	policy.set("other", 0)
-	f.hub.EnqueueCacheReview(mailbox)
+	f.hub.Reviews.EnqueueCacheReview(mailbox)
 	f.eventually(f.value(mailbox, "other")).Should(Equal("small"))
 	f.eventually(f.subscribers[mailbox].recorded(changedKeys)).Should(ContainElement("other"))
 
 	policy.set("large-", 5*size+size/2)
-	f.hub.EnqueueCacheReview(mailbox)
+	f.hub.Reviews.EnqueueCacheReview(mailbox)
 	f.eventually(whole).Should(Equal(5))
 	object, _ := f.hub.Get(configMaps, mailbox, key("other"))
 	f.Expect(mailboxes.ProjectionOf(object)).To(Equal(mailboxes.MetadataOnly))
-	f.Expect(f.hub.MailboxLimitError(mailbox).IdentityOnly).To(BeEquivalentTo(count - 5))
+	f.Expect(f.hub.Limits.MailboxLimitError(mailbox).IdentityOnly).To(BeEquivalentTo(count - 5))
 
 	policy.set("large-", 0)
-	f.hub.EnqueueCacheReview(mailbox)
+	f.hub.Reviews.EnqueueCacheReview(mailbox)
 	f.eventually(whole).Should(Equal(count))
 	t.Logf("cached whole: the heap grew by %d bytes", heapInUse()-before)
 	policy.set("nothing", 0)
-	f.hub.EnqueueCacheReview(mailbox)
+	f.hub.Reviews.EnqueueCacheReview(mailbox)
 	f.eventually(whole).Should(BeZero())
 	f.Expect(heapInUse() - before).To(BeNumerically("<", count*size/4))
 }
@@ -147,10 +147,10 @@ func TestReviewOfConfigs(t *testing.T) {
 		return names
 	}
 	f.eventually(f.state(mailbox, "setting-5")).Should(Equal(mailboxes.Present))
-	f.hub.EnqueueCacheReview(mailbox)
+	f.hub.Reviews.EnqueueCacheReview(mailbox)
 	f.eventually(active).Should(ConsistOf("setting-0", "setting-1", "setting-2"))
 	// kcp may have made ConfigMaps of its own by this time.
-	f.Expect(f.hub.ConfigLimitError(mailbox).IdentityOnly).To(BeNumerically(">=", 3))
+	f.Expect(f.hub.Limits.ConfigLimitError(mailbox).IdentityOnly).To(BeNumerically(">=", 3))
 	f.delete(f.first, mailbox, "setting-0")
 	f.eventually(active).Should(ConsistOf("setting-1", "setting-2", "setting-3"))
 	f.eventually(f.subscribers[mailbox].recorded(changedKeys)).Should(ContainElement("setting-3"))
@@ -171,7 +171,7 @@ func TestReviewOfAResource(t *testing.T) {
 	var others corev1.ConfigMapList
 	f.Expect(direct.List(t.Context(), &others)).To(Succeed())
 	allow := func(ours int) {
-		f.hub.SetResourceLimits(map[schema.GroupVersionResource]mailboxes.Limits{configMaps: {Objects: int64(len(others.Items) + ours)}})
+		f.hub.Limits.SetResourceLimits(map[schema.GroupVersionResource]mailboxes.Limits{configMaps: {Objects: int64(len(others.Items) + ours)}})
 	}
 	for number := range count {
 		f.create(f.first, mailbox, fmt.Sprintf("limited-%d", number), "x")
@@ -193,10 +193,10 @@ func TestReviewOfAResource(t *testing.T) {
 	f.eventually(whole).Should(Equal(5))
 	allow(1)
 	f.eventually(whole).Should(Equal(1))
-	f.Expect(f.hub.ResourceLimitErrors(mailbox)).To(ContainElement(MatchError(ContainSubstring("configmaps, but may have"))))
-	f.hub.SetResourceLimits(nil)
+	f.Expect(f.hub.Limits.ResourceLimitErrors(mailbox)).To(ContainElement(MatchError(ContainSubstring("configmaps, but may have"))))
+	f.hub.Limits.SetResourceLimits(nil)
 	f.eventually(whole).Should(Equal(count))
-	f.Expect(f.hub.ResourceLimitErrors(mailbox)).To(BeEmpty())
+	f.Expect(f.hub.Limits.ResourceLimitErrors(mailbox)).To(BeEmpty())
 	f.Expect(f.subscribers[mailbox].recorded(deletedKeys)()).To(BeEmpty())
 }
 
@@ -218,18 +218,18 @@ func TestTooManyObjects(t *testing.T) {
 	f.eventually(f.value(twin, "crowd-neighbour")).Should(Equal("x"))
 
 	policy.set("crowd-", 20_000)
-	f.hub.EnqueueCacheReview(mailbox)
+	f.hub.Reviews.EnqueueCacheReview(mailbox)
 	f.eventually(f.state(mailbox, "crowd-0")).Should(Equal(mailboxes.Unknown))
-	f.Expect(f.hub.MailboxLimitError(mailbox).Evicted).To(BeTrue())
+	f.Expect(f.hub.Limits.MailboxLimitError(mailbox).Evicted).To(BeTrue())
 	f.eventually(f.subscribers[mailbox].wasReset).Should(BeTrue())
 	f.Expect(f.value(twin, "crowd-neighbour")()).To(Equal("x"))
 	f.Expect(f.subscribers[twin].recorded(deletedKeys)()).To(BeEmpty())
 	f.delete(f.first, mailbox, "crowd-1")
 	f.create(f.first, mailbox, "crowd-late", "x")
-	f.hub.VerifyAbsence(mailbox, missingObject("crowd-0"))
+	f.hub.Absences.VerifyAbsence(mailbox, missingObject("crowd-0"))
 
 	policy.set("crowd-", 0)
-	f.hub.EnqueueCacheReview(mailbox)
+	f.hub.Reviews.EnqueueCacheReview(mailbox)
 	f.eventually(func() mailboxes.State {
 		state := f.state(mailbox, "crowd-0")()
 		f.Expect(state).NotTo(Equal(mailboxes.Absent), "an object that is not listed yet counts as absent")
@@ -238,8 +238,8 @@ func TestTooManyObjects(t *testing.T) {
 	f.eventually(f.value(mailbox, "crowd-late")).Should(Equal("x"))
 	f.eventually(f.value(mailbox, "crowd-0")).Should(Equal("x"))
 	f.Expect(f.state(mailbox, "crowd-1")()).To(Equal(mailboxes.Absent))
-	f.Expect(f.hub.TakeVerifiedAbsence(mailbox, missingObject("crowd-0"))).To(BeFalse())
-	f.Expect(f.hub.MailboxLimitError(mailbox).IdentityOnly).To(BeZero())
+	f.Expect(f.hub.Absences.TakeVerifiedAbsence(mailbox, missingObject("crowd-0"))).To(BeFalse())
+	f.Expect(f.hub.Limits.MailboxLimitError(mailbox).IdentityOnly).To(BeZero())
 	f.expectEvents(f.first, mailbox, "crowd-again")
 }
 

@@ -87,8 +87,8 @@ func TestConfigsBeyondTheirLimits(t *testing.T) {
 	for number := range 5 {
 		c.update(t, configNamed(fmt.Sprint(number), 10_000))
 	}
-	g.Expect(c.owner.ConfigLimitError(here).IdentityOnly).To(BeEquivalentTo(2))
-	g.Expect(c.owner.MailboxLimitError(here).Objects).To(BeZero(), "configs take no room from other objects")
+	g.Expect(c.owner.Limits.ConfigLimitError(here).IdentityOnly).To(BeEquivalentTo(2))
+	g.Expect(c.owner.Limits.MailboxLimitError(here).Objects).To(BeZero(), "configs take no room from other objects")
 	found, _, _ := c.shared.GetIndexer().Get(newCachedObject(configNamed("4", 1), 0))
 	identityOnly := toObject(found)
 	g.Expect(ProjectionOf(identityOnly)).To(Equal(IdentityOnly))

@@ -66,17 +66,18 @@ type Reader interface {
 	List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool)
 }
 
-// Mailboxes caches the objects of all mailboxes. Its parts do the work. Create it with [New] and run it with [Mailboxes.Start].
+// Mailboxes caches the objects of all mailboxes. Its parts do the work; the ones that nearly every caller uses are embedded. Create it with [New] and run it with [Mailboxes.Start].
 type Mailboxes struct {
 	*Endpoints
 	*Bindings
 	*Caches
-	*CacheLimits
-	*Reviews
 	*Subscriptions
-	*Absences
-	*Versions
-	*Ownership
+
+	Limits    *CacheLimits
+	Reviews   *Reviews
+	Absences  *Absences
+	Versions  *Versions
+	Ownership *Ownership
 
 	parts *parts
 }
@@ -115,7 +116,7 @@ type Options struct {
 	// BindLater is true if workspaces bind the export after their creation, as workload workspaces do. A mailbox is bound when it is
 	// created, so a later binding shows that its objects were lost (see package absence).
 	BindLater bool
-	// Owns reports whether the replica needs the objects of a mailbox; nil means that all are. [Mailboxes.RecheckOwned] calls it
+	// Owns reports whether the replica needs the objects of a mailbox; nil means that all are. [Ownership.RecheckOwned] calls it
 	// again; until then a result holds. Owns is called when a mailbox is observed first, also by the goroutines that read
 	// watches: it must be quick, and must not call the Mailboxes. Bindings and Resources are cached of all mailboxes.
 	Owns func(mailbox logicalcluster.Name) bool
@@ -157,7 +158,7 @@ func New(options Options) *Mailboxes {
 	p.versions = &Versions{options: &options, endpoints: p.endpoints, absences: p.absences}
 	p.evictions = &evictions{p, newSignal()}
 	return &Mailboxes{
-		Endpoints: p.endpoints, Bindings: &Bindings{p.endpoints}, Caches: p.caches, CacheLimits: p.limits, Reviews: p.reviews,
+		Endpoints: p.endpoints, Bindings: &Bindings{p.endpoints}, Caches: p.caches, Limits: p.limits, Reviews: p.reviews,
 		Subscriptions: p.subscriptions, Absences: p.absences, Versions: p.versions, Ownership: &Ownership{p}, parts: p,
 	}
 }

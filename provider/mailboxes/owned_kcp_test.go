@@ -215,7 +215,7 @@ func TestAMailboxIsAcquiredAndReleased(t *testing.T) {
 	release := f.proxy.hold()
 	defer release()
 	f.need(true, twin)
-	f.hub.RecheckOwned(twin)
+	f.hub.Ownership.RecheckOwned(twin)
 	f.eventually(f.proxy.countAnswered).Should(Equal(1))
 	f.setValue(twin, "owned-changed", "third")
 	f.delete(f.first, twin, "owned-deleted")
@@ -237,14 +237,14 @@ func TestAMailboxIsAcquiredAndReleased(t *testing.T) {
 
 	f.subscribers[twin].forget()
 	f.need(false, twin)
-	f.hub.RecheckOwned()
+	f.hub.Ownership.RecheckOwned()
 	f.Expect(f.state(twin, "owned-kept")()).To(Equal(mailboxes.Unknown))
 	f.eventually(f.countCached).Should(Equal(f.countIn(own)))
 	f.delete(f.first, twin, "owned-later")
 	f.setValue(own, "owned-own", "last")
 	f.eventually(f.value(own, "owned-own")).Should(Equal("last"))
 	f.Expect(f.subscribers[twin].recorded(deletedKeys)()).To(BeEmpty())
-	f.Expect(f.hub.MailboxLimitError(twin).Objects).To(BeZero())
+	f.Expect(f.hub.Limits.MailboxLimitError(twin).Objects).To(BeZero())
 	f.Expect(f.proxy.take()).To(BeEmpty())
 }
 
@@ -272,7 +272,7 @@ func TestManyMailboxesAreAcquired(t *testing.T) {
 	f.eventually(f.countCached).Should(Equal(f.countIn(f.first.own)))
 	f.proxy.take()
 	f.need(true, all...)
-	f.hub.RecheckOwned()
+	f.hub.Ownership.RecheckOwned()
 	for _, mailbox := range all {
 		f.eventually(f.value(mailbox, "owned-many")).WithTimeout(time.Minute).Should(Equal(mailbox.String()))
 	}

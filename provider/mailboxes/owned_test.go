@@ -168,7 +168,7 @@ func TestAnAcquiredMailbox(t *testing.T) {
 	defer release()
 	answers.set(true, there)
 	g.Expect(stateOf(mailboxes, configMaps, there, "kept")()).To(Equal(Unknown), "an answer is valid until the next question")
-	mailboxes.RecheckOwned()
+	mailboxes.Ownership.RecheckOwned()
 	g.Eventually(shard.waiting).Should(Equal(1))
 	g.Expect(stateOf(mailboxes, configMaps, there, "kept")()).To(Equal(Unknown))
 
@@ -205,7 +205,7 @@ func TestTheWatchOfAnAcquiredMailboxEnds(t *testing.T) {
 	g.Eventually(func() int { return shard.watchers(configMaps) }).Should(Equal(1))
 	release := shard.hold(configMaps)
 	answers.set(true, there)
-	mailboxes.RecheckOwned(there)
+	mailboxes.Ownership.RecheckOwned(there)
 	g.Eventually(shard.waiting).Should(Equal(1))
 	shard.serve(configMaps, ofMailbox(there, "a", "2"))
 	shard.refuse(true)
@@ -229,7 +229,7 @@ func TestALostMailbox(t *testing.T) {
 	calls := mailboxes.parts.absences.verifier.(*callRecorder)
 
 	answers.set(false, there)
-	mailboxes.RecheckOwned(there)
+	mailboxes.Ownership.RecheckOwned(there)
 	g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Unknown), "at once")
 	g.Expect(calls.take()).To(ContainElement("forget there"))
 	g.Eventually(heldOf(mailboxes, there)).Should(BeEmpty())
@@ -253,7 +253,7 @@ func TestALostMailbox(t *testing.T) {
 	shard.caches[configMaps] = []*unstructured.Unstructured{ofMailbox(here, "a", "5"), ofMailbox(there, "b", "3")}
 	shard.lock.Unlock()
 	answers.set(true, there)
-	mailboxes.RecheckOwned(there)
+	mailboxes.Ownership.RecheckOwned(there)
 	g.Eventually(stateOf(mailboxes, configMaps, there, "b")).Should(Equal(Present))
 	g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Absent))
 	g.Eventually(informer.counted.size.Objects).Should(BeEquivalentTo(2))
@@ -278,7 +278,7 @@ func TestAllMailboxesAreAcquired(t *testing.T) {
 	release := shard.hold(configMaps)
 	defer release()
 	answers.set(true, all...)
-	mailboxes.RecheckOwned()
+	mailboxes.Ownership.RecheckOwned()
 	g.Eventually(shard.waiting).Should(Equal(1))
 	shard.send(configMaps, "MODIFIED", ofMailbox(all[0], "a", "11"))
 	g.Eventually(heldOf(mailboxes, all[0])).Should(ContainElement("a 11"))
@@ -322,12 +322,12 @@ func TestOlderEntries(t *testing.T) {
 	c.events = nil
 
 	answers.set(false, here)
-	owner.RecheckOwned()
+	owner.Ownership.RecheckOwned()
 	g.Expect(c.ignores(queued)).To(BeTrue(), "it must not be cached again")
 	placeholder, _ := c.transform(configMapOf("dropped", 10, selectedLabel))
 	g.Expect(c.ignores(placeholder)).To(BeTrue())
 	answers.set(true, here)
-	owner.RecheckOwned() // before the caches have dropped anything
+	owner.Ownership.RecheckOwned() // before the caches have dropped anything
 	g.Expect(c.ignores(queued)).To(BeTrue(), "it may have been deleted")
 	c.handler.OnAdd(queued, false)
 	g.Expect(c.events).To(BeEmpty())
@@ -358,7 +358,7 @@ func TestLateEntries(t *testing.T) {
 	c.handler.OnAdd(first, false)
 	c.events = nil
 	answers.set(false, here)
-	owner.RecheckOwned(here)
+	owner.Ownership.RecheckOwned(here)
 	g.Expect(c.shared.GetIndexer().Update(second)).To(Succeed())
 	c.handler.OnUpdate(first, second)
 	g.Expect(c.shared.GetIndexer().List()).To(BeEmpty())

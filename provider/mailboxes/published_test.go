@@ -76,7 +76,7 @@ func TestPublishedResourcesComeAndGo(t *testing.T) {
 	f.expectEvents(f.first, f.first.own, "beside-unpublished")
 	f.hub.SetResources(nil)
 	f.Expect(state()).To(Equal(mailboxes.Unknown))
-	f.Expect(f.hub.TakeVerifiedAbsence(f.first.own, absence.Candidate{Resource: secrets, Key: key("published"), Missing: true})).To(BeFalse())
+	f.Expect(f.hub.Absences.TakeVerifiedAbsence(f.first.own, absence.Candidate{Resource: secrets, Key: key("published"), Missing: true})).To(BeFalse())
 	f.eventually(f.watchRoutines).Should(BeNumerically("<=", atRest))
 
 	onSecrets.wasReset()

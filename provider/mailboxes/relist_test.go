@@ -161,7 +161,7 @@ func (f *testHub) expectCounted(mailbox logicalcluster.Name) {
 		for _, object := range all {
 			bytes += cachesize.SizeOf(object)
 		}
-		usage := f.hub.MailboxLimitError(mailbox)
+		usage := f.hub.Limits.MailboxLimitError(mailbox)
 		g.Expect([]int64{usage.Objects, usage.Bytes}).To(Equal([]int64{int64(len(all)), bytes}))
 	}).Should(Succeed())
 }
@@ -199,7 +199,7 @@ func TestUnwatchedChanges(t *testing.T) {
 			f.eventually(f.subscribers[mailbox].recorded(changedKeys)).Should(ConsistOf(remade))
 			f.Expect(f.subscribers[mailbox].recorded(deletedKeys)()).To(And(ContainElement(gone), Not(ContainElement(kept))))
 			f.Expect(f.value(mailbox, kept)()).To(Equal("first"))
-			f.Expect(f.hub.TakeVerifiedAbsence(mailbox, missingObject(gone))).To(BeFalse(), "a list of all mailboxes proves nothing")
+			f.Expect(f.hub.Absences.TakeVerifiedAbsence(mailbox, missingObject(gone))).To(BeFalse(), "a list of all mailboxes proves nothing")
 
 			// The watch misses its return, too.
 			f.subscribers[mailbox].forget()

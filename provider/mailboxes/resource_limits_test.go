@@ -48,7 +48,7 @@ func TestResourceLimits(t *testing.T) {
 	c := newTotal(t, &labelPolicy{limits: Limits{Objects: 9}}, 0, here)
 	owner := c.owner
 	s := newTestInformerAt(t, c.owner, c.endpoint, secrets)
-	owner.SetResourceLimits(limited(Limits{Objects: 2}))
+	owner.Limits.SetResourceLimits(limited(Limits{Objects: 2}))
 	for number := range 5 {
 		held := s.update(t, objectNamed(secrets, fmt.Sprint(number), size))
 		want := FullObject
@@ -57,20 +57,20 @@ func TestResourceLimits(t *testing.T) {
 		}
 		g.Expect(ProjectionOf(held)).To(Equal(want))
 		if number >= 2 {
-			g.Expect(owner.RequireFullObject(secrets, here, held)).To(MatchError("the mailbox has " + fmt.Sprint(number+1) + " secrets, but may have 2: the youngest " +
+			g.Expect(owner.Limits.RequireFullObject(secrets, here, held)).To(MatchError("the mailbox has " + fmt.Sprint(number+1) + " secrets, but may have 2: the youngest " +
 				wording.Count(number-1, "is not synced, and left as it is", "are not synced, and left as they are") + " on the target, until objects are deleted from the mailbox or the limit of its PublishedResource is raised"))
 		}
 	}
 	usage := owner.parts.usages.of(here, false)
 	g.Expect(usage.wantedBytes(Limits{})).To(BeNumerically("<", 3*size), "objects that cannot be cached do not lower the share of other mailboxes")
-	g.Expect(owner.MailboxLimitError(here).IdentityOnly).To(BeZero())
-	g.Expect(owner.ResourceLimitErrors(here)).To(HaveExactElements(HaveField("IdentityOnly", int64(3))))
+	g.Expect(owner.Limits.MailboxLimitError(here).IdentityOnly).To(BeZero())
+	g.Expect(owner.Limits.ResourceLimitErrors(here)).To(HaveExactElements(HaveField("IdentityOnly", int64(3))))
 
 	for number := range 9 {
 		held := c.update(t, objectNamed(configMaps, fmt.Sprint(number), size))
 		g.Expect(ProjectionOf(held)).To(Equal([]Projection{FullObject, IdentityOnly}[number/7]), "config map %d", number)
 	}
-	g.Expect(owner.MailboxLimitError(here)).To(MatchError(ContainSubstring("11 objects, but may have 9: the youngest 2 are not synced")))
+	g.Expect(owner.Limits.MailboxLimitError(here)).To(MatchError(ContainSubstring("11 objects, but may have 9: the youngest 2 are not synced")))
 	g.Expect(owner.parts.reviews.queue.Len()).To(BeZero(), "no review before an object is deleted")
 
 	s.remove(t, objectNamed(secrets, "0", size))
@@ -82,7 +82,7 @@ func TestOtherResourcesAreNoReasonToReview(t *testing.T) {
 	g := NewWithT(t)
 	c := newTotal(t, &labelPolicy{limits: Limits{Bytes: 100_000}}, 0, here)
 	s := newTestInformerAt(t, c.owner, c.endpoint, secrets)
-	c.owner.SetResourceLimits(limited(Limits{Bytes: 4_000}))
+	c.owner.Limits.SetResourceLimits(limited(Limits{Bytes: 4_000}))
 	g.Expect(ProjectionOf(s.update(t, objectNamed(secrets, "a", 5_000)))).To(Equal(IdentityOnly))
 	g.Expect(ProjectionOf(s.update(t, objectNamed(secrets, "b", 500)))).To(Equal(FullObject))
 	c.update(t, objectNamed(configMaps, "a", 500))
@@ -100,22 +100,22 @@ func TestLimitsOfResourcesChange(t *testing.T) {
 	c := newTotal(t, &labelPolicy{}, 0, here)
 	owner := c.owner
 	s := newTestInformerAt(t, c.owner, c.endpoint, secrets)
-	owner.SetResourceLimits(nil)
+	owner.Limits.SetResourceLimits(nil)
 	for number := range 4 {
 		s.update(t, objectNamed(secrets, fmt.Sprint(number), 100))
 	}
 	g.Expect(c.runReviews(t)).To(BeZero())
 	for _, allowed := range []int64{3, 1} {
 		s.events = nil
-		owner.SetResourceLimits(limited(Limits{Objects: allowed}))
+		owner.Limits.SetResourceLimits(limited(Limits{Objects: allowed}))
 		g.Expect(c.runReviews(t)).To(BeNumerically(">", 0))
-		g.Expect(owner.ResourceLimitErrors(here)).To(HaveExactElements(HaveField("IdentityOnly", 4-allowed)))
+		g.Expect(owner.Limits.ResourceLimitErrors(here)).To(HaveExactElements(HaveField("IdentityOnly", 4-allowed)))
 		g.Expect(s.events).To(HaveEach(And(HaveField("ProjectionOnly", true), HaveField("New", WithTransform(exceededLimitOf, Equal(resourceLimit))))))
-		owner.SetResourceLimits(limited(Limits{Objects: allowed}))
+		owner.Limits.SetResourceLimits(limited(Limits{Objects: allowed}))
 		g.Expect(owner.parts.reviews.queue.Len()).To(BeZero())
 	}
 	g.Expect(s.events).To(HaveLen(2))
-	owner.SetResourceLimits(nil)
+	owner.Limits.SetResourceLimits(nil)
 	g.Expect(owner.parts.reviews.queue.Len()).To(Equal(1))
 }
 
@@ -126,7 +126,7 @@ func TestTheLimitThatCountsIsNamed(t *testing.T) {
 	c := newTotal(t, policy, 0, here)
 	owner := c.owner
 	s := newTestInformerAt(t, c.owner, c.endpoint, secrets)
-	owner.SetResourceLimits(limited(Limits{Objects: 2}))
+	owner.Limits.SetResourceLimits(limited(Limits{Objects: 2}))
 	for number := range 4 {
 		s.update(t, objectNamed(secrets, fmt.Sprint(number), 100))
 	}
@@ -139,11 +139,11 @@ func TestTheLimitThatCountsIsNamed(t *testing.T) {
 	}
 	g.Expect(refusals()).To(Equal([]exceededLimit{withinLimits, withinLimits, resourceLimit, resourceLimit}))
 	policy.limits = Limits{Objects: 1}
-	owner.EnqueueCacheReview(here)
+	owner.Reviews.EnqueueCacheReview(here)
 	c.runReviews(t)
 	g.Expect(refusals()).To(Equal([]exceededLimit{withinLimits, mailboxLimit, mailboxLimit, mailboxLimit}))
-	g.Expect(owner.MailboxLimitError(here)).To(MatchError(ContainSubstring("4 objects, but may have 1")))
-	g.Expect(owner.ResourceLimitErrors(here)).To(BeEmpty())
+	g.Expect(owner.Limits.MailboxLimitError(here)).To(MatchError(ContainSubstring("4 objects, but may have 1")))
+	g.Expect(owner.Limits.ResourceLimitErrors(here)).To(BeEmpty())
 }
 
 // A list is bounded while it is being read, and reviewed when it is complete, because it is not sorted by age.
@@ -151,7 +151,7 @@ func TestAListOfAResourceIsBounded(t *testing.T) {
 	g := NewWithT(t)
 	c := newTotal(t, &labelPolicy{}, 0, here)
 	s := newTestInformerAt(t, c.owner, c.endpoint, secrets)
-	c.owner.SetResourceLimits(limited(Limits{Bytes: 24_000}))
+	c.owner.Limits.SetResourceLimits(limited(Limits{Bytes: 24_000}))
 	s.admission.beginList()
 	var made []*cachedObject
 	for number := range 12 {
@@ -172,7 +172,7 @@ func TestAListOfAResourceIsBounded(t *testing.T) {
 func TestLimitsOfResourcesCostNoAllocation(t *testing.T) {
 	allocations := func(limits map[schema.GroupVersionResource]Limits) float64 {
 		c := newTotal(t, &labelPolicy{limits: Limits{Bytes: 1 << 20}}, 1<<30)
-		c.owner.SetResourceLimits(limits)
+		c.owner.Limits.SetResourceLimits(limits)
 		before := cachedItem(t, c, configMapIn(here, "object", 1_000))
 		return testing.AllocsPerRun(200, func() {
 			made, _ := c.transform(configMapIn(here, "object", 1_000))

@@ -119,12 +119,12 @@ func TestCandidatesOfAResourceThatIsNoLongerWatched(t *testing.T) {
 	mailboxes := newMailboxes(configMaps)
 	calls := recordAbsenceCalls(mailboxes)
 	mailboxes.SetResources([]schema.GroupVersionResource{secrets})
-	mailboxes.VerifyAbsence(here, missingObject(secrets, "a"))
+	mailboxes.Absences.VerifyAbsence(here, missingObject(secrets, "a"))
 	mailboxes.SetResources(nil)
-	mailboxes.VerifyAbsence(here, missingObject(secrets, "b"))
-	mailboxes.VerifyAbsence(here, missingObject(configMaps, "c"))
+	mailboxes.Absences.VerifyAbsence(here, missingObject(secrets, "b"))
+	mailboxes.Absences.VerifyAbsence(here, missingObject(configMaps, "c"))
 	mailboxes.SetResources([]schema.GroupVersionResource{secrets})
-	mailboxes.VerifyAbsence(here, missingObject(secrets, "d"))
+	mailboxes.Absences.VerifyAbsence(here, missingObject(secrets, "d"))
 	g.Expect(calls.take()).To(Equal([]string{"verify here secrets a", "forget secrets", "verify here configmaps c", "verify here secrets d"}))
 }
 
@@ -180,11 +180,11 @@ type readingSubscriber struct {
 
 func (a readingSubscriber) OnEvent(event Event) {
 	a.mailboxes.Get(a.resource, here, event.Key)
-	a.mailboxes.VerifyAbsence(here, absence.Candidate{Resource: a.resource, Key: event.Key, Missing: true})
+	a.mailboxes.Absences.VerifyAbsence(here, absence.Candidate{Resource: a.resource, Key: event.Key, Missing: true})
 }
 
 func (a readingSubscriber) OnAbsenceDecided(key types.NamespacedName) {
-	a.mailboxes.TakeVerifiedAbsence(here, absence.Candidate{Resource: a.resource, Key: key, Missing: true})
+	a.mailboxes.Absences.TakeVerifiedAbsence(here, absence.Candidate{Resource: a.resource, Key: key, Missing: true})
 }
 
 func (a readingSubscriber) OnReset() {

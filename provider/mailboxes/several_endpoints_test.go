@@ -94,7 +94,7 @@ func (f *testHub) deleteOnSecond(names ...string) {
 		f.delete(f.second, own, name)
 		f.eventually(f.state(own, name)).Should(Equal(mailboxes.Absent))
 		f.eventually(f.subscribers[own].recorded(deletedKeys)).Should(ContainElement(name))
-		f.Expect(f.hub.TakeVerifiedAbsence(own, missingObject(name))).To(BeFalse())
+		f.Expect(f.hub.Absences.TakeVerifiedAbsence(own, missingObject(name))).To(BeFalse())
 	}
 }
 
@@ -102,7 +102,7 @@ func (f *testHub) deleteOnSecond(names ...string) {
 func (f *testHub) verifyOnSecond(names ...string) {
 	f.t.Helper()
 	for _, name := range names {
-		f.hub.VerifyAbsence(f.second.own, missingObject(name))
+		f.hub.Absences.VerifyAbsence(f.second.own, missingObject(name))
 	}
 	f.eventually(f.subscribers[f.second.own].recorded(decidedKeys)).Should(ConsistOf(names))
 }
@@ -143,7 +143,7 @@ func TestAbsenceIsVerifiedAtTheEndpointOfTheMailbox(t *testing.T) {
 	f := newHubOfBothShards(t)
 	f.deleteOnSecond("deleted", "deleted-too")
 	f.verifyOnSecond("deleted", "deleted-too")
-	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("deleted"))).To(BeTrue())
+	f.Expect(f.hub.Absences.TakeVerifiedAbsence(f.second.own, missingObject("deleted"))).To(BeTrue())
 }
 
 // The mailboxes of a removed endpoint are Unknown: no deletion is reported, and no absence is verified any longer. The other
@@ -160,7 +160,7 @@ func TestRemovedEndpointHasNoAbsences(t *testing.T) {
 	f.expectEvents(f.first, f.first.own, "on-the-first")
 	f.Expect(f.subscribers[f.second.own].recorded(deletedKeys)()).To(ConsistOf("deleted"))
 	for _, name := range []string{"deleted", "kept"} {
-		f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject(name))).To(BeFalse())
+		f.Expect(f.hub.Absences.TakeVerifiedAbsence(f.second.own, missingObject(name))).To(BeFalse())
 	}
 }
 
@@ -180,10 +180,10 @@ func TestReturnedEndpointIsListedAgain(t *testing.T) {
 	f.expectEvents(f.first, f.first.own, "on-the-first")
 	f.expectWrites()
 	f.Expect(f.state(f.second.own, "deleted")()).To(Equal(mailboxes.Absent))
-	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("deleted"))).To(BeFalse())
-	f.hub.VerifyAbsence(f.second.own, missingObject("deleted"))
+	f.Expect(f.hub.Absences.TakeVerifiedAbsence(f.second.own, missingObject("deleted"))).To(BeFalse())
+	f.hub.Absences.VerifyAbsence(f.second.own, missingObject("deleted"))
 	f.eventually(f.subscribers[f.second.own].recorded(decidedKeys)).Should(ConsistOf("deleted", "deleted"))
-	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("deleted"))).To(BeTrue())
+	f.Expect(f.hub.Absences.TakeVerifiedAbsence(f.second.own, missingObject("deleted"))).To(BeTrue())
 }
 
 func TestDeadAndMalformedEndpointsAreIgnored(t *testing.T) {
@@ -200,7 +200,7 @@ func TestDeadAndMalformedEndpointsAreIgnored(t *testing.T) {
 	f.Expect(found.Kind).To(Equal("ConfigMap"))
 	f.deleteOnSecond("deleted")
 	f.verifyOnSecond("deleted")
-	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("deleted"))).To(BeTrue())
+	f.Expect(f.hub.Absences.TakeVerifiedAbsence(f.second.own, missingObject("deleted"))).To(BeTrue())
 }
 
 // The mailboxes of a shard that does not respond keep their last known state. Its endpoint can be removed and added.
@@ -240,7 +240,7 @@ func TestMovedMailbox(t *testing.T) {
 	f.eventually(f.value(moved, "kept")).Should(Equal(f.second.url))
 	f.eventually(f.subscribers[moved].wasReset).Should(BeTrue())
 	f.Expect(f.state(moved, "left")()).To(Equal(mailboxes.Absent))
-	f.Expect(f.hub.TakeVerifiedAbsence(moved, missingObject("left"))).To(BeFalse())
+	f.Expect(f.hub.Absences.TakeVerifiedAbsence(moved, missingObject("left"))).To(BeFalse())
 	f.expectEvents(f.second, moved, "after-the-move")
 }
 

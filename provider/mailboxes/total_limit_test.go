@@ -86,8 +86,8 @@ func TestTotalLimitIsShared(t *testing.T) {
 		c.update(t, configMapIn("huge", fmt.Sprint("object-", number), size))
 	}
 	g.Expect(owner.parts.limits.memory.cached.Bytes()).To(BeNumerically("<=", limit+100*2_000), "the caches stay within the limit, apart from identities")
-	g.Expect(owner.MailboxLimitError("huge")).To(MatchError(ContainSubstring("all mailboxes together have more than the hub's 1000000 bytes")))
-	g.Expect(owner.MailboxLimitError("small").IdentityOnly).To(BeZero())
+	g.Expect(owner.Limits.MailboxLimitError("huge")).To(MatchError(ContainSubstring("all mailboxes together have more than the hub's 1000000 bytes")))
+	g.Expect(owner.Limits.MailboxLimitError("small").IdentityOnly).To(BeZero())
 
 	c.updateFairShare()
 	for c.runReviews(t) > 0 {
@@ -98,7 +98,7 @@ func TestTotalLimitIsShared(t *testing.T) {
 	for _, mailbox := range []logicalcluster.Name{"large", "huge"} {
 		usage := owner.parts.usages.of(mailbox, false)
 		g.Expect(usage.bytes).To(And(BeNumerically("<=", level), BeNumerically(">", level-2*size)), mailbox.String())
-		g.Expect(owner.MailboxLimitError(mailbox)).To(MatchError(And(ContainSubstring(fmt.Sprint(level)), ContainSubstring("--mailboxes-max-bytes"))))
+		g.Expect(owner.Limits.MailboxLimitError(mailbox)).To(MatchError(And(ContainSubstring(fmt.Sprint(level)), ContainSubstring("--mailboxes-max-bytes"))))
 	}
 	g.Expect(ProjectionOf(c.update(t, configMapIn("small", "second", size)))).To(Equal(FullObject), "a small mailbox may grow")
 	c.updateFairShare()
@@ -182,7 +182,7 @@ func TestAMailboxIsEvicted(t *testing.T) {
 		c.runReviews(t)
 	}
 	g.Expect(owner.parts.evictions.wake).To(Receive())
-	g.Expect(owner.MailboxLimitError(here)).To(MatchError(And(ContainSubstring("or more"), ContainSubstring("20000 bytes"))))
+	g.Expect(owner.Limits.MailboxLimitError(here)).To(MatchError(And(ContainSubstring("or more"), ContainSubstring("20000 bytes"))))
 	_, state := owner.Get(configMaps, here, key(last.GetName()))
 	g.Expect(state).To(Equal(Unknown))
 	_, known := owner.List(configMaps, here)
@@ -203,7 +203,7 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(2), "the other mailbox's object, and the placeholder")
 	g.Expect(c.counted.byUID).To(HaveLen(1))
 	g.Expect([]int64{owner.parts.usages.of(here, false).objects, owner.parts.usages.of(here, false).bytes}).To(Equal([]int64{0, 0}))
-	g.Expect(owner.MailboxLimitError(here).Objects).To(BeNumerically(">", 10), "it is still reported")
+	g.Expect(owner.Limits.MailboxLimitError(here).Objects).To(BeNumerically(">", 10), "it is still reported")
 
 	owner.parts.evictions.readmit(here, false)
 	stateOf := func() State {

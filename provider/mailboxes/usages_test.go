@@ -72,7 +72,7 @@ func TestDeletedMailboxesLeaveNoAccounts(t *testing.T) {
 			unbind()
 			c.remove(t, object)
 			_, _ = c.transform(object)
-			_ = c.owner.MailboxLimitError(mailbox)
+			_ = c.owner.Limits.MailboxLimitError(mailbox)
 			c.owner.parts.absences.verifier.RequireRelist(mailbox, configMaps)
 		},
 		"before it is known which mailboxes there are": func(t *testing.T, c *testInformer, unbind func()) {

@@ -19,6 +19,8 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +28,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/plan/policy"
 	"github.com/synchub-dev/synchub/test/bench/baseline"
 	"github.com/synchub-dev/synchub/test/bench/report"
 )
@@ -95,11 +98,13 @@ func (w *Env) lists(ctx context.Context) ([]baseline.Lists, error) {
 			watched[kind.Resource] = true
 		}
 	}
-	mailbox, err := w.Inventory.Mailbox(ctx, w.clusters[0].name)
-	if err != nil {
+	mailboxes := baseline.Lists{}
+	if mailboxes.Endpoint, err = w.endpoint(ctx, synchubv1alpha1.MailboxExport); err != nil {
 		return nil, err
 	}
-	known, err := discovery.NewDiscoveryClientForConfig(mailbox)
+	config := w.Installation.InWorkspace(w.Installation.Workspace)
+	config.Host = mailboxes.Endpoint + "/clusters/*"
+	known, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
 	}
@@ -107,22 +112,24 @@ func (w *Env) lists(ctx context.Context) ([]baseline.Lists, error) {
 	if err != nil {
 		return nil, err
 	}
-	mailboxes := baseline.Lists{}
+	resources := map[string]schema.GroupVersionResource{}
 	for _, group := range served {
 		version, err := schema.ParseGroupVersion(group.GroupVersion)
 		if err != nil {
 			return nil, err
 		}
 		for _, one := range group.APIResources {
-			if resource := version.WithResource(one.Name); watched[one.Name] && resource != configMaps && resource != deployments {
-				mailboxes.Resources = append(mailboxes.Resources, resource)
+			if !watched[one.Name] || one.Name == configMaps.Resource || one.Name == deployments.Resource {
+				continue
+			}
+			// The hub watches the twin of a kind, not the kind that is in force in the mailbox itself.
+			if _, found := resources[one.Name]; !found || version.Group == policy.TwinGroup {
+				resources[one.Name] = version.WithResource(one.Name)
 			}
 		}
 	}
+	mailboxes.Resources = slices.Collect(maps.Values(resources))
 	inventories := baseline.Lists{Resources: []schema.GroupVersionResource{syncTargets, secrets}}
-	if mailboxes.Endpoint, err = w.endpoint(ctx, synchubv1alpha1.MailboxExport); err != nil {
-		return nil, err
-	}
 	inventories.Endpoint, err = w.endpoint(ctx, synchubv1alpha1.InventoryExport)
 	return []baseline.Lists{mailboxes, inventories}, err
 }
