@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -28,6 +29,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/plan/transform"
 )
+
+// newerThanSourceRetry is the delay until an object with a newer copy is planned again if no event comes.
+const newerThanSourceRetry = 5 * time.Second
 
 // targetObjectSize is the heap size of a [TargetObject] on 64-bit platforms, in bytes, without the values that its fields point
 // to.
@@ -174,4 +178,136 @@ func downAbsent(cause Cause, isVerified bool, observed *TargetObject) Decision {
 	default:
 		return Decision{Action: Release, Cause: cause}
 	}
+}
+
+// lineage is the relation of a copy's source to the mailbox object that now has the source's name.
+type lineage int
+
+const (
+	// sameObject: they are the same object, or the current object stands for the former one, because the mailbox was created
+	// again or a placement created a copy of the same workload object again.
+	sameObject lineage = iota
+	// successor: the same users deleted the object and created another one.
+	successor
+	// stranger: the object belongs to other users, who now have the name.
+	stranger
+)
+
+// lineageOf compares the sources of a desired and an observed object whose marks name the same source.
+func lineageOf(desired *transform.Desired, observed *TargetObject) lineage {
+	was, is := observed.Identity, desired.Identity
+	isPlacedAgain := was.Workspace != "" && was.Workspace == is.Workspace
+	switch {
+	case isPlacedAgain && was.Object == is.Object:
+		return sameObject
+	case isPlacedAgain && !observed.FormerMailbox:
+		return successor
+	case isPlacedAgain, observed.Mark.Source.UID == desired.Mark.Source.UID:
+		return sameObject
+	case was.Workspace == "" && observed.FormerMailbox:
+		// The users of a new mailbox take over the copies of the former one.
+		return sameObject
+	case was.Workspace == "" && is.Workspace == "":
+		return successor
+	default:
+		return stranger
+	}
+}
+
+// Supersedes reports whether the desired object is another one than the source of the observed copy.
+func Supersedes(desired *transform.Desired, observed *TargetObject) bool {
+	return observed != nil && lineageOf(desired, observed) != sameObject
+}
+
+// mustReplace reports whether a copy must be deleted before its source's successor can have a copy: a stranger must not get the
+// content of the former copy, and objects of some kinds have an identity. A copy whose deletion would delete other objects is
+// taken over instead.
+func mustReplace(source SourceState, observed *TargetObject) bool {
+	switch lineageOf(source.Desired, observed) {
+	case stranger:
+		return !observed.Retain
+	case successor:
+		return !observed.Retain && !source.Rebound && transform.HasIdentity(source.Desired.Object.GroupVersionKind().GroupKind())
+	default:
+		return false
+	}
+}
+
+// downSuperseded decides about a copy that must be replaced, as if its source were absent. The new object's copy is created once
+// the name is free.
+func downSuperseded(source SourceState, observed *TargetObject) Decision {
+	if observed.FormerMailbox || observed.Restored || source.Rebound {
+		// It is unknown whether users deleted the former object.
+		return Decision{Action: Conflict, Cause: NameTaken}
+	}
+	return downAbsent(Superseded, source.AbsenceVerified, observed)
+}
+
+// isSuccessorOf reports whether the source of an object in the mailbox was deleted and created again.
+func isSuccessorOf(desired, observed ownership.Mark) bool {
+	return SameSource(desired, observed) && desired.Source.UID != observed.Source.UID
+}
+
+// HeldError means that a copy is neither removed nor changed, because kcp went back to an earlier state.
+type HeldError struct {
+	Copy Ref
+	// Removal is true if the copy would be removed, and false if it would be overwritten.
+	Removal bool
+}
+
+func (e *HeldError) Error() string {
+	text := "kcp went back to an earlier state, and there the object differs: its copy is not overwritten"
+	if e.Removal {
+		text = "kcp went back to an earlier state, and there the object is not, or is not selected: its copy is not removed"
+	}
+	return fmt.Sprintf("%s until an operator confirms the restore (kubectl synchub confirm-restore)", text)
+}
+
+// hold removes the operations from a plan that must wait while kcp may have gone back to an earlier state: removals and
+// overwrites. Creations and repairs of drift continue.
+func (r *DownPlan) hold() {
+	var others []Operation
+	for _, operation := range r.Operations {
+		if operation.Decision.isHeld() {
+			r.Err = &HeldError{Copy: operation.Copy.Ref(), Removal: operation.Desired == nil}
+			continue
+		}
+		others = append(others, operation)
+	}
+	r.Operations = others
+	if r.Err != nil {
+		r.Finalizer = 0
+	}
+}
+
+// isHeld reports whether a decision removes a copy, or changes its content to the source's current content.
+func (d Decision) isHeld() bool {
+	switch d.Action {
+	case Delete, Release, UpdateMark:
+		return true
+	case Apply:
+		return d.Cause == Changed || d.Cause == Restored
+	default:
+		return false
+	}
+}
+
+// isNewerThanSource reports whether a copy was written for a later version of the source than the one in the mailbox's cache, and
+// no known loss of kcp explains that. A copy of another source with the same name on the target does not count.
+func (d *DownSnapshot) isNewerThanSource(desired ownership.Mark) bool {
+	observed := d.Destination.Observed
+	if observed == nil || observed.Mark.SourceVersion <= d.Lost || observed.Mark.Mailbox != desired.Mailbox || !SameSource(observed.Mark, desired) {
+		return false
+	}
+	return desired.SourceVersion > 0 && desired.SourceVersion < observed.Mark.SourceVersion
+}
+
+// latestSourceVersion returns the latest version of the source for which a copy was written; zero if that is unknown.
+func (d *DownSnapshot) latestSourceVersion(mailbox string) (latest uint64) {
+	for _, existing := range d.Copies {
+		if existing.Observed.Mark.Mailbox == mailbox {
+			latest = max(latest, existing.Observed.Mark.SourceVersion)
+		}
+	}
+	return latest
 }
