@@ -126,12 +126,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 		Reconciler:              slow,
 		NeedLeaderElection:      &c.leaderOnly,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](writeInterval, 5*time.Minute),
-		LogConstructor: func(syncTarget *types.UID) logr.Logger {
-			if syncTarget == nil {
-				return c.log.V(2)
-			}
-			return c.log.WithValues(targetlabels.LogValues(*syncTarget)...)
-		},
+		LogConstructor:          targetlabels.LogConstructor(c.log),
 	})
 	if err != nil {
 		return err

@@ -171,12 +171,7 @@ func (m *Manager) Register(hosting manager.Manager) error {
 		Reconciler:              slow,
 		NeedLeaderElection:      new(m.NeedLeaderElection()),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
-		LogConstructor: func(syncTarget *types.UID) logr.Logger {
-			if syncTarget == nil {
-				return m.Log.V(2)
-			}
-			return m.Log.WithValues(targetlabels.LogValues(*syncTarget)...)
-		},
+		LogConstructor:          targetlabels.LogConstructor(m.Log),
 	})
 	if err != nil {
 		return err

@@ -83,12 +83,7 @@ func (w *SyncSummaryWriter) Register(hosting manager.Manager) error {
 		Reconciler:              w,
 		NeedLeaderElection:      new(false),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
-		LogConstructor: func(syncTarget *types.UID) logr.Logger {
-			if syncTarget == nil {
-				return w.log.V(2)
-			}
-			return w.log.WithValues(targetlabels.LogValues(*syncTarget)...)
-		},
+		LogConstructor:          targetlabels.LogConstructor(w.log),
 	})
 	if err != nil {
 		return err

@@ -117,12 +117,7 @@ func (w *Writer) Register(hosting manager.Manager) error {
 		Reconciler:              w,
 		NeedLeaderElection:      new(false),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
-		LogConstructor: func(syncTarget *types.UID) logr.Logger {
-			if syncTarget == nil {
-				return w.Log.V(2)
-			}
-			return w.Log.WithValues(targetlabels.LogValues(*syncTarget)...)
-		},
+		LogConstructor:          targetlabels.LogConstructor(w.Log),
 	})
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -78,4 +79,14 @@ func LogValues(syncTarget types.UID) []any {
 		return []any{"syncTarget", of.name, "inventory", of.inventory, "syncTargetUID", syncTarget}
 	}
 	return []any{"syncTargetUID", syncTarget}
+}
+
+// LogConstructor returns the LogConstructor of a controller whose keys are SyncTargets.
+func LogConstructor(log logr.Logger) func(syncTarget *types.UID) logr.Logger {
+	return func(syncTarget *types.UID) logr.Logger {
+		if syncTarget == nil {
+			return log.V(2)
+		}
+		return log.WithValues(LogValues(*syncTarget)...)
+	}
 }
