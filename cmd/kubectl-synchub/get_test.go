@@ -261,15 +261,16 @@ func listsEvents(t *testing.T, f *testFleet, about *edgev2alpha1.SyncTarget) {
 		t.Helper()
 		event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Reason: reason, Message: "a message", Type: "Warning"}
 		event.InvolvedObject = corev1.ObjectReference{Kind: "SyncTarget", Name: about.Name, UID: about.UID}
-		event.LastTimestamp = metav1.NewTime(time.Now().Add(-time.Duration(minutes) * time.Minute))
+		// An age of ten minutes and more is shown without seconds.
+		event.LastTimestamp = metav1.NewTime(time.Now().Add(-time.Duration(minutes)*time.Minute - 5*time.Second))
 		if err := f.admin.Create(t.Context(), event); err != nil {
 			t.Fatal(err)
 		}
 	}
-	record("a-later", "Later", 2)
+	record("a-later", "Later", 12)
 	record("b-earlier", "Earlier", 20)
 	got := succeed(t, "events", about.Name)
-	if words := firstWords(got.out); !slices.Equal(words, []string{"LAST", "20m", "2m"}) && !slices.Equal(words, []string{"LAST", "20m", "2m0s"}) {
+	if words := firstWords(got.out); !slices.Equal(words, []string{"LAST", "20m", "12m"}) {
 		t.Errorf("want the oldest first, got\n%s", got.out)
 	}
 	if !strings.Contains(got.out, "inventory") || !strings.Contains(got.out, "synctarget/"+about.Name) {

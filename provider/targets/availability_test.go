@@ -78,7 +78,7 @@ func TestCacheWaitsForTheAPI(t *testing.T) {
 	apply(definition("cogs", "Cog", "true"))
 	waitForCacheSync(t, cached)
 	g.Expect(cached.Availability()).To(BeZero())
-	g.Expect(changes.Load()).To(BeEquivalentTo(2))
+	suite.Eventually(t, func(g Gomega) { g.Expect(changes.Load()).To(BeEquivalentTo(2)) })
 	apply("{apiVersion: example.org/v2, kind: Cog, metadata: {name: stays, namespace: " + namespace + "}}")
 	apply("{apiVersion: example.org/v2, kind: Cog, metadata: {name: goes, namespace: " + namespace + "}}")
 	suite.Eventually(t, func(g Gomega) { g.Expect(namesIn(cached)).To(Equal([]string{"goes", "stays"})) })
@@ -97,7 +97,7 @@ func TestCacheWaitsForTheAPI(t *testing.T) {
 		g.Expect(namesIn(cached)).To(Equal([]string{"comes", "stays"}))
 		g.Expect(recorded.all()).To(ConsistOf("added goes", "added stays", "added comes", "deleted goes", "updated stays"), "with the same resourceVersion")
 	})
-	g.Expect(changes.Load()).To(BeEquivalentTo(4))
+	suite.Eventually(t, func(g Gomega) { g.Expect(changes.Load()).To(BeEquivalentTo(4)) })
 }
 
 // A forbidden list is retried with a backoff until it is allowed.

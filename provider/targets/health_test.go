@@ -280,7 +280,7 @@ func TestTargetRestarts(t *testing.T) {
 	connection, err := registry.Connect(syncTarget, kubeconfigAt(t, target, target.Config.Host), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health.IsUp()).To(BeTrue()) })
-	g.Expect(registry.changes.Load()).To(BeEquivalentTo(1))
+	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeEquivalentTo(1)) })
 	cached, _ := startCache(t, connection, "")
 
 	g.Expect(target.Kill9()).To(Succeed())
