@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("the audit trail", Label("placement"), func() {
+var _ = Describe("the audit trail", thorough, Label("placement"), func() {
 	It("answers when a cluster went away, and who removed what, and a restarted hub does not repeat it", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "audit"
 		away := newCluster(ctx, "audited")

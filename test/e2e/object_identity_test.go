@@ -33,7 +33,7 @@ import (
 var claims = api{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}, kind: "PersistentVolumeClaim"}
 
 var _ = Describe("different objects with the same name", func() {
-	It("leak nothing from one workspace to another, and do not keep a namespace", Label("placement"), func(ctx SpecContext) {
+	It("leak nothing from one workspace to another, and do not keep a namespace", thorough, Label("placement"), func(ctx SpecContext) {
 		const ns = "identity"
 		publish(ctx, claims)
 		inventory, first, second := newInventory(ctx, ns), newWorkload(ctx, ns+"-first"), newWorkload(ctx, ns+"-second")

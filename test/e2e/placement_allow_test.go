@@ -28,7 +28,7 @@ import (
 )
 
 var _ = Describe("the administrator of an inventory", Label("placement"), func() {
-	It("allows a Location to one workspace after another", func(ctx SpecContext) {
+	It("allows a Location to one workspace after another", thorough, func(ctx SpecContext) {
 		const ns = "placement-verb"
 		inventory := newInventory(ctx, ns)
 		admin := userOf(ctx, inventory)

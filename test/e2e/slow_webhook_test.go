@@ -162,7 +162,7 @@ var _ = Describe("a workspace whose admission webhook is slow", func() {
 		}
 	}, NodeTimeout(5*time.Minute))
 
-	It("delays the placement in its own mailbox only, and the EdgePlacement names it", func(ctx SpecContext) {
+	It("delays the placement in its own mailbox only, and the EdgePlacement names it", thorough, Label("faults"), func(ctx SpecContext) {
 		const ns = "slow-placement"
 		webhook, inventory, workload := newSlowWebhook(), newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		for _, name := range []string{"florin", "guilder"} {

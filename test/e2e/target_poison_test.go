@@ -60,7 +60,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 }
 
 var _ = Describe("targets: rejected objects", func() {
-	It("are reported by name, and do not affect other objects", func(ctx SpecContext) {
+	It("are reported by name, and do not affect other objects", thorough, Label("faults"), func(ctx SpecContext) {
 		const ns, good = "poison", 50
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		publish(ctx, services)

@@ -118,7 +118,7 @@ var _ = Describe("targets", func() {
 		eventuallyGone(ctx, florin, relics.GroupVersionResource, ns, "mine")
 	}, NodeTimeout(3*time.Minute))
 
-	It("replace an object with a changed immutable field, once the target accepts the new one in a dry run", func(ctx SpecContext) {
+	It("replace an object with a changed immutable field, once the target accepts the new one in a dry run", thorough, func(ctx SpecContext) {
 		const ns = "immutable"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		publish(ctx, services, statefulSets, jobs)

@@ -207,7 +207,7 @@ var _ = Describe("teams on one cluster, one of them hostile", Label("placement")
 		settled(ctx)
 		s.unregister(ctx)
 	},
-		Entry("two", "hostile-two", 2, 300, NodeTimeout(10*time.Minute)),
+		Entry("two", thorough, "hostile-two", 2, 300, NodeTimeout(10*time.Minute)),
 		Entry("fifty", thorough, "hostile-fifty", 50, 1500, NodeTimeout(25*time.Minute)),
 	)
 })

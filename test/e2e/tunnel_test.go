@@ -98,7 +98,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 		}
 	}, NodeTimeout(4*time.Minute))
 
-	It("is the only cluster that its token admits", func(ctx SpecContext) {
+	It("is the only cluster that its token admits", thorough, Label("escapes"), func(ctx SpecContext) {
 		const ns = "tunnel-trust"
 		inventory := newInventory(ctx, ns)
 		one, err := inventory.RegisterTunnel(ctx, "one", kubeconfigOf("hosting"), nil, true)
@@ -210,7 +210,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 		Expect(identities(ctx, target("hosting"), configMaps, ns, "")).To(Equal(before))
 	}, NodeTimeout(6*time.Minute))
 
-	It("does not disturb other clusters, whatever it does", func(ctx SpecContext) {
+	It("does not disturb other clusters, whatever it does", thorough, Label("escapes"), func(ctx SpecContext) {
 		const ns, changes, memory = "tunnel-hostile", 20, 512 << 20
 		inventory := newInventory(ctx, ns)
 		Expect(inventory.Register(ctx, "honest", kubeconfigOf("florin"), nil)).To(Succeed())
