@@ -69,6 +69,8 @@ func (t *targetState) isPreparing() bool {
 func (t *targetState) startPrepared(trustedUntil, now time.Time) {
 	t.lock.Lock()
 	t.target.Prepare, t.target.TrustedUntil = false, trustedUntil
+	// The leader runs controllers that are not prepared. Until its first pass, their resources would seem to have no objects.
+	t.appliedPublication = 0
 	// Counts may be unknown for a time from now on, as for controllers that have just started.
 	t.syncStartedAt = now
 	for _, running := range t.syncControllers {

@@ -49,6 +49,9 @@ func TestPreparedControllersGoOnWhenTheReplicaLeads(t *testing.T) {
 
 	f.target.Prepare = false
 	f.manager.StartSync(f.target)
+	if _, ok := f.manager.View(florin); ok {
+		t.Error("there is a view before the new leader runs the controllers that are not prepared")
+	}
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
 	if f.controllers()["secrets"] != before {
 		t.Error("the prepared controller was restarted")
