@@ -133,7 +133,7 @@ func (p *pass) reconcileControllers(ctx context.Context) error {
 // resolveTargetAPIs returns the APIs of all published resources. The error is only for the log.
 func (p *pass) resolveTargetAPIs() (map[schema.GroupResource]resolvedAPIs, error) {
 	p.state.apiEvents.hasUnresolved.Store(false)
-	resolved := map[schema.GroupResource]resolvedAPIs{}
+	resolved := make(map[schema.GroupResource]resolvedAPIs, len(p.published))
 	var errs []error
 	for _, resource := range p.published {
 		found, err := p.resolveTargetAPIsOf(resource, relationsTo(p.published, resource))

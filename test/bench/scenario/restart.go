@@ -102,8 +102,19 @@ func (w *Env) lists(ctx context.Context) ([]baseline.Lists, error) {
 	if mailboxes.Endpoint, err = w.endpoint(ctx, synchubv1alpha1.MailboxExport); err != nil {
 		return nil, err
 	}
+	if mailboxes.Resources, err = w.servedResources(mailboxes.Endpoint, watched); err != nil {
+		return nil, err
+	}
+	inventories := baseline.Lists{Resources: []schema.GroupVersionResource{syncTargets, secrets}}
+	inventories.Endpoint, err = w.endpoint(ctx, synchubv1alpha1.InventoryExport)
+	return []baseline.Lists{mailboxes, inventories}, err
+}
+
+// servedResources returns the resources with these names that a virtual workspace serves, except those that a baseline syncer lists
+// anyway. The hub watches the twin of a kind, not the kind that is in force in the mailbox itself.
+func (w *Env) servedResources(endpoint string, names map[string]bool) ([]schema.GroupVersionResource, error) {
 	config := w.Installation.InWorkspace(w.Installation.Workspace)
-	config.Host = mailboxes.Endpoint + "/clusters/*"
+	config.Host = endpoint + "/clusters/*"
 	known, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
@@ -119,19 +130,14 @@ func (w *Env) lists(ctx context.Context) ([]baseline.Lists, error) {
 			return nil, err
 		}
 		for _, one := range group.APIResources {
-			if !watched[one.Name] || one.Name == configMaps.Resource || one.Name == deployments.Resource {
-				continue
-			}
-			// The hub watches the twin of a kind, not the kind that is in force in the mailbox itself.
-			if _, found := resources[one.Name]; !found || version.Group == policy.TwinGroup {
+			if _, found := resources[one.Name]; names[one.Name] && (!found || version.Group == policy.TwinGroup) {
 				resources[one.Name] = version.WithResource(one.Name)
 			}
 		}
 	}
-	mailboxes.Resources = slices.Collect(maps.Values(resources))
-	inventories := baseline.Lists{Resources: []schema.GroupVersionResource{syncTargets, secrets}}
-	inventories.Endpoint, err = w.endpoint(ctx, synchubv1alpha1.InventoryExport)
-	return []baseline.Lists{mailboxes, inventories}, err
+	delete(resources, configMaps.Resource)
+	delete(resources, deployments.Resource)
+	return slices.Collect(maps.Values(resources)), nil
 }
 
 // addObjects adds objects on the whole clusters and waits until they are in sync.
