@@ -195,8 +195,11 @@ func (w *fakeWorkspace) do(method string, is parsedRequest, body []byte) (any, *
 
 func (w *fakeWorkspace) delete(is parsedRequest, found *unstructured.Unstructured, body []byte) (any, *metav1.Status) {
 	options := metav1.DeleteOptions{}
-	if err := json.Unmarshal(body, &options); err == nil && options.Preconditions != nil && options.Preconditions.UID != nil && *options.Preconditions.UID != found.GetUID() {
-		return nil, failure(409, metav1.StatusReasonConflict, "another uid", nil)
+	if err := json.Unmarshal(body, &options); err == nil && options.Preconditions != nil {
+		uid, version := options.Preconditions.UID, options.Preconditions.ResourceVersion
+		if uid != nil && *uid != found.GetUID() || version != nil && *version != found.GetResourceVersion() {
+			return nil, failure(409, metav1.StatusReasonConflict, "another uid or version", nil)
+		}
 	}
 	w.terminate(is.resource, found)
 	return found.Object, nil

@@ -277,13 +277,35 @@ func TestUpsyncedRelatedWhileOnePrimaryIsInvalid(t *testing.T) {
 	h.expectUnchangedInMailbox(two)
 }
 
+// upsyncOfOwn is the upsync of one Secret by a config.
+const upsyncOfOwn = "upsync: [{apiGroup: '', resources: [secrets], namespaces: [NS], names: [own]}]"
+
+// A controller that has just started may read an object from the cache as it was before its predecessor changed the mark: here as an
+// object of a config that is gone.
+func TestAnUpsyncedObjectIsNotDeletedAsItWasBefore(t *testing.T) {
+	t.Parallel()
+	h := newKeyedHub(t, returning, configMapsTravel, upsyncOfOwn)
+	h.createSecretOnTarget("own", "", "a: eA==")
+	h.expectInMailbox(secretsV1, "own")
+	h.putConfigMap("first", "key: own")
+	h.expectOnTarget(configMapsV1, "first")
+	h.waitUntilIdle()
+	h.locked(func() { h.staleNames["own"] = true })
+	h.configure(configMapsTravel)
+	own := h.expectInMailbox(secretsV1, "own", hasRelation("configmaps/named"))
+	h.resources = h.resources[1:]
+	h.publish(h.resources...)
+	h.expectUnchangedInMailbox(own)
+	h.showCurrent(secretsV1, "own")
+	h.expectUnchangedInMailbox(own)
+}
+
 // Removing a PublishedResource deletes no upsynced object.
 func TestUpsyncedRelatedOfUnpublishedResources(t *testing.T) {
 	t.Parallel()
 	for name, restart := range map[string]bool{"without a restart": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {
-			const upsynced = "upsync: [{apiGroup: '', resources: [secrets], namespaces: [NS], names: [own]}]"
-			h := newKeyedHub(t, returning, configMapsTravel, upsynced)
+			h := newKeyedHub(t, returning, configMapsTravel, upsyncOfOwn)
 			h.createSecretOnTarget("related", ", labels: {box: first}", "a: eA==")
 			h.createSecretOnTarget("own", "", "a: eA==")
 			h.expectInMailbox(secretsV1, "own")

@@ -67,7 +67,7 @@ func (s *Store) newReflector() *cache.Reflector {
 }
 
 // reflectorStore stores the objects that the reflector reads in the Store.
-type reflectorStore struct{ *Store }
+type reflectorStore struct{ ledger *Store }
 
 var _ cache.ReflectorStore = reflectorStore{}
 
@@ -76,9 +76,9 @@ func (s reflectorStore) Add(object any) error { return s.Update(object) }
 
 // Update implements [cache.ReflectorStore].
 func (s reflectorStore) Update(object any) error {
-	err := s.onStored(object.(*corev1.ConfigMap))
+	err := s.ledger.onStored(object.(*corev1.ConfigMap))
 	if err != nil {
-		s.failWatch(err)
+		s.ledger.failWatch(err)
 	}
 	return err
 }
@@ -87,9 +87,9 @@ func (s reflectorStore) Update(object any) error {
 func (s reflectorStore) Delete(object any) error {
 	stored := object.(*corev1.ConfigMap)
 	if stored.Name == leaderConfigMap {
-		s.onLeader(leaderRecord{})
+		s.ledger.onLeader(leaderRecord{})
 	} else {
-		s.recordDeleted(types.UID(stored.Name), stored.ResourceVersion)
+		s.ledger.recordDeleted(types.UID(stored.Name), stored.ResourceVersion)
 	}
 	return nil
 }
@@ -103,11 +103,11 @@ func (s reflectorStore) Replace(objects []any, version string) error {
 		}
 		listed[types.UID(object.(*corev1.ConfigMap).Name)] = struct{}{}
 	}
-	s.recordOnly(listed, version)
+	s.ledger.recordOnly(listed, version)
 	if _, ok := listed[leaderConfigMap]; !ok {
-		s.onLeader(leaderRecord{})
+		s.ledger.onLeader(leaderRecord{})
 	}
-	s.onAllEntries()
+	s.ledger.onAllEntries()
 	return nil
 }
 

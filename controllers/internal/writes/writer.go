@@ -140,13 +140,18 @@ func (w *WorkspaceWriter[K]) Put(ctx context.Context, key K, object *unstructure
 	})
 }
 
-// Delete deletes the object of a UID. It returns [ErrOutdated] if another object has the name, and nil if none has.
-func (w *WorkspaceWriter[K]) Delete(ctx context.Context, key K, uid types.UID, propagation *metav1.DeletionPropagation) error {
+// Delete deletes the object of a UID, in one version of it unless that is empty. It returns [ErrOutdated] if another object has the name
+// or the object has changed, and nil if no object has the name.
+func (w *WorkspaceWriter[K]) Delete(ctx context.Context, key K, uid types.UID, version string, propagation *metav1.DeletionPropagation) error {
 	at, objects, err := w.begin(key)
 	if err != nil {
 		return err
 	}
-	err = objects.Delete(ctx, at.Name.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: propagation})
+	preconditions := &metav1.Preconditions{UID: &uid}
+	if version != "" {
+		preconditions.ResourceVersion = &version
+	}
+	err = objects.Delete(ctx, at.Name.Name, metav1.DeleteOptions{Preconditions: preconditions, PropagationPolicy: propagation})
 	if err != nil && !notfound.Proves(err, at.Resource.GroupResource(), at.Name.Name) {
 		w.failed(key)
 		return asOutdated(err)

@@ -18,6 +18,7 @@ package writes
 
 import (
 	"errors"
+	"reflect"
 	gosync "sync"
 	"testing"
 	"time"
@@ -158,7 +159,7 @@ func TestErrorsOfWrites(t *testing.T) {
 		return err
 	}
 	patch := func(w *WorkspaceWriter[string]) error { return w.PatchStatus(t.Context(), "till", Patch{}, true) }
-	remove := func(w *WorkspaceWriter[string]) error { return w.Delete(t.Context(), "till", "old", nil) }
+	remove := func(w *WorkspaceWriter[string]) error { return w.Delete(t.Context(), "till", "old", "", nil) }
 	release := func(w *WorkspaceWriter[string]) error {
 		return w.Release(t.Context(), "till", configMap("old", "1"), "", false)
 	}
@@ -207,7 +208,7 @@ func TestDeletionIsExpected(t *testing.T) {
 		respond respond
 		write   func(*WorkspaceWriter[string]) error
 	}{
-		"deleted": {nil, func(w *WorkspaceWriter[string]) error { return w.Delete(t.Context(), "till", "old", nil) }},
+		"deleted": {nil, func(w *WorkspaceWriter[string]) error { return w.Delete(t.Context(), "till", "old", "", nil) }},
 		"without its last finalizer": {finalized, func(w *WorkspaceWriter[string]) error {
 			return w.SetFinalizers(t.Context(), "till", terminating, nil)
 		}},
@@ -223,6 +224,22 @@ func TestDeletionIsExpected(t *testing.T) {
 	writer, _ := newTestWriter(refuse("patch", errGone))
 	if err := writer.SetFinalizers(t.Context(), "till", terminating, nil); err != nil {
 		t.Errorf("a terminating object that was deleted: %v", err)
+	}
+}
+
+func TestDeletionOfOneVersion(t *testing.T) {
+	for version, want := range map[string]metav1.Preconditions{
+		"":  {UID: new(types.UID("old"))},
+		"7": {UID: new(types.UID("old")), ResourceVersion: new("7")},
+	} {
+		var sent *metav1.Preconditions
+		writer, _ := newTestWriter(func(action clienttesting.Action) (bool, runtime.Object, error) {
+			sent = action.(clienttesting.DeleteActionImpl).DeleteOptions.Preconditions
+			return true, nil, nil
+		})
+		if err := writer.Delete(t.Context(), "till", "old", version, nil); err != nil || !reflect.DeepEqual(sent, &want) {
+			t.Errorf("version %q: want %v, got %v, %v", version, &want, sent, err)
+		}
 	}
 }
 
@@ -256,7 +273,7 @@ func TestWriterWithoutExpectations(t *testing.T) {
 	if _, err := writer.Create(t.Context(), "till", configMap("", ""), owner()); !errors.Is(err, ErrExists) {
 		t.Error(err)
 	}
-	if err := writer.Delete(t.Context(), "till", "", nil); err != nil {
+	if err := writer.Delete(t.Context(), "till", "", "", nil); err != nil {
 		t.Error(err)
 	}
 }
