@@ -150,7 +150,7 @@ func (w *mailboxWriter) withStatus(desired *unstructured.Unstructured, returned 
 
 // delete deletes an upsynced object.
 func (w *mailboxWriter) delete(ctx context.Context, key types.NamespacedName, inMailbox *unstructured.Unstructured) error {
-	return w.withdrawn(inMailbox, w.writer.Delete(ctx, key, inMailbox.GetUID(), inMailbox.GetResourceVersion(), nil))
+	return w.withdrawn(inMailbox, w.writer.Delete(ctx, key, inMailbox, nil))
 }
 
 // release removes the hub's marks from an upsynced object, which stays.

@@ -282,22 +282,26 @@ const upsyncOfOwn = "upsync: [{apiGroup: '', resources: [secrets], namespaces: [
 
 // A controller that has just started may read an object from the cache as it was before its predecessor changed the mark: here as an
 // object of a config that is gone.
-func TestAnUpsyncedObjectIsNotDeletedAsItWasBefore(t *testing.T) {
+func TestAnUpsyncedObjectIsNotRemovedAsItWasBefore(t *testing.T) {
 	t.Parallel()
-	h := newKeyedHub(t, returning, configMapsTravel, upsyncOfOwn)
-	h.createSecretOnTarget("own", "", "a: eA==")
-	h.expectInMailbox(secretsV1, "own")
-	h.putConfigMap("first", "key: own")
-	h.expectOnTarget(configMapsV1, "first")
-	h.waitUntilIdle()
-	h.locked(func() { h.staleNames["own"] = true })
-	h.configure(configMapsTravel)
-	own := h.expectInMailbox(secretsV1, "own", hasRelation("configmaps/named"))
-	h.resources = h.resources[1:]
-	h.publish(h.resources...)
-	h.expectUnchangedInMailbox(own)
-	h.showCurrent(secretsV1, "own")
-	h.expectUnchangedInMailbox(own)
+	for name, policy := range map[string]string{"deleted": "Delete", "released": "Orphan"} {
+		t.Run(name, func(t *testing.T) {
+			h := newKeyedHub(t, returning, configMapsTravel, "deletionPolicy: "+policy+"\n"+upsyncOfOwn)
+			h.createSecretOnTarget("own", "", "a: eA==")
+			h.expectInMailbox(secretsV1, "own")
+			h.putConfigMap("first", "key: own")
+			h.expectOnTarget(configMapsV1, "first")
+			h.waitUntilIdle()
+			h.locked(func() { h.staleNames["own"] = true })
+			h.configure(configMapsTravel)
+			own := h.expectInMailbox(secretsV1, "own", hasRelation("configmaps/named"))
+			h.resources = h.resources[1:]
+			h.publish(h.resources...)
+			h.expectUnchangedInMailbox(own)
+			h.showCurrent(secretsV1, "own")
+			h.expectUnchangedInMailbox(own)
+		})
+	}
 }
 
 // Removing a PublishedResource deletes no upsynced object.

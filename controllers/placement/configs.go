@@ -198,7 +198,7 @@ func (c *configs) put(ctx context.Context, key configKey, existing *edgev2alpha1
 		return reconcile.Result{}, nil
 	case !selects && key.workspace != "":
 		c.written.Delete(key)
-		return reconcile.Result{}, configWritten(key, c.writer.Delete(ctx, key, existing.UID, "", nil))
+		return reconcile.Result{}, configWritten(key, c.writer.Delete(ctx, key, existing, nil))
 	}
 	if wait := c.countRepair(key, desired); wait > 0 {
 		log.FromContext(ctx).Info("somebody keeps changing a SyncerConfig of the hub, which repairs it less and less often", "wait", wait)

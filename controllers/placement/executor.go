@@ -67,7 +67,7 @@ func (e *executor) execute(ctx context.Context, key pairKey, s *pairSnapshot, p 
 		return err
 	case plan.Delete:
 		// The copy is deleted with the deletion option of the source.
-		return e.writer.Delete(ctx, key, s.InMailbox.GetUID(), "", e.deletions.get(key.objectKey))
+		return e.writer.Delete(ctx, key, s.InMailbox, e.deletions.get(key.objectKey))
 	case plan.Release:
 		return e.release(ctx, key, s)
 	default:

@@ -161,7 +161,7 @@ func (r *reflectionReconciler) execute(ctx context.Context, s *reflectionSnapsho
 	case plan.Delete:
 		uid := s.Object.GetUID()
 		r.reflections.update(s.key, func(found *reflected) { found.deleted = uid })
-		return nil, r.writer.Delete(ctx, s.key, uid, "", nil)
+		return nil, r.writer.Delete(ctx, s.key, s.Object, nil)
 	case plan.Create:
 		if !s.hasNamespace {
 			// Its event enqueues the reflection.

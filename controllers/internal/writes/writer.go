@@ -140,18 +140,17 @@ func (w *WorkspaceWriter[K]) Put(ctx context.Context, key K, object *unstructure
 	})
 }
 
-// Delete deletes the object of a UID, in one version of it unless that is empty. It returns [ErrOutdated] if another object has the name
-// or the object has changed, and nil if no object has the name.
-func (w *WorkspaceWriter[K]) Delete(ctx context.Context, key K, uid types.UID, version string, propagation *metav1.DeletionPropagation) error {
+// Delete deletes an object as it was observed. It returns [ErrOutdated] if another object has the name or the object has changed, and nil
+// if no object has the name.
+func (w *WorkspaceWriter[K]) Delete(ctx context.Context, key K, observed metav1.Object, propagation *metav1.DeletionPropagation) error {
 	at, objects, err := w.begin(key)
 	if err != nil {
 		return err
 	}
-	preconditions := &metav1.Preconditions{UID: &uid}
-	if version != "" {
-		preconditions.ResourceVersion = &version
-	}
-	err = objects.Delete(ctx, at.Name.Name, metav1.DeleteOptions{Preconditions: preconditions, PropagationPolicy: propagation})
+	uid, version := observed.GetUID(), observed.GetResourceVersion()
+	err = objects.Delete(ctx, at.Name.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: propagation,
+	})
 	if err != nil && !notfound.Proves(err, at.Resource.GroupResource(), at.Name.Name) {
 		w.failed(key)
 		return asOutdated(err)
@@ -178,13 +177,14 @@ func (w *WorkspaceWriter[K]) PatchStatus(ctx context.Context, key K, patch Patch
 }
 
 // Release removes the hub's mark from an object, which stays. With ensured, the hub may take it over again, see
-// [ownership.Owner.EnsuredValue]. An empty text leaves no trace of the hub.
-func (w *WorkspaceWriter[K]) Release(ctx context.Context, key K, object *unstructured.Unstructured, ensured string, keepsLabel bool) error {
+// [ownership.Owner.EnsuredValue]. An empty text leaves no trace of the hub. Release returns [ErrOutdated] if the object has changed since it
+// was observed: the mark may be another one.
+func (w *WorkspaceWriter[K]) Release(ctx context.Context, key K, observed metav1.Object, ensured string, keepsLabel bool) error {
 	annotations := map[string]any{ownership.MarkAnnotation: nil}
 	if ensured != "" {
 		annotations[ownership.EnsuredAnnotation] = ensured
 	}
-	metadata := map[string]any{"uid": object.GetUID(), "annotations": annotations}
+	metadata := map[string]any{"uid": observed.GetUID(), "resourceVersion": observed.GetResourceVersion(), "annotations": annotations}
 	if !keepsLabel {
 		metadata["labels"] = map[string]any{ownership.OwnerLabel: nil}
 	}
@@ -193,7 +193,7 @@ func (w *WorkspaceWriter[K]) Release(ctx context.Context, key K, object *unstruc
 		return err
 	}
 	_, err = w.Patch(ctx, key, patch)
-	return err
+	return asOutdated(err)
 }
 
 // SetFinalizers replaces the finalizers of an object. It returns [ErrOutdated] if the object has changed. A

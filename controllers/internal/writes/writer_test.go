@@ -159,7 +159,7 @@ func TestErrorsOfWrites(t *testing.T) {
 		return err
 	}
 	patch := func(w *WorkspaceWriter[string]) error { return w.PatchStatus(t.Context(), "till", Patch{}, true) }
-	remove := func(w *WorkspaceWriter[string]) error { return w.Delete(t.Context(), "till", "old", "", nil) }
+	remove := func(w *WorkspaceWriter[string]) error { return w.Delete(t.Context(), "till", configMap("old", "1"), nil) }
 	release := func(w *WorkspaceWriter[string]) error {
 		return w.Release(t.Context(), "till", configMap("old", "1"), "", false)
 	}
@@ -183,6 +183,7 @@ func TestErrorsOfWrites(t *testing.T) {
 		"a delete of a deleted object":   {remove, "delete", errGone, nil},
 		"a delete without the API":       {remove, "delete", errNotServed, errNotServed},
 		"a release of a deleted object":  {release, "patch", errGone, errGone},
+		"a release of a newer object":    {release, "patch", errConflict, ErrOutdated},
 		"finalizers of a newer object":   {finalizers, "patch", errConflict, ErrOutdated},
 		"finalizers of a deleted object": {finalizers, "patch", errGone, errGone},
 	} {
@@ -208,7 +209,7 @@ func TestDeletionIsExpected(t *testing.T) {
 		respond respond
 		write   func(*WorkspaceWriter[string]) error
 	}{
-		"deleted": {nil, func(w *WorkspaceWriter[string]) error { return w.Delete(t.Context(), "till", "old", "", nil) }},
+		"deleted": {nil, func(w *WorkspaceWriter[string]) error { return w.Delete(t.Context(), "till", configMap("old", "1"), nil) }},
 		"without its last finalizer": {finalized, func(w *WorkspaceWriter[string]) error {
 			return w.SetFinalizers(t.Context(), "till", terminating, nil)
 		}},
@@ -228,18 +229,14 @@ func TestDeletionIsExpected(t *testing.T) {
 }
 
 func TestDeletionOfOneVersion(t *testing.T) {
-	for version, want := range map[string]metav1.Preconditions{
-		"":  {UID: new(types.UID("old"))},
-		"7": {UID: new(types.UID("old")), ResourceVersion: new("7")},
-	} {
-		var sent *metav1.Preconditions
-		writer, _ := newTestWriter(func(action clienttesting.Action) (bool, runtime.Object, error) {
-			sent = action.(clienttesting.DeleteActionImpl).DeleteOptions.Preconditions
-			return true, nil, nil
-		})
-		if err := writer.Delete(t.Context(), "till", "old", version, nil); err != nil || !reflect.DeepEqual(sent, &want) {
-			t.Errorf("version %q: want %v, got %v, %v", version, &want, sent, err)
-		}
+	var sent *metav1.Preconditions
+	writer, _ := newTestWriter(func(action clienttesting.Action) (bool, runtime.Object, error) {
+		sent = action.(clienttesting.DeleteActionImpl).DeleteOptions.Preconditions
+		return true, nil, nil
+	})
+	want := &metav1.Preconditions{UID: new(types.UID("old")), ResourceVersion: new("7")}
+	if err := writer.Delete(t.Context(), "till", configMap("old", "7"), nil); err != nil || !reflect.DeepEqual(sent, want) {
+		t.Errorf("want %v, got %v, %v", want, sent, err)
 	}
 }
 
@@ -249,9 +246,9 @@ func TestRelease(t *testing.T) {
 		keepsLabel bool
 		want       string
 	}{
-		"completely":              {"", false, `{"metadata":{"annotations":{"synchub.dev/mark":null},"labels":{"synchub.dev/owner":null},"uid":"old"}}`},
-		"keeps the label":         {"ours", true, `{"metadata":{"annotations":{"synchub.dev/ensured-by":"ours","synchub.dev/mark":null},"uid":"old"}}`},
-		"can be taken over again": {"ours", false, `{"metadata":{"annotations":{"synchub.dev/ensured-by":"ours","synchub.dev/mark":null},"labels":{"synchub.dev/owner":null},"uid":"old"}}`},
+		"completely":              {"", false, `{"metadata":{"annotations":{"synchub.dev/mark":null},"labels":{"synchub.dev/owner":null},"resourceVersion":"1","uid":"old"}}`},
+		"keeps the label":         {"ours", true, `{"metadata":{"annotations":{"synchub.dev/ensured-by":"ours","synchub.dev/mark":null},"resourceVersion":"1","uid":"old"}}`},
+		"can be taken over again": {"ours", false, `{"metadata":{"annotations":{"synchub.dev/ensured-by":"ours","synchub.dev/mark":null},"labels":{"synchub.dev/owner":null},"resourceVersion":"1","uid":"old"}}`},
 	} {
 		writer, client := newTestWriter(nil, configMap("old", "1"))
 		if err := writer.Release(t.Context(), "till", configMap("old", "1"), test.ensured, test.keepsLabel); err != nil {
@@ -273,7 +270,7 @@ func TestWriterWithoutExpectations(t *testing.T) {
 	if _, err := writer.Create(t.Context(), "till", configMap("", ""), owner()); !errors.Is(err, ErrExists) {
 		t.Error(err)
 	}
-	if err := writer.Delete(t.Context(), "till", "", "", nil); err != nil {
+	if err := writer.Delete(t.Context(), "till", configMap("old", "1"), nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -108,6 +108,8 @@ func TestLists(t *testing.T) {
 			wanted: `{x-kubernetes-list-type: atomic, items: {nullable: true}}`, notes: []string{".field: the list is atomic: its items have no field none"}},
 		"no key": {list: `x-kubernetes-list-type: map`,
 			wanted: `{x-kubernetes-list-type: atomic, items: {nullable: true}}`, notes: []string{".field: the list is atomic: its items have no keys"}},
+		"a key of a list that is no map": {list: `x-kubernetes-list-type: atomic, x-kubernetes-list-map-keys: [note]`,
+			wanted: `{x-kubernetes-list-type: atomic, items: {nullable: true, properties: {note: {default: ""}}}}`},
 		"a set of objects": {list: `x-kubernetes-list-type: set`,
 			wanted: `{x-kubernetes-list-type: atomic, items: {nullable: true}}`, notes: []string{".field: the list is atomic: the members of a set must be atomic"}},
 		"an unknown type": {list: `x-kubernetes-list-type: heap`,

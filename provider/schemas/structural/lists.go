@@ -99,13 +99,16 @@ func (c *converter) keepMergeKey(items *apiextensionsv1.JSONSchemaProps, s *spec
 }
 
 // normalizeList makes a list or map atomic if its declared type is invalid, and returns the reason. It returns "" if
-// the type is valid.
+// the type is valid. Keys of a list that is no map have no meaning, and are invalid: it removes them.
 func normalizeList(node *apiextensionsv1.JSONSchemaProps) (reason string) {
 	if node.XMapType != nil && node.Type != typeObject {
 		node.XMapType = nil
 	}
 	reason = invalidListReason(node)
 	if reason == "" {
+		if node.XListType != nil && *node.XListType != listTypeMap {
+			node.XListMapKeys = nil
+		}
 		return ""
 	}
 	node.XListMapKeys, node.XListType = nil, nil

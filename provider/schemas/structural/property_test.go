@@ -18,8 +18,10 @@ package structural_test
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -41,7 +43,7 @@ func (d documents) node(depth int) map[string]any {
 	if d.IntN(8) > 0 {
 		node["type"] = d.any("object", "object", "array", "string", "integer", "number", "boolean")
 	}
-	for keyword, values := range map[string][]any{
+	keywords := map[string][]any{
 		"description": {"text"}, "nullable": {true}, "default": {map[string]any{}, "", 0, []any{}, map[string]any{"a": 1}},
 		"format": {"byte", "int32", "date-time", "none"}, "enum": {[]any{"a", "b"}, []any{""}, []any{1, nil}}, "pattern": {"a+", "("}, "title": {"t"},
 		"minimum": {1}, "exclusiveMaximum": {true}, "maxLength": {3, -1}, "minItems": {1}, "uniqueItems": {true}, "maxProperties": {2}, "multipleOf": {0.5},
@@ -51,9 +53,10 @@ func (d documents) node(depth int) map[string]any {
 		"x-kubernetes-preserve-unknown-fields": {true, false}, "x-kubernetes-int-or-string": {true},
 		"x-kubernetes-validations": {[]any{map[string]any{"rule": "self == oldSelf"}}, []any{map[string]any{"rule": "none("}}},
 		"additionalProperties":     {true, false},
-	} {
+	}
+	for _, keyword := range slices.Sorted(maps.Keys(keywords)) {
 		if d.rarely() || keyword == "description" {
-			node[keyword] = d.any(values...)
+			node[keyword] = d.any(keywords[keyword]...)
 		}
 	}
 	if depth > 0 {
@@ -112,7 +115,7 @@ func (d documents) document(t *testing.T) []byte {
 
 // Every document of Go types converts to a schema that kcp accepts, and always to the same one.
 func TestEveryDocumentOfGoTypesHasASchema(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range uint64(2000) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			document := documents{rand.New(rand.NewPCG(seed, 0))}.document(t) //nolint:gosec // the same each time, on purpose
