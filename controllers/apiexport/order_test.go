@@ -19,6 +19,7 @@ package apiexport
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -90,7 +91,7 @@ func (f *fakeBindings) reorder(order *bindingOrder, resources []apisv1alpha2.Res
 		if isDue, _ := order.isDue(int64(writes), now); !isDue {
 			continue
 		}
-		if next := moveToEnd(resources, order.last()); fmt.Sprint(next) != fmt.Sprint(resources) {
+		if next := moveToEnd(resources, order.last()); !slices.Equal(next, resources) {
 			resources, writes = next, writes+1
 		}
 	}

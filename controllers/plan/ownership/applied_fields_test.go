@@ -22,6 +22,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	gosync "sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,9 +105,12 @@ func (shopDefaulter) Default(object runtime.Object) {
 	}
 }
 
+// parsedCustomTypes are the custom types, parsed once for the thousands of servers of the tests.
+var parsedCustomTypes = gosync.OnceValues(func() (*typed.Parser, error) { return typed.NewParser(customTypes) })
+
 func newCustomServer(tb testing.TB) *customServer {
 	tb.Helper()
-	parser, err := typed.NewParser(customTypes)
+	parser, err := parsedCustomTypes()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -34,12 +34,20 @@ func many(count int) (names []string) {
 	return names
 }
 
+// manyNames selects objects by their names.
+func manyNames(count int) edgev2alpha1.SyncerConfigSpec {
+	return edgev2alpha1.SyncerConfigSpec{NamespacedObjects: []edgev2alpha1.NamespaceScopeDownsyncObjects{{
+		GroupResource:      edgev2alpha1.GroupResource{Resource: "secrets"},
+		ObjectsByNamespace: []edgev2alpha1.NamespaceAndNames{{Namespace: "a", Names: many(count)}},
+	}}}
+}
+
 // largeConfigs are configs with large matchers, by the part that is large.
 func largeConfigs() map[string]*edgev2alpha1.SyncerConfig {
 	const count = 20_000
 	byNamespace, entries, selectors, scopes := &edgev2alpha1.SyncerConfig{}, &edgev2alpha1.SyncerConfig{}, &edgev2alpha1.SyncerConfig{}, &edgev2alpha1.SyncerConfig{}
 	names, values, upsync := &edgev2alpha1.SyncerConfig{}, &edgev2alpha1.SyncerConfig{}, &edgev2alpha1.SyncerConfig{}
-	names.Spec.NamespacedObjects = []edgev2alpha1.NamespaceScopeDownsyncObjects{{GroupResource: edgev2alpha1.GroupResource{Resource: "secrets"}, ObjectsByNamespace: []edgev2alpha1.NamespaceAndNames{{Namespace: "a", Names: many(count)}}}}
+	names.Spec = manyNames(count)
 	byNamespace.Spec.NamespaceScope.Namespaces = many(count)
 	byNamespace.Spec.NamespaceScope.Resources = []edgev2alpha1.NamespaceScopeDownsyncResource{{GroupResource: edgev2alpha1.GroupResource{Resource: "secrets"}}, {GroupResource: edgev2alpha1.GroupResource{Resource: "configmaps"}}}
 	var each []edgev2alpha1.NamespaceAndNames
@@ -88,7 +96,7 @@ func TestSizeOfMatcher(t *testing.T) {
 func TestALargeMatcherLeavesTheYoungestConfigsOut(t *testing.T) {
 	var configs []*edgev2alpha1.SyncerConfig
 	for i := range 10 {
-		config := largeConfigs()["names"]
+		config := &edgev2alpha1.SyncerConfig{Spec: manyNames(1000)}
 		config.Name, config.CreationTimestamp = fmt.Sprint(i), metav1.NewTime(time.Unix(int64(i), 0))
 		configs = append(configs, config)
 	}
