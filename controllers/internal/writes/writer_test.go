@@ -159,7 +159,9 @@ func TestErrorsOfWrites(t *testing.T) {
 		return err
 	}
 	patch := func(w *WorkspaceWriter[string]) error { return w.PatchStatus(t.Context(), "till", Patch{}, true) }
-	remove := func(w *WorkspaceWriter[string]) error { return w.Delete(t.Context(), "till", configMap("old", "1"), nil) }
+	remove := func(w *WorkspaceWriter[string]) error {
+		return w.Delete(t.Context(), "till", configMap("old", "1"), nil)
+	}
 	release := func(w *WorkspaceWriter[string]) error {
 		return w.Release(t.Context(), "till", configMap("old", "1"), "", false)
 	}
@@ -209,7 +211,9 @@ func TestDeletionIsExpected(t *testing.T) {
 		respond respond
 		write   func(*WorkspaceWriter[string]) error
 	}{
-		"deleted": {nil, func(w *WorkspaceWriter[string]) error { return w.Delete(t.Context(), "till", configMap("old", "1"), nil) }},
+		"deleted": {nil, func(w *WorkspaceWriter[string]) error {
+			return w.Delete(t.Context(), "till", configMap("old", "1"), nil)
+		}},
 		"without its last finalizer": {finalized, func(w *WorkspaceWriter[string]) error {
 			return w.SetFinalizers(t.Context(), "till", terminating, nil)
 		}},

@@ -48,7 +48,7 @@ type workload struct {
 }
 
 // placementEnv is an environment of scenarios with workload workspaces.
-type placementEnv struct{ *Env }
+type placementEnv struct{ env *Env }
 
 // withPlacements returns a scenario's function for such an environment.
 func withPlacements(run func(context.Context, *placementEnv) ([]report.Row, error)) func(context.Context, *Env) ([]report.Row, error) {
@@ -60,7 +60,7 @@ func (w *placementEnv) newWorkload(ctx context.Context, name string) (*workload,
 	if err := w.offerLocations(ctx); err != nil {
 		return nil, err
 	}
-	made, err := w.Installation.NewWorkload(ctx, name)
+	made, err := w.env.Installation.NewWorkload(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -81,17 +81,17 @@ func (w *placementEnv) newWorkload(ctx context.Context, name string) (*workload,
 // offerLocations makes the targets of the fleet available to all workspaces below root. It can be repeated.
 func (w *placementEnv) offerLocations(ctx context.Context) error {
 	for _, name := range []string{everywhere, single} {
-		if err := framework.Apply(ctx, w.Inventory.Config, location(name)); err != nil {
+		if err := framework.Apply(ctx, w.env.Inventory.Config, location(name)); err != nil {
 			return err
 		}
 	}
-	inventory, err := client(w.Inventory.Config)
+	inventory, err := client(w.env.Inventory.Config)
 	if err != nil {
 		return err
 	}
-	return w.each(ctx, w.fleet, func(ctx context.Context, at *testTarget) error {
+	return w.env.each(ctx, w.env.fleet, func(ctx context.Context, at *testTarget) error {
 		labels := fmt.Sprintf(`{"metadata": {"labels": {%q: "true"}}}`, everywhere)
-		if at == w.fleet[0] {
+		if at == w.env.fleet[0] {
 			labels = fmt.Sprintf(`{"metadata": {"labels": {%q: "true", %q: "true"}}}`, everywhere, single)
 		}
 		_, err := inventory.Resource(syncTargets).Patch(ctx, at.name, types.MergePatchType, []byte(labels), metav1.PatchOptions{})
@@ -156,14 +156,14 @@ func (w *placementEnv) place(ctx context.Context, from *workload, count int, loc
 	if err := w.awaitPlaced(ctx, started, before+float64(count*destinations)); err != nil {
 		return err
 	}
-	w.synced += count * destinations
-	w.progress("%d placements on %d targets each made in %.1f s", count, destinations, time.Since(started).Seconds())
+	w.env.synced += count * destinations
+	w.env.progress("%d placements on %d targets each made in %.1f s", count, destinations, time.Since(started).Seconds())
 	return nil
 }
 
 // awaitPlaced returns when the hub has placed so many pairs, and is idle.
 func (w *placementEnv) awaitPlaced(ctx context.Context, started time.Time, pairs float64) error {
-	if _, err := w.await(ctx, started, w.placed, pairs, time.Second); err != nil {
+	if _, err := w.env.await(ctx, started, w.placed, pairs, time.Second); err != nil {
 		return fmt.Errorf("wait until all is placed: %w", err)
 	}
 	return w.placementsIdle(ctx)
@@ -173,14 +173,14 @@ func (w *placementEnv) awaitPlaced(ctx context.Context, started time.Time, pairs
 func (w *placementEnv) placementsIdle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if err := w.Hub.WaitIdle(ctx, placementQuiet); err != nil {
+	if err := w.env.Hub.WaitIdle(ctx, placementQuiet); err != nil {
 		return err
 	}
-	return w.waitServersIdle(ctx)
+	return w.env.waitServersIdle(ctx)
 }
 
 // placed returns the number of pairs of an object and a destination whose mailbox has the object.
 func (w *placementEnv) placed(ctx context.Context) (float64, error) {
-	samples, err := w.Hub.Metrics(ctx)
+	samples, err := w.env.Hub.Metrics(ctx)
 	return samples[`synchub_placement_pairs{state="placed"}`], err
 }

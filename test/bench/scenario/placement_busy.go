@@ -51,17 +51,17 @@ func placementBusy(ctx context.Context, w *placementEnv) ([]report.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	edited, objects := &editPair{hub: quiet, baseline: plain}, max(1, w.Busy/4/len(w.fleet))
-	what := fmt.Sprintf("an edit in a workload workspace, until the mailbox has it, while %d objects of another workspace are placed on %d clusters: ", objects, len(w.fleet))
+	edited, objects := &editPair{hub: quiet, baseline: plain}, max(1, w.env.Busy/4/len(w.env.fleet))
+	what := fmt.Sprintf("an edit in a workload workspace, until the mailbox has it, while %d objects of another workspace are placed on %d clusters: ", objects, len(w.env.fleet))
 	half, most := report.Row{What: what + "p50", Unit: "ms", Limit: new(1.3)}, report.Row{What: what + "p99", Unit: "ms"}
-	for round := range w.Rounds {
+	for round := range w.env.Rounds {
 		during, err := w.editsWhilePlacing(ctx, edited, crowd, fmt.Sprintf("hub-placement-crowd-%d", round), objects)
 		if err != nil {
 			return nil, err
 		}
 		half.Hub, half.Direct = append(half.Hub, report.Percentile(during.hub, 50)), append(half.Direct, report.Percentile(during.baseline, 50))
 		most.Hub, most.Direct = append(most.Hub, p99(during.hub)), append(most.Direct, p99(during.baseline))
-		w.progress("round %d: %d edits, p50 %.1f ms, of the plain client %.1f ms; p99 %.1f ms, of the plain client %.1f ms", round+1, len(during.hub),
+		w.env.progress("round %d: %d edits, p50 %.1f ms, of the plain client %.1f ms; p99 %.1f ms, of the plain client %.1f ms", round+1, len(during.hub),
 			report.Percentile(during.hub, 50), report.Percentile(during.baseline, 50), p99(during.hub), p99(during.baseline))
 	}
 	return []report.Row{half, most}, nil
@@ -82,7 +82,7 @@ func (w *placementEnv) editsWhilePlacing(ctx context.Context, edited *editPair, 
 	if err := w.placementsIdle(ctx); err != nil {
 		return taken, err
 	}
-	pairs, placed := objects*len(w.fleet), make(chan struct{})
+	pairs, placed := objects*len(w.env.fleet), make(chan struct{})
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(placed)
@@ -91,7 +91,7 @@ func (w *placementEnv) editsWhilePlacing(ctx context.Context, edited *editPair, 
 		if err := create(groupCtx, crowd.client, edgePlacements, everything); err != nil {
 			return err
 		}
-		_, err := w.await(groupCtx, time.Now(), w.placed, before+float64(pairs), time.Second)
+		_, err := w.env.await(groupCtx, time.Now(), w.placed, before+float64(pairs), time.Second)
 		return err
 	})
 	group.Go(func() error {
@@ -101,7 +101,7 @@ func (w *placementEnv) editsWhilePlacing(ctx context.Context, edited *editPair, 
 	if err := group.Wait(); err != nil {
 		return taken, err
 	}
-	w.synced += pairs
+	w.env.synced += pairs
 	return taken, w.placementsIdle(ctx)
 }
 
@@ -119,7 +119,7 @@ func (w *placementEnv) newRelay(ctx context.Context, name string) (*relay, error
 	if err != nil {
 		return nil, err
 	}
-	if err := w.fleet[0].prepare(ctx, name); err != nil {
+	if err := w.env.fleet[0].prepare(ctx, name); err != nil {
 		return nil, err
 	}
 	object := configMapsOf(name, 1)[0]
@@ -128,7 +128,7 @@ func (w *placementEnv) newRelay(ctx context.Context, name string) (*relay, error
 	if err != nil {
 		return nil, err
 	}
-	if err := create(ctx, w.fleet[0].mailbox, configMaps, object); err != nil {
+	if err := create(ctx, w.env.fleet[0].mailbox, configMaps, object); err != nil {
 		return nil, err
 	}
 	asHub, err := w.asHub(ctx, synchubv1alpha1.WorkloadExport, logicalcluster.From(source).String())
@@ -138,9 +138,9 @@ func (w *placementEnv) newRelay(ctx context.Context, name string) (*relay, error
 	if made.source.arrivals, err = newWatcher(ctx, asHub, configMaps, name); err != nil {
 		return nil, err
 	}
-	if asHub, err = w.asHub(ctx, synchubv1alpha1.MailboxExport, w.fleet[0].cluster); err == nil {
+	if asHub, err = w.asHub(ctx, synchubv1alpha1.MailboxExport, w.env.fleet[0].cluster); err == nil {
 		made.copied.from = asHub.Resource(configMaps).Namespace(name)
-		made.copied.arrivals, err = newWatcher(ctx, w.fleet[0].mailbox, configMaps, name)
+		made.copied.arrivals, err = newWatcher(ctx, w.env.fleet[0].mailbox, configMaps, name)
 	}
 	if err != nil {
 		made.source.arrivals.stream.Stop()
@@ -151,11 +151,11 @@ func (w *placementEnv) newRelay(ctx context.Context, name string) (*relay, error
 
 // asHub returns a client of the hub's user for a workspace in the virtual workspace of an export.
 func (w *placementEnv) asHub(ctx context.Context, export, cluster string) (dynamic.Interface, error) {
-	endpoint, err := w.endpoint(ctx, export)
+	endpoint, err := w.env.endpoint(ctx, export)
 	if err != nil {
 		return nil, err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", w.Installation.HubKubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", w.env.Installation.HubKubeconfig)
 	if err != nil {
 		return nil, err
 	}

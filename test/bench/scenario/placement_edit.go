@@ -49,29 +49,29 @@ func placementEdits(ctx context.Context, w *placementEnv) ([]report.Row, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := w.place(ctx, from, 1, everywhere, len(w.fleet)); err != nil {
+	if err := w.place(ctx, from, 1, everywhere, len(w.env.fleet)); err != nil {
 		return nil, err
 	}
-	bare, err := w.tracks(ctx, "bare-placement-edit", w.fleet, configMaps, mailboxToTarget)
+	bare, err := w.env.tracks(ctx, "bare-placement-edit", w.env.fleet, configMaps, mailboxToTarget)
 	tracks := map[string][]*track{"bare": bare}
 	defer func() { stopAll(tracks) }()
 	if err != nil {
 		return nil, err
 	}
-	hub, err := w.watchFleet(ctx, name)
+	hub, err := w.env.watchFleet(ctx, name)
 	tracks["hub"] = hub
 	if err != nil {
 		return nil, err
 	}
-	edited := &placedEdit{placementEnv: w, source: from.client.Resource(configMaps).Namespace(name), hub: hub, bare: bare}
+	edited := &placedEdit{placements: w, source: from.client.Resource(configMaps).Namespace(name), hub: hub, bare: bare}
 	rows, err := edited.writes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	last := report.Row{
-		What: fmt.Sprintf("an edit of an object on %d clusters, %d at once, until the last cluster has it: p50", len(w.fleet), placedAtOnce), Unit: "ms", Limit: new(1.3),
+		What: fmt.Sprintf("an edit of an object on %d clusters, %d at once, until the last cluster has it: p50", len(w.env.fleet), placedAtOnce), Unit: "ms", Limit: new(1.3),
 	}
-	for range w.Rounds {
+	for range w.env.Rounds {
 		if err := edited.round(ctx, &last); err != nil {
 			return rows, err
 		}
@@ -93,22 +93,22 @@ func (w *Env) watchFleet(ctx context.Context, namespace string) (tracks []*track
 
 // placedEdit is an object of a workload workspace, and an object that the bare syncer writes to all mailboxes and targets.
 type placedEdit struct {
-	*placementEnv
-	source    dynamic.ResourceInterface
-	hub, bare []*track
-	number    int
+	placements *placementEnv
+	source     dynamic.ResourceInterface
+	hub, bare  []*track
+	number     int
 }
 
 // round adds the medians of a round to a row. Hub and bare syncer take turns in who comes first.
 func (e *placedEdit) round(ctx context.Context, row *report.Row) error {
 	var hub, bare []time.Duration
-	for i := range e.PlacedEdits {
+	for i := range e.placements.env.PlacedEdits {
 		sides := []func() error{
 			func() error { return keep(&hub)(e.byHub(ctx)) },
 			func() error { return keep(&bare)(e.byBare(ctx)) },
 		}
 		for turn := range sides {
-			if err := e.Hub.WaitIdle(ctx, placementPause, timeLimited...); err != nil {
+			if err := e.placements.env.Hub.WaitIdle(ctx, placementPause, timeLimited...); err != nil {
 				return err
 			}
 			e.number++
@@ -119,7 +119,7 @@ func (e *placedEdit) round(ctx context.Context, row *report.Row) error {
 	}
 	median := func(taken []time.Duration) float64 { return report.Median(report.In(time.Millisecond, taken...)) }
 	row.Hub, row.Direct = append(row.Hub, median(hub)), append(row.Direct, median(bare))
-	e.progress("the hub took %.0f ms, a bare syncer %.0f ms", median(hub), median(bare))
+	e.placements.env.progress("the hub took %.0f ms, a bare syncer %.0f ms", median(hub), median(bare))
 	return nil
 }
 
@@ -151,12 +151,12 @@ func (e *placedEdit) byBare(ctx context.Context) (time.Duration, error) {
 		Operation: baseline.Place, Resource: configMaps, Namespace: "bare-placement-edit", Name: "single", Entry: fmt.Sprint(e.number), Workers: placedAtOnce,
 	}
 	started := time.Now()
-	answer, err := e.baseline.Send(request)
+	answer, err := e.placements.env.baseline.Send(request)
 	if err != nil {
 		return 0, err
 	}
-	if answer.Objects != len(e.fleet) {
-		return 0, fmt.Errorf("the bare syncer has %d mailboxes of %d", answer.Objects, len(e.fleet))
+	if answer.Objects != len(e.placements.env.fleet) {
+		return 0, fmt.Errorf("the bare syncer has %d mailboxes of %d", answer.Objects, len(e.placements.env.fleet))
 	}
 	last, err := lastArrival(ctx, e.bare, e.number)
 	return last.Sub(started), err
@@ -178,7 +178,7 @@ func lastArrival(ctx context.Context, tracks []*track, number int) (last time.Ti
 
 // writes makes one edit and counts the writes of objects to mailboxes and targets, for each destination.
 func (e *placedEdit) writes(ctx context.Context) ([]report.Row, error) {
-	before, err := e.Hub.Requests(ctx)
+	before, err := e.placements.env.Hub.Requests(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -186,10 +186,10 @@ func (e *placedEdit) writes(ctx context.Context) ([]report.Row, error) {
 	if _, err := e.byHub(ctx); err != nil {
 		return nil, err
 	}
-	if err := e.placementsIdle(ctx); err != nil {
+	if err := e.placements.placementsIdle(ctx); err != nil {
 		return nil, err
 	}
-	after, err := e.Hub.Requests(ctx)
+	after, err := e.placements.env.Hub.Requests(ctx)
 	counts := map[string]float64{}
 	for kind, count := range after {
 		if kind.Class == "object" {
@@ -199,8 +199,8 @@ func (e *placedEdit) writes(ctx context.Context) ([]report.Row, error) {
 	var rows []report.Row
 	for _, destination := range []string{"mailbox", "target"} {
 		rows = append(rows, report.Row{
-			What:  fmt.Sprintf("an edit of an object on %d clusters: writes to each %s", len(e.fleet), destination),
-			Limit: new(1.0), Hub: []float64{counts[destination] / float64(len(e.fleet))},
+			What:  fmt.Sprintf("an edit of an object on %d clusters: writes to each %s", len(e.placements.env.fleet), destination),
+			Limit: new(1.0), Hub: []float64{counts[destination] / float64(len(e.placements.env.fleet))},
 		})
 	}
 	return rows, err

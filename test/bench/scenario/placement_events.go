@@ -32,11 +32,11 @@ const fewPlacements = 10
 // workspaces differ only in the number of placements and of objects.
 func placementEvents(ctx context.Context, w *placementEnv) ([]report.Row, error) {
 	row := report.Row{
-		What: fmt.Sprintf("an edit in a workload workspace with %d placements, until the mailbox has it, against one with %d: p50", w.ManyPlacements, fewPlacements),
+		What: fmt.Sprintf("an edit in a workload workspace with %d placements, until the mailbox has it, against one with %d: p50", w.env.ManyPlacements, fewPlacements),
 		Unit: "ms", Limit: new(1.1),
 	}
 	var tracks []*track
-	for _, count := range []int{w.ManyPlacements, fewPlacements} {
+	for _, count := range []int{w.env.ManyPlacements, fewPlacements} {
 		one, err := w.placedTrack(ctx, fmt.Sprintf("hub-placement-%d", count), count)
 		if err != nil {
 			return nil, err
@@ -45,9 +45,9 @@ func placementEvents(ctx context.Context, w *placementEnv) ([]report.Row, error)
 		tracks = append(tracks, one)
 	}
 	number := 0
-	for range w.Rounds {
+	for range w.env.Rounds {
 		var taken [2][]time.Duration
-		for i := range w.Edits {
+		for i := range w.env.Edits {
 			for turn := range tracks {
 				side := (i + turn) % len(tracks)
 				number++
@@ -60,7 +60,7 @@ func placementEvents(ctx context.Context, w *placementEnv) ([]report.Row, error)
 		}
 		many, few := report.Median(report.In(time.Millisecond, taken[0]...)), report.Median(report.In(time.Millisecond, taken[1]...))
 		row.Hub, row.Direct = append(row.Hub, many), append(row.Direct, few)
-		w.progress("%d placements: %.1f ms, %d placements: %.1f ms", w.ManyPlacements, many, fewPlacements, few)
+		w.env.progress("%d placements: %.1f ms, %d placements: %.1f ms", w.env.ManyPlacements, many, fewPlacements, few)
 	}
 	return []report.Row{row}, nil
 }
@@ -74,6 +74,6 @@ func (w *placementEnv) placedTrack(ctx context.Context, name string, placements 
 	if err := w.place(ctx, from, placements, single, 1); err != nil {
 		return nil, err
 	}
-	arrivals, err := newWatcher(ctx, w.fleet[0].mailbox, configMaps, name)
+	arrivals, err := newWatcher(ctx, w.env.fleet[0].mailbox, configMaps, name)
 	return &track{from: from.client.Resource(configMaps).Namespace(name), name: "object-0", arrivals: arrivals}, err
 }

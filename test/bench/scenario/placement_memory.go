@@ -50,25 +50,25 @@ func placementMemory(ctx context.Context, w *placementEnv) ([]report.Row, error)
 	if err := w.placementsIdle(ctx); err != nil {
 		return nil, err
 	}
-	each := w.Memory / len(w.fleet)
+	each := w.env.Memory / len(w.env.fleet)
 	objects := configMapsOf(direct, each)
-	unplaced, err := w.heapOf(ctx, each*len(w.fleet), func() error {
-		return w.each(ctx, w.fleet, func(ctx context.Context, at *testTarget) error { return at.fill(ctx, configMaps, objects...) })
+	unplaced, err := w.heapOf(ctx, each*len(w.env.fleet), func() error {
+		return w.env.each(ctx, w.env.fleet, func(ctx context.Context, at *testTarget) error { return at.fill(ctx, configMaps, objects...) })
 	})
 	if err != nil {
 		return nil, err
 	}
-	copies, err := w.heapOf(ctx, each*len(w.fleet), func() error { return onAll.fill(ctx, each) })
+	copies, err := w.heapOf(ctx, each*len(w.env.fleet), func() error { return onAll.fill(ctx, each) })
 	if err != nil {
 		return nil, err
 	}
 	// Here each copy has a source of its own.
-	only, err := w.heapOf(ctx, w.Memory/2, func() error { return onOne.fill(ctx, w.Memory/2) })
+	only, err := w.heapOf(ctx, w.env.Memory/2, func() error { return onOne.fill(ctx, w.env.Memory/2) })
 	if err != nil {
 		return nil, err
 	}
-	what := fmt.Sprintf("heap of an object of 2 KB, by %d objects on %d clusters: ", each, len(w.fleet))
-	alone := fmt.Sprintf("heap of an object of 2 KB, by %d objects on one cluster: ", w.Memory/2)
+	what := fmt.Sprintf("heap of an object of 2 KB, by %d objects on %d clusters: ", each, len(w.env.fleet))
+	alone := fmt.Sprintf("heap of an object of 2 KB, by %d objects on one cluster: ", w.env.Memory/2)
 	return []report.Row{
 		{What: what + "a copy beyond an object of the mailbox", Unit: "KiB", Limit: new(4.0), Hub: []float64{copies - unplaced}},
 		{What: what + "an object that is written into the mailbox", Unit: "KiB", Hub: []float64{unplaced}},
@@ -95,7 +95,7 @@ func (o *workload) fill(ctx context.Context, count int) error {
 
 // fillConfigured creates a namespace with a SyncerConfig and a first object in each mailbox of the fleet.
 func (w *placementEnv) fillConfigured(ctx context.Context, namespace string) error {
-	return w.each(ctx, w.fleet, func(ctx context.Context, at *testTarget) error {
+	return w.env.each(ctx, w.env.fleet, func(ctx context.Context, at *testTarget) error {
 		if err := at.prepare(ctx, namespace); err != nil {
 			return err
 		}
@@ -108,11 +108,11 @@ func (w *placementEnv) fillConfigured(ctx context.Context, namespace string) err
 
 // heapOf returns by how many KiB the heap has grown for each object when the hub has created all of them on targets.
 func (w *placementEnv) heapOf(ctx context.Context, objects int, fill func() error) (float64, error) {
-	before, err := w.footprint(ctx)
+	before, err := w.env.footprint(ctx)
 	if err != nil {
 		return 0, err
 	}
-	created, err := w.created(ctx)
+	created, err := w.env.created(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -120,13 +120,13 @@ func (w *placementEnv) heapOf(ctx context.Context, objects int, fill func() erro
 	if err := fill(); err != nil {
 		return 0, err
 	}
-	if _, err := w.await(ctx, started, w.created, created+float64(objects), time.Second); err != nil {
+	if _, err := w.env.await(ctx, started, w.env.created, created+float64(objects), time.Second); err != nil {
 		return 0, err
 	}
-	w.synced += objects
+	w.env.synced += objects
 	if err := w.placementsIdle(ctx); err != nil {
 		return 0, err
 	}
-	after, err := w.footprint(ctx)
+	after, err := w.env.footprint(ctx)
 	return (after.heap - before.heap) / float64(objects) / kibi, err
 }

@@ -53,7 +53,7 @@ func placementTenancy(ctx context.Context, w *placementEnv) ([]report.Row, error
 	if err := w.offerClusters(ctx); err != nil {
 		return nil, err
 	}
-	each := w.Burst / teams
+	each := w.env.Burst / teams
 	what := fmt.Sprintf("%d objects of %d workspaces on one cluster, with namespaces and an identity of each, against a cluster without: ", each*teams, teams)
 	elapsed := report.Row{What: what + "elapsed", Unit: "s", Limit: new(1.05)}
 	cpu := report.Row{What: what + "processor time for 1,000 objects", Unit: "s"}
@@ -62,7 +62,7 @@ func placementTenancy(ctx context.Context, w *placementEnv) ([]report.Row, error
 		*of(&elapsed), *of(&cpu) = append(*of(&elapsed), cost.elapsed.Seconds()), append(*of(&cpu), cost.cpu.Seconds()*1000/float64(each*teams))
 		return err
 	}
-	for round := range w.Rounds {
+	for round := range w.env.Rounds {
 		runs := []func() error{
 			func() error { return burst(round, sharedNames, directColumn) },
 			func() error { return burst(round, ownNames, hubColumn) },
@@ -72,21 +72,21 @@ func placementTenancy(ctx context.Context, w *placementEnv) ([]report.Row, error
 				return nil, err
 			}
 		}
-		w.progress("round %d: %.2f s with tenancy, %.2f s without", round+1, elapsed.Hub[round], elapsed.Direct[round])
+		w.env.progress("round %d: %.2f s with tenancy, %.2f s without", round+1, elapsed.Hub[round], elapsed.Direct[round])
 	}
 	pairs, err := w.placed(ctx)
 	if err != nil {
 		return nil, err
 	}
 	_, written, err := w.restartAtRest(ctx, pairs)
-	w.progress("after a restart the hub wrote %v", written)
+	w.env.progress("after a restart the hub wrote %v", written)
 	writes := report.Row{What: fmt.Sprintf("a restart with %.0f copies, half of them with tenancy: writes", pairs), Hub: []float64{sum(written)}, Limit: new(0.0)}
 	return []report.Row{elapsed, cpu, writes}, err
 }
 
 // offerClusters offers the first cluster with shared namespaces, and the second one with tenancy.
 func (w *placementEnv) offerClusters(ctx context.Context) error {
-	inventory, err := client(w.Inventory.Config)
+	inventory, err := client(w.env.Inventory.Config)
 	if err != nil {
 		return err
 	}
@@ -96,16 +96,16 @@ kind: ClusterRole
 metadata: {name: hub-tenant}
 rules: [{apiGroups: [""], resources: [configmaps], verbs: [create, patch, delete]}]
 `)
-	if err := create(ctx, w.clusters[1].target, clusterRoles, role); err != nil {
+	if err := create(ctx, w.env.clusters[1].target, clusterRoles, role); err != nil {
 		return err
 	}
 	tenancy := []string{`null`, `{"namespaces": "PerWorkspace", "identity": "Workspace", "role": "hub-tenant", "namespaceLabels": {"pod-security.kubernetes.io/enforce": "baseline"}}`}
 	for i, name := range []string{sharedNames, ownNames} {
-		if err := framework.Apply(ctx, w.Inventory.Config, location(name)); err != nil {
+		if err := framework.Apply(ctx, w.env.Inventory.Config, location(name)); err != nil {
 			return err
 		}
 		change := fmt.Sprintf(`{"metadata": {"labels": {%q: "true"}}, "spec": {"tenancy": %s}}`, name, tenancy[i])
-		_, err := inventory.Resource(syncTargets).Patch(ctx, w.clusters[i].name, types.MergePatchType, []byte(change), metav1.PatchOptions{})
+		_, err := inventory.Resource(syncTargets).Patch(ctx, w.env.clusters[i].name, types.MergePatchType, []byte(change), metav1.PatchOptions{})
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (w *placementEnv) placeAtOnce(ctx context.Context, workloads []*workload, s
 	if err := w.placementsIdle(ctx); err != nil {
 		return cost, err
 	}
-	used, err := w.processorTime(ctx)
+	used, err := w.env.processorTime(ctx)
 	if err != nil {
 		return cost, err
 	}
@@ -147,21 +147,21 @@ func (w *placementEnv) placeAtOnce(ctx context.Context, workloads []*workload, s
 		}
 	}
 	objects := each * len(workloads)
-	if cost.elapsed, err = w.await(ctx, started, w.createdConfigMaps, before+float64(objects), time.Second); err != nil {
+	if cost.elapsed, err = w.env.await(ctx, started, w.createdConfigMaps, before+float64(objects), time.Second); err != nil {
 		return cost, err
 	}
-	w.synced += objects
+	w.env.synced += objects
 	if err := w.placementsIdle(ctx); err != nil {
 		return cost, err
 	}
-	total, err := w.processorTime(ctx)
+	total, err := w.env.processorTime(ctx)
 	cost.cpu = total - used
 	return cost, err
 }
 
 // createdConfigMaps returns the number of ConfigMaps that the hub has created on targets.
 func (w *placementEnv) createdConfigMaps(ctx context.Context) (count float64, err error) {
-	samples, err := w.Hub.Metrics(ctx)
+	samples, err := w.env.Hub.Metrics(ctx)
 	for sample, made := range samples {
 		if strings.HasPrefix(sample, "synchub_sync_actions_total{") && strings.Contains(sample, `action="Create"`) &&
 			strings.Contains(sample, `resource="configmaps"`) && strings.Contains(sample, `result="done"`) {
