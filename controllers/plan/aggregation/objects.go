@@ -21,6 +21,7 @@ import (
 	"fmt"
 
 	"github.com/synchub-dev/synchub/controllers/plan/expression"
+	"github.com/synchub-dev/synchub/controllers/plan/fieldpath"
 )
 
 // objectsVariable is the name of the list of objects in an expression.
@@ -50,7 +51,7 @@ func (o *Objects) Aggregate(objects []any) ([]byte, error) {
 	}
 	fields, ok := result.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("spec.aggregation.expression: the result is not a map but %s", typeName(result))
+		return nil, fmt.Errorf("spec.aggregation.expression: the result is not a map but %s", fieldpath.TypeName(result))
 	}
 	dropNulls(fields)
 	data, err := json.Marshal(fields)
@@ -61,22 +62,6 @@ func (o *Objects) Aggregate(objects []any) ([]byte, error) {
 		return nil, fmt.Errorf("spec.aggregation.expression: the result has %d bytes as JSON, and may have %d: let it count objects instead of listing them", len(data), MaxResultBytes)
 	}
 	return data, nil
-}
-
-// typeName names the JSON type of a value.
-func typeName(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "a boolean"
-	case string:
-		return "a string"
-	case []any:
-		return "a list"
-	default:
-		return "a number"
-	}
 }
 
 // dropNulls removes the fields that are null: the API server would drop them from the status.

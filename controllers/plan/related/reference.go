@@ -128,7 +128,7 @@ func (r *reference) stringField(value any, field string) (string, error) {
 	if field != "" && value != nil {
 		object, ok := value.(map[string]any)
 		if !ok {
-			return "", r.errorf("it must lead to objects with the field %s, and leads to %s", field, describeType(value))
+			return "", r.errorf("it must lead to objects with the field %s, and leads to %s", field, fieldpath.TypeName(value))
 		}
 		value = object[field]
 	}
@@ -136,9 +136,9 @@ func (r *reference) stringField(value any, field string) (string, error) {
 	case value == nil:
 		return "", nil
 	case !ok && field != "":
-		return "", r.errorf("the field %s must be text, and is %s", field, describeType(value))
+		return "", r.errorf("the field %s must be text, and is %s", field, fieldpath.TypeName(value))
 	case !ok:
-		return "", r.errorf("it must lead to text, and leads to %s", describeType(value))
+		return "", r.errorf("it must lead to text, and leads to %s", fieldpath.TypeName(value))
 	case len(text) > maxTextBytes:
 		return "", r.errorf("it leads to a text of %d bytes, and at most %d are read", len(text), maxTextBytes)
 	default:
@@ -156,22 +156,6 @@ func (r *reference) rewrite(text string) string {
 // errorf returns an error that names the field of the relation and its path.
 func (r *reference) errorf(format string, values ...any) error {
 	return fmt.Errorf("%s.path: %s: %w", r.field, r.path, fmt.Errorf(format, values...))
-}
-
-// describeType names the type of a JSON value.
-func describeType(value any) string {
-	switch value.(type) {
-	case string:
-		return "text"
-	case bool:
-		return "true or false"
-	case map[string]any:
-		return "an object"
-	case []any:
-		return "a list"
-	default:
-		return "a number"
-	}
 }
 
 // validateName returns an error for a text that cannot be the name of an object.

@@ -183,8 +183,8 @@ func TestResolveErrors(t *testing.T) {
 	for title, test := range map[string]struct{ relation, spec, want string }{
 		"a number":                     {"{object: {reference: {path: spec.secret}}}", "{secret: 7}", "object.reference.path: spec.secret: it must lead to text, and leads to a number"},
 		"a list":                       {"{object: {reference: {path: spec.secret}}}", "{secret: [x]}", "object.reference.path: spec.secret: it must lead to text, and leads to a list"},
-		"an object":                    {"{object: {reference: {path: spec.secret}}}", "{secret: {name: x}}", "it must lead to text, and leads to an object"},
-		"true":                         {"{object: {reference: {path: spec.secret}}}", "{secret: true}", "it must lead to text, and leads to true or false"},
+		"an object":                    {"{object: {reference: {path: spec.secret}}}", "{secret: {name: x}}", "it must lead to text, and leads to a map"},
+		"true":                         {"{object: {reference: {path: spec.secret}}}", "{secret: true}", "it must lead to text, and leads to a boolean"},
 		"one of many":                  {"{object: {reference: {path: 'spec.secrets[*]'}}}", "{secrets: [x, 7]}", "object.reference.path: spec.secrets[*]: it must lead to text"},
 		"text for an object":           {"{object: {reference: {path: spec.secret, nameField: name}}}", "{secret: x}", "spec.secret: it must lead to objects with the field name, and leads to text"},
 		"a name that is a number":      {"{object: {reference: {path: spec.secret, nameField: name}}}", "{secret: {name: 7}}", "spec.secret: the field name must be text, and is a number"},
