@@ -453,3 +453,32 @@ func TestAdoptionReplacesNothing(t *testing.T) {
 		}
 	}
 }
+
+// Somebody deletes a copy and creates another object of its name before the hub's cache shows that. The hub neither takes the object over
+// as a copy from a backup, nor reports how it differs from the mailbox's, which would reveal its content.
+func TestAReplacedCopyIsNotTheHubs(t *testing.T) {
+	t.Parallel()
+	harness := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", plan.Resource{})
+	source := configMap(t, unique("replaced"), "data: {a: x}")
+	if err := harness.applySource(source, ownership.PolicyDelete); err != nil {
+		t.Fatal(err)
+	}
+	operation := plan.Operation{
+		Copy: harness.observeTarget(harness.get(source)), Desired: harness.desired(source, ownership.PolicyDelete),
+		Decision: plan.Decision{Action: plan.Apply, Cause: plan.Restored},
+	}
+	if err := administrator(t).Resource(configMapsV1).Namespace("default").Delete(t.Context(), source.GetName(), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	createForeign(t, source.GetName(), "", "data: {a: theirs}")
+	before := harness.get(source)
+	if err := harness.adoptRestored(t.Context(), operation); !errors.Is(err, errOutdated) {
+		t.Errorf("the adoption: %v", err)
+	}
+	if report, err := harness.compare(t.Context(), operation); !errors.Is(err, errOutdated) || report != nil {
+		t.Errorf("the report: %v, %v", report, err)
+	}
+	if after := harness.get(source); !reflect.DeepEqual(after, before) {
+		t.Errorf("the object was %v\nand is %v", before, after)
+	}
+}
