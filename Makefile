@@ -230,7 +230,7 @@ endef
 test: quick = 1
 test: specs = !thorough
 test: unit_tests = $(call go_test,-short,$(QUICK_PACKAGES))
-test: test-tools ## Run the quick tests on real servers, building what they need: for each commit, about 12 minutes on two processors
+test: test-tools ## Run the quick tests on real servers, building what they need: for each commit, about 15 minutes on two processors
 	$(run_tests)
 
 .PHONY: test-part

@@ -34,11 +34,11 @@ const (
 	Create Action = "Create"
 	// Apply applies the desired object to the observed one, with its UID as a precondition.
 	Apply Action = "Apply"
-	// Delete deletes the observed object, with its UID as a precondition.
+	// Delete deletes the observed object, with its UID as a precondition, and in a workspace its resourceVersion too.
 	Delete Action = "Delete"
 	// UpdateMark writes only the marks on the observed object, with its UID as a precondition.
 	UpdateMark Action = "UpdateMark"
-	// Release removes the marks from the observed object, with its UID as a precondition, and leaves the object.
+	// Release removes the marks from the observed object, with the preconditions of Delete, and leaves the object.
 	Release Action = "Release"
 	// Update replaces the content of the mailbox object, unless it has changed since it was observed.
 	Update Action = "Update"
