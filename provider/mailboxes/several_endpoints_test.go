@@ -61,6 +61,12 @@ func (f *testHub) shards() []*kcpShard { return []*kcpShard{f.first, f.second} }
 // serveBoth makes kcp list both shards, and waits until the hub shows their mailboxes.
 func (f *testHub) serveBoth() {
 	f.slice.set(f.first.url, f.second.url)
+	f.expectShown()
+}
+
+// expectShown waits until the hub shows the mailboxes of both shards: until then an event may precede the state that it is about.
+func (f *testHub) expectShown() {
+	f.t.Helper()
 	for _, shard := range f.shards() {
 		f.eventually(f.value(shard.own, "kept")).Should(Equal(shard.url))
 	}
@@ -192,6 +198,7 @@ func TestDeadAndMalformedEndpointsAreIgnored(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	dead := fmt.Sprintf("https://127.0.0.1:%d/services/apiexport/%s/%s", port, providerWorkspace, exportName)
 	f.slice.set(dead, "http://"+strings.TrimPrefix(f.first.url, "https://"), "://", "", f.second.url, f.first.url)
+	f.expectShown()
 	f.expectEvents(f.second, f.second.own, "on-the-second")
 	f.expectEvents(f.first, f.first.own, "on-the-first")
 	f.eventually(f.hub.HasSynced).Should(BeTrue())
