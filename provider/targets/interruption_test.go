@@ -191,7 +191,7 @@ func TestNewAPIWakesWaitingRequests(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			cluster, now := newFakeCluster(t), clocktesting.NewFakeClock(time.Now())
-			cluster.etags = etags
+			cluster.etags, cluster.crds = etags, true
 			cluster.apis.Store(new("none"))
 			cluster.serveWidgets(func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusNotFound, "404 page not found") })
 			registry := newRegistry(t.Context(), t, now)
@@ -213,10 +213,22 @@ func TestNewAPIWakesWaitingRequests(t *testing.T) {
 			})
 			g.Expect(now.Since(started)).To(BeNumerically("<", servedRecheckInterval))
 			g.Expect(cached.Availability()).To(BeZero())
-			before := cluster.listed.Load()
-			now.Step(time.Minute)
-			now.Step(time.Minute)
-			g.Expect(cluster.listed.Load()).To(Equal(before), "no caller waits any more")
+			suite.Eventually(t, func(g Gomega) { g.Expect(waitersForAPIs(connection)).To(BeZero()) })
+			// A request that was cancelled can still arrive.
+			listed, probed := cluster.listed.Load(), cluster.probed.Load()
+			suite.Eventually(t, func(g Gomega) {
+				now.Step(time.Minute)
+				if latest := cluster.listed.Load(); latest != listed {
+					listed, probed = latest, cluster.probed.Load()
+				}
+				g.Expect(cluster.probed.Load()).To(BeNumerically(">=", probed+3), "three probes without a request for the APIs")
+			})
 		})
 	}
+}
+
+func waitersForAPIs(connection *Connection) int {
+	connection.APIPoll.lock.Lock()
+	defer connection.APIPoll.lock.Unlock()
+	return connection.APIPoll.waiters
 }

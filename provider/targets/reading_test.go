@@ -38,12 +38,14 @@ import (
 type fakeCluster struct {
 	*httptest.Server
 	widgets atomic.Pointer[http.HandlerFunc]
+	// crds makes it serve CustomResourceDefinitions. The hub waits for them too.
+	crds bool
 	// away makes it answer 503, as a proxy before a stopped cluster.
 	away atomic.Bool
-	// apis is the answer about the served APIs, listed counts the requests for it.
-	apis   atomic.Pointer[string]
-	etags  bool
-	listed atomic.Int64
+	// apis is the answer about the served APIs, listed counts the requests for it, probed the probes.
+	apis           atomic.Pointer[string]
+	etags          bool
+	listed, probed atomic.Int64
 }
 
 func newFakeCluster(t *testing.T) *fakeCluster {
@@ -56,9 +58,12 @@ func newFakeCluster(t *testing.T) *fakeCluster {
 		case request.URL.Path == "/apis" && f.apis.Load() != nil:
 			f.listAPIs(w, request)
 		case request.URL.Path == "/version":
+			f.probed.Add(1)
 			reply(w, http.StatusOK, `{"gitVersion": "v1.35.4"}`)
 		case request.URL.Path == "/api/v1/namespaces/kube-system":
 			reply(w, http.StatusOK, `{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "kube-system", "uid": "cluster"}}`)
+		case f.crds && request.URL.Path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions":
+			serveWidgetList(w, request)
 		case strings.HasPrefix(request.URL.Path, "/apis/example.org/v1/"):
 			(*f.widgets.Load())(w, request)
 		default:
