@@ -276,11 +276,19 @@ func TestReportedAdoption(t *testing.T) {
 		return h.onTarget(configMapsV1, name)
 	}
 	before := []*unstructured.Unstructured{create("differs", "a: theirs, more: z"), create("equal", "a: x")}
+	create("leaves", "a: theirs")
 	h.putConfigMap("differs", "a: x, b: x")
 	h.putConfigMap("equal", "a: x")
+	h.putConfigMap("leaves", "a: x")
 	manager := before[0].GetManagedFields()[0].Manager
 	h.expectDifferences(configMapsV1, "differs", edgev2alpha1.FieldDifference{Path: ".data.a", Managers: []string{manager}}, edgev2alpha1.FieldDifference{Path: ".data.b"})
 	h.expectFailure(configMapsV1, "equal", plan.ReasonAdoptionReported)
+	h.expectFailure(configMapsV1, "leaves", plan.ReasonAdoptionReported)
+	// The deletion of an object that may be adopted wakes the source.
+	if err := administrator(t).Resource(configMapsV1).Namespace(h.namespace).Delete(t.Context(), "leaves", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.expectOnTarget(configMapsV1, "leaves", holds("a", "x"))
 	h.expectUnchangedOnTarget(configMapsV1, before...)
 	for name, want := range map[string]string{"differs": "It would change .data.a (" + manager + "), .data.b.", "equal": "It would change nothing but its marks."} {
 		if message := h.failureOf(configMapsV1, name).Message; !strings.Contains(message, want) {

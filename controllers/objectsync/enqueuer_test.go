@@ -285,8 +285,9 @@ func TestEventsRequeueFailedObjects(t *testing.T) {
 	r.nameWatches.update(shop("b"), &nameTakenError{ref: till})
 	r.nameWatches.update(shop("c"), &nameTakenError{ref: safe})
 	r.nameWatches.update(shop("d"), nil)
-	r.enqueuer.enqueue(changePriority, r.enqueuer.waiters.keysOf(till)...)
-	r.expectEnqueued("a", "b")
+	// The copy of another object is deleted that had the name.
+	r.enqueuer.onCopyDelete(till, &cachedCopy{Unstructured: widget(t, "till", nil)})
+	r.expectEnqueued("a", "b", "till")
 	r.nameWatches.update(shop("a"), nil)
 	r.nameWatches.update(shop("b"), &nameTakenError{ref: safe})
 	r.enqueuer.enqueue(changePriority, r.enqueuer.waiters.keysOf(till)...)
