@@ -64,8 +64,8 @@ func (m *Manager) localSummaryOf(syncTarget types.UID) (summary localSummary) {
 	return summary
 }
 
-// nextSummary returns the summary of a owner, which has held the SyncTarget for a time. The stored summary, possibly of the former owner,
-// counts until this one knows better. Unpublished is always this holder's own finding, since its controllers may have added finalizers.
+// nextSummary returns the summary of an owner that has held the SyncTarget for a time. The stored summary, possibly of the former owner,
+// counts until this owner knows its own. Unpublished is always this owner's own finding, since its controllers may have added finalizers.
 func nextSummary(stored *ledger.SyncSummary, local localSummary, heldFor time.Duration) *ledger.SyncSummary {
 	switch {
 	case local.isKnown:

@@ -46,7 +46,7 @@ const (
 	summaryInterval = time.Minute
 	// summaryDelay is how long an event waits for further events of the same SyncTarget.
 	summaryDelay = 500 * time.Millisecond
-	// unpublishInterval is how often a owner finds out whether objects have the finalizer of an API that is being withdrawn.
+	// unpublishInterval is how often an owner finds out whether objects have the finalizer of an API that is being withdrawn.
 	unpublishInterval = 2 * time.Second
 	// summaryWorkers is how many entries are written at once.
 	summaryWorkers = 8

@@ -367,7 +367,7 @@ func (h *hub) expectPlacement(t *testing.T) {
 // boundedByTime are the writes whose rate the hub limits, however much changes.
 var boundedByTime = []string{"syncerconfigs/status", "edgeplacements/status", "locations/status"}
 
-// registerHeldBy makes SyncTargets until one has a owner that is wanted, and returns its name. Their UIDs are random.
+// registerHeldBy makes SyncTargets until one has the owner that is wanted, and returns its name. Their UIDs are random.
 func (h *hub) registerHeldBy(t *testing.T, name string, cluster *servers.Target, isWanted func(holder string) bool) string {
 	t.Helper()
 	kubeconfig, err := os.ReadFile(cluster.Kubeconfig)
