@@ -35,6 +35,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/synchub-dev/synchub/provider/claimlabels"
 )
 
 const (
@@ -67,7 +69,7 @@ func Apply(ctx context.Context, config *rest.Config, manifest string) error {
 		var refused error
 		err = wait.PollUntilContextTimeout(ctx, pollEvery, apiLimit, true, func(ctx context.Context) (bool, error) {
 			_, err := resource.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
-			if isMissingExport(err) {
+			if isMissingExport(err) || claimlabels.AreOutdated(err) {
 				refused = err
 				return false, nil
 			}

@@ -27,10 +27,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/claimlabels"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
@@ -174,8 +176,8 @@ func notAllowed(secret *corev1.Secret, syncTarget *edgev2alpha1.SyncTarget) erro
 // other SyncTargets are in one value.
 func (i *Inventory) EnsureSecret(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, credential []byte, annotations map[string]string) error {
 	key, field := secretKeyOf(syncTarget)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	done, err := controllerutil.CreateOrPatch(ctx, i.Client, secret, func() error {
+	var secret *corev1.Secret
+	mutate := func() error {
 		switch {
 		case secret.ResourceVersion == "":
 			metav1.SetMetaDataLabel(&secret.ObjectMeta, managedByLabel, managerName)
@@ -198,6 +200,13 @@ func (i *Inventory) EnsureSecret(ctx context.Context, syncTarget *edgev2alpha1.S
 		}
 		secret.Data[field] = credential
 		return nil
+	}
+	var done controllerutil.OperationResult
+	// The workspace may have been bound a moment ago.
+	err := retry.OnError(retry.DefaultBackoff, claimlabels.AreOutdated, func() (err error) {
+		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		done, err = controllerutil.CreateOrPatch(ctx, i.Client, secret, mutate)
+		return err
 	})
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("cannot write the Secret %s: create the namespace %s first, or choose another with --namespace: %w", key.Name, key.Namespace, err)
