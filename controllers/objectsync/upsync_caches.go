@@ -416,6 +416,16 @@ func (u *upsyncCaches) knowsRelated(resource schema.GroupResource) bool {
 	return len(names) == 0 && len(namespaces) == 0 && !all
 }
 
+// mayBeClaimed reports whether a primary claims a target object. As long as the cache is being filled, the object counts as claimed if it is
+// in the scope of the claims: a cache is replaced when a config changes.
+func (u *upsyncCaches) mayBeClaimed(matcher *selection.Matcher, api plan.TargetAPI, key types.NamespacedName) bool {
+	if u.knowsRelated(api.GroupResource()) {
+		return u.isRelated(matcher, api, key)
+	}
+	names, namespaces, all := u.relatedScope(api.GroupResource())
+	return all || slices.Contains(namespaces, key.Namespace) || slices.Contains(names, key)
+}
+
 // isRelated reports whether a primary claims a target object whose metadata the cache has.
 func (u *upsyncCaches) isRelated(matcher *selection.Matcher, api plan.TargetAPI, key types.NamespacedName) bool {
 	upsynced := u.cacheOf(api.GroupResource())

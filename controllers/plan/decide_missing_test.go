@@ -45,6 +45,7 @@ func TestDecideMissing(t *testing.T) {
 	}{
 		"no config selects it":                       {MissingSource{IsCacheComplete: true, IsDeleted: true}, Deselected, false, nil, false},
 		"no config selects it, which is verified":    {MissingSource{AbsenceVerified: true}, Deselected, true, nil, false},
+		"no config selects it, but a primary may":    {MissingSource{MayBeClaimed: true, AbsenceVerified: true, IsDeleted: true}, Unknown, false, nil, false},
 		"a config may select it":                     {MissingSource{IsUnresolved: true, AbsenceVerified: true}, Unknown, false, nil, false},
 		"it is suspended":                            {with(selected, func(m *MissingSource) { m.IsSuspended, m.IsDeleted = true, true }), Suspended, false, nil, false},
 		"it is denied":                               {with(selected, func(m *MissingSource) { m.Denied, m.IsDeleted = denied, true }), Unknown, false, denied, false},

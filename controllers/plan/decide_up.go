@@ -63,6 +63,8 @@ type MissingSource struct {
 	IsRelated, IsUnpublished, IsClaimsComplete, IsUnclaimed bool
 	// IsClaimed reports whether a primary claims the source now, or may claim it.
 	IsClaimed func() bool
+	// MayBeClaimed is true if a config selected the source, and a primary claims it too as far as the hub knows.
+	MayBeClaimed bool
 	// IsSelected is true if a config selects the source, by its name and the labels in the mailbox, and IsSuspended if all these
 	// configs are suspended. IsUnresolved is true if an invalid or unknown config may select the source.
 	IsSelected, IsSuspended, IsUnresolved bool
@@ -96,6 +98,9 @@ func decideMissing(m *MissingSource) (SourceState, UpPlan) {
 	case m.IsRelated:
 		return decideMissingRelated(m)
 	case m.IsUnresolved:
+		return unknown, UpPlan{}
+	case !m.IsSelected && m.MayBeClaimed:
+		// The relation takes the object over when the cache has the source.
 		return unknown, UpPlan{}
 	case !m.IsSelected:
 		return decideDeselected(m)
