@@ -188,7 +188,7 @@ func (o *observer) observeMissingSelected(s *plan.Snapshot, mark ownership.Mark,
 	m.IsSuspended = selected.Suspended
 	upsynced := o.upsync.cacheOf(m.Ref.Resource)
 	m.IsCacheComplete = upsynced != nil && upsynced.knowsAll()
-	m.MayBeClaimed = api.Resource != "" && o.upsync.mayBeClaimed(s.Matcher, api, m.Ref.Key)
+	m.MayBeClaimed = !m.IsSelected && api.Resource != "" && o.upsync.mayBeClaimed(s.Matcher, api, m.Ref.Key)
 	if object == nil {
 		return
 	}

@@ -72,6 +72,12 @@ func (r *relatedWatchScope) add(names []types.NamespacedName, namespaces []strin
 	}
 }
 
+func (r *relatedWatchScope) contains(key types.NamespacedName) bool {
+	_, name := r.names[key]
+	_, namespace := r.namespaces[key.Namespace]
+	return r.all || name || namespace
+}
+
 func (r *relatedWatchScope) isEmpty() bool {
 	return !r.all && len(r.names) == 0 && len(r.namespaces) == 0
 }

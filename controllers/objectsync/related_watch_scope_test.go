@@ -173,3 +173,20 @@ func scopeIsWrong(scope targets.Scope, wanted []types.NamespacedName) error {
 	}
 	return nil
 }
+
+// A scope of many names becomes one of namespaces, and contains every name still.
+func TestRelatedWatchScopeContains(t *testing.T) {
+	var scope relatedWatchScope
+	if scope.contains(shop("a")) {
+		t.Error("an empty scope contains an object")
+	}
+	for name := 'a'; name <= 'z'; name++ {
+		scope.add([]types.NamespacedName{shop(string(name))}, nil, false)
+		if !scope.contains(shop("a")) || !scope.contains(shop(string(name))) {
+			t.Errorf("a name is missing after %c: %s", name, &scope)
+		}
+	}
+	if scope.contains(types.NamespacedName{Namespace: "bank", Name: "a"}) {
+		t.Error("the scope contains an object of another namespace")
+	}
+}

@@ -416,22 +416,24 @@ func (u *upsyncCaches) knowsRelated(resource schema.GroupResource) bool {
 	return len(names) == 0 && len(namespaces) == 0 && !all
 }
 
-// mayBeClaimed reports whether a primary claims a target object. As long as the cache is being filled, the object counts as claimed if it is
-// in the scope of the claims: a cache is replaced when a config changes.
+// mayBeClaimed reports whether a primary claims a target object. As long as the cache is being filled, as it is after a change of configs,
+// an object in the scope of the claims counts as claimed.
 func (u *upsyncCaches) mayBeClaimed(matcher *selection.Matcher, api plan.TargetAPI, key types.NamespacedName) bool {
-	if u.knowsRelated(api.GroupResource()) {
-		return u.isRelated(matcher, api, key)
+	if upsynced := u.cacheOf(api.GroupResource()); upsynced != nil && upsynced.knowsAll() {
+		return u.isRelatedIn(upsynced, matcher, api, key)
 	}
-	names, namespaces, all := u.relatedScope(api.GroupResource())
-	return all || slices.Contains(namespaces, key.Namespace) || slices.Contains(names, key)
+	var claimed relatedWatchScope
+	claimed.add(u.relatedScope(api.GroupResource()))
+	return claimed.contains(key)
 }
 
 // isRelated reports whether a primary claims a target object whose metadata the cache has.
 func (u *upsyncCaches) isRelated(matcher *selection.Matcher, api plan.TargetAPI, key types.NamespacedName) bool {
 	upsynced := u.cacheOf(api.GroupResource())
-	if upsynced == nil {
-		return false
-	}
+	return upsynced != nil && u.isRelatedIn(upsynced, matcher, api, key)
+}
+
+func (u *upsyncCaches) isRelatedIn(upsynced *upsyncCache, matcher *selection.Matcher, api plan.TargetAPI, key types.NamespacedName) bool {
 	metadata := upsynced.GetMetadata(key)
 	if metadata == nil {
 		return false

@@ -63,7 +63,7 @@ type MissingSource struct {
 	IsRelated, IsUnpublished, IsClaimsComplete, IsUnclaimed bool
 	// IsClaimed reports whether a primary claims the source now, or may claim it.
 	IsClaimed func() bool
-	// MayBeClaimed is true if a config selected the source, and a primary claims it too as far as the hub knows.
+	// MayBeClaimed is true if no config selects the source any more, and a primary claims it now, or may claim it.
 	MayBeClaimed bool
 	// IsSelected is true if a config selects the source, by its name and the labels in the mailbox, and IsSuspended if all these
 	// configs are suspended. IsUnresolved is true if an invalid or unknown config may select the source.
@@ -99,7 +99,7 @@ func decideMissing(m *MissingSource) (SourceState, UpPlan) {
 		return decideMissingRelated(m)
 	case m.IsUnresolved:
 		return unknown, UpPlan{}
-	case !m.IsSelected && m.MayBeClaimed:
+	case m.MayBeClaimed:
 		// The relation takes the object over when the cache has the source.
 		return unknown, UpPlan{}
 	case !m.IsSelected:
